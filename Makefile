@@ -1,0 +1,42 @@
+# Every target makes the virtual environment and installs what it needs by itself.
+VENV := .venv
+PY := $(VENV)/bin/python
+STAMP := $(VENV)/.installed
+
+.PHONY: setup run test test-long check bench lock docs clean
+
+$(STAMP): requirements/dev.txt pyproject.toml
+	@test -x $(PY) || python3 -m venv $(VENV)
+	$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+setup: $(STAMP)  ## make the virtual environment
+
+run: $(STAMP)  ## the tour: every contract, in memory
+	$(PY) examples/tour.py
+
+test: $(STAMP)  ## all tests, the contract suite included
+	$(PY) -m pytest
+
+test-long: $(STAMP)  ## the same with ten times the Hypothesis steps
+	$(PY) -m pytest --machine-steps=10000
+
+check: $(STAMP)  ## linters and types
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports
+
+bench: $(STAMP)  ## what the in-memory engine and the import cost
+	$(PY) scripts/bench.py
+
+lock: ## pin requirements/*.txt again, with hashes and without an index address (needs uv)
+	cd requirements && uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header runtime.in -o runtime.txt
+	cd requirements && uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header dev.in -o dev.txt
+
+docs: $(STAMP)  ## write the generated parts of README and docs again
+	$(PY) scripts/generate_docs.py
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,1 @@
+"""What maintainers run by hand or through make."""

@@ -1,0 +1,197 @@
+"""Writes the generated parts of README and docs (``make docs``); a test keeps them fresh."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from holdfast.kernel.storage.blob import BlobStore
+from holdfast.kernel.storage.blob_index import BlobIndex
+from holdfast.kernel.storage.channel import Channel
+from holdfast.kernel.storage.episodes import EpisodicMemory
+from holdfast.kernel.storage.graph import GraphStore
+from holdfast.kernel.storage.history import HistoryProvider
+from holdfast.kernel.storage.ledger import TaskLedger
+from holdfast.kernel.storage.memory import LongTermMemory, ShortTermMemory
+from holdfast.kernel.storage.tasks import TaskStore
+from holdfast.kernel.storage.turnlog import TurnLog
+from holdfast.kernel.storage.vector import VectorStore
+from holdfast.testing.harness import NOUNS, Harness
+from holdfast.testing.inmemory import InMemoryHarness
+
+ROOT = Path(__file__).parents[1]
+SUITE = ROOT / "src" / "holdfast" / "testing"
+
+PROTOCOLS: dict[str, type[Any]] = {
+    "blobs": BlobStore,
+    "blob_index": BlobIndex,
+    "boards": TaskStore,
+    "channels": Channel,
+    "episodes": EpisodicMemory,
+    "graph": GraphStore,
+    "history": HistoryProvider,
+    "long_term": LongTermMemory,
+    "short_term": ShortTermMemory,
+    "tasks": TaskLedger,
+    "turn_log": TurnLog,
+    "vectors": VectorStore,
+}
+
+ENGINES: dict[str, type[Harness]] = {"in memory": InMemoryHarness}
+"""The engines that the suite runs on in ``make test``, by what the README calls them."""
+
+
+@dataclass(frozen=True)
+class Promise:
+    """A sentence in a Protocol's docstring, and the name that its test must have."""
+
+    text: str
+
+    @property
+    def test(self) -> str:
+        """The test in the same words."""
+        words = re.sub(r"['`]", "", self.text.lower())
+        return "test_" + re.sub(r"[^a-z0-9]+", "_", words).strip("_")
+
+
+def promises(protocol: type[Any]) -> list[Promise]:
+    """What a Protocol, and the Protocols that it is made of, promise."""
+    found = []
+    for part in reversed(protocol.__mro__):
+        if not part.__module__.startswith("holdfast.") or "Promises:" not in (part.__doc__ or ""):
+            continue
+        lines = str(part.__doc__).split("Promises:", 1)[1]
+        # A promise ends at the first empty line; what is wrapped is one sentence.
+        items = [item.split("\n\n")[0] for item in re.split(r"\n\s*- ", lines)[1:]]
+        found += [Promise(" ".join(item.split())) for item in items]
+    return found
+
+
+def tests(contract: str) -> dict[str, str]:
+    """The tests of a contract by name, with the file of each."""
+    found: dict[str, str] = {}
+    for path in sorted(SUITE.glob(f"test_{NOUNS[contract]}*.py")):
+        tree = ast.parse(path.read_text())
+        if not _serves(tree, contract):
+            continue
+        functions = [
+            node for node in tree.body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        ]
+        found |= {one.name: path.name for one in functions if one.name.startswith("test_")}
+    return found
+
+
+def _serves(tree: ast.Module, contract: str) -> bool:
+    # test_blob_index.py begins like test_blob.py: the file itself says whose it is.
+    return any(
+        isinstance(node, ast.Assign) and ast.unparse(node) == f"CONTRACT = '{contract}'"
+        for node in tree.body
+    )
+
+
+def promises_page() -> str:
+    """``docs/reference/promises.md``: every promise and the test that holds it."""
+    lines = [
+        "# Promises, and the tests that hold them",
+        "",
+        "Every promise stands in the docstring of its Protocol and has one test in the same words,",
+        "which runs on every engine. `make docs` writes this page, and a test checks it.",
+        "",
+    ]
+    for contract, protocol in PROTOCOLS.items():
+        files = tests(contract)
+        lines += [f"## `{protocol.__name__}` (`{contract}`)", "", "| promise | test |", "|---|---|"]
+        for promise in promises(protocol):
+            where = files.get(promise.test, "missing")
+            lines.append(f"| {promise.text} | `{where}::{promise.test}` |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def contracts_page() -> str:
+    """``docs/reference/contracts.md``: every method of every Protocol."""
+    lines = [
+        "# Contracts",
+        "",
+        "Every method of every store. `State` has an attribute for each but `blob_index` and",
+        "`turn_log`, which engines use among themselves. `make docs` writes this page from the",
+        "docstrings, and a test checks it.",
+        "",
+    ]
+    for contract, protocol in PROTOCOLS.items():
+        lines += [f"## `{protocol.__name__}` (`{contract}`)", "", _first_line(protocol), ""]
+        for name, method in _methods(protocol).items():
+            lines += [f"- **`{name}`**`{spelled(method)}`<br>{_first_line(method)}"]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _methods(protocol: type[Any]) -> dict[str, Any]:
+    return {
+        name: value
+        for part in reversed(protocol.__mro__)
+        for name, value in vars(part).items()
+        if inspect.isfunction(value) and getattr(value, "__isabstractmethod__", False)
+    }
+
+
+def spelled(method: Any) -> str:
+    """The signature of a method as it is written in the source, without ``self``."""
+    signature = inspect.signature(method)
+    parts: list[str] = []
+    for parameter in list(signature.parameters.values())[1:]:
+        if parameter.kind is parameter.KEYWORD_ONLY and "*" not in parts:
+            parts.append("*")
+        text = f"{parameter.name}: {parameter.annotation}"
+        if parameter.default is not parameter.empty:
+            text += f" = {parameter.default!r}"
+        parts.append(text)
+    return f"({', '.join(parts)}) -> {signature.return_annotation}"
+
+
+def _first_line(thing: Any) -> str:
+    return (inspect.getdoc(thing) or "").partition("\n\n")[0].replace("\n", " ")
+
+
+def matrix() -> str:
+    """The matrix of engines and contracts of the README."""
+    header = f"| contract | Protocol | {' | '.join(ENGINES)} |"
+    lines = [header, "|---|---|" + "---|" * len(ENGINES)]
+    for contract, protocol in PROTOCOLS.items():
+        marks = ["✓" if contract in engine.contracts else "—" for engine in ENGINES.values()]
+        lines.append(f"| `{contract}` | `{protocol.__name__}` | {' | '.join(marks)} |")
+    return "\n".join(lines)
+
+
+def with_section(text: str, name: str, content: str) -> str:
+    """A page with the text between its two markers replaced."""
+    start, end = f"<!-- {name} -->", f"<!-- /{name} -->"
+    head, _, rest = text.partition(start)
+    _, _, tail = rest.partition(end)
+    return f"{head}{start}\n{content}\n{end}{tail}"
+
+
+def generated() -> dict[Path, str]:
+    """Every file with a generated part, as it should be."""
+    readme = ROOT / "README.md"
+    return {
+        readme: with_section(readme.read_text(), "matrix", matrix()),
+        ROOT / "docs" / "reference" / "contracts.md": contracts_page(),
+        ROOT / "docs" / "reference" / "promises.md": promises_page(),
+    }
+
+
+def main() -> None:
+    """Write what is not as it should be."""
+    for path, text in generated().items():
+        if not path.exists() or path.read_text() != text:
+            path.write_text(text)
+            print(f"wrote {path.relative_to(ROOT)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,201 @@
+"""Holdfast: the durable state and memory layer for AI agents.
+
+Agent code imports the Protocols and value types from here; ``holdfast.open()`` chooses the engines.
+"""
+
+import logging
+
+from holdfast.kernel.core.clock import Clock, ManualClock, SystemClock
+from holdfast.kernel.core.content import (
+    AudioBlock,
+    ChatMessage,
+    ContentBlock,
+    DataBlock,
+    DocumentBlock,
+    ErrorBlock,
+    ImageBlock,
+    ReasoningBlock,
+    Role,
+    TextBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    UnknownBlock,
+    VideoBlock,
+)
+from holdfast.kernel.core.errors import (
+    AlreadyExistsError,
+    BackPressureError,
+    CodecError,
+    ConfigError,
+    ConflictError,
+    EngineError,
+    HoldfastError,
+    IllegalTransitionError,
+    InvalidInputError,
+    LeaseLostError,
+    MissingExtraError,
+    NotFoundError,
+    NotSupportedError,
+    SchemaError,
+    TimedOutError,
+    UnavailableError,
+    UnknownSchemeError,
+    VersionConflictError,
+)
+from holdfast.kernel.core.identity import AgentId
+from holdfast.kernel.core.ids import new_id
+from holdfast.kernel.core.lifecycle import TaskState
+from holdfast.kernel.storage.blob import BlobInfo, BlobStore
+from holdfast.kernel.storage.blob_index import BlobIndex, IndexedBlob
+from holdfast.kernel.storage.channel import Channel, ChannelEvent
+from holdfast.kernel.storage.embedding import Embedder
+from holdfast.kernel.storage.episodes import EpisodicMemory, Event, Recalled, Session
+from holdfast.kernel.storage.graph import CypherCapable, Entity, GraphStore, Relationship, SubGraph
+from holdfast.kernel.storage.history import HistoryProvider, HistoryRetention
+from holdfast.kernel.storage.ledger import TaskLedger
+from holdfast.kernel.storage.ledger_events import (
+    ArtifactChunk,
+    Request,
+    StepKey,
+    StepRecord,
+    TaskEvent,
+    Transition,
+)
+from holdfast.kernel.storage.ledger_push import OutboxEntry, PushConfig
+from holdfast.kernel.storage.ledger_records import (
+    Artifact,
+    ClaimedTask,
+    ContextPage,
+    ContextRecord,
+    Feedback,
+    Lease,
+    TaskPage,
+    TaskRecord,
+)
+from holdfast.kernel.storage.memory import LongTermMemory, Memory, ShortTermMemory, StateSnapshot
+from holdfast.kernel.storage.tasks import Task, TaskList, TaskStatus, TaskStore
+from holdfast.kernel.storage.turnlog import Backlog, ClaimedTurn, LogPosition, TurnEntry, TurnLog
+from holdfast.kernel.storage.vector import Document, SearchResult, VectorStore
+from holdfast.memory.compaction import (
+    SlidingWindow,
+    Strategy,
+    SummaryCheckpoint,
+    TokenBudget,
+    TrimToolResults,
+    compact,
+    compact_async,
+    estimate_tokens,
+)
+from holdfast.wiring.front_door import Opening, open
+from holdfast.wiring.health import EngineHealth, Health
+from holdfast.wiring.settings import Settings
+from holdfast.wiring.state import State
+
+__all__ = [
+    "AgentId",
+    "AlreadyExistsError",
+    "Artifact",
+    "ArtifactChunk",
+    "AudioBlock",
+    "BackPressureError",
+    "Backlog",
+    "BlobIndex",
+    "BlobInfo",
+    "BlobStore",
+    "Channel",
+    "ChannelEvent",
+    "ChatMessage",
+    "ClaimedTask",
+    "ClaimedTurn",
+    "Clock",
+    "CodecError",
+    "ConfigError",
+    "ConflictError",
+    "ContentBlock",
+    "ContextPage",
+    "ContextRecord",
+    "CypherCapable",
+    "DataBlock",
+    "Document",
+    "DocumentBlock",
+    "Embedder",
+    "EngineError",
+    "EngineHealth",
+    "Entity",
+    "EpisodicMemory",
+    "ErrorBlock",
+    "Event",
+    "Feedback",
+    "GraphStore",
+    "Health",
+    "HistoryProvider",
+    "HistoryRetention",
+    "HoldfastError",
+    "IllegalTransitionError",
+    "ImageBlock",
+    "IndexedBlob",
+    "InvalidInputError",
+    "Lease",
+    "LeaseLostError",
+    "LogPosition",
+    "LongTermMemory",
+    "ManualClock",
+    "Memory",
+    "MissingExtraError",
+    "NotFoundError",
+    "NotSupportedError",
+    "Opening",
+    "OutboxEntry",
+    "PushConfig",
+    "ReasoningBlock",
+    "Recalled",
+    "Relationship",
+    "Request",
+    "Role",
+    "SchemaError",
+    "SearchResult",
+    "Session",
+    "Settings",
+    "ShortTermMemory",
+    "SlidingWindow",
+    "State",
+    "StateSnapshot",
+    "StepKey",
+    "StepRecord",
+    "Strategy",
+    "SubGraph",
+    "SummaryCheckpoint",
+    "SystemClock",
+    "Task",
+    "TaskEvent",
+    "TaskLedger",
+    "TaskList",
+    "TaskPage",
+    "TaskRecord",
+    "TaskState",
+    "TaskStatus",
+    "TaskStore",
+    "TextBlock",
+    "TimedOutError",
+    "TokenBudget",
+    "ToolResultBlock",
+    "ToolUseBlock",
+    "Transition",
+    "TrimToolResults",
+    "TurnEntry",
+    "TurnLog",
+    "UnavailableError",
+    "UnknownBlock",
+    "UnknownSchemeError",
+    "VectorStore",
+    "VersionConflictError",
+    "VideoBlock",
+    "compact",
+    "compact_async",
+    "estimate_tokens",
+    "new_id",
+    "open",
+]
+
+# A library leaves it to the program where its log lines go.
+logging.getLogger("holdfast").addHandler(logging.NullHandler())

@@ -1,0 +1,61 @@
+"""An embedder made of hashes, for tests."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+
+from holdfast.kernel.core.errors import InvalidInputError
+from holdfast.kernel.core.text import tokenize
+from holdfast.kernel.storage.embedding import Embedder, EmbeddingMode
+
+
+class HashEmbedder(Embedder):
+    """Vectors from the hashes of words: for tests, since it knows no meaning.
+
+    It needs no model and gives the same vector for the same text on every machine. Texts that share
+    words are near each other; synonyms are as far apart as any two words.
+
+    >>> HashEmbedder(dimension=8).name
+    'hash-8'
+    """
+
+    def __init__(self, dimension: int = 64) -> None:
+        if dimension < 1:
+            raise InvalidInputError("dimension", f"must be 1 or more, not {dimension}")
+        self._dimension = dimension
+
+    @property
+    def name(self) -> str:
+        """The name says the dimension, so that two of them are told apart."""
+        return f"hash-{self._dimension}"
+
+    @property
+    def dimension(self) -> int:
+        """How many numbers a vector has."""
+        return self._dimension
+
+    async def embed(
+        self,
+        texts: Sequence[str],
+        *,
+        mode: EmbeddingMode = "passage",  # noqa: ARG002 - a hash embeds both alike
+    ) -> list[list[float]]:
+        """The sum of the directions of a text's words, of length 1."""
+        return [self._vector(text) for text in texts]
+
+    def _vector(self, text: str) -> list[float]:
+        # A text without words still has a direction of its own.
+        directions = [_direction(word, self._dimension) for word in tokenize(text) or [text]]
+        total = [math.fsum(numbers) for numbers in zip(*directions, strict=True)]
+        length = math.sqrt(math.fsum(number * number for number in total))
+        return [number / length for number in total]
+
+
+@lru_cache(maxsize=10_000)
+def _direction(word: str, dimension: int) -> tuple[float, ...]:
+    digest = hashlib.shake_256(word.encode("utf-8", "surrogatepass")).digest(dimension)
+    # Odd numbers around 0, so that no word has length 0.
+    return tuple(float(2 * byte - 255) for byte in digest)

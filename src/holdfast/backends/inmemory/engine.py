@@ -1,0 +1,44 @@
+"""The engine that lives in the process: every contract for real, nothing kept after it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, TypeVar, cast
+
+from holdfast.kernel.core.clock import Clock, SystemClock
+
+T = TypeVar("T")
+
+
+class InMemory:
+    """The data of all tenants, and the clock that decides about expiry.
+
+    Stores are thin views on it: two views of one tenant see the same data. Every change happens
+    between two awaits, so that concurrent tasks of one event loop never see half of it.
+
+    >>> engine = InMemory()
+    >>> engine.table("acme", dict) is engine.table("acme", dict)
+    True
+    """
+
+    name = "inmemory"
+
+    def __init__(self, *, clock: Clock | None = None) -> None:
+        self._clock = clock or SystemClock()
+        self._tables: dict[tuple[str, Callable[[], Any]], Any] = {}
+
+    def now(self) -> datetime:
+        """The engine's time."""
+        return self._clock.now()
+
+    def table(self, tenant: str, kind: Callable[[], T]) -> T:
+        """The data of one kind for one tenant, made on first use."""
+        key = (tenant, kind)
+        if key not in self._tables:
+            self._tables[key] = kind()
+        return cast("T", self._tables[key])
+
+    def tables(self) -> list[Any]:
+        """The data of all tenants: what a test looks at around the stores."""
+        return list(self._tables.values())

@@ -1,0 +1,166 @@
+"""The facts of one agent in one namespace, with what they are looked up by."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TypeAlias
+
+from holdfast.kernel.core.codec import decode_json
+from holdfast.kernel.core.errors import ConflictError, NotFoundError
+from holdfast.kernel.core.ranking import LexicalIndex
+from holdfast.kernel.core.text import tokenize
+from holdfast.kernel.storage.embedding import Embedder
+from holdfast.kernel.storage.long_term import Memory
+
+_Model: TypeAlias = tuple[str, int]
+
+
+@dataclass(slots=True)
+class Fact:
+    """One memory, its metadata as JSON text; ``number`` counts the saves of its scope."""
+
+    id: str
+    number: int
+    content: str
+    metadata: str
+    topic: str
+    confidence: float
+    source: str
+    entities: tuple[str, ...]
+    key: str | None
+    fingerprint: str
+    created_at: datetime
+    expires_at: datetime | None
+    superseded_by: str | None = None
+
+    def to_memory(
+        self, score: float = 1.0, found_by: tuple[str, ...] = (), degraded: str = ""
+    ) -> Memory:
+        """The memory as a caller sees it."""
+        return Memory(
+            content=self.content,
+            score=score,
+            id=self.id,
+            metadata=decode_json(self.metadata),
+            topic=self.topic,
+            confidence=self.confidence,
+            source=self.source,
+            entities=self.entities,
+            created_at=self.created_at,
+            expires_at=self.expires_at,
+            superseded_by=self.superseded_by,
+            found_by=found_by,
+            degraded=degraded,
+        )
+
+
+@dataclass(slots=True)
+class Facts:
+    """One scope.
+
+    Indexes and vectors are made when a search needs them, and hold live facts only: neither
+    superseded nor expired.
+    """
+
+    all: dict[str, Fact] = field(default_factory=dict)
+    keys: dict[str, str] = field(default_factory=dict)
+    saves: int = 0
+    _expiring: list[tuple[datetime, str]] = field(default_factory=list)
+    _linked: dict[str, set[str]] = field(default_factory=dict)
+    _indexes: dict[str, LexicalIndex] = field(default_factory=dict, repr=False)
+    _vectors: dict[_Model, dict[str, list[float]]] = field(default_factory=dict, repr=False)
+
+    def replayed(self, key: str | None, fingerprint: str) -> str | None:
+        """The id that an earlier save with the same key was given; other content is a conflict."""
+        if key is None or key not in self.keys:
+            return None
+        fact = self.all[self.keys[key]]
+        if fact.fingerprint != fingerprint:
+            raise ConflictError(
+                "memory", fact.id, f"idempotency key {key!r} was used to save something else"
+            )
+        return fact.id
+
+    def check_supersedes(self, id: str | None) -> None:
+        """What is superseded must be there, and nothing else may have superseded it."""
+        if id is None:
+            return
+        if id not in self.all:
+            raise NotFoundError("memory", id)
+        successor = self.all[id].superseded_by
+        if successor is not None:
+            raise ConflictError(
+                "memory", id, f"memory {id!r} is superseded already: supersede {successor!r}"
+            )
+
+    def add(self, fact: Fact, supersedes: str | None) -> None:
+        """Keep a checked fact."""
+        self.saves += 1
+        self.all[fact.id] = fact
+        if fact.key is not None:
+            self.keys[fact.key] = fact.id
+        if fact.expires_at is not None:
+            heapq.heappush(self._expiring, (fact.expires_at, fact.id))
+        for entity in fact.entities:
+            self._linked.setdefault(entity, set()).add(fact.id)
+        for language, index in self._indexes.items():
+            index.add(fact.id, tokenize(fact.content, language=language))
+        if supersedes is not None:
+            self._retire(self.all[supersedes])
+            self.all[supersedes].superseded_by = fact.id
+
+    def remove(self, id: str) -> bool:
+        """Forget a fact; whether it was there."""
+        fact = self.all.pop(id, None)
+        if fact is None:
+            return False
+        self._retire(fact)
+        if fact.key is not None:
+            del self.keys[fact.key]
+        return True
+
+    def purge(self, now: datetime) -> None:
+        """Forget what has expired."""
+        while self._expiring and self._expiring[0][0] <= now:
+            self.remove(heapq.heappop(self._expiring)[1])
+
+    def live(self) -> Iterable[Fact]:
+        """The facts that a search may find, from old to new."""
+        return (fact for fact in self.all.values() if fact.superseded_by is None)
+
+    def words(self, query: str, language: str, allowed: Callable[[str], bool]) -> dict[str, float]:
+        """BM25 of the allowed facts."""
+        index = self._indexes.get(language)
+        if index is None:
+            index = self._indexes[language] = LexicalIndex()
+            for fact in self.live():
+                index.add(fact.id, tokenize(fact.content, language=language))
+        return index.scores(tokenize(query, language=language), allowed)
+
+    def links(self, entity: str) -> Iterable[str]:
+        """The ids of the live facts about an entity."""
+        return self._linked.get(entity, ())
+
+    def vectors(self, embedder: Embedder) -> dict[str, list[float]]:
+        """The vectors of one model by the ids of their facts."""
+        return self._vectors.get((embedder.name, embedder.dimension), {})
+
+    def keep_vector(self, embedder: Embedder, id: str, vector: list[float]) -> None:
+        """Remember what a model gave for a fact, unless the fact went meanwhile."""
+        if id in self.all and self.all[id].superseded_by is None:
+            model = (embedder.name, embedder.dimension)
+            self._vectors.setdefault(model, {})[id] = vector
+
+    def _retire(self, fact: Fact) -> None:
+        for entity in fact.entities:
+            linked = self._linked.get(entity, set())
+            linked.discard(fact.id)
+            if not linked:
+                self._linked.pop(entity, None)
+        for index in self._indexes.values():
+            index.remove(fact.id)
+        for vectors in self._vectors.values():
+            vectors.pop(fact.id, None)

@@ -1,0 +1,29 @@
+"""Durable tasks in the process: the whole ledger, on the engine's clock."""
+
+from __future__ import annotations
+
+from holdfast.backends.inmemory.ledger_audit import InMemoryAudit
+from holdfast.backends.inmemory.ledger_client import InMemoryClients
+from holdfast.backends.inmemory.ledger_context import InMemoryContexts
+from holdfast.backends.inmemory.ledger_lease import InMemoryLeases
+from holdfast.backends.inmemory.ledger_progress import InMemoryProgress
+from holdfast.backends.inmemory.ledger_push import InMemoryPush
+from holdfast.kernel.storage.ledger import TaskLedger
+
+
+class InMemoryLedger(
+    InMemoryClients,
+    InMemoryLeases,
+    InMemoryProgress,
+    InMemoryAudit,
+    InMemoryContexts,
+    InMemoryPush,
+    TaskLedger,
+):
+    """``TaskLedger`` in the process; two views of one tenant see the same tasks.
+
+    Cost of a write does not grow with what a task already holds.
+
+    >>> from holdfast.backends.inmemory.engine import InMemory
+    >>> ledger = InMemoryLedger(InMemory(), tenant="acme")
+    """

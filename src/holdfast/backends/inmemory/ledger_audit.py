@@ -1,0 +1,121 @@
+"""The timelines of the in-memory ledger, and the feedback beside them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+from holdfast.backends.inmemory.ledger_stored import StoredFeedback
+from holdfast.backends.inmemory.ledger_view import LedgerView
+from holdfast.kernel.core.checks import (
+    check_count,
+    check_optional_count,
+    check_optional_id,
+    check_text,
+)
+from holdfast.kernel.core.codec import encode_json, encode_object
+from holdfast.kernel.core.errors import ConflictError, InvalidInputError
+from holdfast.kernel.core.ids import new_id
+from holdfast.kernel.core.lifecycle import TERMINAL
+from holdfast.kernel.storage.ledger_audit import AuditLedger
+from holdfast.kernel.storage.ledger_events import TaskEvent
+from holdfast.kernel.storage.ledger_records import Feedback, TaskRecord
+from holdfast.kernel.storage.ledger_replay import replay
+
+
+class InMemoryAudit(LedgerView, AuditLedger):
+    """``AuditLedger`` in the process."""
+
+    async def events(
+        self, task_id: str, *, after: int = 0, limit: int | None = None, owner: str | None = ""
+    ) -> list[TaskEvent]:
+        """The events of a task above a cursor, ascending; ``[]`` for an unknown task."""
+        check_count("after", after)
+        check_optional_count("limit", limit)
+        row = self._find(task_id, owner)
+        if row is None:
+            return []
+        end = len(row.events) if limit is None else min(after + limit, len(row.events))
+        return [row.load_event(seq) for seq in range(after + 1, end + 1)]
+
+    async def follow(
+        self, task_id: str, *, after: int = 0, owner: str | None = ""
+    ) -> AsyncIterator[TaskEvent]:
+        """The events of a task above a cursor, then each as it happens, until it has ended."""
+        seen = check_count("after", after)
+        row = self._owned(task_id, owner)
+        while self._data.tasks.get(task_id) is row:
+            while seen < len(row.events):
+                seen += 1
+                yield row.load_event(seen)
+            if row.state in TERMINAL:
+                return
+            await self._news(task_id)
+
+    async def _news(self, task_id: str) -> None:
+        """Wait until the timeline of a task has grown, or the task is gone."""
+        waiter = asyncio.Event()
+        waiters = self._data.waiters.setdefault(task_id, set())
+        waiters.add(waiter)
+        try:
+            await waiter.wait()
+        finally:
+            waiters.discard(waiter)
+            if not waiters:
+                self._data.waiters.pop(task_id, None)
+
+    async def history(self, task_id: str, *, owner: str | None = "") -> list[TaskEvent]:
+        """The whole timeline of a task."""
+        return await self.events(task_id, owner=owner)
+
+    async def replay(
+        self, task_id: str, at_seq: int, *, owner: str | None = ""
+    ) -> TaskRecord | None:
+        """The task as it was after the event ``at_seq``, with messages and artifacts."""
+        check_count("at_seq", at_seq)
+        row = self._find(task_id, owner)
+        if row is None:
+            return None
+        count = min(at_seq, len(row.events))
+        return replay(row.load(), (row.load_event(seq) for seq in range(1, count + 1)))
+
+    async def append_feedback(
+        self,
+        task_id: str,
+        text: str,
+        *,
+        rating: int | None = None,
+        metadata: dict[str, Any] | None = None,
+        feedback_id: str = "",
+        owner: str | None = "",
+    ) -> Feedback:
+        """Store what somebody thinks of a task, in whatever state that is."""
+        feedback = StoredFeedback(
+            check_optional_id("feedback_id", feedback_id) or new_id(),
+            check_text("text", text),
+            _check_rating(rating),
+            encode_object({} if metadata is None else metadata, field="metadata"),
+            self._engine.now(),
+        )
+        row = self._owned(task_id, owner)
+        known = row.feedback.setdefault(feedback.id, feedback)
+        if not known.same_body(feedback):
+            raise ConflictError(
+                "feedback", feedback.id, f"feedback {feedback.id!r} is there with another body"
+            )
+        return known.load(row.id)
+
+    async def list_feedback(self, task_id: str, *, owner: str | None = "") -> list[Feedback]:
+        """The feedback on a task, in the order it was given."""
+        row = self._find(task_id, owner)
+        return [] if row is None else [one.load(row.id) for one in row.feedback.values()]
+
+
+def _check_rating(rating: object) -> int | None:
+    if rating is None:
+        return None
+    if isinstance(rating, bool) or not isinstance(rating, int):
+        raise InvalidInputError("rating", f"must be a whole number, not {type(rating).__name__}")
+    encode_json(rating, field="rating")
+    return rating

@@ -1,0 +1,169 @@
+"""What the in-memory ledger keeps: rows of its own, turned into records when they are read."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import islice
+
+from holdfast.backends.inmemory.ledger_stored import (
+    StoredChunk,
+    StoredEvent,
+    StoredFeedback,
+    StoredMessage,
+    StoredPush,
+    StoredStep,
+)
+from holdfast.kernel.core.codec import decode_json
+from holdfast.kernel.core.content import ChatMessage
+from holdfast.kernel.core.identity import AgentId
+from holdfast.kernel.core.lifecycle import TaskState
+from holdfast.kernel.storage.ledger_events import EventBody, StepKey, TaskEvent
+from holdfast.kernel.storage.ledger_records import Artifact, TaskRecord
+from holdfast.kernel.storage.ledger_replay import assemble
+
+
+@dataclass(slots=True)
+class TaskRow:
+    """A task: what never changes, what changes, and its timeline with four indexes into it.
+
+    ``chunks`` are those that an artifact is made of now; ``step_chunks`` those written in a step
+    under a fence, for a later attempt to put back.
+    """
+
+    id: str
+    context_id: str
+    owner: str
+    agent: AgentId
+    metadata: str
+    max_attempts: int
+    submit_key: str
+    retry_of: str
+    created_at: datetime
+
+    updated_at: datetime
+    state: TaskState = TaskState.SUBMITTED
+    note: str = ""
+    status: str = ""
+    fence: int = 0
+    attempts: int = 0
+    worker: str = ""
+    lease_expires_at: datetime | None = None
+    run_after: datetime | None = None
+    due_at: datetime | None = None
+    cancel_requested: bool = False
+    pause_requested: bool = False
+    ask: StepKey | None = None
+
+    events: list[StoredEvent] = field(default_factory=list)
+    transitions: int = 0
+    messages: dict[str, tuple[int, StoredMessage]] = field(default_factory=dict, repr=False)
+    steps: dict[StepKey, StoredStep] = field(default_factory=dict, repr=False)
+    chunks: dict[str, list[tuple[StoredChunk, datetime]]] = field(default_factory=dict, repr=False)
+    step_chunks: dict[tuple[StepKey, int], list[StoredChunk]] = field(
+        default_factory=dict, repr=False
+    )
+    feedback: dict[str, StoredFeedback] = field(default_factory=dict)
+    push: dict[str, StoredPush] = field(default_factory=dict)
+
+    def load_message(self, message_id: str) -> ChatMessage:
+        """One message, made anew."""
+        seq, message = self.messages[message_id]
+        return message.load(seq)
+
+    def load_messages(self, length: int | None) -> Iterator[ChatMessage]:
+        """The last messages, in order."""
+        count = len(self.messages) if length is None else length
+        last = list(islice(reversed(self.messages.values()), count))
+        return (message.load(seq) for seq, message in reversed(last))
+
+    def load_artifact(self, artifact_id: str) -> Artifact:
+        """An artifact, put together from its chunks."""
+        chunks = ((chunk.load(), at) for chunk, at in self.chunks[artifact_id])
+        return assemble(artifact_id, chunks, task_id=self.id)
+
+    def load_event(self, seq: int) -> TaskEvent:
+        """An entry of the timeline, made anew."""
+        stored = self.events[seq - 1]
+        body: EventBody
+        match stored.body:
+            case StoredMessage() as message:
+                body = message.load(seq)
+            case StoredStep() as step:
+                body = step.load(self.id)
+            case StoredChunk() as chunk:
+                body = chunk.load()
+            case frozen:
+                body = frozen
+        return TaskEvent(self.id, seq, stored.at, stored.by, stored.fence, body)
+
+    def load(self, *, history_length: int | None = 0, artifacts: bool = False) -> TaskRecord:
+        """The task, made anew."""
+        return TaskRecord(
+            self.id,
+            self.context_id,
+            self.agent,
+            self.state,
+            self.created_at,
+            self.updated_at,
+            owner=self.owner,
+            note=self.note,
+            status_message=self.load_message(self.status) if self.status else None,
+            messages=list(self.load_messages(history_length)),
+            artifacts=[self.load_artifact(one) for one in self.chunks] if artifacts else [],
+            metadata=decode_json(self.metadata),
+            version=len(self.events),
+            fence=self.fence,
+            attempts=self.attempts,
+            max_attempts=self.max_attempts,
+            worker=self.worker,
+            lease_expires_at=self.lease_expires_at,
+            run_after=self.run_after,
+            cancel_requested=self.cancel_requested,
+            pause_requested=self.pause_requested,
+            submit_key=self.submit_key,
+            retry_of=self.retry_of,
+        )
+
+
+@dataclass(slots=True)
+class ContextRow:
+    """A context: its tasks, those at work, and its messages by task and id."""
+
+    id: str
+    owner: str
+    created_at: datetime
+    tasks: list[str] = field(default_factory=list)
+    working: set[str] = field(default_factory=set)
+    messages: list[tuple[str, str]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Delivery:
+    """One event on its way to one push config."""
+
+    id: str
+    seq: int
+    due_at: datetime
+    attempts: int = 0
+    last_error: str = ""
+    dead: bool = False
+
+
+@dataclass(slots=True)
+class LedgerData:
+    """All tasks of one tenant.
+
+    ``queue`` is sorted by the moment a task is due; ``lanes`` holds the deliveries of each push
+    config of each task, in order.
+    """
+
+    tasks: dict[str, TaskRow] = field(default_factory=dict)
+    contexts: dict[tuple[str, str], ContextRow] = field(default_factory=dict)
+    keys: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
+    queue: list[tuple[datetime, str]] = field(default_factory=list)
+    working: dict[str, None] = field(default_factory=dict)
+    lanes: dict[tuple[str, str], dict[str, Delivery]] = field(default_factory=dict)
+    waiters: dict[str, set[asyncio.Event]] = field(default_factory=dict, repr=False)

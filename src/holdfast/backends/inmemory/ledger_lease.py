@@ -1,0 +1,191 @@
+"""The queue of the in-memory ledger, and the leases on what was taken from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from holdfast.backends.inmemory.ledger_data import TaskRow
+from holdfast.backends.inmemory.ledger_stored import StoredMessage
+from holdfast.backends.inmemory.ledger_view import LedgerView
+from holdfast.kernel.core.checks import (
+    check_count,
+    check_id,
+    check_list,
+    check_optional_count,
+    check_seconds,
+    check_text,
+)
+from holdfast.kernel.core.content import ChatMessage
+from holdfast.kernel.core.errors import ConflictError, InvalidInputError
+from holdfast.kernel.core.identity import AgentId
+from holdfast.kernel.core.lifecycle import WAITING, Actor, TaskState, check_edge, check_state
+from holdfast.kernel.storage.ledger_events import StepKey
+from holdfast.kernel.storage.ledger_lease import LeaseLedger
+from holdfast.kernel.storage.ledger_records import LEASE_SECONDS, ClaimedTask, Lease, TaskRecord
+
+
+class InMemoryLeases(LedgerView, LeaseLedger):
+    """``LeaseLedger`` in the process."""
+
+    async def claim(
+        self,
+        worker: str,
+        *,
+        agents: Sequence[AgentId | str] | None = None,
+        limit: int = 1,
+        lease_seconds: float = LEASE_SECONDS,
+        serial_contexts: bool = True,
+        history_length: int | None = None,
+    ) -> list[ClaimedTask]:
+        """Take up to ``limit`` tasks that are due, those that have waited longest first."""
+        check_id("worker", worker)
+        names = None
+        if agents is not None:
+            check_list("agents", agents)
+            names = {AgentId.parse(one) for one in agents}
+        check_count("limit", limit)
+        expires_at = self._expiry(lease_seconds)
+        check_optional_count("history_length", history_length)
+        chosen = self._choose(names, limit, serial_contexts=serial_contexts)
+        for row in chosen:
+            self._take(row, worker, expires_at)
+        return [
+            ClaimedTask(row.load(history_length=history_length), _lease(row, expires_at))
+            for row in chosen
+        ]
+
+    def _choose(
+        self, names: set[AgentId] | None, limit: int, *, serial_contexts: bool
+    ) -> list[TaskRow]:
+        now, chosen, contexts = self._engine.now(), list[TaskRow](), set[tuple[str, str]]()
+        for due_at, task_id in self._data.queue:
+            if due_at > now or len(chosen) == limit:
+                break
+            row = self._data.tasks[task_id]
+            context = (row.owner, row.context_id)
+            if names is not None and row.agent not in names:
+                continue
+            if serial_contexts and (context in contexts or self._context(row).working):
+                continue
+            contexts.add(context)
+            chosen.append(row)
+        return chosen
+
+    def _take(self, row: TaskRow, worker: str, expires_at: datetime) -> None:
+        row.fence += 1
+        row.attempts += 1
+        row.lease_expires_at = expires_at
+        self._move(row, TaskState.WORKING, Actor.WORKER, worker=worker)
+
+    async def heartbeat(self, lease: Lease, *, lease_seconds: float = LEASE_SECONDS) -> Lease:
+        """Hold a task for ``lease_seconds`` from now; the answer tells what clients requested."""
+        expires_at = self._expiry(lease_seconds)
+        row = self._held(lease)
+        row.lease_expires_at = expires_at
+        return _lease(row, expires_at)
+
+    async def transition(
+        self,
+        lease: Lease,
+        to: TaskState | str,
+        *,
+        message: ChatMessage | None = None,
+        note: str = "",
+        run_after: datetime | timedelta | None = None,
+        progress: bool = False,
+        ask: StepKey | None = None,
+    ) -> TaskRecord:
+        """End or suspend the work; the record says what became of it."""
+        wanted = check_state("to", to)
+        said = None if message is None else StoredMessage.of(message)
+        check_text("note", note)
+        moment = self._moment(run_after)
+        _check_extras(wanted, run_after=run_after, progress=progress, ask=ask)
+        row = self._held(lease)
+        check_edge(row.id, row.state, wanted, Actor.WORKER)
+        if ask is not None and ask in row.steps:
+            raise ConflictError("step", str(ask), f"{ask} was answered: its answer is a step")
+        if said is not None and not self._known(row, said):
+            self._say(row, said, Actor.WORKER)
+        if progress:
+            row.attempts = 0
+        reached, why = self._settle(row, wanted, note, f"the worker reported {wanted}")
+        row.ask = ask if reached is wanted else None
+        later = moment if reached in (TaskState.SUBMITTED, TaskState.PAUSED) else None
+        status = "" if said is None else said.id
+        self._move(row, reached, Actor.WORKER, note=why, status=status, run_after=later)
+        return row.load()
+
+    def _settle(
+        self, row: TaskRow, wanted: TaskState, note: str, event: str
+    ) -> tuple[TaskState, str]:
+        """Where a task goes when its work ends like this, and the note of it."""
+        if row.cancel_requested and wanted is not TaskState.CANCELED:
+            return TaskState.CANCELED, _because(f"a cancel was requested before {event}", note)
+        if wanted is not TaskState.SUBMITTED:
+            return wanted, note
+        if row.attempts >= row.max_attempts:
+            spent = f"gave up after {row.attempts} attempts without progress"
+            return TaskState.FAILED, _because(spent, note)
+        return TaskState.PAUSED if row.pause_requested else wanted, note
+
+    async def release(self, lease: Lease, *, note: str = "") -> TaskRecord:
+        """Hand a task back unfinished, without counting an attempt."""
+        check_text("note", note)
+        row = self._held(lease)
+        row.attempts = 0
+        reached, why = self._settle(row, TaskState.SUBMITTED, note, "the worker released it")
+        self._move(row, reached, Actor.WORKER, note=why)
+        return row.load()
+
+    async def recover_expired(self, *, limit: int = 100) -> list[TaskRecord]:
+        """Take back tasks whose lease has expired, the longest expired first."""
+        check_count("limit", limit)
+        now, rows = self._engine.now(), [self._data.tasks[one] for one in self._data.working]
+        expired = sorted(
+            (row.lease_expires_at, row.id)
+            for row in rows
+            if row.lease_expires_at is not None and row.lease_expires_at <= now
+        )
+        recovered = [self._data.tasks[task_id] for _, task_id in expired[:limit]]
+        for row in recovered:
+            note = f"the lease of {row.worker} expired"
+            reached, why = self._settle(row, TaskState.SUBMITTED, note, "its lease expired")
+            self._move(row, reached, Actor.RECOVERY, note=why)
+        return [row.load() for row in recovered]
+
+    def _expiry(self, lease_seconds: object) -> datetime:
+        return self._engine.now() + timedelta(seconds=check_seconds("lease_seconds", lease_seconds))
+
+
+def _lease(row: TaskRow, expires_at: datetime) -> Lease:
+    return Lease(
+        row.id,
+        row.fence,
+        row.worker,
+        expires_at,
+        cancel_requested=row.cancel_requested,
+        pause_requested=row.pause_requested,
+    )
+
+
+def _because(reason: str, note: str) -> str:
+    return f"{reason}: {note}" if note else reason
+
+
+def _check_extras(
+    wanted: TaskState,
+    *,
+    run_after: datetime | timedelta | None,
+    progress: bool,
+    ask: StepKey | None,
+) -> None:
+    if wanted is not TaskState.SUBMITTED and run_after is not None:
+        raise InvalidInputError("run_after", "goes only with submitted")
+    if wanted is not TaskState.SUBMITTED and progress:
+        raise InvalidInputError("progress", "goes only with submitted")
+    if ask is not None and not isinstance(ask, StepKey):
+        raise InvalidInputError("ask", f"must be a StepKey, not {type(ask).__name__}")
+    if ask is not None and wanted not in WAITING:
+        raise InvalidInputError("ask", "goes only with input-required and auth-required")

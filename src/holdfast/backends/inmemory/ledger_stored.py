@@ -1,0 +1,188 @@
+"""What the in-memory ledger only ever adds: entries whose JSON is the codec's text.
+
+So nothing that a caller holds is ever the ledger's own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeAlias
+
+from holdfast.kernel.core.checks import check_time
+from holdfast.kernel.core.codec import (
+    blocks_from_json,
+    blocks_to_json,
+    decode_json,
+    encode_json,
+    encode_object,
+    message_from_payload,
+    message_to_payload,
+)
+from holdfast.kernel.core.content import ChatMessage
+from holdfast.kernel.core.lifecycle import Actor
+from holdfast.kernel.storage.ledger_events import (
+    ArtifactChunk,
+    Request,
+    StepKey,
+    StepRecord,
+    Transition,
+)
+from holdfast.kernel.storage.ledger_push import PushConfig
+from holdfast.kernel.storage.ledger_records import Feedback, content_digest
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMessage:
+    """A message as its payload's text."""
+
+    id: str
+    created_at: datetime
+    payload: str
+
+    @classmethod
+    def of(cls, message: ChatMessage, *, field: str = "message") -> StoredMessage:
+        """Check a message and turn it to text."""
+        payload = encode_json(message_to_payload(message, field=field), field=field)
+        return cls(message.id, check_time(f"{field}.created_at", message.created_at), payload)
+
+    def same_body(self, other: StoredMessage) -> bool:
+        """Whether the two say the same, whatever the order of their keys."""
+        if self.payload == other.payload:
+            return True
+        mine, others = decode_json(self.payload), decode_json(other.payload)
+        return content_digest(mine) == content_digest(others)
+
+    def load(self, seq: int | None) -> ChatMessage:
+        """The message, made anew."""
+        payload = decode_json(self.payload)
+        return message_from_payload(payload, id=self.id, created_at=self.created_at, seq=seq)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredStep:
+    """A step with its result as text."""
+
+    key: StepKey
+    result: str
+    stored_at: datetime
+    digest: str
+    fence: int
+    chunks: int
+
+    def load(self, task_id: str) -> StepRecord:
+        """The step, made anew."""
+        return StepRecord(
+            task_id,
+            self.key,
+            decode_json(self.result),
+            self.stored_at,
+            digest=self.digest,
+            fence=self.fence,
+            chunks=self.chunks,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class StoredChunk:
+    """A chunk of an artifact with its parts as text."""
+
+    artifact_id: str
+    parts: str
+    append: bool
+    last_chunk: bool
+    name: str
+    metadata: str
+    step: StepKey | None
+    fence: int
+
+    @classmethod
+    def of(cls, chunk: ArtifactChunk) -> StoredChunk:
+        """Check a chunk and turn it to text."""
+        return cls(
+            chunk.artifact_id,
+            encode_json(blocks_to_json(chunk.parts, field="parts"), field="parts"),
+            chunk.append,
+            chunk.last_chunk,
+            chunk.name,
+            encode_object(chunk.metadata, field="metadata"),
+            chunk.step,
+            chunk.fence,
+        )
+
+    def load(self) -> ArtifactChunk:
+        """The chunk, made anew."""
+        return ArtifactChunk(
+            self.artifact_id,
+            blocks_from_json(decode_json(self.parts)),
+            append=self.append,
+            last_chunk=self.last_chunk,
+            name=self.name,
+            metadata=decode_json(self.metadata),
+            step=self.step,
+            fence=self.fence,
+        )
+
+
+StoredBody: TypeAlias = Transition | Request | StoredMessage | StoredStep | StoredChunk
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEvent:
+    """One entry of a timeline; its place in the list is its ``seq``, less one."""
+
+    at: datetime
+    by: Actor
+    fence: int
+    body: StoredBody
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPush:
+    """A push config with its authentication as text."""
+
+    id: str
+    url: str
+    token: str
+    authentication: str
+
+    @classmethod
+    def of(cls, config: PushConfig) -> StoredPush:
+        """Check a config and turn it to text."""
+        authentication = encode_object(config.authentication, field="push.authentication")
+        return cls(config.id, config.url, config.token, authentication)
+
+    def load(self) -> PushConfig:
+        """The config, made anew."""
+        return PushConfig(self.id, self.url, self.token, decode_json(self.authentication))
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFeedback:
+    """Feedback with its metadata as text."""
+
+    id: str
+    text: str
+    rating: int | None
+    metadata: str
+    created_at: datetime
+
+    def same_body(self, other: StoredFeedback) -> bool:
+        """Whether the two say the same, whatever the order of their keys."""
+        mine, others = decode_json(self.metadata), decode_json(other.metadata)
+        return (self.text, self.rating, content_digest(mine)) == (
+            other.text,
+            other.rating,
+            content_digest(others),
+        )
+
+    def load(self, task_id: str) -> Feedback:
+        """The feedback, made anew."""
+        return Feedback(
+            self.id,
+            task_id,
+            self.text,
+            self.created_at,
+            rating=self.rating,
+            metadata=decode_json(self.metadata),
+        )

@@ -1,0 +1,164 @@
+"""What all parts of the in-memory ledger share: find a task, check a lease, write a timeline."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from datetime import datetime, timedelta
+
+from holdfast.backends.inmemory.engine import InMemory
+from holdfast.backends.inmemory.ledger_data import ContextRow, Delivery, LedgerData, TaskRow
+from holdfast.backends.inmemory.ledger_stored import (
+    StoredBody,
+    StoredChunk,
+    StoredEvent,
+    StoredMessage,
+    StoredStep,
+)
+from holdfast.kernel.core.checks import check_count, check_id, check_optional_id, check_time
+from holdfast.kernel.core.errors import (
+    ConflictError,
+    InvalidInputError,
+    LeaseLostError,
+    NotFoundError,
+)
+from holdfast.kernel.core.ids import new_id
+from holdfast.kernel.core.lifecycle import TERMINAL, Actor, TaskState, check_edge
+from holdfast.kernel.storage.ledger_events import StepKey, Transition
+from holdfast.kernel.storage.ledger_records import Lease
+
+_ANNOUNCED = (Transition, StoredMessage, StoredChunk)
+
+
+class LedgerView:
+    """A view on one tenant's tasks."""
+
+    def __init__(self, engine: InMemory, *, tenant: str = "default") -> None:
+        self._engine = engine
+        self._data = engine.table(tenant, LedgerData)
+
+    def _find(self, task_id: object, owner: object) -> TaskRow | None:
+        """The task, unless it is not there or another owner's, which must look the same."""
+        key = check_id("task_id", task_id)
+        whose = None if owner is None else check_optional_id("owner", owner)
+        row = self._data.tasks.get(key)
+        return row if row is not None and whose in (None, row.owner) else None
+
+    def _owned(self, task_id: str, owner: str | None) -> TaskRow:
+        row = self._find(task_id, owner)
+        if row is None:
+            raise NotFoundError("task", task_id)
+        return row
+
+    def _held(self, lease: Lease) -> TaskRow:
+        """The task, while it is working under the fence of this lease."""
+        if not isinstance(lease, Lease):
+            raise InvalidInputError("lease", f"must be a Lease, not {type(lease).__name__}")
+        task_id = check_id("lease.task_id", lease.task_id)
+        check_count("lease.fence", lease.fence)
+        row = self._data.tasks.get(task_id)
+        if row is None or row.fence != lease.fence or row.state is not TaskState.WORKING:
+            raise LeaseLostError("task", task_id)
+        return row
+
+    def _context(self, row: TaskRow) -> ContextRow:
+        return self._data.contexts[row.owner, row.context_id]
+
+    def _moment(self, when: datetime | timedelta | None) -> datetime | None:
+        """A moment, or one that is so far from now."""
+        if not isinstance(when, timedelta):
+            return None if when is None else check_time("run_after", when)
+        try:
+            return self._engine.now() + when
+        except OverflowError:
+            raise InvalidInputError("run_after", "is beyond the year 9999") from None
+
+    def _log(self, row: TaskRow, by: Actor, body: StoredBody) -> int:
+        """Add one entry to the timeline, and announce it to whoever wants to know."""
+        now = self._engine.now()
+        row.events.append(StoredEvent(now, by, row.fence, body))
+        seq = len(row.events)
+        if isinstance(body, _ANNOUNCED):
+            for config in row.push:
+                lane = self._data.lanes.setdefault((row.id, config), {})
+                delivery = Delivery(new_id(), seq, now)
+                lane[delivery.id] = delivery
+        self._wake(row.id)
+        return seq
+
+    def _wake(self, task_id: str) -> None:
+        for waiter in self._data.waiters.get(task_id, ()):
+            waiter.set()
+
+    def _move(
+        self,
+        row: TaskRow,
+        to: TaskState,
+        by: Actor,
+        *,
+        note: str = "",
+        status: str = "",
+        run_after: datetime | None = None,
+        worker: str = "",
+    ) -> None:
+        """Take one edge of the lifecycle, and write it to the log."""
+        before = row.state if row.transitions else None
+        check_edge(row.id, before, to, by)
+        now, data = self._engine.now(), self._data
+        if before is TaskState.SUBMITTED and row.due_at is not None:
+            del data.queue[bisect_left(data.queue, (row.due_at, row.id))]
+        if before is TaskState.WORKING:
+            del data.working[row.id]
+            self._context(row).working.discard(row.id)
+            worker, row.worker, row.lease_expires_at = row.worker, "", None
+        if to is TaskState.WORKING:
+            data.working[row.id] = None
+            self._context(row).working.add(row.id)
+            row.worker = worker
+        if to is TaskState.SUBMITTED:
+            row.due_at = max(run_after or now, now)
+            insort(data.queue, (row.due_at, row.id))
+        if to is TaskState.PAUSED:
+            row.attempts = 0
+            row.pause_requested = False
+        if to in TERMINAL:
+            row.cancel_requested = row.pause_requested = False
+        row.state, row.updated_at, row.note, row.status = to, now, note, status
+        row.run_after = run_after
+        row.transitions += 1
+        move = Transition(
+            row.id,
+            row.transitions,
+            before,
+            to,
+            now,
+            by,
+            worker=worker,
+            fence=row.fence,
+            attempt=row.attempts,
+            note=note,
+            run_after=run_after,
+            message_id=status,
+        )
+        self._log(row, by, move)
+
+    def _known(self, row: TaskRow, message: StoredMessage) -> bool:
+        """Whether the task has this message; another one under its id is a conflict."""
+        known = row.messages.get(message.id)
+        if known is not None and not known[1].same_body(message):
+            raise ConflictError(
+                "message", message.id, f"message {message.id!r} is there with another body"
+            )
+        return known is not None
+
+    def _say(self, row: TaskRow, message: StoredMessage, by: Actor) -> None:
+        """Add a message to the task and to its context."""
+        row.messages[message.id] = (self._log(row, by, message), message)
+        self._context(row).messages.append((row.id, message.id))
+
+    def _keep(self, row: TaskRow, key: StepKey, result: str, *, digest: str, by: Actor) -> None:
+        """Store a step, which is progress."""
+        written = row.step_chunks.get((key, row.fence), [])
+        step = StoredStep(key, result, self._engine.now(), digest, row.fence, len(written))
+        row.steps[key] = step
+        row.attempts = 0
+        self._log(row, by, step)

@@ -1,0 +1,158 @@
+"""The logs of all sessions of a tenant: one truth for transcripts and episodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from holdfast.kernel.core.codec import decode_json
+from holdfast.kernel.core.errors import InvalidInputError
+from holdfast.kernel.core.ranking import LexicalIndex
+from holdfast.kernel.core.text import tokenize
+from holdfast.kernel.storage.episodes import Event
+from holdfast.kernel.storage.event_text import event_text
+from holdfast.kernel.storage.log_entry import LogEntry, distinct
+
+
+@dataclass(slots=True)
+class Row(LogEntry):
+    """One stored event; it never leaves the engine."""
+
+    epoch: int = 0
+    seq: int = 0
+    vector: list[float] | None = None
+
+    def text(self) -> str:
+        """What recall reads."""
+        return event_text(self.type, decode_json(self.body))
+
+    def event(self) -> Event:
+        """A new event for the caller to keep."""
+        return self.to_event(self.epoch, self.seq)
+
+
+@dataclass(slots=True)
+class SessionRecord:
+    """A session: its log in order, and the counter that outlives what is cleared."""
+
+    id: str
+    agent: str
+    started_at: datetime
+    ended_at: datetime | None = None
+    metadata: str = "{}"
+    epoch: int = 1
+    seq: int = 0
+    rows: dict[str, Row] = field(default_factory=dict)
+    transcripts: dict[str, dict[str, Row]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class SessionLog:
+    """What one tenant's sessions hold, by session and by agent.
+
+    The word index of an agent follows the log: ``words`` takes in the un-indexed tail when it is
+    asked, so that an append costs nothing more and is found at once.
+    """
+
+    sessions: dict[str, SessionRecord] = field(default_factory=dict)
+    agents: dict[str, dict[str, Row]] = field(default_factory=dict)
+    dimension: int | None = None
+    _words: dict[str, LexicalIndex] = field(default_factory=dict)
+    _tails: dict[str, list[Row]] = field(default_factory=dict)
+
+    def append(self, rows: list[Row], now: datetime) -> list[Row]:
+        """Store what is new, all or nothing, and return the stored row for each."""
+        fresh = []
+        for row in distinct(rows).values():
+            stored = self._find(row.session, row.id)
+            if stored is None:
+                fresh.append(row)
+            else:
+                stored.check_same(row)
+        self._check_dimension(fresh)
+        for row in fresh:
+            self._place(row, now)
+        return [self.sessions[row.session].rows[row.id] for row in rows]
+
+    def session(self, session_id: str, agent: str, now: datetime) -> SessionRecord:
+        """The session, created on first use."""
+        if session_id not in self.sessions:
+            self.sessions[session_id] = SessionRecord(session_id, agent, now)
+        return self.sessions[session_id]
+
+    def transcript(self, session_id: str, agent: str) -> dict[str, Row]:
+        """The messages of one agent in one session, by id, in order."""
+        session = self.sessions.get(session_id)
+        return session.transcripts.get(agent, {}) if session else {}
+
+    def of_agent(self, agent: str) -> dict[str, Row]:
+        """All rows of an agent by key, in the order of arrival."""
+        return self.agents.get(agent, {})
+
+    def words(self, agent: str) -> LexicalIndex:
+        """The index of all the agent's words, up to the last append."""
+        index = self._words.setdefault(agent, LexicalIndex())
+        for row in self._tails.pop(agent, []):
+            if row.key in self.of_agent(agent):
+                index.add(row.key, tokenize(row.text()))
+        return index
+
+    def clear(
+        self,
+        session_id: str,
+        *,
+        agent: str | None = None,
+        run: str | None = None,
+        types: frozenset[str] | None = None,
+    ) -> list[Row]:
+        """Remove and return what matches; the session's counter stays."""
+        session = self.sessions.get(session_id)
+        if session is None:
+            return []
+        gone = [
+            row
+            for row in session.rows.values()
+            if (agent is None or row.agent == agent)
+            and (run is None or row.run == run)
+            and (types is None or row.type in types)
+        ]
+        for row in gone:
+            del session.rows[row.id]
+            del self.agents[row.agent][row.key]
+            if row.agent in self._words:
+                self._words[row.agent].remove(row.key)
+            if row.type == "message":
+                del session.transcripts[row.agent][row.id]
+        return gone
+
+    def _find(self, session_id: str, event_id: str) -> Row | None:
+        session = self.sessions.get(session_id)
+        return session.rows.get(event_id) if session else None
+
+    def _check_dimension(self, rows: Iterable[Row]) -> None:
+        dimension = self.dimension
+        for at, vector in _vectors(rows):
+            dimension = dimension or len(vector)
+            if len(vector) != dimension:
+                raise InvalidInputError(
+                    f"embeddings[{at}]",
+                    f"has dimension {len(vector)}, but the log's is {dimension}",
+                )
+        self.dimension = dimension
+
+    def _place(self, row: Row, now: datetime) -> None:
+        session = self.session(row.session, row.agent, now)
+        session.seq += 1
+        row.epoch, row.seq = session.epoch, session.seq
+        session.rows[row.id] = row
+        self.agents.setdefault(row.agent, {})[row.key] = row
+        self._tails.setdefault(row.agent, []).append(row)
+        if row.type == "message":
+            session.transcripts.setdefault(row.agent, {})[row.id] = row
+
+
+def _vectors(rows: Iterable[Row]) -> Iterator[tuple[int, list[float]]]:
+    for at, row in enumerate(rows):
+        if row.vector is not None:
+            yield at, row.vector

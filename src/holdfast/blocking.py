@@ -1,0 +1,186 @@
+"""A ``State`` for code without an event loop: scripts, notebooks, synchronous frameworks.
+
+A portal, not a second API: the same stores and methods, run on an event loop in a thread of its
+own, each call waiting for its answer::
+
+    import holdfast.blocking
+
+    with holdfast.blocking.open("memory:") as state:
+        ref = state.blobs.store(b"bytes")
+        data = state.blobs.resolve(ref)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from holdfast.kernel.core.errors import ConfigError
+from holdfast.wiring import front_door
+from holdfast.wiring.state import State
+
+T = TypeVar("T")
+
+__all__ = ["BlockingState", "open"]
+
+
+class _Portal:
+    """An event loop in a daemon thread, and the way into it."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(
+            target=self._loop.run_forever, name="holdfast.blocking", daemon=True
+        )
+        self._thread.start()
+
+    @property
+    def closed(self) -> bool:
+        return self._loop.is_closed()
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        try:
+            self._check_caller()
+        except ConfigError:
+            work.close()
+            raise
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def call(self, function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        async def on_the_loop() -> Any:
+            answer = function(*args, **named)
+            return await answer if inspect.isawaitable(answer) else answer
+
+        return self.wrap(self.run(on_the_loop()))
+
+    def get(self, owner: Any, name: str) -> Any:
+        # An attribute of a State checks the loop that it is read on, so it is read there.
+        async def on_the_loop() -> Any:
+            return getattr(owner, name)
+
+        return self.run(on_the_loop())
+
+    def wrap(self, answer: Any) -> Any:
+        """What may cross to the caller's thread as it is, and what needs the portal to be used."""
+        if isinstance(answer, AsyncIterator):
+            return self._iterate(answer)
+        if isinstance(answer, State):
+            return BlockingState(answer, self, owns=False)
+        if type(answer).__module__.startswith("holdfast.backends."):
+            return _Portaled(answer, self)
+        return answer
+
+    def close(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def _iterate(self, items: AsyncIterator[Any]) -> Iterator[Any]:
+        async def step() -> tuple[bool, Any]:
+            # StopAsyncIteration cannot be raised out of a coroutine that is awaited elsewhere.
+            try:
+                return True, await anext(items)
+            except StopAsyncIteration:
+                return False, None
+
+        async def close() -> None:
+            if inspect.isasyncgen(items):
+                await items.aclose()
+
+        try:
+            while (found := self.run(step()))[0]:
+                yield found[1]
+        finally:
+            if not self.closed:
+                self.run(close())
+
+    def _check_caller(self) -> None:
+        if self.closed:
+            raise ConfigError("this State is closed: open another with holdfast.blocking.open()")
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return
+        raise ConfigError(
+            "holdfast.blocking would block the event loop that is running here: "
+            "use `async with holdfast.open(...)`"
+        )
+
+
+class _Portaled:
+    """A store whose methods wait for their answer."""
+
+    def __init__(self, target: Any, portal: _Portal) -> None:
+        self._target = target
+        self._portal = portal
+
+    def __repr__(self) -> str:
+        return f"<blocking {self._target!r}>"
+
+    def __getattr__(self, name: str) -> Any:
+        found = self._portal.get(self._target, name)
+        if not callable(found):
+            return self._portal.wrap(found)
+
+        def method(*args: Any, **named: Any) -> Any:
+            return self._portal.call(found, args, named)
+
+        return method
+
+
+class BlockingState(_Portaled):
+    """A ``State`` on a background event loop; close it, or use it as a context manager.
+
+    >>> with open("memory:") as state:
+    ...     state.short_term.set_state("s1", {"step": 1})
+    ...     state.short_term.get_state("s1")
+    {'step': 1}
+    """
+
+    def __init__(self, target: State, portal: _Portal, *, owns: bool = True) -> None:
+        super().__init__(target, portal)
+        self._owns = owns
+
+    def close(self) -> None:
+        """Close the state and end its thread; again, or on a view, does nothing.
+
+        >>> state = open("memory:")
+        >>> state.close()
+        """
+        if self._owns and not self._portal.closed:
+            self._portal.run(self._target.aclose())
+            self._portal.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def open(url: str | None = None, **options: Any) -> BlockingState:  # noqa: A001 - as holdfast.open
+    """Open a ``State`` on an event loop of its own; takes what ``holdfast.open`` takes.
+
+    >>> with open("memory:") as state:
+    ...     state.tenant
+    'default'
+    """
+    portal = _Portal()
+
+    async def connect() -> State:
+        return await front_door.open(url, **options)
+
+    try:
+        return BlockingState(portal.run(connect()), portal)
+    except BaseException:
+        portal.close()
+        raise

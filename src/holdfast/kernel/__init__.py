@@ -1,0 +1,1 @@
+"""Words and promises: value types, errors and Protocols; no I/O."""

@@ -1,0 +1,172 @@
+"""What every engine refuses in the same words: the checks of ids, limits and vectors.
+
+An engine calls these before its first write, so that bad input is refused alike everywhere and
+leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from holdfast.kernel.core.errors import InvalidInputError
+
+MAX_ID_BYTES = 512
+_MIN_NORM, _MAX_NORM = 1e-15, 1e15
+
+
+def check_id(field: str, value: object) -> str:
+    """An id: 1 to 512 bytes of UTF-8 without control characters.
+
+    >>> check_id("session_id", "s1")
+    's1'
+    """
+    text = check_text(field, value)
+    if not text:
+        raise InvalidInputError(field, "must not be empty")
+    if len(text.encode()) > MAX_ID_BYTES:
+        raise InvalidInputError(field, f"must be at most {MAX_ID_BYTES} bytes of UTF-8")
+    for char in text:
+        if char < " " or "\x7f" <= char <= "\x9f":
+            raise InvalidInputError(field, f"must not contain the control character {char!r}")
+    return text
+
+
+def check_optional_id(field: str, value: object) -> str:
+    """An id, or the empty string for none.
+
+    >>> check_optional_id("run_id", "")
+    ''
+    """
+    return "" if isinstance(value, str) and not value else check_id(field, value)
+
+
+def check_ids(field: str, values: object) -> list[str]:
+    """A list of ids; a single string is refused, since it would be read letter by letter.
+
+    >>> check_ids("ids", ["a", "b"])
+    ['a', 'b']
+    """
+    return [check_id(f"{field}[{at}]", value) for at, value in enumerate(check_list(field, values))]
+
+
+def check_list(field: str, values: object) -> Sequence[object]:
+    """A list or a tuple.
+
+    >>> check_list("titles", ["a"])
+    ['a']
+    """
+    if not isinstance(values, (list, tuple)):
+        raise InvalidInputError(field, f"must be a list, not {type(values).__name__}")
+    return values
+
+
+def check_text(field: str, value: object) -> str:
+    """Text that UTF-8 can hold; any length, U+0000 included.
+
+    >>> check_text("content", "low tide")
+    'low tide'
+    """
+    if not isinstance(value, str):
+        raise InvalidInputError(field, f"must be text, not {type(value).__name__}")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidInputError(
+            field, f"holds a lone surrogate at position {error.start}: it is not Unicode text"
+        ) from None
+    return value
+
+
+def check_count(field: str, value: object) -> int:
+    """A whole number of at least 0: limits, offsets, depths.
+
+    >>> check_count("limit", 0)
+    0
+    """
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InvalidInputError(field, f"must be a whole number, not {type(value).__name__}")
+    if value < 0:
+        raise InvalidInputError(field, f"must be 0 or more, not {value}")
+    if value >= 1 << 63:
+        raise InvalidInputError(field, "must be below 2^63")
+    return value
+
+
+def check_optional_count(field: str, value: object) -> int | None:
+    """A count, or ``None`` for no bound.
+
+    >>> check_optional_count("limit", None) is None
+    True
+    """
+    return None if value is None else check_count(field, value)
+
+
+def check_seconds(field: str, value: object) -> float:
+    """A span of time: above 0 and at most a hundred years.
+
+    >>> check_seconds("ttl_seconds", 60)
+    60
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise InvalidInputError(field, f"must be a number of seconds, not {type(value).__name__}")
+    if not 0 < value <= 3_155_760_000:
+        raise InvalidInputError(field, f"must be above 0 and at most 100 years, not {value!r}")
+    return value
+
+
+def check_time(field: str, value: object) -> datetime:
+    """An aware datetime, turned to UTC.
+
+    >>> check_time("since", datetime(2030, 1, 1, tzinfo=UTC)).year
+    2030
+    """
+    if not isinstance(value, datetime):
+        raise InvalidInputError(field, f"must be a datetime, not {type(value).__name__}")
+    if value.tzinfo is None:
+        raise InvalidInputError(
+            field, "must be aware: give it a time zone, as in datetime.now(UTC)"
+        )
+    try:
+        return value.astimezone(UTC)
+    except OverflowError:
+        raise InvalidInputError(field, "is outside the years 1 to 9999 in UTC") from None
+
+
+def check_vector(field: str, value: object, *, dimension: int | None = None) -> list[float]:
+    """A vector as 32-bit floats: finite, of usable length, of the collection's dimension.
+
+    The length is bounded on both sides because a 32-bit engine squares it.
+
+    >>> check_vector("embedding", [3, 4])
+    [3.0, 4.0]
+    """
+    numbers = check_list(field, value)
+    if not numbers:
+        raise InvalidInputError(field, "must not be empty")
+    for at, number in enumerate(numbers):
+        if isinstance(number, bool) or not isinstance(number, (int, float)):
+            raise InvalidInputError(
+                f"{field}[{at}]", f"must be a number, not {type(number).__name__}"
+            )
+    if dimension is not None and len(numbers) != dimension:
+        raise InvalidInputError(
+            field, f"has dimension {len(numbers)}, but the collection's is {dimension}"
+        )
+    layout = f"{len(numbers)}f"
+    try:
+        rounded = list(struct.unpack(layout, struct.pack(layout, *numbers)))
+    except (OverflowError, struct.error):
+        raise InvalidInputError(
+            field, "holds a number beyond 32-bit floats: scale it down"
+        ) from None
+    norm = math.sqrt(math.fsum(number * number for number in rounded))
+    if not math.isfinite(norm):
+        raise InvalidInputError(field, "must be finite: NaN and infinity have no direction")
+    if not _MIN_NORM <= norm <= _MAX_NORM:
+        raise InvalidInputError(
+            field, f"has length {norm:g}, too close to zero or too long: normalise it"
+        )
+    return rounded

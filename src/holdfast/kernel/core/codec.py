@@ -1,0 +1,343 @@
+"""The one JSON codec of all engines: a closed set of types, never pickle, exact both ways.
+
+What comes out equals what went in: U+0000, ``1e16``, ``-0.0`` and the order of keys included. What
+JSON cannot hold exactly is refused by path before anything is written: NaN and infinities, lone
+surrogates, integers beyond 64 bits, keys that are not text, nesting deeper than 64, other types.
+
+Messages carry a format version. A higher one than this code knows is a ``CodecError``, never a
+guess.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from holdfast.kernel.core.content import (
+    KNOWN_BLOCKS,
+    ROLES,
+    ChatMessage,
+    ContentBlock,
+    DataBlock,
+    TextBlock,
+    ToolResultBlock,
+    UnknownBlock,
+)
+from holdfast.kernel.core.errors import CodecError, InvalidInputError
+
+VERSION = 1
+MAX_DEPTH = 64
+_MIN_INT, _MAX_INT = -(1 << 63), (1 << 63) - 1
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder()
+
+
+def encode_json(value: Any, *, field: str = "value") -> str:
+    """A JSON value as text; ``InvalidInputError`` names the path of what cannot be kept exactly.
+
+    >>> encode_json({"a": [1, 1e16, -0.0, None]})
+    '{"a":[1,1e16,-0.0,null]}'
+    """
+    return _encoder.encode(plain(value, field=field)).decode()
+
+
+def encode_object(value: Any, *, field: str) -> str:
+    """A JSON object as text: metadata, properties, payloads.
+
+    >>> encode_object({"b": 1, "a": 2}, field="metadata")
+    '{"b":1,"a":2}'
+    """
+    if not isinstance(value, dict):
+        raise InvalidInputError(field, f"must be a dict, not {type(value).__name__}")
+    return encode_json(value, field=field)
+
+
+def encode_fields(value: Any, *, field: str) -> dict[str, str]:
+    """A JSON object as one text per top-level key, for stores that merge by key.
+
+    >>> encode_fields({"b": 1, "a": [2]}, field="state")
+    {'b': '1', 'a': '[2]'}
+    """
+    if not isinstance(value, dict):
+        raise InvalidInputError(field, f"must be a dict, not {type(value).__name__}")
+    checked = plain(value, field=field)
+    return {key: _encoder.encode(item).decode() for key, item in checked.items()}
+
+
+def decode_json(text: str | bytes) -> Any:
+    """The value that ``encode_json`` wrote; ``CodecError`` for anything else.
+
+    >>> decode_json('{"a":[1,1e16]}')
+    {'a': [1, 1e+16]}
+    """
+    try:
+        return _decoder.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise CodecError(f"stored JSON cannot be read: {error}") from error
+
+
+def plain(value: Any, *, field: str = "value") -> Any:
+    """A deep copy made of plain JSON types, checked; subclasses such as enums lose their class.
+
+    >>> plain({"a": [1, 2]})
+    {'a': [1, 2]}
+    """
+    return _plain(value, (field,), 1)
+
+
+def _plain(value: Any, path: tuple[str | int, ...], depth: int) -> Any:
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return _text(str.__str__(value), path)
+    if isinstance(value, (int, float)):
+        return _number(value, path)
+    if not isinstance(value, (dict, list)):
+        raise InvalidInputError(_spell(path), f"{type(value).__name__} is not JSON: {_hint(value)}")
+    if depth > MAX_DEPTH:
+        raise InvalidInputError(_spell(path), f"nested deeper than {MAX_DEPTH} levels")
+    if isinstance(value, list):
+        return [_plain(item, (*path, at), depth + 1) for at, item in enumerate(value)]
+    return {_key(key, path): _plain(item, (*path, key), depth + 1) for key, item in value.items()}
+
+
+def _number(value: float, path: tuple[str | int, ...]) -> int | float:
+    if isinstance(value, int):
+        if not _MIN_INT <= value <= _MAX_INT:
+            raise InvalidInputError(_spell(path), "integer beyond 64 bits: store it as text")
+        return int(value)
+    if not math.isfinite(value):
+        raise InvalidInputError(_spell(path), f"{value} is not JSON: use None or text")
+    return float(value)
+
+
+def _hint(value: Any) -> str:
+    if isinstance(value, tuple):
+        return "use a list"
+    if isinstance(value, bytes):
+        return "use a BlobStore, or text"
+    if isinstance(value, datetime):
+        return "use .isoformat()"
+    return "use dict, list, str, int, float, bool or None"
+
+
+def _text(value: str, path: tuple[str | int, ...]) -> str:
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            raise InvalidInputError(
+                _spell(path), f"holds a lone surrogate at position {error.start}"
+            ) from None
+    return value
+
+
+def _key(key: Any, path: tuple[str | int, ...]) -> str:
+    if not isinstance(key, str):
+        raise InvalidInputError(
+            _spell(path), f"has a key of type {type(key).__name__}: JSON keys are text"
+        )
+    return _text(str.__str__(key), (*path, "(key)"))
+
+
+def _spell(path: tuple[str | int, ...]) -> str:
+    first, *rest = path
+    spelled = str(first)
+    for step in rest:
+        spelled += f"[{step}]" if isinstance(step, int) else f".{step}"
+    # A hostile key may hold anything; the path must still print.
+    return spelled.encode("utf-8", "backslashreplace").decode()[:500]
+
+
+def block_to_json(block: ContentBlock, *, field: str = "block") -> dict[str, Any]:
+    """A block as an object with its ``type``; bytes become base64.
+
+    Free values inside it are checked when the whole is encoded.
+
+    >>> block_to_json(TextBlock("hi"))
+    {'type': 'text', 'text': 'hi'}
+    """
+    if isinstance(block, UnknownBlock):
+        return block.raw
+    if KNOWN_BLOCKS.get(getattr(block, "type", "")) is not type(block):
+        raise InvalidInputError(field, f"{type(block).__name__} is not a content block")
+    out: dict[str, Any] = {"type": block.type}
+    for slot in dataclasses.fields(block):
+        value = getattr(block, slot.name)
+        if value is slot.default:
+            continue
+        name = f"{field}.{slot.name}"
+        _check_slot(slot.name, value, name)
+        if isinstance(block, ToolResultBlock) and slot.name == "content":
+            value = blocks_to_json(value, field=name)
+        elif isinstance(value, bytes) and not isinstance(block, DataBlock):
+            value = base64.b64encode(value).decode("ascii")
+        out[slot.name] = value
+    return out
+
+
+_TEXT_SLOTS = frozenset(
+    {
+        *("text", "url", "blob_ref", "media_type", "name", "id", "tool_use_id", "signature"),
+        *("message", "code"),
+    }
+)
+
+
+def _check_slot(slot: str, value: Any, name: str) -> None:
+    if slot in _TEXT_SLOTS and not isinstance(value, str):
+        raise InvalidInputError(name, f"must be text, not {type(value).__name__}")
+    if slot == "input" and not isinstance(value, dict):
+        raise InvalidInputError(name, f"must be a dict, not {type(value).__name__}")
+    if slot == "is_error" and not isinstance(value, bool):
+        raise InvalidInputError(name, f"must be True or False, not {type(value).__name__}")
+
+
+def blocks_to_json(blocks: Sequence[ContentBlock], *, field: str) -> list[dict[str, Any]]:
+    """Blocks as objects, for ``encode_json`` to check and write.
+
+    >>> blocks_to_json([TextBlock("hi")], field="content")
+    [{'type': 'text', 'text': 'hi'}]
+    """
+    if not isinstance(blocks, (list, tuple)):
+        raise InvalidInputError(field, f"must be a list of blocks, not {type(blocks).__name__}")
+    return [block_to_json(block, field=f"{field}[{at}]") for at, block in enumerate(blocks)]
+
+
+def block_from_json(raw: Any) -> ContentBlock:
+    """The block that ``block_to_json`` wrote, or an ``UnknownBlock`` that keeps it whole.
+
+    >>> block_from_json({"type": "text", "text": "hi"})
+    TextBlock(text='hi')
+    """
+    if not isinstance(raw, dict) or not isinstance(raw.get("type"), str):
+        raise CodecError("a stored content block has no type")
+    known = KNOWN_BLOCKS.get(raw["type"])
+    slots = {key: value for key, value in raw.items() if key != "type"}
+    if known is None or not slots.keys() <= {slot.name for slot in dataclasses.fields(known)}:
+        return UnknownBlock(raw)
+    try:
+        if known is ToolResultBlock:
+            slots["content"] = blocks_from_json(slots.get("content", []))
+        elif "blob_ref" in known.__dataclass_fields__ and "data" in slots:
+            slots["data"] = base64.b64decode(slots["data"], validate=True)
+        block: ContentBlock = known(**slots)
+        for slot, value in slots.items():
+            if slot != "content" and not isinstance(value, bytes):
+                _check_slot(slot, value, f"{raw['type']}.{slot}")
+    except (TypeError, binascii.Error, InvalidInputError) as error:
+        raise CodecError(f"a stored {raw['type']} block cannot be read: {error}") from error
+    return block
+
+
+def blocks_from_json(raw: Any) -> list[ContentBlock]:
+    """The blocks that ``blocks_to_json`` wrote.
+
+    >>> blocks_from_json([{"type": "text", "text": "hi"}])
+    [TextBlock(text='hi')]
+    """
+    if not isinstance(raw, list):
+        raise CodecError("stored content is not a list of blocks")
+    return [block_from_json(item) for item in raw]
+
+
+def message_to_payload(message: ChatMessage, *, field: str = "message") -> dict[str, Any]:
+    """A message as the payload of its event; id and time are the event's own.
+
+    Free values inside it are checked when the whole is encoded.
+
+    >>> message_to_payload(ChatMessage.user("hi"))
+    {'v': 1, 'role': 'user', 'content': [{'type': 'text', 'text': 'hi'}]}
+    """
+    if not isinstance(message, ChatMessage):
+        raise InvalidInputError(field, f"must be a ChatMessage, not {type(message).__name__}")
+    payload: dict[str, Any] = {
+        "v": VERSION,
+        "role": message.role,
+        "content": blocks_to_json(message.content, field=f"{field}.content"),
+    }
+    if message.name:
+        payload["name"] = message.name
+    if not isinstance(message.metadata, dict):
+        raise InvalidInputError(
+            f"{field}.metadata", f"must be a dict, not {type(message.metadata).__name__}"
+        )
+    if message.metadata:
+        payload["metadata"] = message.metadata
+    return payload
+
+
+def message_from_payload(
+    payload: Mapping[str, Any], *, id: str, created_at: datetime, seq: int | None = None
+) -> ChatMessage:
+    """The message in the payload of an event; a plain string as ``content`` is one text block.
+
+    >>> from datetime import UTC
+    >>> when = datetime(2030, 1, 1, tzinfo=UTC)
+    >>> message_from_payload({"role": "user", "content": "hi"}, id="m1", created_at=when).text
+    'hi'
+    """
+    version = payload.get("v", VERSION)
+    if not isinstance(version, int) or version > VERSION:
+        raise CodecError(
+            f"a message has format version {version!r} and this code reads up to {VERSION}: "
+            "upgrade holdfast"
+        )
+    role, content = payload.get("role"), payload.get("content")
+    if role not in ROLES:
+        raise CodecError(f"a stored message has the role {role!r}")
+    name, metadata = payload.get("name", ""), payload.get("metadata", {})
+    if not isinstance(name, str) or not isinstance(metadata, dict):
+        raise CodecError(
+            "a stored message has a name that is not text, or metadata that is no dict"
+        )
+    blocks: list[ContentBlock] = (
+        [TextBlock(content)] if isinstance(content, str) else blocks_from_json(content)
+    )
+    return ChatMessage(
+        role=role,
+        content=blocks,
+        name=name,
+        metadata=metadata,
+        id=id,
+        created_at=created_at,
+        seq=seq,
+    )
+
+
+def encode_message(message: ChatMessage) -> str:
+    """A whole message as text, id and time included, for stores that keep messages by themselves.
+
+    >>> decode_message(encode_message(ChatMessage.user("hi"))).text
+    'hi'
+    """
+    return encode_json(
+        message_to_payload(message)
+        | {"id": message.id, "created_at": message.created_at.isoformat()},
+        field="message",
+    )
+
+
+def decode_message(text: str | bytes, *, seq: int | None = None) -> ChatMessage:
+    """The message that ``encode_message`` wrote.
+
+    >>> message = ChatMessage.user("hi")
+    >>> decode_message(encode_message(message)) == message
+    True
+    """
+    payload = decode_json(text)
+    if not isinstance(payload, dict):
+        raise CodecError("a stored message is not a JSON object")
+    try:
+        created_at = datetime.fromisoformat(payload["created_at"])
+        return message_from_payload(payload, id=payload["id"], created_at=created_at, seq=seq)
+    except (KeyError, TypeError, ValueError) as error:
+        raise CodecError(f"a stored message cannot be read: {error}") from error

@@ -1,0 +1,335 @@
+"""What is said: content blocks, and the messages made of them.
+
+A block is one piece of content. Media blocks hold exactly one of ``url``, ``data`` (bytes) and
+``blob_ref`` (a ref of the ``BlobStore``). A block that this version does not know is kept whole as
+an ``UnknownBlock``, so that an older reader never loses what a newer writer stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, ClassVar, Literal, TypeAlias, get_args
+
+from holdfast.kernel.core.checks import check_id, check_text, check_time
+from holdfast.kernel.core.errors import InvalidInputError
+from holdfast.kernel.core.ids import new_id
+
+Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
+ROLES: tuple[str, ...] = get_args(Role)
+
+
+@dataclass(frozen=True, slots=True)
+class TextBlock:
+    """Plain text.
+
+    >>> TextBlock("hello").type
+    'text'
+    """
+
+    type: ClassVar[str] = "text"
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _MediaBlock:
+    url: str | None = None
+    data: bytes | None = None
+    blob_ref: str | None = None
+    media_type: str = ""
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        given = [at for at in ("url", "data", "blob_ref") if getattr(self, at) is not None]
+        if len(given) != 1:
+            raise InvalidInputError(
+                type(self).__name__,
+                f"needs exactly one of url, data and blob_ref, and has {given or 'none'}",
+            )
+        if self.data is not None and not isinstance(self.data, bytes):
+            raise InvalidInputError(
+                f"{type(self).__name__}.data", f"must be bytes, not {type(self.data).__name__}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class ImageBlock(_MediaBlock):
+    """A picture, by URL, by its bytes or by blob ref.
+
+    >>> ImageBlock(url="https://example.org/cat.png").type
+    'image'
+    """
+
+    type: ClassVar[str] = "image"
+
+
+@dataclass(frozen=True, slots=True)
+class AudioBlock(_MediaBlock):
+    """Sound, by URL, by its bytes or by blob ref.
+
+    >>> AudioBlock(data=b"RIFF", media_type="audio/wav").type
+    'audio'
+    """
+
+    type: ClassVar[str] = "audio"
+
+
+@dataclass(frozen=True, slots=True)
+class VideoBlock(_MediaBlock):
+    """A film, by URL, by its bytes or by blob ref.
+
+    >>> VideoBlock(blob_ref="b_1").type
+    'video'
+    """
+
+    type: ClassVar[str] = "video"
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentBlock(_MediaBlock):
+    """A file for the model to read; not the ``Document`` of a ``VectorStore``.
+
+    >>> DocumentBlock(blob_ref="b_1", name="report.pdf").type
+    'document'
+    """
+
+    type: ClassVar[str] = "document"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUseBlock:
+    """A model's call of a tool.
+
+    >>> ToolUseBlock(id="c1", name="search", input={"q": "tides"}).type
+    'tool_use'
+    """
+
+    type: ClassVar[str] = "tool_use"
+    id: str
+    name: str
+    input: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResultBlock:
+    """What a tool answered to the call ``tool_use_id``.
+
+    >>> ToolResultBlock(tool_use_id="c1", content=[TextBlock("3 hits")]).is_error
+    False
+    """
+
+    type: ClassVar[str] = "tool_result"
+    tool_use_id: str
+    content: list[ContentBlock] = field(default_factory=list)
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningBlock:
+    """A model's thinking, with the provider's signature where it needs one back.
+
+    >>> ReasoningBlock("first, the tides").signature
+    ''
+    """
+
+    type: ClassVar[str] = "reasoning"
+    text: str
+    signature: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DataBlock:
+    """Structured data: any JSON value.
+
+    >>> DataBlock({"rows": [1, 2]}).type
+    'data'
+    """
+
+    type: ClassVar[str] = "data"
+    data: Any
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorBlock:
+    """Something that went wrong, as content.
+
+    >>> ErrorBlock("rate limited", code="429").code
+    '429'
+    """
+
+    type: ClassVar[str] = "error"
+    message: str
+    code: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownBlock:
+    """A block of another version, kept as it was written: ``raw`` is its whole JSON object.
+
+    >>> UnknownBlock({"type": "hologram", "frames": 3}).type
+    'hologram'
+    """
+
+    raw: dict[str, Any]
+
+    def __post_init__(self) -> None:
+        raw: object = self.raw
+        if not (isinstance(raw, dict) and isinstance(raw.get("type"), str)):
+            raise InvalidInputError("UnknownBlock.raw", "must be a JSON object with a text `type`")
+
+    @property
+    def type(self) -> str:
+        """The type that the other version gave it."""
+        return str(self.raw["type"])
+
+
+ContentBlock: TypeAlias = (
+    TextBlock
+    | ImageBlock
+    | AudioBlock
+    | VideoBlock
+    | DocumentBlock
+    | ToolUseBlock
+    | ToolResultBlock
+    | ReasoningBlock
+    | DataBlock
+    | ErrorBlock
+    | UnknownBlock
+)
+
+KNOWN_BLOCKS: dict[str, type[Any]] = {
+    block.type: block for block in get_args(ContentBlock) if block is not UnknownBlock
+}
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class ChatMessage:
+    """One turn of a conversation.
+
+    ``id`` is minted here, before the first try to store it, so that a retry is the same message.
+    ``seq`` is its place in the session's log, set on messages that a store returns; it takes no
+    part in equality.
+
+    >>> ChatMessage.user("hello").text
+    'hello'
+    """
+
+    role: Role
+    content: list[ContentBlock]
+    name: str = ""
+    metadata: dict[str, Any] = field(default_factory=dict)
+    id: str = field(default_factory=new_id)
+    created_at: datetime = field(default_factory=_utc_now)
+    seq: int | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.role not in ROLES:
+            raise InvalidInputError("role", f"must be one of {', '.join(ROLES)}, not {self.role!r}")
+        content: object = self.content
+        if not isinstance(content, list):
+            raise InvalidInputError(
+                "content", "must be a list of blocks; ChatMessage.user(text) takes plain text"
+            )
+        check_text("name", self.name)
+        check_id("id", self.id)
+        check_time("created_at", self.created_at)
+
+    @classmethod
+    def system(cls, content: str | Sequence[ContentBlock], **extra: Any) -> ChatMessage:
+        """An instruction that stands above the conversation.
+
+        >>> ChatMessage.system("be brief").role
+        'system'
+        """
+        return cls("system", _blocks(content), **extra)
+
+    @classmethod
+    def user(cls, content: str | Sequence[ContentBlock], **extra: Any) -> ChatMessage:
+        """What the user said.
+
+        >>> ChatMessage.user("hello", name="ana").name
+        'ana'
+        """
+        return cls("user", _blocks(content), **extra)
+
+    @classmethod
+    def assistant(cls, content: str | Sequence[ContentBlock], **extra: Any) -> ChatMessage:
+        """What the model answered.
+
+        >>> ChatMessage.assistant([TextBlock("a"), TextBlock("b")]).text
+        'ab'
+        """
+        return cls("assistant", _blocks(content), **extra)
+
+    @classmethod
+    def tool(
+        cls,
+        tool_use_id: str,
+        content: str | Sequence[ContentBlock],
+        *,
+        is_error: bool = False,
+        **extra: Any,
+    ) -> ChatMessage:
+        """What a tool answered to the call ``tool_use_id``.
+
+        >>> ChatMessage.tool("c1", "3 hits").text
+        '3 hits'
+        """
+        result = ToolResultBlock(tool_use_id, _blocks(content), is_error=is_error)
+        return cls("tool", [result], **extra)
+
+    @property
+    def text(self) -> str:
+        """The text of the message, that of tool results included, joined.
+
+        >>> ChatMessage.user("hello").text
+        'hello'
+        """
+        return "".join(_texts(self.content))
+
+    @property
+    def tool_uses(self) -> list[ToolUseBlock]:
+        """The tool calls in the message.
+
+        >>> call = ToolUseBlock(id="c1", name="search")
+        >>> ChatMessage.assistant([call]).tool_uses == [call]
+        True
+        """
+        return [block for block in self.content if isinstance(block, ToolUseBlock)]
+
+    @property
+    def tool_results(self) -> list[ToolResultBlock]:
+        """The tool results in the message.
+
+        >>> ChatMessage.tool("c1", "3 hits").tool_results[0].tool_use_id
+        'c1'
+        """
+        return [block for block in self.content if isinstance(block, ToolResultBlock)]
+
+
+def _blocks(content: str | Sequence[ContentBlock]) -> list[ContentBlock]:
+    return [TextBlock(content)] if isinstance(content, str) else list(content)
+
+
+def _texts(blocks: Sequence[ContentBlock]) -> list[str]:
+    found: list[str] = []
+    for block in blocks:
+        if isinstance(block, TextBlock):
+            found.append(block.text)
+        elif isinstance(block, ToolResultBlock):
+            found.extend(_texts(block.content))
+    return found
+
+
+def text_of(blocks: Sequence[ContentBlock]) -> str:
+    """The text in blocks, joined: what an embedder or an index reads.
+
+    >>> text_of([TextBlock("low "), TextBlock("tide")])
+    'low tide'
+    """
+    return "".join(_texts(blocks))

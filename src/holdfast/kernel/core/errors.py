@@ -1,0 +1,265 @@
+"""The errors that cross a contract, split by what the caller should do.
+
+::
+
+    HoldfastError
+    ├── NotFoundError (LookupError)            it is not there, or not yours
+    ├── ConflictError                          somebody else's write, or an earlier one, stands
+    │   ├── AlreadyExistsError
+    │   ├── VersionConflictError
+    │   ├── IllegalTransitionError
+    │   └── LeaseLostError
+    ├── InvalidInputError (ValueError)         change the named field
+    ├── NotSupportedError                      choose another engine, or configure this one
+    ├── CodecError                             stored bytes cannot be read
+    ├── ConfigError                            change the configuration
+    │   ├── UnknownSchemeError
+    │   ├── MissingExtraError (ImportError)
+    │   └── SchemaError
+    ├── BackPressureError                      wait, then try again
+    └── EngineError                            the server behind the contract
+        ├── UnavailableError (ConnectionError) nothing was written: try again
+        └── TimedOutError (TimeoutError)       outcome unknown: try again only with the same id
+
+Every error is picklable and carries its facts as attributes. No driver's exception crosses a
+contract: each engine maps its driver's errors to these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+
+class HoldfastError(Exception):
+    """The root: ``except HoldfastError`` catches whatever Holdfast raises.
+
+    >>> issubclass(NotFoundError, HoldfastError)
+    True
+    """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_restore, (type(self), self.args, self.__dict__.copy()))
+
+
+def _restore(cls: type[HoldfastError], args: tuple[Any, ...], facts: dict[str, Any]) -> Any:
+    # Exception.__reduce__ would call cls(*args), and the constructors here take facts instead.
+    error = cls.__new__(cls, *args)
+    error.args = args
+    error.__dict__.update(facts)
+    return error
+
+
+class NotFoundError(HoldfastError, LookupError):
+    """The thing named by ``kind`` and ``key`` is not there, has expired, or is not yours.
+
+    >>> NotFoundError("blob", "b_1").kind
+    'blob'
+    """
+
+    def __init__(self, kind: str, key: str, message: str = "") -> None:
+        self.kind = kind
+        self.key = key
+        super().__init__(
+            message or f"{kind} {key!r} was not found: it does not exist or has expired"
+        )
+
+
+class ConflictError(HoldfastError):
+    """What is stored under ``kind`` and ``key`` contradicts this write; nothing was written.
+
+    >>> ConflictError("message", "m1", "the same id with another body").key
+    'm1'
+    """
+
+    def __init__(self, kind: str, key: str, message: str = "") -> None:
+        self.kind = kind
+        self.key = key
+        super().__init__(message or f"{kind} {key!r} conflicts with what is stored")
+
+
+class AlreadyExistsError(ConflictError):
+    """``add`` met an id that is taken; use the store's ``upsert`` to overwrite.
+
+    >>> AlreadyExistsError("document", "d1").kind
+    'document'
+    """
+
+    def __init__(self, kind: str, key: str, message: str = "") -> None:
+        super().__init__(
+            kind, key, message or f"{kind} {key!r} already exists: use another id, or upsert"
+        )
+
+
+class VersionConflictError(ConflictError):
+    """The stored version is not the expected one: read again, then write.
+
+    >>> VersionConflictError("state", "s1", expected=3, actual=4).actual
+    4
+    """
+
+    def __init__(self, kind: str, key: str, *, expected: int, actual: int) -> None:
+        self.expected = expected
+        self.actual = actual
+        super().__init__(
+            kind,
+            key,
+            f"{kind} {key!r} is at version {actual}, not {expected}: read it again and retry",
+        )
+
+
+class IllegalTransitionError(ConflictError):
+    """The lifecycle has no edge from ``from_state`` to ``to_state``.
+
+    >>> IllegalTransitionError("task", "t1", from_state="completed", to_state="working").to_state
+    'working'
+    """
+
+    def __init__(self, kind: str, key: str, *, from_state: str, to_state: str) -> None:
+        self.from_state = from_state
+        self.to_state = to_state
+        super().__init__(kind, key, f"{kind} {key!r} cannot go from {from_state!r} to {to_state!r}")
+
+
+class LeaseLostError(ConflictError):
+    """Another worker holds the task now, or it was stopped: drop the work, write nothing more.
+
+    >>> LeaseLostError("task", "t1").kind
+    'task'
+    """
+
+    def __init__(self, kind: str, key: str, message: str = "") -> None:
+        super().__init__(
+            kind,
+            key,
+            message or f"the lease on {kind} {key!r} is lost: stop this attempt, it was taken over",
+        )
+
+
+class InvalidInputError(HoldfastError, ValueError):
+    """The input named by ``field`` cannot be stored as it is; nothing was written.
+
+    >>> InvalidInputError("limit", "must be 0 or more, not -1").field
+    'limit'
+    """
+
+    def __init__(self, field: str, problem: str) -> None:
+        self.field = field
+        super().__init__(f"{field}: {problem}")
+
+
+class NotSupportedError(HoldfastError):
+    """``engine`` cannot do ``capability``; ``why`` says what to use or configure instead.
+
+    >>> NotSupportedError("redis", "graph", why="open a postgresql:// URL").engine
+    'redis'
+    """
+
+    def __init__(self, engine: str, capability: str, *, why: str) -> None:
+        self.engine = engine
+        self.capability = capability
+        self.why = why
+        super().__init__(f"the {engine} engine does not support {capability}: {why}")
+
+
+class CodecError(HoldfastError):
+    """Stored bytes cannot be read: damaged, or written by a newer version of Holdfast.
+
+    >>> str(CodecError("not JSON"))
+    'not JSON'
+    """
+
+
+class ConfigError(HoldfastError):
+    """The configuration must change before anything can open.
+
+    >>> issubclass(SchemaError, ConfigError)
+    True
+    """
+
+
+class UnknownSchemeError(ConfigError):
+    """A URL or a setting has a value that nobody knows; ``known`` lists the ones that are.
+
+    >>> UnknownSchemeError("mysql", known=["memory", "postgresql"]).known
+    ('memory', 'postgresql')
+    """
+
+    def __init__(self, given: str, *, known: Sequence[str], setting: str = "URL scheme") -> None:
+        self.given = given
+        self.known = tuple(known)
+        super().__init__(f"unknown {setting} {given!r}: known are {', '.join(self.known)}")
+
+
+class MissingExtraError(ConfigError, ImportError):
+    """An optional part is not installed; the message is the pip line that installs it.
+
+    >>> str(MissingExtraError("redis", "redis"))
+    "redis needs the extra 'redis': pip install 'holdfast[redis]'"
+    """
+
+    def __init__(self, what: str, extra: str) -> None:
+        self.what = what
+        self.extra = extra
+        super().__init__(f"{what} needs the extra {extra!r}: pip install 'holdfast[{extra}]'")
+
+
+class SchemaError(ConfigError):
+    """The database schema is at ``have`` and this code needs ``want``.
+
+    >>> SchemaError(have=3, want=5).want
+    5
+    """
+
+    def __init__(self, *, have: int, want: int, message: str = "") -> None:
+        self.have = have
+        self.want = want
+        super().__init__(
+            message
+            or (
+                f"the schema is at version {have} and this code needs {want}: "
+                + ("run `holdfast db migrate`" if have < want else "upgrade holdfast")
+            )
+        )
+
+
+class BackPressureError(HoldfastError):
+    """The store takes nothing more for now; nothing was written.
+
+    >>> BackPressureError(retry_after_seconds=2.0).retry_after_seconds
+    2.0
+    """
+
+    def __init__(self, *, retry_after_seconds: float, message: str = "") -> None:
+        self.retry_after_seconds = retry_after_seconds
+        super().__init__(
+            message or f"too much is waiting to be flushed: retry after {retry_after_seconds:g} s"
+        )
+
+
+class EngineError(HoldfastError):
+    """The server behind the contract failed in a way that is not the caller's doing.
+
+    >>> EngineError("postgres", "out of disk").engine
+    'postgres'
+    """
+
+    def __init__(self, engine: str, message: str) -> None:
+        self.engine = engine
+        super().__init__(f"{engine}: {message}")
+
+
+class UnavailableError(EngineError, ConnectionError):
+    """The server cannot be reached; nothing was written, so trying again is safe.
+
+    >>> isinstance(UnavailableError("redis", "connection refused"), ConnectionError)
+    True
+    """
+
+
+class TimedOutError(EngineError, TimeoutError):
+    """No answer in time; the write may stand, so try again only with the same id.
+
+    >>> isinstance(TimedOutError("postgres", "no answer in 5 s"), TimeoutError)
+    True
+    """

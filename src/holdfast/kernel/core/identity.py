@@ -1,0 +1,56 @@
+"""Who an agent is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from holdfast.kernel.core.checks import check_id
+from holdfast.kernel.core.errors import InvalidInputError
+
+
+@dataclass(frozen=True, slots=True)
+class AgentId:
+    """An agent's name: a ``key``, and optionally a ``type`` before it.
+
+    Identity, on disk and everywhere, is the canonical string ``type/key``, or ``key`` alone.
+    The type holds no slash; the key may.
+
+    >>> str(AgentId("planner", "a1"))
+    'planner/a1'
+    >>> AgentId.parse("planner/a1") == AgentId("planner", "a1")
+    True
+    """
+
+    type: str
+    key: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.type, str):
+            raise InvalidInputError("agent_id", "type must be text; leave it empty for none")
+        if "/" in self.type:
+            raise InvalidInputError("agent_id", "type must not contain '/': it ends the type")
+        check_id("agent_id", self.key)
+        check_id("agent_id", str(self))
+        if not self.type and all(self.key.partition("/")):
+            raise InvalidInputError(
+                "agent_id", f"{self.key!r} reads as type and key: use AgentId.parse({self.key!r})"
+            )
+
+    def __str__(self) -> str:
+        return f"{self.type}/{self.key}" if self.type else self.key
+
+    @classmethod
+    def parse(cls, text: str | AgentId) -> AgentId:
+        """Read a canonical string; an ``AgentId`` passes through.
+
+        >>> AgentId.parse("solo")
+        AgentId(type='', key='solo')
+        """
+        if isinstance(text, AgentId):
+            return text
+        if not isinstance(text, str):
+            raise InvalidInputError(
+                "agent_id", f"must be an AgentId or text, not {type(text).__name__}"
+            )
+        kind, _, key = text.partition("/")
+        return cls(kind, key) if kind and key else cls("", text)

@@ -1,0 +1,1 @@
+"""The contracts, one Protocol a file."""

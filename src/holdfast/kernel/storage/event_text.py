@@ -1,0 +1,61 @@
+"""The text of an event: what recall reads, made by one function per type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from holdfast.kernel.core.codec import blocks_from_json
+from holdfast.kernel.core.content import text_of
+from holdfast.kernel.core.errors import CodecError
+
+
+def event_text(type: str, payload: dict[str, Any]) -> str:
+    """The text to index for an event of ``type``; the speaker's name stands in front of a message.
+
+    >>> event_text("message", {"role": "user", "name": "Ana", "content": "low tide"})
+    'Ana: low tide'
+    >>> event_text("decision", {"use": "postgres", "because": ["durable"]})
+    'use: postgres because: durable'
+    """
+    return _BY_TYPE.get(type, _all_words)(payload)
+
+
+def _message(payload: dict[str, Any]) -> str:
+    content = payload.get("content", "")
+    if not isinstance(content, str):
+        try:
+            content = text_of(blocks_from_json(content))
+        except CodecError:
+            content = _all_words({"content": content})
+    return f"{payload.get('name') or payload.get('role', '')}: {content}"
+
+
+def _tool_call(payload: dict[str, Any]) -> str:
+    rest = {key: value for key, value in payload.items() if key not in {"name", "id"}}
+    return f"{payload.get('name', '')}: {_all_words(rest)}"
+
+
+def _all_words(payload: dict[str, Any]) -> str:
+    return " ".join(_words(payload))
+
+
+def _words(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield f"{key}:"
+            yield from _words(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _words(item)
+    elif value is not None:
+        yield str(value)
+
+
+_BY_TYPE: dict[str, Callable[[dict[str, Any]], str]] = {
+    "message": _message,
+    "tool_call": _tool_call,
+    "tool_result": _tool_call,
+    "decision": _all_words,
+    "observation": _all_words,
+}

@@ -1,0 +1,168 @@
+"""What happens to a task: the entries of its one ordered timeline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal, TypeAlias
+
+from holdfast.kernel.core.checks import check_count, check_id
+from holdfast.kernel.core.content import ChatMessage, ContentBlock
+from holdfast.kernel.core.errors import InvalidInputError
+from holdfast.kernel.core.lifecycle import Actor, TaskState
+
+EventKind: TypeAlias = Literal["transition", "request", "message", "step", "artifact"]
+
+
+@dataclass(frozen=True, slots=True)
+class StepKey:
+    """The name of one stored step of a task: what it is called, and for the how-manieth time.
+
+    ``kind`` keeps the names of steps, questions (``ask``), remarks (``say``) and sleeps apart.
+
+    >>> StepKey("fetch") == StepKey("fetch", occurrence=1, kind="step")
+    True
+    >>> str(StepKey("fetch", 2))
+    'step:fetch:2'
+    """
+
+    name: str
+    occurrence: int = 1
+    kind: str = "step"
+
+    def __post_init__(self) -> None:
+        check_id("step.name", self.name)
+        check_id("step.kind", self.kind)
+        if check_count("step.occurrence", self.occurrence) == 0:
+            raise InvalidInputError("step.occurrence", "counts from 1")
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.name}:{self.occurrence}"
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """One row of the append-only log of state changes; ``seq`` runs from 1 without a gap.
+
+    >>> from datetime import UTC
+    >>> born = Transition("t1", 1, None, TaskState.SUBMITTED, datetime.now(UTC), Actor.CLIENT)
+    >>> born.to_state.value
+    'submitted'
+    """
+
+    task_id: str
+    seq: int
+    from_state: TaskState | None
+    to_state: TaskState
+    at: datetime
+    by: Actor
+    worker: str = ""
+    """The worker that took or held the lease; empty where none was involved."""
+
+    fence: int = 0
+    attempt: int = 0
+    """The task's ``attempts`` after this change."""
+
+    note: str = ""
+    run_after: datetime | None = None
+    """Before this moment nobody can claim the task."""
+
+    message_id: str = ""
+    """The message that says more about this change, such as the question that was asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a client asked of a task that could not be done at once.
+
+    >>> Request("cancel").what
+    'cancel'
+    """
+
+    what: Literal["cancel", "pause", "resume"]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StepRecord:
+    """The stored result of a step, which therefore never runs again.
+
+    ``digest`` stands for the arguments it ran with; ``fence`` for the claim that ran it.
+
+    >>> from datetime import UTC
+    >>> StepRecord("t1", StepKey("fetch"), {"pages": 3}, datetime.now(UTC)).result
+    {'pages': 3}
+    """
+
+    task_id: str
+    key: StepKey
+    result: Any
+    stored_at: datetime
+    digest: str = ""
+    fence: int = 0
+    chunks: int = 0
+    """How many artifact chunks were written in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactChunk:
+    """One piece of an artifact, as a stream shows it.
+
+    ``append=False`` begins the artifact anew; ``append=True`` goes on where the last one ended.
+
+    >>> from holdfast.kernel.core.content import TextBlock
+    >>> ArtifactChunk("summary.md", [TextBlock("# Tides")]).append
+    False
+    """
+
+    artifact_id: str
+    parts: list[ContentBlock]
+    append: bool = False
+    last_chunk: bool = False
+    name: str = ""
+    metadata: dict[str, Any] = field(default_factory=dict)
+    step: StepKey | None = None
+    """The step it was written in."""
+
+    fence: int = 0
+
+
+EventBody: TypeAlias = Transition | Request | ChatMessage | StepRecord | ArtifactChunk
+
+_KINDS: dict[type[object], EventKind] = {
+    Transition: "transition",
+    Request: "request",
+    ChatMessage: "message",
+    StepRecord: "step",
+    ArtifactChunk: "artifact",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TaskEvent:
+    """One entry of a task's timeline; ``seq`` runs from 1 without a gap and is a stream's cursor.
+
+    >>> from datetime import UTC
+    >>> said = ChatMessage.assistant("hello")
+    >>> TaskEvent("t1", 3, datetime.now(UTC), Actor.WORKER, 1, said).kind
+    'message'
+    """
+
+    task_id: str
+    seq: int
+    at: datetime
+    by: Actor
+    fence: int
+    """The task's fence when it happened: for a worker's writes, the claim that wrote it."""
+
+    body: EventBody
+
+    @property
+    def kind(self) -> EventKind:
+        """What sort of entry it is.
+
+        >>> from datetime import UTC
+        >>> TaskEvent("t1", 1, datetime.now(UTC), Actor.CLIENT, 0, Request("pause")).kind
+        'request'
+        """
+        return _KINDS[type(self.body)]

@@ -1,0 +1,278 @@
+"""What a task ledger hands out: tasks, leases, pages, contexts, artifacts and feedback."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from holdfast.kernel.core.checks import check_text, check_time
+from holdfast.kernel.core.codec import message_to_payload, plain
+from holdfast.kernel.core.content import ChatMessage, ContentBlock
+from holdfast.kernel.core.errors import InvalidInputError
+from holdfast.kernel.core.identity import AgentId
+from holdfast.kernel.core.lifecycle import TERMINAL, TaskState
+
+LEASE_SECONDS = 30.0
+"""How long a claim or a heartbeat holds a task, unless told."""
+
+MAX_ATTEMPTS = 5
+"""How many claims without progress a task may have, unless told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """What a task has produced under one id, so far.
+
+    >>> Artifact("summary.md", "t1", [], updated_at=datetime(2030, 1, 1)).complete
+    False
+    """
+
+    id: str
+    task_id: str
+    parts: list[ContentBlock]
+    updated_at: datetime
+    name: str = ""
+    metadata: dict[str, Any] = field(default_factory=dict)
+    complete: bool = False
+    """Whether its last chunk has been written."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRecord:
+    """A task as it is stored.
+
+    ``messages`` and ``artifacts`` are filled only by the methods that say so. ``version`` is the
+    ``seq`` of its last event: to follow after it misses nothing and repeats nothing.
+
+    >>> now = datetime(2030, 1, 1)
+    >>> task = TaskRecord("t1", "c1", AgentId("", "writer"), TaskState.COMPLETED, now, now)
+    >>> task.terminal
+    True
+    """
+
+    id: str
+    context_id: str
+    agent: AgentId
+    state: TaskState
+    created_at: datetime
+    updated_at: datetime
+    """When its state last changed; appending to it does not count."""
+
+    owner: str = ""
+    note: str = ""
+    """What was noted at its last change of state: a reason, a traceback."""
+
+    status_message: ChatMessage | None = None
+    """The message that came with its last change of state, such as an open question."""
+
+    messages: list[ChatMessage] = field(default_factory=list)
+    artifacts: list[Artifact] = field(default_factory=list)
+    metadata: dict[str, Any] = field(default_factory=dict)
+    version: int = 0
+    fence: int = 0
+    """How often it was claimed: what tells the present holder of the lease from all former ones."""
+
+    attempts: int = 0
+    """Claims since the last progress."""
+
+    max_attempts: int = MAX_ATTEMPTS
+    worker: str = ""
+    """Who holds it; empty when nobody does."""
+
+    lease_expires_at: datetime | None = None
+    run_after: datetime | None = None
+    cancel_requested: bool = False
+    pause_requested: bool = False
+    submit_key: str = ""
+    retry_of: str = ""
+    """The ended task that this one tries again."""
+
+    @property
+    def terminal(self) -> bool:
+        """Whether it has ended, for good.
+
+        >>> now = datetime(2030, 1, 1)
+        >>> TaskRecord("t1", "c1", AgentId("", "writer"), TaskState.PAUSED, now, now).terminal
+        False
+        """
+        return self.state in TERMINAL
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to work on a task: every write of a worker shows it.
+
+    What counts is the fence: the right ends when recovery or somebody's cancel takes the task
+    away, not at ``expires_at`` itself, which is when recovery may.
+
+    >>> lease = Lease("t1", fence=2, worker="w1", expires_at=datetime(2030, 1, 1))
+    >>> lease.cancel_requested
+    False
+    """
+
+    task_id: str
+    fence: int
+    worker: str
+    expires_at: datetime
+    cancel_requested: bool = False
+    """A client wants it stopped: end the work and confirm with a transition to ``canceled``."""
+
+    pause_requested: bool = False
+    """A client wants it held: confirm at the next step with a transition to ``paused``."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedTask:
+    """A task with the lease on it.
+
+    >>> now = datetime(2030, 1, 1)
+    >>> task = TaskRecord("t1", "c1", AgentId("", "writer"), TaskState.WORKING, now, now)
+    >>> lease = Lease("t1", 1, "w1", now)
+    >>> ClaimedTask(task, lease).lease.fence
+    1
+    """
+
+    task: TaskRecord
+    lease: Lease
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPage:
+    """One page of a listing; ``next_cursor`` is ``None`` on the last.
+
+    >>> TaskPage([]).next_cursor is None
+    True
+    """
+
+    tasks: list[TaskRecord]
+    next_cursor: str | None = None
+    total: int | None = None
+    """How many tasks match in all, where that was asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContextRecord:
+    """A conversation that tasks share; ``messages`` only where they were asked for.
+
+    >>> ContextRecord("c1", datetime(2030, 1, 1), tasks=2).tasks
+    2
+    """
+
+    id: str
+    created_at: datetime
+    owner: str = ""
+    tasks: int = 0
+    """How many tasks it has."""
+
+    messages: list[ChatMessage] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class ContextPage:
+    """One page of contexts; ``next_cursor`` is ``None`` on the last.
+
+    >>> ContextPage([]).next_cursor is None
+    True
+    """
+
+    contexts: list[ContextRecord]
+    next_cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """What somebody thought of a task.
+
+    >>> Feedback("f1", "t1", "well done", datetime(2030, 1, 1), rating=5).rating
+    5
+    """
+
+    id: str
+    task_id: str
+    text: str
+    created_at: datetime
+    rating: int | None = None
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+
+def content_digest(value: Any, *, field: str = "value") -> str:
+    """A short stand-in for a JSON value: equal for equal values, whatever the order of their keys.
+
+    >>> content_digest({"a": 1, "b": 2}) == content_digest({"b": 2, "a": 1})
+    True
+    """
+    return hashlib.sha256(
+        msgspec.json.encode(plain(value, field=field), order="sorted")
+    ).hexdigest()
+
+
+def submit_digest(
+    *,
+    agent: AgentId,
+    message: ChatMessage,
+    context_id: str,
+    metadata: dict[str, Any],
+    max_attempts: int,
+    run_after: datetime | timedelta | None,
+    retry_of: str,
+) -> str:
+    """What the content of a submit is, for its ``submit_key``; the message's id is not.
+
+    >>> given = dict(context_id="", metadata={}, max_attempts=5, run_after=None, retry_of="")
+    >>> one, same = ChatMessage.user("hello"), ChatMessage.user("hello")
+    >>> writer = AgentId("", "writer")
+    >>> first = submit_digest(agent=writer, message=one, **given)
+    >>> first == submit_digest(agent=writer, message=same, **given)
+    True
+    """
+    if isinstance(run_after, timedelta):
+        when = f"+{run_after.total_seconds()}"
+    else:
+        when = run_after.astimezone(UTC).isoformat() if run_after else ""
+    return content_digest(
+        {
+            "agent": str(agent),
+            "message": message_to_payload(message),
+            "context_id": context_id,
+            "metadata": metadata,
+            "max_attempts": max_attempts,
+            "run_after": when,
+            "retry_of": retry_of,
+        },
+        field="submit",
+    )
+
+
+def encode_cursor(when: datetime, *names: str) -> str:
+    """Where a page ended, as text that only ``decode_cursor`` reads.
+
+    >>> when = datetime(2030, 1, 1, tzinfo=UTC)
+    >>> decode_cursor(encode_cursor(when, "t1"), names=1) == (when, ["t1"])
+    True
+    """
+    raw = msgspec.json.encode([when.isoformat(), *names])
+    return base64.urlsafe_b64encode(raw).decode("ascii")
+
+
+def decode_cursor(cursor: object, *, names: int) -> tuple[datetime, list[str]]:
+    """The time and the names in a cursor; one that no such listing gave is refused.
+
+    >>> decode_cursor("nonsense", names=1)
+    Traceback (most recent call last):
+    ...
+    holdfast.kernel.core.errors.InvalidInputError: cursor: is not one that this listing returned
+    """
+    try:
+        raw = base64.b64decode(check_text("cursor", cursor), altchars=b"-_", validate=True)
+        when, *rest = msgspec.json.decode(raw, type=list[str])
+        moment = check_time("cursor", datetime.fromisoformat(when))
+    except ValueError:
+        moment, rest = None, []
+    if moment is None or len(rest) != names:
+        raise InvalidInputError("cursor", "is not one that this listing returned")
+    return moment, rest

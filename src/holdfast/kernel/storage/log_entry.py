@@ -1,0 +1,218 @@
+"""An event on its way into a session log: checked, its payload as the codec's text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Self, TypeVar
+
+from holdfast.kernel.core.checks import (
+    check_id,
+    check_list,
+    check_optional_count,
+    check_optional_id,
+    check_time,
+    check_vector,
+)
+from holdfast.kernel.core.codec import (
+    decode_json,
+    encode_json,
+    encode_object,
+    message_from_payload,
+    message_to_payload,
+)
+from holdfast.kernel.core.content import ChatMessage
+from holdfast.kernel.core.errors import CodecError, ConflictError, InvalidInputError
+from holdfast.kernel.core.identity import AgentId
+from holdfast.kernel.storage.episodes import Event
+
+
+@dataclass(slots=True)
+class LogEntry:
+    """What an engine stores for an event, before it has a place.
+
+    >>> LogEntry.of_event("event", Event(AgentId.parse("a1"), "s1", "note", {"b": 1})).body
+    '{"b":1}'
+    """
+
+    agent: str
+    session: str
+    type: str
+    body: str
+    id: str
+    run: str
+    occurred_at: datetime
+
+    @classmethod
+    def of_event(cls, field: str, event: object) -> Self:
+        """Check an event; the errors name ``field``."""
+        if not isinstance(event, Event):
+            raise InvalidInputError(field, f"must be an Event, not {type(event).__name__}")
+        entry = cls(
+            agent=str(AgentId.parse(event.agent_id)),
+            session=check_id(f"{field}.session_id", event.session_id),
+            type=check_id(f"{field}.type", event.type),
+            body=encode_object(event.payload, field=f"{field}.payload"),
+            id=check_id(f"{field}.id", event.id),
+            run=check_optional_id(f"{field}.run_id", event.run_id),
+            occurred_at=check_time(f"{field}.occurred_at", event.occurred_at),
+        )
+        if entry.type == "message":
+            try:
+                message_from_payload(
+                    decode_json(entry.body), id=entry.id, created_at=entry.occurred_at
+                )
+            except CodecError as error:
+                raise InvalidInputError(
+                    f"{field}.payload", f"{error}: use Event.of_message for a message"
+                ) from error
+        return entry
+
+    @classmethod
+    def of_message(
+        cls, field: str, message: ChatMessage, *, agent: str, session: str, run: str
+    ) -> Self:
+        """Check a message of a transcript; the errors name ``field``."""
+        body = encode_json(message_to_payload(message, field=field), field=field)
+        when = check_time(f"{field}.created_at", message.created_at)
+        return cls(agent, session, "message", body, message.id, run, when)
+
+    @property
+    def key(self) -> str:
+        """Its name within the tenant; ids hold no control characters, so it is unambiguous."""
+        return f"{self.session}\x00{self.id}"
+
+    def content(self) -> tuple[str, ...]:
+        """What makes a second event with the same id the same event."""
+        return (self.agent, self.type, self.run, self.occurred_at.isoformat(), self.body)
+
+    def check_same(self, other: LogEntry) -> None:
+        """Refuse another event under the same id."""
+        if self.content() != other.content():
+            raise another_body(self.session, self.id)
+
+    def to_event(self, epoch: int, seq: int) -> Event:
+        """A new event for the caller to keep, at its place."""
+        return Event(
+            agent_id=AgentId.parse(self.agent),
+            session_id=self.session,
+            type=self.type,
+            payload=decode_json(self.body),
+            id=self.id,
+            run_id=self.run,
+            occurred_at=self.occurred_at,
+            epoch=epoch,
+            seq=seq,
+        )
+
+
+E = TypeVar("E", bound=LogEntry)
+
+
+def another_body(session: str, id: str) -> ConflictError:
+    """The error of a second event under a known id.
+
+    >>> another_body("s1", "e1").key
+    'e1'
+    """
+    return ConflictError(
+        "event",
+        id,
+        f"event {id!r} is already in session {session!r} with another body: "
+        "mint a new id for a new event",
+    )
+
+
+def distinct(entries: Iterable[E]) -> dict[str, E]:
+    """Entries by key, a repeated one once; the same id with two bodies is a conflict.
+
+    >>> distinct([])
+    {}
+    """
+    found: dict[str, E] = {}
+    for entry in entries:
+        found.setdefault(entry.key, entry).check_same(entry)
+    return found
+
+
+def check_embeddings(embeddings: object, count: int) -> list[list[float]] | None:
+    """One checked vector for each of ``count`` events, or ``None``.
+
+    >>> check_embeddings([[3, 4]], 1)
+    [[3.0, 4.0]]
+    """
+    if embeddings is None:
+        return None
+    vectors = check_list("embeddings", embeddings)
+    if len(vectors) != count:
+        raise InvalidInputError(
+            "embeddings",
+            f"must be one for each event: {count} events, {len(vectors)} embeddings",
+        )
+    found: list[list[float]] = []
+    for at, vector in enumerate(vectors):
+        dimension = len(found[0]) if found else None
+        found.append(check_vector(f"embeddings[{at}]", vector, dimension=dimension))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptPage:
+    """Which part of a transcript is asked for, checked.
+
+    >>> TranscriptPage.of(limit=None, offset=2, last=None, after_seq=None).offset
+    2
+    """
+
+    limit: int | None
+    offset: int
+    last: int | None
+    after_seq: int | None
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        limit: int | None,
+        offset: int | None,
+        last: int | None,
+        after_seq: int | None,
+    ) -> Self:
+        """Check the bounds; ``last`` goes alone."""
+        page = cls(
+            check_optional_count("limit", limit),
+            check_optional_count("offset", offset) or 0,
+            check_optional_count("last", last),
+            check_optional_count("after_seq", after_seq),
+        )
+        if last is not None and (limit is not None or page.offset or after_seq is not None):
+            raise InvalidInputError("last", "goes alone: leave out limit, offset and after_seq")
+        return page
+
+
+def check_messages(
+    agent_id: AgentId, messages: Sequence[ChatMessage], *, session_id: str, run_id: str
+) -> list[LogEntry]:
+    """A batch of a transcript, checked.
+
+    >>> agent = AgentId.parse("a1")
+    >>> check_messages(agent, [], session_id="s1", run_id="")
+    []
+    """
+    agent, session = check_scope(agent_id, session_id)
+    run = check_optional_id("run_id", run_id)
+    check_list("messages", messages)
+    return [
+        LogEntry.of_message(f"messages[{at}]", message, agent=agent, session=session, run=run)
+        for at, message in enumerate(messages)
+    ]
+
+
+def check_scope(agent_id: AgentId, session_id: str) -> tuple[str, str]:
+    """Whose transcript: the agent's canonical string, and the session.
+
+    >>> check_scope(AgentId("writer", "ana"), "s1")
+    ('writer/ana', 's1')
+    """
+    return str(AgentId.parse(agent_id)), check_id("session_id", session_id)

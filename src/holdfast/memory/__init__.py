@@ -1,0 +1,1 @@
+"""Views on what is stored, made for a model's window."""

@@ -1,0 +1,339 @@
+"""Compaction: a view of a transcript that fits a model's window; the source is never touched.
+
+Strategies run in order, each only as far as it must. Whatever they leave, the view ends within the
+budget whenever the system messages alone do: the oldest turns go first. A tool call and its results
+go together or stay together, and system messages always stay.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from holdfast.kernel.core.checks import check_count
+from holdfast.kernel.core.codec import encode_json, message_to_payload
+from holdfast.kernel.core.content import ChatMessage, ContentBlock, TextBlock, ToolResultBlock
+from holdfast.kernel.core.errors import InvalidInputError
+
+TokenCounter: TypeAlias = Callable[[ChatMessage], int]
+Summariser: TypeAlias = Callable[[list[ChatMessage]], "str | Awaitable[str]"]
+
+SUMMARY_KEY = "holdfast.summary_of"
+"""In the metadata of a summary: how many messages it stands for."""
+
+
+def estimate_tokens(message: ChatMessage) -> int:
+    """A rough count without a model's tokeniser: a token for four characters of its JSON.
+
+    >>> estimate_tokens(ChatMessage.user("hello"))
+    20
+    """
+    return len(encode_json(message_to_payload(message))) // 4 + 4
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Messages that stay or go together: one message, or a tool call with its results."""
+
+    messages: tuple[ChatMessage, ...]
+    places: tuple[int, ...]
+    tokens: int
+    pinned: bool = False
+    summary: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The transcript on its way through the strategies: its turns, oldest first, and the budget."""
+
+    turns: tuple[Turn, ...]
+    budget: int
+    count: TokenCounter
+
+    @property
+    def tokens(self) -> int:
+        """What all turns cost."""
+        return sum(turn.tokens for turn in self.turns)
+
+    @property
+    def fits(self) -> bool:
+        """Whether nothing more has to go."""
+        return self.tokens <= self.budget
+
+    @property
+    def loose(self) -> list[Turn]:
+        """The turns that may go, oldest first: all but system messages and the summary."""
+        return [turn for turn in self.turns if not turn.pinned and not turn.summary]
+
+    def without(self, gone: Sequence[Turn]) -> Window:
+        """The same window, less some turns."""
+        places = {turn.places for turn in gone}
+        return self.with_turns([turn for turn in self.turns if turn.places not in places])
+
+    def with_turns(self, turns: Sequence[Turn]) -> Window:
+        """The same window with other turns."""
+        return dataclasses.replace(self, turns=tuple(turns))
+
+    def turn(self, messages: Sequence[ChatMessage], places: Sequence[int]) -> Turn:
+        """Messages as one turn, counted."""
+        return Turn(
+            tuple(messages), tuple(places), sum(max(0, self.count(one)) for one in messages)
+        )
+
+
+class Strategy(Protocol):
+    """One way to make a transcript smaller."""
+
+    def apply(self, window: Window) -> Window:
+        """The smaller window; the messages in it are never changed in place.
+
+        ::
+
+            return window.without(window.loose[:1])
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SlidingWindow:
+    """Keeps only the newest turns, whether or not more would fit.
+
+    >>> turns = [ChatMessage.user("one"), ChatMessage.user("two")]
+    >>> [one.text for one in compact(turns, 1000, strategies=[SlidingWindow(last=1)])]
+    ['two']
+    """
+
+    last: int
+
+    def apply(self, window: Window) -> Window:
+        """Let go of what is older."""
+        loose = window.loose
+        kept = check_count("last", self.last)
+        return window.without(loose[: max(0, len(loose) - kept)])
+
+
+@dataclass(frozen=True, slots=True)
+class TrimToolResults:
+    """Shortens old tool results, oldest first, until the transcript fits.
+
+    The newest ``keep_last`` turns with results stay whole; a result of at most ``max_characters``
+    is left as it is.
+
+    >>> old = ChatMessage.tool("c1", "x" * 5000)
+    >>> trim = TrimToolResults(keep_last=0)
+    >>> view = compact([old, ChatMessage.user("hi")], 150, strategies=[trim])
+    >>> "trimmed" in view[0].text
+    True
+    """
+
+    keep_last: int = 2
+    max_characters: int = 200
+
+    def apply(self, window: Window) -> Window:
+        """Shorten one turn's results after the other."""
+        with_results = [
+            turn for turn in window.loose if any(one.tool_results for one in turn.messages)
+        ]
+        for turn in with_results[: max(0, len(with_results) - self.keep_last)]:
+            if window.fits:
+                break
+            shorter = window.turn([self._shorten(one) for one in turn.messages], turn.places)
+            window = window.with_turns(
+                [
+                    shorter if one is turn and shorter.tokens < turn.tokens else one
+                    for one in window.turns
+                ]
+            )
+        return window
+
+    def _shorten(self, message: ChatMessage) -> ChatMessage:
+        return dataclasses.replace(
+            message, content=[self._shorten_block(block) for block in message.content]
+        )
+
+    def _shorten_block(self, block: ContentBlock) -> ContentBlock:
+        if not isinstance(block, ToolResultBlock):
+            return block
+        text = ChatMessage.user(block.content).text
+        if len(text) <= self.max_characters and all(
+            isinstance(b, TextBlock) for b in block.content
+        ):
+            return block
+        note = f"{text[: self.max_characters]}… [trimmed: {len(text):,} characters in all]"
+        return dataclasses.replace(block, content=[TextBlock(note)])
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryCheckpoint:
+    """Puts one summary in the place of the older turns, when they do not fit.
+
+    ``summarise`` gets the messages that it replaces and returns text; with ``compact_async`` it may
+    be a coroutine function. The summary is a system message that goes only when nothing else is
+    left to go.
+
+    >>> turns = [ChatMessage.user("x" * 400) for _ in range(9)]
+    >>> view = compact(turns, 400, strategies=[SummaryCheckpoint(lambda old: f"{len(old)} x")])
+    >>> view[0].text
+    'Summary of the conversation so far: 7 x'
+    """
+
+    summarise: Summariser
+    keep_last: int = 2
+
+    def old(self, window: Window) -> list[ChatMessage]:
+        """The messages that a summary would replace; none while everything fits."""
+        return [] if window.fits else [message for _, message in self._placed(window)]
+
+    def replace(self, window: Window, summary: str) -> Window:
+        """The summary where the first of its messages stood."""
+        placed = self._placed(window)
+        message = ChatMessage.system(
+            f"Summary of the conversation so far: {summary}", metadata={SUMMARY_KEY: len(placed)}
+        )
+        turn = dataclasses.replace(window.turn([message], [placed[0][0]]), summary=True)
+        rest = window.without(self._turns(window))
+        return rest.with_turns([*rest.turns, turn])
+
+    def _turns(self, window: Window) -> list[Turn]:
+        return window.loose[: max(0, len(window.loose) - self.keep_last)]
+
+    def _placed(self, window: Window) -> list[tuple[int, ChatMessage]]:
+        return sorted(
+            (
+                (place, one)
+                for turn in self._turns(window)
+                for place, one in zip(turn.places, turn.messages, strict=True)
+            ),
+            key=lambda pair: pair[0],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TokenBudget:
+    """Lets go of the oldest turns until the rest fits; what every compaction ends with.
+
+    >>> turns = [ChatMessage.user(word) for word in ("one", "two", "three")]
+    >>> [one.text for one in compact(turns, 45, strategies=[TokenBudget()])]
+    ['two', 'three']
+    """
+
+    def apply(self, window: Window) -> Window:
+        """The oldest first; a summary only when nothing else is left."""
+        gone: list[Turn] = []
+        over = window.tokens - window.budget
+        for turn in [*window.loose, *(turn for turn in window.turns if turn.summary)]:
+            if over <= 0:
+                break
+            gone.append(turn)
+            over -= turn.tokens
+        return window.without(gone)
+
+
+DEFAULT_STRATEGIES: tuple[Strategy, ...] = (TrimToolResults(), TokenBudget())
+
+
+def compact(
+    messages: Sequence[ChatMessage],
+    budget: int,
+    *,
+    strategies: Sequence[Strategy | SummaryCheckpoint] = DEFAULT_STRATEGIES,
+    count_tokens: TokenCounter = estimate_tokens,
+) -> list[ChatMessage]:
+    """The transcript as a model may see it: at most ``budget`` tokens, whenever that is possible.
+
+    >>> view = compact([ChatMessage.system("be brief"), ChatMessage.user("hello")], 30)
+    >>> [one.role for one in view]
+    ['system']
+    """
+    work = _pipeline(messages, budget, strategies, count_tokens)
+    try:
+        summarise, old = next(work)
+        while True:
+            answer = summarise(old)
+            if inspect.isawaitable(answer):
+                if inspect.iscoroutine(answer):
+                    answer.close()
+                raise InvalidInputError("summarise", "is a coroutine function: use compact_async")
+            summarise, old = work.send(answer)
+    except StopIteration as finished:
+        return _messages(finished.value)
+
+
+async def compact_async(
+    messages: Sequence[ChatMessage],
+    budget: int,
+    *,
+    strategies: Sequence[Strategy | SummaryCheckpoint] = DEFAULT_STRATEGIES,
+    count_tokens: TokenCounter = estimate_tokens,
+) -> list[ChatMessage]:
+    """``compact`` with a summariser that may be a coroutine function.
+
+    ::
+
+        view = await compact_async(turns, 8000, strategies=[SummaryCheckpoint(ask_the_model)])
+    """
+    work = _pipeline(messages, budget, strategies, count_tokens)
+    try:
+        summarise, old = next(work)
+        while True:
+            answer = summarise(old)
+            summarise, old = work.send(await answer if inspect.isawaitable(answer) else answer)
+    except StopIteration as finished:
+        return _messages(finished.value)
+
+
+def _pipeline(
+    messages: Sequence[ChatMessage],
+    budget: int,
+    strategies: Sequence[Strategy | SummaryCheckpoint],
+    count: TokenCounter,
+) -> Generator[tuple[Summariser, list[ChatMessage]], str, Window]:
+    """Yields what to summarise and is sent the summary, so that asking may be async or not."""
+    window = Window((), check_count("budget", budget), count)
+    window = window.with_turns(_turns(messages, window))
+    for strategy in (*strategies, TokenBudget()):
+        if not isinstance(strategy, SummaryCheckpoint):
+            window = strategy.apply(window)
+        elif old := strategy.old(window):
+            window = strategy.replace(window, (yield strategy.summarise, old))
+    return window
+
+
+def _turns(messages: Sequence[ChatMessage], window: Window) -> list[Turn]:
+    """Group each tool call with its results; the latest call of an id owns the results after it."""
+    leader = list(range(len(messages)))
+
+    def first(place: int) -> int:
+        while leader[place] != place:
+            place = leader[place]
+        return place
+
+    owner: dict[str, int] = {}
+    for place, message in enumerate(messages):
+        for result in message.tool_results:
+            if result.tool_use_id in owner:
+                low, high = sorted((first(place), first(owner[result.tool_use_id])))
+                leader[high] = low
+        for call in message.tool_uses:
+            owner[call.id] = place
+    groups: dict[int, list[int]] = {}
+    for place in range(len(messages)):
+        groups.setdefault(first(place), []).append(place)
+    turns = []
+    for places in groups.values():
+        turn = window.turn([messages[place] for place in places], places)
+        pinned = any(messages[place].role == "system" for place in places)
+        turns.append(dataclasses.replace(turn, pinned=pinned))
+    return turns
+
+
+def _messages(window: Window) -> list[ChatMessage]:
+    placed = [
+        (place, message)
+        for turn in window.turns
+        for place, message in zip(turn.places, turn.messages, strict=True)
+    ]
+    return [message for _, message in sorted(placed, key=lambda pair: pair[0])]

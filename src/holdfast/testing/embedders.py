@@ -1,0 +1,41 @@
+"""Embedders for the contract suite: one that takes its time, and one that can be switched off."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from holdfast.backends.embedders.hashing import HashEmbedder
+from holdfast.kernel.storage.embedding import EmbeddingMode
+
+
+class WaitingEmbedder(HashEmbedder):
+    """Lets others run before it answers, as a real one does."""
+
+    async def embed(
+        self, texts: Sequence[str], *, mode: EmbeddingMode = "passage"
+    ) -> list[list[float]]:
+        """The vectors, a moment later."""
+        await asyncio.sleep(0)
+        return await super().embed(texts, mode=mode)
+
+
+class FlakyEmbedder(HashEmbedder):
+    """Fails while it is down, and always on a text that holds ``poison``; counts what it embeds."""
+
+    def __init__(self, dimension: int = 64, *, down: bool = False, poison: str = "") -> None:
+        super().__init__(dimension)
+        self.down = down
+        self.poison = poison
+        self.embedded: list[str] = []
+
+    async def embed(
+        self, texts: Sequence[str], *, mode: EmbeddingMode = "passage"
+    ) -> list[list[float]]:
+        """The vectors, or an error that no engine knows."""
+        if self.down:
+            raise RuntimeError("the model is down")
+        if self.poison and any(self.poison in text for text in texts):
+            raise RuntimeError("the model chokes on a text")
+        self.embedded += texts if mode == "passage" else []
+        return await super().embed(texts, mode=mode)

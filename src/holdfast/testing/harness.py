@@ -1,0 +1,83 @@
+"""What the contract suite needs to know about an engine.
+
+Write one subclass for an engine, then run the whole suite on it::
+
+    pytest --pyargs holdfast.testing --engine my_module:MyHarness
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+NOUNS = {
+    "blobs": "blob",
+    "blob_index": "blob_index",
+    "boards": "boards",
+    "channels": "channel",
+    "episodes": "episodes",
+    "graph": "graph",
+    "history": "history",
+    "long_term": "long_term",
+    "short_term": "short_term",
+    "tasks": "ledger",
+    "turn_log": "turnlog",
+    "vectors": "vector",
+}
+"""Each contract, and the noun that its files are named after: ``test_<noun>*.py`` and so on."""
+
+CONTRACTS = tuple(NOUNS)
+
+
+class Harness(ABC):
+    """Opens, reopens and ages one engine, and reaches around its stores.
+
+    One instance serves one test: ``open`` gives it an empty place of its own. An instance is used
+    on one event loop; what is dear to start (a server) belongs on the class.
+    """
+
+    name: ClassVar[str]
+    """What the engine is called in test ids."""
+
+    contracts: ClassVar[frozenset[str]]
+    """Which of ``CONTRACTS`` the engine provides: only their tests run on it."""
+
+    @classmethod
+    def reference(cls) -> type[Harness]:
+        """The engine that the state machines compare this one with: the in-memory one."""
+        from holdfast.testing.inmemory import InMemoryHarness  # noqa: PLC0415 - it subclasses this
+
+        return InMemoryHarness
+
+    @abstractmethod
+    async def open(self) -> None:
+        """Connect, with nothing stored."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Let go of everything that ``open`` took."""
+
+    @abstractmethod
+    async def reopen(self) -> None:
+        """Forget every connection and cache, and connect again to what was kept."""
+
+    @abstractmethod
+    async def elapse(self, seconds: float) -> None:
+        """Let the engine's clock go forward, without waiting."""
+
+    @abstractmethod
+    def store(self, contract: str, *, tenant: str = "default", **options: Any) -> Any:
+        """A store of one of ``CONTRACTS`` for one tenant.
+
+        Options that tests use: ``embedder`` (vectors, episodes, long_term), ``mode``, ``graph``
+        and ``language`` (long_term), ``ttl_seconds`` (blobs: the default time to live), ``name``
+        and ``retention_seconds`` (channels).
+        """
+
+    async def raw(self, contract: str) -> list[str | bytes]:
+        """What the engine holds for a contract, read around the store; for all tenants."""
+        raise NotImplementedError(f"{self.name} cannot show the raw data of {contract}")
+
+    async def damage_blob(self, ref: str, *, truncate: bool) -> None:
+        """Cut off or alter the last byte of a stored blob, around the store."""
+        raise NotImplementedError(f"{self.name} cannot damage a blob")

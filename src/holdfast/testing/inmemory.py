@@ -1,0 +1,80 @@
+"""The in-memory engine under test, and an example of a harness."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from holdfast.backends.inmemory.blob import BlobBytes, InMemoryBlobs
+from holdfast.backends.inmemory.blob_index import InMemoryBlobIndex
+from holdfast.backends.inmemory.boards import InMemoryBoards
+from holdfast.backends.inmemory.channel import InMemoryChannel
+from holdfast.backends.inmemory.engine import InMemory
+from holdfast.backends.inmemory.episodes import InMemoryEpisodes
+from holdfast.backends.inmemory.graph import InMemoryGraph
+from holdfast.backends.inmemory.history import InMemoryHistory
+from holdfast.backends.inmemory.ledger import InMemoryLedger
+from holdfast.backends.inmemory.long_term import InMemoryLongTerm
+from holdfast.backends.inmemory.short_term import InMemoryShortTerm
+from holdfast.backends.inmemory.turnlog import InMemoryTurnLog
+from holdfast.backends.inmemory.vector import InMemoryVectors
+from holdfast.kernel.core.clock import ManualClock
+from holdfast.testing.harness import Harness
+
+
+class InMemoryHarness(Harness):
+    """The in-memory engine on a clock that the test moves."""
+
+    name = "inmemory"
+    stores: ClassVar[dict[str, type[Any]]] = {
+        "turn_log": InMemoryTurnLog,
+        "channels": InMemoryChannel,
+        "blob_index": InMemoryBlobIndex,
+        "blobs": InMemoryBlobs,
+        "boards": InMemoryBoards,
+        "short_term": InMemoryShortTerm,
+        "episodes": InMemoryEpisodes,
+        "history": InMemoryHistory,
+        "tasks": InMemoryLedger,
+        "vectors": InMemoryVectors,
+        "graph": InMemoryGraph,
+        "long_term": InMemoryLongTerm,
+    }
+    contracts = frozenset(stores)
+
+    @classmethod
+    def reference(cls) -> type[Harness]:
+        """A second, deliberately naive model: the in-memory engine is everyone else's reference."""
+        from holdfast.testing.models.harness import NaiveHarness  # noqa: PLC0415 - loaded on demand
+
+        return NaiveHarness
+
+    async def open(self) -> None:
+        """Start with nothing stored."""
+        self.clock = ManualClock()
+        self.engine = InMemory(clock=self.clock)
+
+    async def close(self) -> None:
+        """Nothing to let go of."""
+
+    async def reopen(self) -> None:
+        """The data is the engine's and stores are views on it, so new views are a new start."""
+
+    async def elapse(self, seconds: float) -> None:
+        """Move the clock."""
+        self.clock.advance(seconds)
+
+    def store(self, contract: str, *, tenant: str = "default", **options: Any) -> Any:
+        """A new view on the engine's data."""
+        return self.stores[contract](self.engine, tenant=tenant, **options)
+
+    async def raw(self, contract: str) -> list[str | bytes]:  # noqa: ARG002 - one dump serves all
+        """All that the engine holds, for every tenant and contract; empty tables are nothing."""
+        tables = self.engine.tables()
+        return sorted(repr(data) for data in tables if repr(data) != repr(type(data)()))
+
+    async def damage_blob(self, ref: str, *, truncate: bool) -> None:
+        """Cut off or flip the last byte."""
+        for table in self.engine.tables():
+            if isinstance(table, BlobBytes) and ref in table.objects:
+                data = table.objects[ref]
+                table.objects[ref] = data[:-1] + (b"" if truncate else bytes([data[-1] ^ 1]))

@@ -1,0 +1,1 @@
+"""State machines, one for each contract."""

@@ -1,0 +1,103 @@
+"""Random lives of a session log."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.stateful import rule
+
+from holdfast.kernel.core.identity import AgentId
+from holdfast.kernel.storage.episodes import Event, Recalled
+from holdfast.testing.machines.machine import EngineMachine
+
+AGENTS = st.sampled_from([AgentId("", "ana"), AgentId("writer", "ben")])
+SESSIONS = st.sampled_from(["s1", "s2"])
+RUNS = st.sampled_from(["", "r1", "r2"])
+TYPES = st.sampled_from(["decision", "observation"])
+SOME_TYPES = st.none() | st.lists(TYPES, max_size=2, unique=True)
+LIMITS = st.integers(0, 6)
+START = datetime(2030, 1, 1, tzinfo=UTC)
+TIMES = st.integers(0, 5).map(lambda hours: START + timedelta(hours=hours))
+WORDS = st.lists(st.sampled_from(["tide", "moon", "harbour", "sailing"]), max_size=3).map(" ".join)
+EVENTS = st.builds(
+    Event,
+    AGENTS,
+    SESSIONS,
+    TYPES,
+    st.fixed_dictionaries({"note": WORDS}),
+    id=st.integers(0, 30).map("e{}".format),
+    run_id=RUNS,
+    occurred_at=TIMES,
+)
+
+
+def _ranked(found: list[Recalled]) -> list[Any]:
+    return [(one.event, round(one.score, 6), one.found_by) for one in found]
+
+
+class EpisodesMachine(EngineMachine):
+    """Appends that collide in id and time, reads of every kind, clears in between."""
+
+    contract = "episodes"
+
+    @rule(events=st.lists(EVENTS, max_size=4))
+    def append(self, events: list[Event]) -> None:
+        """A batch; ids repeat, with the same body or another."""
+        self.both(lambda log: log.append(events))
+        self.elapse(1)  # the real clock of a server goes on too: sessions begin at different times
+
+    @rule(agent=AGENTS, session=st.none() | SESSIONS, limit=LIMITS, types=SOME_TYPES)
+    def recent(self, agent: AgentId, session: str | None, limit: int, types: Any) -> None:
+        """The newest."""
+        self.both(lambda log: log.recent(agent, session_id=session, limit=limit, types=types))
+
+    @rule(agent=AGENTS, start=TIMES, end=TIMES, session=st.none() | SESSIONS, limit=LIMITS)
+    def between(
+        self, agent: AgentId, start: datetime, end: datetime, session: str | None, limit: int
+    ) -> None:
+        """A span of time."""
+        self.both(lambda log: log.between(agent, start, end, session_id=session, limit=limit))
+
+    @rule(agent=AGENTS, query=WORDS.filter(bool), limit=LIMITS, session=st.none() | SESSIONS)
+    def recall(self, agent: AgentId, query: str, limit: int, session: str | None) -> None:
+        """By words."""
+        self.both(lambda log: log.recall(agent, query, limit=limit, session_id=session), _ranked)
+
+    @rule(
+        session=SESSIONS,
+        agent=st.none() | AGENTS,
+        run=st.none() | RUNS.filter(bool),
+        types=SOME_TYPES,
+    )
+    def clear(self, session: str, agent: AgentId | None, run: str | None, types: Any) -> None:
+        """A part of a session."""
+        self.both(lambda log: log.clear(session, agent_id=agent, run_id=run, types=types))
+
+    @rule(agent=AGENTS, session=SESSIONS, metadata=st.none() | st.just({"k": 1}))
+    def start(self, agent: AgentId, session: str, metadata: dict[str, Any] | None) -> None:
+        """Begin, or begin again."""
+        self.both(
+            lambda log: log.start_session(agent, session, metadata=metadata),
+            lambda found: (found.id, found.agent_id, found.ended_at, found.metadata),
+        )
+        self.elapse(1)
+
+    @rule(session=SESSIONS)
+    def end(self, session: str) -> None:
+        """End, or fail to."""
+        self.both(lambda log: log.end_session(session), lambda found: found.ended_at is not None)
+
+    @rule(agent=AGENTS, limit=LIMITS)
+    def sessions(self, agent: AgentId, limit: int) -> None:
+        """List them."""
+        self.both(
+            lambda log: log.list_sessions(agent, limit=limit),
+            lambda found: [(one.id, one.ended_at is None, one.metadata) for one in found],
+        )
+
+    @rule(seconds=st.integers(1, 100))
+    def wait(self, seconds: int) -> None:
+        """Time goes on."""
+        self.elapse(seconds)

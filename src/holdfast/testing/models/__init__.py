@@ -1,0 +1,1 @@
+"""Naive models of the contracts."""

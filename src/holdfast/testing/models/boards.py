@@ -1,0 +1,158 @@
+"""A naive ``TaskStore``: one list of boards, each a dict with a list of dicts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from holdfast.kernel.core.errors import IllegalTransitionError, NotFoundError
+from holdfast.kernel.storage.tasks import Task, TaskList, TaskStatus
+from holdfast.testing.models.shared import Shared
+
+
+class NaiveBoards:
+    """Boards in the order of their creation, searched from the front."""
+
+    def __init__(self, shared: Shared, *, tenant: str = "default") -> None:
+        self.tenant = tenant
+        self.boards = shared.table("boards")
+        self.ids = shared.table("board ids")
+
+    def _new_id(self) -> str:
+        self.ids.append(None)
+        return f"id {len(self.ids)}"
+
+    def _find(self, board_id: str, card_id: str) -> tuple[Any, Any]:
+        for board in self.boards:
+            if board["tenant"] == self.tenant and board["id"] == board_id:
+                for card in board["cards"]:
+                    if card["id"] == card_id:
+                        return board, card
+                return board, None
+        return None, None
+
+    def _add(self, board: dict[str, Any], titles: list[str]) -> list[Task]:
+        added = []
+        for title in titles:
+            if title.strip() != "":
+                orders = [card["order"] for card in board["cards"]]
+                card = {
+                    "id": self._new_id(),
+                    "title": title.strip(),
+                    "status": "planned",
+                    "order": max(orders) + 1 if orders else 0,
+                    "retry_count": 0,
+                    "note": "",
+                }
+                board["cards"].append(card)
+                added.append(_card(card))
+        return added
+
+    async def create_task_list(
+        self, conversation_id: str, task_titles: list[str], *, agent_id: str = "", **facts: Any
+    ) -> TaskList:
+        """Drop the board of the pair, then add one at the end."""
+        key = (self.tenant, conversation_id, agent_id)
+        self.boards[:] = [board for board in self.boards if board["key"] != key]
+        board = {"key": key, "tenant": self.tenant, "id": self._new_id(), "cards": [], **facts}
+        self.boards.append(board)
+        self._add(board, task_titles)
+        return _board(board)
+
+    async def get_task_list(self, task_list_id: str) -> TaskList | None:
+        """By id."""
+        board, _ = self._find(task_list_id, "")
+        return _board(board) if board else None
+
+    async def get_by_conversation(self, conversation_id: str) -> TaskList | None:
+        """The board without an agent, else the first."""
+        boards = await self.get_boards_by_conversation(conversation_id)
+        for board in boards:
+            if board.agent_id == "":
+                return board
+        return boards[0] if boards else None
+
+    async def get_boards_by_conversation(self, conversation_id: str) -> list[TaskList]:
+        """All of them."""
+        return [
+            _board(board)
+            for board in self.boards
+            if board["key"][:2] == (self.tenant, conversation_id)
+        ]
+
+    async def update_status(
+        self, task_list_id: str, task_id: str, status: str, note: str = ""
+    ) -> Task | None:
+        """Any state after an open one; only itself after a terminal one."""
+        _, card = self._find(task_list_id, task_id)
+        if card is None:
+            return None
+        if card["status"] in ("succeeded", "abandoned") and card["status"] != status:
+            raise IllegalTransitionError(
+                "card", task_id, from_state=card["status"], to_state=status
+            )
+        card["status"] = str(status)
+        if note != "":
+            card["note"] = note
+        return _card(card)
+
+    async def add_tasks(self, task_list_id: str, titles: list[str]) -> list[Task]:
+        """One by one."""
+        board, _ = self._find(task_list_id, "")
+        if board is None:
+            raise NotFoundError("board", task_list_id)
+        return self._add(board, titles)
+
+    async def delete_task(self, task_list_id: str, task_id: str) -> bool:
+        """Take it out of the list."""
+        board, card = self._find(task_list_id, task_id)
+        if card is not None:
+            board["cards"].remove(card)
+        return card is not None
+
+    async def increment_retry(self, task_list_id: str, task_id: str) -> Task | None:
+        """Count up to the maximum."""
+        board, card = self._find(task_list_id, task_id)
+        if card is None or card["retry_count"] == board["max_retries"]:
+            return None
+        if card["status"] in ("succeeded", "abandoned"):
+            raise IllegalTransitionError(
+                "card", task_id, from_state=card["status"], to_state="in_progress"
+            )
+        card["retry_count"] += 1
+        card["status"] = "in_progress"
+        return _card(card)
+
+    async def force_retry(self, task_list_id: str, task_id: str) -> Task | None:
+        """Back to the start."""
+        _, card = self._find(task_list_id, task_id)
+        if card is None:
+            return None
+        if card["status"] not in ("failed", "abandoned"):
+            raise IllegalTransitionError(
+                "card", task_id, from_state=card["status"], to_state="planned"
+            )
+        card.update(status="planned", retry_count=0, note="")
+        return _card(card)
+
+    async def update_task_title(self, task_list_id: str, task_id: str, title: str) -> Task | None:
+        """Rename."""
+        _, card = self._find(task_list_id, task_id)
+        if card is None:
+            return None
+        card["title"] = title.strip()
+        return _card(card)
+
+
+def _card(card: dict[str, Any]) -> Task:
+    return Task(**{**card, "status": TaskStatus(card["status"])})
+
+
+def _board(board: dict[str, Any]) -> TaskList:
+    _, conversation_id, agent_id = board["key"]
+    return TaskList(
+        board["id"],
+        conversation_id,
+        [_card(card) for card in board["cards"]],
+        max_retries=board["max_retries"],
+        agent_id=agent_id,
+    )

@@ -1,0 +1,234 @@
+"""A naive session log and a naive transcript on it: one list, searched from end to end."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import math
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from holdfast.kernel.core.content import ChatMessage
+from holdfast.kernel.core.errors import ConflictError, NotFoundError
+from holdfast.kernel.core.identity import AgentId
+from holdfast.kernel.core.ranking import K1, B
+from holdfast.kernel.core.text import tokenize
+from holdfast.kernel.storage.episodes import Event, Recalled, Session
+from holdfast.kernel.storage.event_text import event_text
+from holdfast.testing.models.shared import Shared
+
+
+class NaiveEpisodes:
+    """The session log as a list of (tenant, event), and the sessions as a list beside it."""
+
+    def __init__(self, shared: Shared, *, tenant: str = "default") -> None:
+        self._shared = shared
+        self._tenant = tenant
+        self._rows: list[tuple[str, Event]] = shared.table("events")
+        self._sessions: list[tuple[str, Session]] = shared.table("sessions")
+        self._used: list[tuple[str, str]] = shared.table("used places")
+
+    def _mine(self, fits: Callable[[Event], bool]) -> list[Event]:
+        return [event for tenant, event in self._rows if tenant == self._tenant and fits(event)]
+
+    async def append(self, events: list[Event]) -> list[Event]:
+        """Check all, then add one after the other."""
+        known = {(one.session_id, one.id): one for one in self._mine(lambda _: True)}
+        for event in events:
+            bare = dataclasses.replace(event, epoch=0, seq=0)
+            first = known.setdefault((event.session_id, event.id), event)
+            if dataclasses.replace(first, epoch=0, seq=0) != bare:
+                raise ConflictError("event", event.id)
+        placed = []
+        for event in events:
+            stored = self._mine(
+                lambda one, event=event: (  # type: ignore[misc]
+                    one.session_id == event.session_id and one.id == event.id
+                )
+            )
+            if not stored:
+                await self._open(event.agent_id, event.session_id)
+                self._used.append((self._tenant, event.session_id))
+                seq = self._used.count((self._tenant, event.session_id))
+                stored = [dataclasses.replace(copy.deepcopy(event), epoch=1, seq=seq)]
+                self._rows.append((self._tenant, stored[0]))
+            placed.append(stored[0])
+        return copy.deepcopy(placed)
+
+    async def recent(
+        self,
+        agent_id: AgentId,
+        *,
+        session_id: str | None = None,
+        limit: int = 20,
+        types: list[str] | None = None,
+    ) -> list[Event]:
+        """Sort everything, take the end."""
+        found = self._sorted(agent_id, session_id, types)
+        return copy.deepcopy(found[max(0, len(found) - limit) :])
+
+    async def between(
+        self,
+        agent_id: AgentId,
+        start: datetime,
+        end: datetime,
+        *,
+        session_id: str | None = None,
+        types: list[str] | None = None,
+        limit: int = 1000,
+    ) -> list[Event]:
+        """Sort everything, keep the span."""
+        found = self._sorted(agent_id, session_id, types)
+        return copy.deepcopy([one for one in found if start <= one.occurred_at < end][:limit])
+
+    def _sorted(
+        self, agent_id: AgentId, session_id: str | None, types: list[str] | None
+    ) -> list[Event]:
+        found = self._mine(
+            lambda one: (
+                one.agent_id == agent_id
+                and (session_id is None or one.session_id == session_id)
+                and (types is None or one.type in types)
+            )
+        )
+        if session_id is not None:
+            return sorted(found, key=lambda one: (one.epoch, one.seq))
+        return sorted(found, key=lambda one: (one.occurred_at, one.session_id, one.epoch, one.seq))
+
+    async def recall(
+        self, agent_id: AgentId, query: str, *, limit: int = 5, session_id: str | None = None
+    ) -> list[Recalled]:
+        """Okapi BM25 by the book, over every text, for every word."""
+        events = self._sorted(agent_id, None, None)
+        texts = [tokenize(event_text(one.type, one.payload)) for one in events]
+        average = sum(map(len, texts)) / max(1, len(texts))
+        hits = []
+        for event, words in zip(events, texts, strict=True):
+            score = 0.0
+            for word in dict.fromkeys(tokenize(query)):
+                holding = sum(word in other for other in texts)
+                rarity = math.log(1 + (len(texts) - holding + 0.5) / (holding + 0.5))
+                times = words.count(word)
+                share = len(words) / average if average else 1.0
+                score += rarity * times * (K1 + 1) / (times + K1 * (1 - B + B * share))
+            if score > 0 and session_id in (None, event.session_id):
+                hits.append(Recalled(event, score, ("lexical",), {"lexical": score}))
+        best = max((hit.score for hit in hits), default=1.0)
+        hits = [dataclasses.replace(hit, score=hit.score / best) for hit in hits]
+        return sorted(hits, key=lambda hit: (-hit.score, hit.event.id))[:limit]
+
+    async def _open(self, agent_id: AgentId, session_id: str) -> None:
+        if await self.get_session(session_id) is None:
+            opened = Session(session_id, agent_id, self._shared.now)
+            self._sessions.append((self._tenant, opened))
+
+    async def start_session(
+        self, agent_id: AgentId, session_id: str, *, metadata: dict[str, Any] | None = None
+    ) -> Session:
+        """Open it, or write it anew without its end."""
+        await self._open(agent_id, session_id)
+        kept = await self.get_session(session_id)
+        assert kept is not None
+        data = kept.metadata if metadata is None else copy.deepcopy(metadata)
+        return self._write(dataclasses.replace(kept, ended_at=None, metadata=data))
+
+    async def end_session(self, session_id: str) -> Session:
+        """Write it anew with its end."""
+        kept = await self.get_session(session_id)
+        if kept is None:
+            raise NotFoundError("session", session_id)
+        return self._write(dataclasses.replace(kept, ended_at=kept.ended_at or self._shared.now))
+
+    def _write(self, session: Session) -> Session:
+        for at, (tenant, one) in enumerate(self._sessions):
+            if tenant == self._tenant and one.id == session.id:
+                self._sessions[at] = (tenant, session)
+        return copy.deepcopy(session)
+
+    async def get_session(self, session_id: str) -> Session | None:
+        """Look at each."""
+        for tenant, session in self._sessions:
+            if tenant == self._tenant and session.id == session_id:
+                return copy.deepcopy(session)
+        return None
+
+    async def list_sessions(self, agent_id: AgentId, *, limit: int = 50) -> list[Session]:
+        """Sort them all."""
+        mine = [one for tenant, one in self._sessions if tenant == self._tenant]
+        found = [one for one in mine if one.agent_id == agent_id]
+        found.sort(key=lambda one: (one.started_at, one.id), reverse=True)
+        return copy.deepcopy(found[:limit])
+
+    async def clear(
+        self,
+        session_id: str,
+        *,
+        agent_id: AgentId | None = None,
+        run_id: str | None = None,
+        types: list[str] | None = None,
+    ) -> int:
+        """Keep what does not match."""
+        gone = self._mine(
+            lambda one: (
+                one.session_id == session_id
+                and agent_id in (None, one.agent_id)
+                and run_id in (None, one.run_id)
+                and (types is None or one.type in types)
+            )
+        )
+        self._rows[:] = [row for row in self._rows if row[1] not in gone or row[0] != self._tenant]
+        return len(gone)
+
+
+class NaiveHistory:
+    """The transcript: the naive log, filtered."""
+
+    def __init__(self, shared: Shared, *, tenant: str = "default") -> None:
+        self._log = NaiveEpisodes(shared, tenant=tenant)
+
+    async def append(
+        self, agent_id: AgentId, message: ChatMessage, *, session_id: str, run_id: str = ""
+    ) -> None:
+        """A batch of one."""
+        await self.append_many(agent_id, [message], session_id=session_id, run_id=run_id)
+
+    async def append_many(
+        self, agent_id: AgentId, messages: list[ChatMessage], *, session_id: str, run_id: str = ""
+    ) -> None:
+        """Message events."""
+        await self._log.append(
+            [Event.of_message(agent_id, session_id, one, run_id=run_id) for one in messages]
+        )
+
+    async def get_messages(
+        self,
+        agent_id: AgentId,
+        *,
+        session_id: str,
+        limit: int | None = None,
+        offset: int | None = None,
+        last: int | None = None,
+        after_seq: int | None = None,
+    ) -> list[ChatMessage]:
+        """All of them, then cut."""
+        events = await self._log.recent(
+            agent_id, session_id=session_id, limit=10**9, types=["message"]
+        )
+        found = [one.to_message() for one in events if one.seq > (after_seq or 0)]
+        if last is not None:
+            return found[max(0, len(found) - last) :]
+        found = found[offset or 0 :]
+        return found if limit is None else found[:limit]
+
+    async def clear(self, agent_id: AgentId, *, session_id: str) -> None:
+        """Message events only."""
+        await self._log.clear(session_id, agent_id=agent_id, types=["message"])
+
+    async def clear_run(self, agent_id: AgentId, *, session_id: str, run_id: str) -> None:
+        """Message events of a run only."""
+        await self._log.clear(session_id, agent_id=agent_id, run_id=run_id, types=["message"])
+
+    async def count_messages(self, agent_id: AgentId, *, session_id: str) -> int:
+        """Count what is there."""
+        return len(await self.get_messages(agent_id, session_id=session_id))

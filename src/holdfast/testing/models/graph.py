@@ -1,0 +1,105 @@
+"""A naive ``GraphStore``: two lists, and walks that look at every edge at every step."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from holdfast.kernel.core.errors import InvalidInputError, NotFoundError
+from holdfast.kernel.storage.graph import Entity, Relationship, SubGraph
+from holdfast.testing.models.shared import Shared
+
+
+class NaiveGraph:
+    """Rows are pairs of a tenant and an entity or a relationship."""
+
+    def __init__(self, shared: Shared, *, tenant: str = "default") -> None:
+        self.tenant = tenant
+        self.rows = shared.table("graph")
+
+    def _all(self, kind: type[Any]) -> list[Any]:
+        return [one for tenant, one in self.rows if tenant == self.tenant and type(one) is kind]
+
+    def _remove(self, gone: list[Any]) -> bool:
+        before = len(self.rows)
+        self.rows[:] = [row for row in self.rows if row[0] != self.tenant or row[1] not in gone]
+        return len(self.rows) < before
+
+    def _put(self, new: list[Any], kind: type[Any]) -> list[str]:
+        ids = [one.id for one in new]
+        self._remove([one for one in self._all(kind) if one.id in ids])
+        self.rows.extend((self.tenant, copy.deepcopy(one)) for one in new)
+        return ids
+
+    async def add_entities(self, entities: list[Entity]) -> list[str]:
+        """New rows in place of old ones."""
+        if len({one.id for one in entities}) < len(entities):
+            raise InvalidInputError("entities", "an id twice")
+        return self._put(entities, Entity)
+
+    async def add_relationships(self, relationships: list[Relationship]) -> list[str]:
+        """The same, if both ends of each are there."""
+        if len({one.id for one in relationships}) < len(relationships):
+            raise InvalidInputError("relationships", "an id twice")
+        known = [one.id for one in self._all(Entity)]
+        for one in relationships:
+            if one.source_id not in known or one.target_id not in known:
+                raise NotFoundError("entity", one.id)
+        return self._put(relationships, Relationship)
+
+    async def get_neighbors(
+        self,
+        entity_id: str,
+        *,
+        depth: int = 1,
+        relationship_types: list[str] | None = None,
+        direction: str = "both",
+        max_entities: int = 1000,
+    ) -> SubGraph:
+        """The distance of every entity, step by step."""
+        entities = self._all(Entity)
+        edges = [
+            one
+            for one in self._all(Relationship)
+            if relationship_types is None or one.type in relationship_types
+        ]
+        distances = {one.id: 0 for one in entities if one.id == entity_id}
+        for step in range(1, depth + 1):
+            before = list(distances)
+            for one in edges:
+                if one.source_id in before and direction in ("both", "out"):
+                    distances.setdefault(one.target_id, step)
+                if one.target_id in before and direction in ("both", "in"):
+                    distances.setdefault(one.source_id, step)
+        found = sorted(distances, key=lambda name: (distances[name], name))
+        kept = found[:max_entities]
+        return SubGraph(
+            tuple(copy.deepcopy(one) for name in kept for one in entities if one.id == name),
+            tuple(
+                copy.deepcopy(one)
+                for one in sorted(edges, key=lambda one: str(one.id))
+                if one.source_id in kept and one.target_id in kept
+            ),
+            len(found) > len(kept),
+        )
+
+    async def delete_entity(self, entity_id: str) -> bool:
+        """All rows but this one and its edges."""
+        self._remove(
+            [one for one in self._all(Relationship) if entity_id in (one.source_id, one.target_id)]
+        )
+        return self._remove([one for one in self._all(Entity) if one.id == entity_id])
+
+    async def delete_relationship(self, relationship_id: str) -> bool:
+        """All rows but this one."""
+        return self._remove([one for one in self._all(Relationship) if one.id == relationship_id])
+
+    async def find_entities(self, names: list[str]) -> list[Entity]:
+        """The state machine's names are single words of small and capital letters."""
+        wanted = [name.lower() for name in names]
+        found = [
+            one
+            for one in self._all(Entity)
+            if one.id.lower() in wanted or (one.properties.get("name") or "").lower() in wanted
+        ]
+        return sorted(copy.deepcopy(found), key=lambda one: str(one.id))

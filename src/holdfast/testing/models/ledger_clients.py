@@ -1,0 +1,182 @@
+"""What clients do with the naive ledger."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from holdfast.kernel.core.content import ChatMessage
+from holdfast.kernel.core.errors import ConflictError, IllegalTransitionError
+from holdfast.kernel.core.identity import AgentId
+from holdfast.kernel.storage.ledger_records import TaskPage, TaskRecord
+from holdfast.testing.models.ledger_tasks import ASKING, DONE, NaiveTask, NaiveTasks
+
+
+class NaiveClients(NaiveTasks):
+    """What clients do."""
+
+    async def submit(
+        self,
+        agent: AgentId | str,
+        message: ChatMessage,
+        *,
+        context_id: str = "",
+        owner: str = "",
+        metadata: dict[str, Any] | None = None,
+        submit_key: str = "",
+        max_attempts: int = 5,
+        run_after: timedelta | None = None,
+        retry_of: str = "",
+        push: Sequence[Any] = (),
+    ) -> TaskRecord:
+        """A new task, or the one with this key."""
+        content: list[Any] = [str(agent), message.role, message.text, context_id, metadata or {}]
+        content += [max_attempts, run_after, retry_of]
+        for task in self.tasks:
+            if submit_key and (task.owner, task.key) == (owner, submit_key):
+                if task.content != content:
+                    raise ConflictError("submit_key", submit_key)
+                return self.show(task)
+        number = len(self.shared.table("task numbers")) + 1
+        context = context_id or f"own {number}"
+        if retry_of:
+            old = self.need(retry_of, owner)
+            if old.state not in DONE:
+                raise IllegalTransitionError(
+                    "task", old.id, from_state=old.state, to_state="submitted"
+                )
+            context = context_id or old.context
+        self.shared.table("task numbers").append(number)
+        task = NaiveTask(
+            f"{number:06d}",
+            AgentId.parse(agent),
+            owner,
+            context,
+            copy.deepcopy(metadata or {}),
+            submit_key,
+            content,
+            max_attempts,
+            retry_of,
+            self.shared.now,
+            self.shared.now,
+            push={config.id: config for config in push},
+        )
+        self.tasks.append(task)
+        later = self.shared.now + run_after if run_after else None
+        self.move(task, "submitted", run_after=later)
+        self.say(task, message)
+        return self.show(task)
+
+    async def retry(
+        self, task_id: str, *, owner: str | None = "", submit_key: str = ""
+    ) -> TaskRecord:
+        """The same work again."""
+        old = self.need(task_id, owner)
+        first = old.messages[0]
+        again = ChatMessage(first.role, list(first.content))
+        return await self.submit(
+            str(old.agent),
+            again,
+            context_id=old.context,
+            owner=old.owner,
+            metadata=old.metadata,
+            submit_key=submit_key,
+            max_attempts=old.max_attempts,
+            retry_of=old.id,
+        )
+
+    async def get(
+        self, task_id: str, *, owner: str | None = "", history_length: int | None = None
+    ) -> TaskRecord | None:
+        """The task."""
+        task = self.look(task_id, owner)
+        return self.show(task, history=history_length) if task else None
+
+    async def list(
+        self,
+        *,
+        owner: str | None = "",
+        context_id: str | None = None,
+        states: Sequence[str] | None = None,
+        agent: str | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+        history_length: int | None = 0,
+        count: bool = False,
+    ) -> TaskPage:
+        """The newest first; a cursor is how many came before."""
+        found = [
+            task
+            for task in self.tasks
+            if owner in (None, task.owner)
+            and context_id in (None, task.context)
+            and agent in (None, str(task.agent))
+            and (states is None or task.state in states)
+        ]
+        found = sorted(found, key=lambda task: (task.changed, task.id))[::-1]
+        start = int(cursor or 0)
+        page = found[start : start + limit]
+        more = limit > 0 and start + limit < len(found)
+        return TaskPage(
+            [self.show(task, history=history_length) for task in page],
+            next_cursor=str(start + limit) if more else None,
+            total=len(found) if count else None,
+        )
+
+    async def respond(
+        self, task_id: str, message: ChatMessage, *, owner: str | None = ""
+    ) -> TaskRecord:
+        """Answer a question."""
+        task = self.need(task_id, owner)
+        if any(known.id == message.id for known in task.messages):
+            self.say(task, message)
+            return self.show(task)
+        if task.state not in ASKING:
+            raise IllegalTransitionError(
+                "task", task.id, from_state=task.state, to_state="submitted"
+            )
+        self.say(task, message)
+        if task.ask:
+            task.steps.append([task.ask, {"message_id": message.id}, "", task.fence, 0])
+            self.happen(task, "step", str(task.ask))
+        task.attempts, task.ask = 0, None
+        self.move(task, "paused" if task.pause else "submitted")
+        return self.show(task)
+
+    async def cancel(self, task_id: str, *, owner: str | None = "", note: str = "") -> TaskRecord:
+        """Stop it, or ask for that."""
+        task = self.need(task_id, owner)
+        if task.state == "working" and not task.cancel:
+            task.cancel = True
+            self.happen(task, "request", "cancel", note)
+        elif task.state != "working" and task.state not in DONE:
+            self.move(task, "canceled", note)
+        return self.show(task)
+
+    async def pause(self, task_id: str, *, owner: str | None = "", note: str = "") -> TaskRecord:
+        """Hold it, or ask for that."""
+        task = self.need(task_id, owner)
+        if task.state in DONE:
+            raise IllegalTransitionError("task", task.id, from_state=task.state, to_state="paused")
+        if task.state == "submitted":
+            self.move(task, "paused", note, run_after=task.run_after)
+        elif task.state != "paused" and not task.pause:
+            task.pause = True
+            self.happen(task, "request", "pause", note)
+        return self.show(task)
+
+    async def resume(self, task_id: str, *, owner: str | None = "", note: str = "") -> TaskRecord:
+        """Let it go on."""
+        task = self.need(task_id, owner)
+        if task.state in DONE:
+            raise IllegalTransitionError(
+                "task", task.id, from_state=task.state, to_state="submitted"
+            )
+        if task.state == "paused":
+            self.move(task, "submitted", note, run_after=task.run_after)
+        elif task.pause:
+            task.pause = False
+            self.happen(task, "request", "resume", note)
+        return self.show(task)

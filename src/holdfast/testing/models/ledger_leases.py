@@ -1,0 +1,101 @@
+"""What workers take from the naive ledger, and give back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from holdfast.kernel.core.content import ChatMessage
+from holdfast.kernel.core.errors import ConflictError, IllegalTransitionError
+from holdfast.kernel.storage.ledger_records import ClaimedTask, Lease, TaskRecord
+from holdfast.testing.models.ledger_tasks import NaiveTask, NaiveTasks
+
+
+class NaiveLeases(NaiveTasks):
+    """What workers take, keep and give back."""
+
+    async def claim(
+        self,
+        worker: str,
+        *,
+        agents: Sequence[str] | None = None,
+        limit: int = 1,
+        lease_seconds: float = 30,
+        serial_contexts: bool = True,
+    ) -> list[ClaimedTask]:
+        """Take what has waited longest."""
+        claimed: list[ClaimedTask] = []
+        waiting = [task for task in self.tasks if task.state == "submitted"]
+        for task in sorted(waiting, key=lambda task: (task.due, task.id)):
+            busy = any(
+                other.state == "working"
+                and (other.owner, other.context) == (task.owner, task.context)
+                for other in self.tasks
+            )
+            if len(claimed) == limit or (task.due and task.due > self.shared.now):
+                break
+            if (agents is not None and str(task.agent) not in agents) or (serial_contexts and busy):
+                continue
+            task.fence += 1
+            task.attempts += 1
+            self.move(task, "working")
+            task.worker = worker
+            task.lease_until = self.shared.now + timedelta(seconds=lease_seconds)
+            claimed.append(ClaimedTask(self.show(task, history=None), self._lease(task)))
+        return claimed
+
+    def _lease(self, task: NaiveTask) -> Lease:
+        until = task.lease_until or self.shared.now
+        return Lease(task.id, task.fence, task.worker, until, task.cancel, task.pause)
+
+    async def heartbeat(self, lease: Lease, *, lease_seconds: float = 30) -> Lease:
+        """Keep it."""
+        task = self.held(lease)
+        task.lease_until = self.shared.now + timedelta(seconds=lease_seconds)
+        return self._lease(task)
+
+    async def transition(
+        self,
+        lease: Lease,
+        to: str,
+        *,
+        message: ChatMessage | None = None,
+        note: str = "",
+        run_after: timedelta | None = None,
+        progress: bool = False,
+        ask: Any = None,
+    ) -> TaskRecord:
+        """End or suspend the work."""
+        task = self.held(lease)
+        if to == "working":
+            raise IllegalTransitionError("task", task.id, from_state="working", to_state=to)
+        if ask and any(step[0] == ask for step in task.steps):
+            raise ConflictError("step", str(ask))
+        if message:
+            self.say(task, message)
+        if progress:
+            task.attempts = 0
+        task.ask = ask
+        later = self.shared.now + run_after if run_after else None
+        self.stop(task, to, note, run_after=later, status=message)
+        return self.show(task)
+
+    async def release(self, lease: Lease, *, note: str = "") -> TaskRecord:
+        """Hand it back."""
+        task = self.held(lease)
+        task.attempts = 0
+        self.stop(task, "submitted", note)
+        return self.show(task)
+
+    async def recover_expired(self, *, limit: int = 100) -> list[TaskRecord]:
+        """Take back what nobody keeps."""
+        expired = [
+            task
+            for task in self.tasks
+            if task.state == "working" and task.lease_until and task.lease_until <= self.shared.now
+        ]
+        expired = sorted(expired, key=lambda task: (task.lease_until, task.id))[:limit]
+        for task in expired:
+            self.stop(task, "submitted", "expired")
+        return [self.show(task) for task in expired]

@@ -1,0 +1,96 @@
+"""A naive ``ShortTermMemory``: a list of rows, searched from the front."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from holdfast.kernel.core.errors import InvalidInputError, VersionConflictError
+from holdfast.kernel.storage.short_term import StateSnapshot
+from holdfast.testing.models.shared import Shared
+
+
+class NaiveShortTerm:
+    """Every write is a new row at the end; the last row of a session is its state."""
+
+    def __init__(self, shared: Shared, *, tenant: str = "default") -> None:
+        self.shared = shared
+        self.tenant = tenant
+        self.rows = shared.table("short_term")
+
+    def _last(self, session_id: str) -> tuple[int, dict[str, Any], float | None, datetime | None]:
+        found: Any = (0, {}, None, None)
+        for number, (tenant, session, state, ttl, expires_at) in enumerate(self.rows, 1):
+            if (tenant, session) == (self.tenant, session_id):
+                found = (number, state, ttl, expires_at)
+        if found[1] is None or (found[3] is not None and found[3] <= self.shared.now):
+            found = (0, {}, None, None)
+        number, state, ttl, expires_at = found
+        return number, copy.deepcopy(state), ttl, expires_at
+
+    def _add(
+        self,
+        session_id: str,
+        state: dict[str, Any],
+        expected_version: int | None,
+        ttl_seconds: float | None,
+    ) -> None:
+        version, _, ttl, _ = self._last(session_id)
+        if expected_version is not None and expected_version != version:
+            raise VersionConflictError(
+                "state", session_id, expected=expected_version, actual=version
+            )
+        if ttl_seconds is not None:
+            ttl = ttl_seconds
+        expires_at = None if ttl is None else self.shared.now + timedelta(seconds=ttl)
+        self.rows.append((self.tenant, session_id, copy.deepcopy(state), ttl, expires_at))
+
+    async def get_state(
+        self, session_id: str, *, keys: Sequence[str] | None = None
+    ) -> dict[str, Any]:
+        """The last row's state."""
+        return (await self.snapshot(session_id, keys=keys)).state
+
+    async def set_state(
+        self,
+        session_id: str,
+        state: dict[str, Any],
+        *,
+        expected_version: int | None = None,
+        ttl_seconds: float | None = None,
+    ) -> None:
+        """A new row."""
+        self._add(session_id, state, expected_version, ttl_seconds)
+
+    async def update_state(
+        self,
+        session_id: str,
+        patch: dict[str, Any],
+        *,
+        delete_keys: Sequence[str] = (),
+        expected_version: int | None = None,
+        ttl_seconds: float | None = None,
+    ) -> None:
+        """A new row made of the last one."""
+        if any(key in patch for key in delete_keys):
+            raise InvalidInputError("delete_keys", "also patched")
+        state = self._last(session_id)[1]
+        for key in delete_keys:
+            state.pop(key, None)
+        state.update(patch)
+        self._add(session_id, state, expected_version, ttl_seconds)
+
+    async def clear(self, session_id: str) -> None:
+        """A row that says there is nothing."""
+        self.rows.append((self.tenant, session_id, None, None, None))
+
+    async def snapshot(
+        self, session_id: str, *, keys: Sequence[str] | None = None
+    ) -> StateSnapshot:
+        """The last row."""
+        version, state, _, expires_at = self._last(session_id)
+        if keys is not None:
+            state = {key: value for key, value in state.items() if key in keys}
+        return StateSnapshot(state, version, expires_at)

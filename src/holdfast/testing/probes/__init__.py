@@ -1,0 +1,1 @@
+"""Where hostile input can enter, for each contract."""

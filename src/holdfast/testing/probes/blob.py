@@ -1,0 +1,84 @@
+"""Where hostile input can enter a ``BlobStore``."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+from holdfast.kernel.core.errors import NotFoundError
+from holdfast.kernel.storage.blob import BlobStore
+from holdfast.testing.hostile import KEPT, REFUSED, Hostile, Verdict
+from holdfast.testing.probes.probe import NO_ECHO, Probe
+
+CONTRACT = "blobs"
+
+
+async def _data(store: BlobStore, value: Any) -> Any:
+    return await store.resolve(await store.store(value))
+
+
+async def _chunk(store: BlobStore, value: Any) -> Any:
+    async def chunks() -> AsyncIterator[Any]:
+        yield b"abc"
+        yield value
+
+    return await store.resolve(await store.store_stream(chunks()))
+
+
+async def _content_type(store: BlobStore, value: Any) -> Any:
+    return (await store.stat(await store.store(b"abc", content_type=value))).content_type
+
+
+async def _stream_content_type(store: BlobStore, value: Any) -> Any:
+    async def chunks() -> AsyncIterator[bytes]:
+        yield b"abc"
+
+    return (await store.stat(await store.store_stream(chunks(), content_type=value))).content_type
+
+
+async def _open(store: BlobStore, value: Any) -> None:
+    async for _ in store.open(value):
+        raise AssertionError("there is no such blob")
+
+
+def _unknown(call: Callable[[BlobStore, Any], Awaitable[Any]]) -> Any:
+    """A call with a ref that nothing has: it is refused, or finds nothing."""
+
+    async def use(store: BlobStore, value: Any) -> Any:
+        with contextlib.suppress(NotFoundError):
+            assert not await call(store, value)
+        return NO_ECHO
+
+    return use
+
+
+def _bytes_too(hostile: Hostile) -> Verdict | None:
+    return KEPT if isinstance(hostile.value, bytes) else None
+
+
+def _bytes_only(hostile: Hostile) -> Verdict | None:
+    return KEPT if isinstance(hostile.value, bytes) else REFUSED
+
+
+def _short(hostile: Hostile) -> Verdict | None:
+    long = isinstance(hostile.value, str) and len(hostile.value) > 255
+    return REFUSED if long else None
+
+
+def _as_bytes(value: bytes | str) -> bytes:
+    return value.encode() if isinstance(value, str) else value
+
+
+PROBES = (
+    Probe("store.data", "text", _data, expect=_as_bytes, judge=_bytes_too),
+    Probe("store_stream.chunks", "text", _chunk, expect=b"abc".__add__, judge=_bytes_only),
+    Probe("store.content_type", "id", _content_type, judge=_short),
+    Probe("store_stream.content_type", "id", _stream_content_type, judge=_short),
+    Probe("resolve.ref", "id", _unknown(lambda store, value: store.resolve(value))),
+    Probe("pin.ref", "id", _unknown(lambda store, value: store.pin(value))),
+    Probe("unpin.ref", "id", _unknown(lambda store, value: store.unpin(value))),
+    Probe("stat.ref", "id", _unknown(lambda store, value: store.stat(value))),
+    Probe("delete.ref", "id", _unknown(lambda store, value: store.delete(value))),
+    Probe("open.ref", "id", _unknown(_open)),
+)

@@ -1,0 +1,127 @@
+"""Hostile input to an ``EpisodicMemory``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from holdfast.kernel.core.identity import AgentId
+from holdfast.kernel.storage.episodes import Event
+from holdfast.testing.hostile import KEPT, Hostile, Verdict
+from holdfast.testing.probes.probe import NO_ECHO, Probe
+
+CONTRACT = "episodes"
+ANA = AgentId("", "ana")
+
+
+async def _append(store: Any, event: Event) -> Event:
+    [stored] = await store.append([event])
+    [read] = await store.recent(event.agent_id, session_id=event.session_id, limit=1)
+    assert read == stored
+    assert isinstance(read, Event)
+    return read
+
+
+async def _agent(store: Any, value: Any) -> Any:
+    return str((await _append(store, Event(value, "s1", "observation", {}))).agent_id)
+
+
+async def _session(store: Any, value: Any) -> Any:
+    return (await _append(store, Event(ANA, value, "observation", {}))).session_id
+
+
+async def _type(store: Any, value: Any) -> Any:
+    return (await _append(store, Event(ANA, "s1", value, {}))).type
+
+
+async def _id(store: Any, value: Any) -> Any:
+    return (await _append(store, Event(ANA, "s1", "observation", {}, id=value))).id
+
+
+async def _run(store: Any, value: Any) -> Any:
+    return (await _append(store, Event(ANA, "s1", "observation", {}, run_id=value))).run_id
+
+
+async def _payload(store: Any, value: Any) -> Any:
+    return (await _append(store, Event(ANA, "s1", "observation", value))).payload
+
+
+async def _embedding(store: Any, value: Any) -> Any:
+    await store.append([Event(ANA, "s1", "observation", {})], embeddings=[value])
+    return NO_ECHO
+
+
+async def _prepare_vectors(store: Any) -> None:
+    await store.append([Event(ANA, "s1", "observation", {})], embeddings=[[1.0, 0.0, 0.0]])
+
+
+async def _recall_vector(store: Any, value: Any) -> Any:
+    # Text is a legal query by words: the corpus's one text is judged so below.
+    await store.recall(ANA, value)
+    return NO_ECHO
+
+
+async def _recall_text(store: Any, value: Any) -> Any:
+    if isinstance(value, str):
+        await store.append([Event(ANA, "words", "observation", {"note": value})])
+    await store.recall(ANA, value)
+    return NO_ECHO
+
+
+async def _recall_session(store: Any, value: Any) -> Any:
+    await store.recall(ANA, "x", session_id=value)
+    return NO_ECHO
+
+
+async def _recent_type(store: Any, value: Any) -> Any:
+    await store.recent(ANA, types=[value])
+    return NO_ECHO
+
+
+async def _start(store: Any, value: Any) -> Any:
+    session = await store.start_session(ANA, value)
+    return NO_ECHO if value is None else (await store.get_session(session.id)).id
+
+
+async def _session_metadata(store: Any, value: Any) -> Any:
+    await store.start_session(ANA, "s1", metadata=value)
+    return (await store.get_session("s1")).metadata
+
+
+async def _clear(store: Any, value: Any) -> Any:
+    await store.clear(value)
+    return NO_ECHO
+
+
+async def _clear_run(store: Any, value: Any) -> Any:
+    await store.clear("s1", run_id=value)
+    return NO_ECHO
+
+
+def _none_is_all(hostile: Hostile) -> Verdict | None:
+    """Leaving the parameter out is legal."""
+    return KEPT if hostile.value is None else None
+
+
+PROBES = (
+    Probe("append.agent_id", "id", _agent),
+    Probe("append.session_id", "id", _session),
+    Probe("append.type", "id", _type),
+    Probe("append.id", "id", _id),
+    Probe("append.run_id", "optional_id", _run),
+    Probe("append.payload", "object", _payload),
+    Probe("append.embeddings", "vector", _embedding, prepare=_prepare_vectors),
+    Probe(
+        "recall.query vector",
+        "vector",
+        _recall_vector,
+        prepare=_prepare_vectors,
+        judge=lambda hostile: KEPT if isinstance(hostile.value, str) else None,
+    ),
+    Probe("recall.query text", "text", _recall_text),
+    Probe("recall.session_id", "id", _recall_session, judge=_none_is_all),
+    Probe("recent.types", "id", _recent_type),
+    Probe("start_session.session_id", "id", _start, judge=_none_is_all),
+    Probe("start_session.metadata", "object", _session_metadata),
+    Probe("clear.session_id", "id", _clear),
+    Probe("clear.run_id", "id", _clear_run, judge=_none_is_all),
+)

@@ -1,0 +1,1 @@
+"""Settings and URLs in, ``State`` out."""

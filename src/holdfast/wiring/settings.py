@@ -1,0 +1,111 @@
+"""The configuration: the environment first, one frozen object after."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.kernel.core.errors import ConfigError, UnknownSchemeError
+from holdfast.wiring.masking import mask_url
+
+STORAGE_TYPES = ("memory", "embedded", "postgres")
+
+_NAMES = {
+    "storage_type": "STORAGE_TYPE",
+    "database_url": "DATABASE_URL",
+    "redis_url": "REDIS_URL",
+    "blob_url": "BLOB_URL",
+    "directory": "HOLDFAST_DIR",
+    "tenant": "HOLDFAST_TENANT",
+    "blob_ttl_seconds": "HOLDFAST_BLOB_TTL_SECONDS",
+    "channel_retention_seconds": "HOLDFAST_CHANNEL_RETENTION_SECONDS",
+}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Settings:
+    """Everything that the environment decides; secrets are masked in its repr.
+
+    >>> Settings(database_url="postgresql://ana:s3cret@db/main")
+    Settings(database_url='postgresql://ana:***@db/main')
+    """
+
+    storage_type: str = ""
+    """``STORAGE_TYPE``: memory, embedded or postgres; empty: whatever ``DATABASE_URL`` implies."""
+    database_url: str = ""
+    """``DATABASE_URL``: a Postgres server; alone it implies postgres."""
+    redis_url: str = ""
+    """``REDIS_URL``: a Redis or Valkey server for the hot path."""
+    blob_url: str = ""
+    """``BLOB_URL``: an object store for blobs."""
+    directory: str = ".holdfast"
+    """``HOLDFAST_DIR``: the folder of embedded Postgres."""
+    tenant: str = "default"
+    """``HOLDFAST_TENANT``: whose data it is."""
+    blob_ttl_seconds: float = 86_400
+    """``HOLDFAST_BLOB_TTL_SECONDS``: how long an unpinned blob lives."""
+    channel_retention_seconds: float = 604_800
+    """``HOLDFAST_CHANNEL_RETENTION_SECONDS``: how long a channel keeps an event."""
+
+    def __post_init__(self) -> None:
+        if self.storage_type and self.storage_type not in STORAGE_TYPES:
+            raise UnknownSchemeError(self.storage_type, known=STORAGE_TYPES, setting="STORAGE_TYPE")
+        if self.storage_type == "postgres" and not self.database_url:
+            raise ConfigError(
+                "STORAGE_TYPE is postgres, but DATABASE_URL is not set: "
+                "set it to postgresql://user:password@host/database"
+            )
+        if self.storage_type in {"memory", "embedded"} and self.database_url:
+            raise ConfigError(
+                f"STORAGE_TYPE is {self.storage_type}, but DATABASE_URL is set too: "
+                "unset one of them"
+            )
+
+    def __repr__(self) -> str:
+        shown = []
+        for slot in dataclasses.fields(self):
+            value = getattr(self, slot.name)
+            if value != slot.default:
+                text = mask_url(value) if slot.name.endswith("_url") else value
+                shown.append(f"{slot.name}={text!r}")
+        return f"Settings({', '.join(shown)})"
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] | None = None) -> Settings:
+        """Read the environment; an unknown ``HOLDFAST_`` name is refused, not ignored.
+
+        >>> Settings.from_environment({"STORAGE_TYPE": "memory"}).storage_type
+        'memory'
+        """
+        given = os.environ if environment is None else environment
+        known = set(_NAMES.values())
+        for name in sorted(given):
+            if name.startswith("HOLDFAST_") and name not in known:
+                raise UnknownSchemeError(
+                    name, known=_nearest(name, known), setting="environment variable"
+                )
+        fields: dict[str, Any] = {}
+        for field, name in _NAMES.items():
+            text = given.get(name, "").strip()
+            if text:
+                fields[field] = _seconds(name, text) if field.endswith("_seconds") else text
+        return cls(**fields)
+
+
+def _nearest(name: str, known: set[str]) -> list[str]:
+    own = sorted(one for one in known if one.startswith("HOLDFAST_"))
+    return difflib.get_close_matches(name, own, n=1, cutoff=0.8) or own
+
+
+def _seconds(name: str, text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds <= 3_155_760_000:
+        raise ConfigError(f"{name} must be a number of seconds above 0, not {text!r}")
+    return seconds

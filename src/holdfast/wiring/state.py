@@ -1,0 +1,190 @@
+"""``State``: every store of an agent, for one tenant, over shared connections."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import Awaitable, Callable
+from types import TracebackType
+from typing import Self
+
+from holdfast.kernel.core.checks import check_id
+from holdfast.kernel.core.errors import ConfigError
+from holdfast.kernel.storage.blob import BlobStore
+from holdfast.kernel.storage.channel import Channel
+from holdfast.kernel.storage.episodes import EpisodicMemory
+from holdfast.kernel.storage.graph import GraphStore
+from holdfast.kernel.storage.history import HistoryProvider
+from holdfast.kernel.storage.ledger import TaskLedger
+from holdfast.kernel.storage.memory import LongTermMemory, ShortTermMemory
+from holdfast.kernel.storage.tasks import TaskStore
+from holdfast.kernel.storage.vector import VectorStore
+from holdfast.wiring.health import Health
+from holdfast.wiring.stores import Stores
+
+ATTRIBUTES: tuple[str, ...] = tuple(slot.name for slot in dataclasses.fields(Stores))
+"""What an engine can serve."""
+
+
+class Connections:
+    """What all views of one opened ``State`` share: the engines, and whether they are open."""
+
+    def __init__(
+        self,
+        *,
+        stores: Callable[[str], Stores],
+        engines: dict[str, str],
+        probe: Callable[[], Awaitable[Health]],
+        close: Callable[[], Awaitable[None]],
+    ) -> None:
+        self.stores = stores
+        self.engines = engines
+        self.probe = probe
+        self.close = close
+        self.loop = asyncio.get_running_loop()
+        self.closed = False
+
+    def check_usable(self) -> None:
+        """Raise when the state is closed, or in use on an event loop that is not its own."""
+        if self.closed:
+            raise ConfigError("this State is closed: open another with holdfast.open()")
+        try:
+            running = asyncio.get_running_loop()
+        except RuntimeError:
+            raise ConfigError(
+                "this State needs its event loop: await it there, or use holdfast.blocking"
+            ) from None
+        if running is not self.loop:
+            raise ConfigError("this State was opened on another event loop: open one on each loop")
+
+
+class State:
+    """An agent's state, by contract; made by ``holdfast.open()``.
+
+    ::
+
+        async with holdfast.open("memory:") as state:
+            await state.history.append(agent, ChatMessage.user("hello"), session_id="s1")
+    """
+
+    def __init__(self, connections: Connections, tenant: str, *, owns: bool = True) -> None:
+        self._connections = connections
+        self._owns = owns
+        self._tenant = check_id("tenant", tenant)
+        self._stores = connections.stores(self._tenant)
+
+    def __repr__(self) -> str:
+        engines = ", ".join(sorted(set(self.engines.values())))
+        return f"<State tenant={self._tenant!r} on {engines}>"
+
+    @property
+    def tenant(self) -> str:
+        """Whose data it is."""
+        return self._tenant
+
+    @property
+    def engines(self) -> dict[str, str]:
+        """Which engine serves which attribute."""
+        return dict(self._connections.engines)
+
+    @property
+    def blobs(self) -> BlobStore:
+        """Large binary things, by ref."""
+        return self._open.blobs
+
+    @property
+    def history(self) -> HistoryProvider:
+        """Transcripts, by agent and session."""
+        return self._open.history
+
+    @property
+    def vectors(self) -> VectorStore:
+        """Documents, searched by meaning."""
+        return self._open.vectors
+
+    @property
+    def graph(self) -> GraphStore:
+        """Entities and their relationships."""
+        return self._open.graph
+
+    @property
+    def short_term(self) -> ShortTermMemory:
+        """Working state, by session."""
+        return self._open.short_term
+
+    @property
+    def long_term(self) -> LongTermMemory:
+        """Facts, by agent and namespace."""
+        return self._open.long_term
+
+    @property
+    def boards(self) -> TaskStore:
+        """To-do boards, by conversation and agent."""
+        return self._open.boards
+
+    @property
+    def tasks(self) -> TaskLedger:
+        """Durable tasks, with their messages, artifacts and contexts."""
+        return self._open.tasks
+
+    @property
+    def episodes(self) -> EpisodicMemory:
+        """The session log, recalled by time and by meaning."""
+        return self._open.episodes
+
+    def channel(self, name: str) -> Channel:
+        """A named stream of events between agents.
+
+        ::
+
+            await state.channel("alerts").publish({"level": "high"})
+        """
+        return self._open.channel(check_id("name", name))
+
+    def for_tenant(self, tenant: str) -> State:
+        """A view for another tenant over the same connections, which stay this state's to close.
+
+        ::
+
+            acme = state.for_tenant("acme")
+        """
+        self._connections.check_usable()
+        return State(self._connections, tenant, owns=False)
+
+    async def health(self) -> Health:
+        """Whether each engine answers, how fast, and how durable it is.
+
+        ::
+
+            assert (await state.health()).status == "ok"
+        """
+        self._connections.check_usable()
+        return await self._connections.probe()
+
+    async def aclose(self) -> None:
+        """Close the connections; again, or on a view for another tenant, does nothing.
+
+        ::
+
+            await state.aclose()
+        """
+        if self._owns and not self._connections.closed:
+            self._connections.check_usable()
+            self._connections.closed = True
+            await self._connections.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    @property
+    def _open(self) -> Stores:
+        self._connections.check_usable()
+        return self._stores

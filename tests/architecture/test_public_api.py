@@ -1,0 +1,99 @@
+"""What ``import holdfast`` offers: sorted, complete, documented."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hatchling.builders.wheel import WheelBuilder
+
+import holdfast
+import holdfast.blocking
+import holdfast.testing
+from holdfast.kernel.core.errors import HoldfastError
+from scripts.generate_docs import PROTOCOLS
+from tests.architecture.source import PACKAGE, ROOT, package_of
+
+MODULES: list[Any] = [holdfast, holdfast.blocking, holdfast.testing]
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
+def test_the_list_of_public_names_is_sorted_and_complete(module: Any) -> None:
+    assert list(module.__all__) == sorted(module.__all__)
+    public = {
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_") and not inspect.ismodule(value)
+    }
+    future = {"annotations", "TypeVar", "T"}
+    own = {name for name in public if _is_own(module, name)} - future
+    assert set(module.__all__) == own
+
+
+def _is_own(module: Any, name: str) -> bool:
+    value = getattr(module, name)
+    if module is holdfast:
+        return True
+    return name in module.__all__ or getattr(value, "__module__", "") == module.__name__
+
+
+def test_every_error_is_public() -> None:
+    def below(kind: type[HoldfastError]) -> set[str]:
+        return {kind.__name__}.union(*(below(one) for one in kind.__subclasses__()))
+
+    assert below(HoldfastError) <= set(holdfast.__all__)
+
+
+def test_every_protocol_is_public() -> None:
+    assert {protocol.__name__ for protocol in PROTOCOLS.values()} <= set(holdfast.__all__)
+
+
+@pytest.mark.parametrize("name", holdfast.__all__)
+def test_every_public_name_is_documented_with_an_example(name: str) -> None:
+    value = getattr(holdfast, name)
+    if not (inspect.isclass(value) or inspect.isfunction(value)):
+        return
+    assert value.__doc__, f"{name} has no docstring"
+    if inspect.isfunction(value):
+        assert _shows(value), f"{name} has no example"
+        return
+    methods = [
+        one
+        for key, one in vars(value).items()
+        if not key.startswith("_") and (inspect.isfunction(one) or isinstance(one, classmethod))
+    ]
+    if getattr(value, "_is_protocol", False):
+        silent = [one.__name__ for one in methods if not _shows(one)]
+        assert silent == [], f"methods of {name} without an example"
+    else:
+        assert _shows(value) or any(map(_shows, methods)), f"{name} has no example"
+
+
+def _shows(value: Any) -> bool:
+    text = inspect.getdoc(value) or ""
+    return ">>>" in text or "::\n" in text or text.endswith("::")
+
+
+@pytest.mark.parametrize(
+    "path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE))
+)
+def test_every_module_says_what_it_is_for(path: Path) -> None:
+    if path.name.startswith("test_"):
+        return
+    assert importlib.import_module(package_of(path).removesuffix(".__init__")).__doc__
+
+
+def test_the_wheel_holds_the_package_its_types_and_the_suite(tmp_path: Path) -> None:
+    [built] = WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
+    names = zipfile.ZipFile(built).namelist()
+    wanted = {
+        path.relative_to(ROOT / "src").as_posix()
+        for path in PACKAGE.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert wanted <= set(names)
+    assert not [name for name in names if name.startswith(("tests/", "docs/", "scripts/"))]

@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterable
+from dataclasses import replace
+from typing import Any
+
+from holdfast.backends.inmemory.blob import InMemoryBlobs
+from holdfast.kernel.core.errors import CodecError, NotFoundError
+from holdfast.kernel.storage.blob import check_content_type
+from tests.mutants.registry import mutant
+
+
+@mutant("blobs", "test_a_pinned_blob_never_expires")
+class PinForgets(InMemoryBlobs):
+    """A pin holds for a hundred days, and then the blob is gone."""
+
+    async def resolve(self, ref: str) -> bytes:
+        info = await self.stat(ref)
+        if info.pinned and (self._index._engine.now() - info.created_at).days > 100:
+            raise NotFoundError("blob", ref)
+        return await super().resolve(ref)
+
+
+@mutant("blobs", "test_unpin_starts_a_full_new_window_from_now")
+class UnpinExpiresAtOnce(InMemoryBlobs):
+    """Unpinning brings back the window of the day it was stored."""
+
+    async def unpin(self, ref: str) -> None:
+        before = await self.stat(ref)
+        await super().unpin(ref)
+        age = self._index._engine.now() - before.created_at
+        if before.pinned and age.total_seconds() >= self._ttl_seconds:
+            await super().delete(ref)
+
+
+@mutant("blobs", "test_a_pin_that_races_the_sweep_wins_or_fails_loudly")
+class PinChecksTooEarly(InMemoryBlobs):
+    """A pin looks, waits, and then pins what may be gone."""
+
+    async def pin(self, ref: str) -> None:
+        row = self._index._live(ref)
+        if row is None:
+            raise NotFoundError("blob", ref)
+        await asyncio.sleep(0)
+        info = replace(row.blob.info, expires_at=None, pinned=True)
+        self._index._data.rows[ref] = type(row)(replace(row.blob, info=info))
+
+
+@mutant(
+    "blobs",
+    "test_an_altered_blob_is_a_codec_error_never_wrong_bytes",
+    "test_a_truncated_blob_is_a_codec_error_never_wrong_bytes",
+)
+class DigestUnchecked(InMemoryBlobs):
+    """Damaged bytes are handed out by resolve."""
+
+    async def resolve(self, ref: str) -> bytes:
+        try:
+            return await super().resolve(ref)
+        except CodecError:
+            return self._objects[ref]
+
+
+@mutant("blobs", "test_a_stream_of_a_truncated_blob_ends_in_a_codec_error_before_its_last_chunk")
+class StreamEndsEarly(InMemoryBlobs):
+    """A stream of a truncated blob just stops."""
+
+    async def _chunks(
+        self, ref: str, offset: int, length: int | None
+    ) -> AsyncGenerator[bytes, None]:
+        info, data = await self._find(ref)
+        whole = offset == 0 and length is None
+        if whole and len(data) < info.size_bytes:
+            yield data
+            return
+        async for chunk in super()._chunks(ref, offset, length):
+            yield chunk
+
+
+@mutant(
+    "blobs",
+    "test_a_stream_that_fails_leaves_nothing",
+    "test_a_stream_that_is_cancelled_leaves_nothing",
+)
+class FailedStreamIsKept(InMemoryBlobs):
+    """What came before the source failed is stored."""
+
+    async def store_stream(
+        self, chunks: AsyncIterable[bytes], *, content_type: str = "application/octet-stream"
+    ) -> str:
+        check_content_type(content_type)
+        came = b""
+
+        async def counted() -> AsyncGenerator[Any, None]:
+            nonlocal came
+            async for chunk in chunks:
+                yield chunk
+                came += chunk
+
+        try:
+            return await super().store_stream(counted(), content_type=content_type)
+        except (OSError, asyncio.CancelledError):
+            await self.store(came, content_type=content_type)
+            raise
+
+
+@mutant("blobs", "test_the_same_bytes_twice_are_two_blobs_with_their_own_lifetimes")
+class SameBytesSameObject(InMemoryBlobs):
+    """Equal bytes share one object, and the first removal takes it from all."""
+
+    async def delete(self, ref: str) -> bool:
+        data = self._objects.get(ref)
+        deleted = await super().delete(ref)
+        if deleted:
+            for other in [key for key, same in self._objects.items() if same == data]:
+                del self._objects[other]
+        return deleted
+
+
+@mutant("blobs", "test_an_expired_blob_is_invisible_at_once")
+class ExpiredCanBeDeleted(InMemoryBlobs):
+    """Deleting an expired blob says that there was one."""
+
+    async def delete(self, ref: str) -> bool:
+        return await super().delete(ref) or ref in self._objects
+
+
+@mutant("blobs", "test_a_ref_is_valid_in_its_tenant_only")
+class TenantsShareTheBytes(InMemoryBlobs):
+    """A ref of one tenant opens in another."""
+
+    def __init__(self, engine: Any, *, tenant: str = "default", **options: Any) -> None:
+        super().__init__(engine, tenant="default" if tenant else tenant, **options)

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from typing import Any
+
+from holdfast.backends.inmemory.episodes import InMemoryEpisodes
+from holdfast.kernel.core.errors import InvalidInputError
+from tests.mutants.registry import mutant
+
+
+@mutant("episodes", "test_order_within_a_session_is_epoch_and_seq_never_a_clock")
+class OrderByClock(InMemoryEpisodes):
+    """A session is read in the order of its events' times."""
+
+    async def recent(self, agent_id: Any, **how: Any) -> Any:
+        found = await super().recent(agent_id, **how)
+        return sorted(found, key=lambda event: event.occurred_at)
+
+
+@mutant("episodes", "test_between_takes_the_start_and_leaves_the_end")
+class BetweenTakesTheEnd(InMemoryEpisodes):
+    """between takes in what happened at the end of the span."""
+
+    async def between(self, agent_id: Any, start: Any, end: Any, **how: Any) -> Any:
+        found = await super().between(agent_id, start, end, **how)
+        if found and len(found) < how.get("limit", 1000):
+            later = await super().recent(agent_id, session_id=how.get("session_id"))
+            found += [event for event in later if event.occurred_at == end]
+        return found
+
+
+@mutant("episodes", "test_an_empty_list_of_types_is_an_empty_result")
+class NoTypesAreAllTypes(InMemoryEpisodes):
+    """An empty list of types is taken for every type."""
+
+    async def clear(self, session_id: str, **how: Any) -> int:
+        how["types"] = how.get("types") or None
+        return await super().clear(session_id, **how)
+
+
+@mutant("episodes", "test_cleared_events_are_never_recalled")
+class ClearLeavesTheIndex(InMemoryEpisodes):
+    """clear forgets that recall holds a copy of its own."""
+
+    async def recall(self, agent_id: Any, query: Any, **how: Any) -> Any:
+        hits = await super().recall(agent_id, query, **how)
+        if not isinstance(query, str) or how:
+            return hits
+        held = self.__dict__.setdefault("held", {}).setdefault(query, {})
+        held |= {hit.event.id: hit for hit in hits}
+        return list(held.values())
+
+
+@mutant("episodes", "test_the_same_id_and_body_again_is_a_no_op_that_returns_the_first_place")
+class RetryReturnsNoPlace(InMemoryEpisodes):
+    """A retry answers with what was sent, not with what is stored."""
+
+    async def append(self, events: Any, *, embeddings: Any = None) -> Any:
+        fresh = await super().append(events, embeddings=embeddings)
+        seen: set[str] = getattr(self, "_seen", set())
+        answer = [dataclasses.replace(one, seq=0) if one.id in seen else one for one in fresh]
+        self._seen = seen | {one.id for one in fresh}
+        return answer
+
+
+@mutant("episodes", "test_a_batch_is_contiguous_in_each_of_its_sessions",
+        "test_a_batch_is_atomic_one_bad_event_and_none_is_stored",
+        "test_the_same_id_with_another_body_is_a_conflict_and_nothing_is_written")  # fmt: skip
+class EventByEvent(InMemoryEpisodes):
+    """A batch is stored event by event."""
+
+    async def append(self, events: Any, *, embeddings: Any = None) -> Any:
+        if embeddings is not None:
+            return await super().append(events, embeddings=embeddings)
+        stored = []
+        for at, event in enumerate(events):
+            try:
+                stored += await super().append([event])
+            except InvalidInputError as error:
+                field = error.field.replace("events[0]", f"events[{at}]")
+                raise InvalidInputError(field, "refused") from error
+            await asyncio.sleep(0)
+        return stored
+
+
+@mutant("episodes", "test_end_session_keeps_the_first_end")
+class EndMovesTheEnd(InMemoryEpisodes):
+    """Ending a session again moves its end."""
+
+    async def end_session(self, session_id: str) -> Any:
+        await super().end_session(session_id)
+        self._log.sessions[session_id].ended_at = None
+        return await super().end_session(session_id)

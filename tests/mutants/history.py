@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from holdfast.backends.inmemory.history import InMemoryHistory
+from holdfast.kernel.core.errors import ConflictError, InvalidInputError
+from tests.mutants.registry import mutant
+
+
+@mutant("history", "test_a_limit_of_zero_is_an_empty_result")
+class LimitZeroReturnsAll(InMemoryHistory):
+    """A limit of zero is taken for no limit."""
+
+    async def get_messages(self, agent_id: Any, **how: Any) -> Any:
+        how["limit"] = how.get("limit") or None
+        how["last"] = how.get("last") or None
+        return await super().get_messages(agent_id, **how)
+
+
+@mutant(
+    "history",
+    "test_clear_run_removes_that_run_only",
+    "test_count_messages_counts_what_get_messages_returns",
+)
+class ClearRunClearsTheSession(InMemoryHistory):
+    """clear_run forgets which run."""
+
+    async def clear_run(self, agent_id: Any, *, session_id: str, run_id: str) -> None:
+        if not run_id:
+            raise InvalidInputError("run_id", "must not be empty")
+        await self.clear(agent_id, session_id=session_id)
+
+
+@mutant("history", "test_clear_run_of_an_empty_run_id_is_refused")
+class EmptyRunIsAllUntagged(InMemoryHistory):
+    """clear_run of an empty run removes every untagged message."""
+
+    async def clear_run(self, agent_id: Any, *, session_id: str, run_id: str) -> None:
+        if run_id:
+            await super().clear_run(agent_id, session_id=session_id, run_id=run_id)
+        else:
+            self._log.clear(session_id, run="")
+
+
+@mutant(
+    "history",
+    "test_append_many_is_atomic_one_bad_message_and_none_is_stored",
+    "test_append_many_is_contiguous_and_in_order",
+    "test_the_same_id_with_another_body_is_a_conflict_and_nothing_is_written",
+)
+class BatchOneByOne(InMemoryHistory):
+    """append_many appends one message after the other."""
+
+    async def append_many(self, agent_id: Any, messages: Any, **scope: Any) -> None:
+        for at, message in enumerate(messages):
+            try:
+                await super().append_many(agent_id, [message], **scope)
+            except InvalidInputError as error:
+                raise InvalidInputError(f"messages[{at}]", str(error)) from error
+            await asyncio.sleep(0)
+
+
+@mutant(
+    "history",
+    "test_the_same_id_with_another_body_is_a_conflict_and_nothing_is_written",
+    "test_the_same_id_with_another_run_is_a_conflict",
+)
+class SameIdAlwaysANoOp(InMemoryHistory):
+    """A second body under a known id is silently dropped."""
+
+    async def append_many(self, agent_id: Any, messages: Any, **scope: Any) -> None:
+        try:
+            await super().append_many(agent_id, messages, **scope)
+        except ConflictError:
+            return
+
+
+@mutant("history", "test_sequence_numbers_are_never_reused_after_a_clear")
+class ClearForgetsTheCounter(InMemoryHistory):
+    """clear begins the numbers again."""
+
+    async def clear(self, agent_id: Any, *, session_id: str) -> None:
+        await super().clear(agent_id, session_id=session_id)
+        if session_id in self._log.sessions:
+            self._log.sessions[session_id].seq = 0
+
+
+@mutant("history", "test_clear_leaves_events_that_are_no_messages")
+class ClearTakesTheWholeLog(InMemoryHistory):
+    """clear removes the agent's decisions with its messages."""
+
+    async def clear(self, agent_id: Any, *, session_id: str) -> None:
+        await super().clear(agent_id, session_id=session_id)
+        self._log.clear(session_id, agent=str(agent_id))
+
+
+@mutant("history", "test_last_takes_the_newest_and_keeps_them_ascending")
+class LastComesNewestFirst(InMemoryHistory):
+    """last returns the newest first."""
+
+    async def get_messages(self, agent_id: Any, **how: Any) -> Any:
+        found = await super().get_messages(agent_id, **how)
+        return found[::-1] if how.get("last") else found
+
+
+@mutant("history", "test_a_limit_takes_from_the_oldest", "test_after_seq_is_a_cursor")
+class LimitTakesTheNewest(InMemoryHistory):
+    """limit without an offset takes from the end."""
+
+    async def get_messages(self, agent_id: Any, **how: Any) -> Any:
+        limit = how.get("limit")
+        found = await super().get_messages(agent_id, **how)
+        if limit and not how.get("offset") and not how.get("after_seq"):
+            how["limit"] = None
+            return (await super().get_messages(agent_id, **how))[-limit:]
+        return found

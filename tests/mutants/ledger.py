@@ -1,0 +1,354 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from holdfast.backends.inmemory.ledger import InMemoryLedger
+from holdfast.backends.inmemory.ledger_data import TaskRow
+from holdfast.backends.inmemory.ledger_stored import StoredChunk
+from holdfast.backends.inmemory.ledger_submit import Draft
+from holdfast.kernel.core.codec import encode_json
+from holdfast.kernel.core.content import ChatMessage
+from holdfast.kernel.core.errors import ConflictError, LeaseLostError
+from holdfast.kernel.core.identity import AgentId
+from holdfast.kernel.core.lifecycle import TERMINAL, TaskState
+from holdfast.kernel.storage.ledger_events import StepKey, StepRecord, TaskEvent
+from holdfast.kernel.storage.ledger_push import OutboxEntry
+from holdfast.kernel.storage.ledger_records import (
+    ClaimedTask,
+    Lease,
+    TaskPage,
+    TaskRecord,
+)
+from tests.mutants.registry import mutant
+
+
+@mutant(
+    "tasks",
+    "test_after_a_lease_is_taken_over_no_write_of_the_old_holder_takes_effect",
+    "test_a_lease_with_another_fence_or_an_unknown_task_is_lost",
+)
+class FenceIsUnchecked(InMemoryLedger):
+    """Whoever names a working task may write to it."""
+
+    def _held(self, lease: Lease) -> TaskRow:
+        row = self._data.tasks.get(lease.task_id)
+        if row is None or row.state is not TaskState.WORKING:
+            raise LeaseLostError("task", lease.task_id)
+        return row
+
+
+@mutant("tasks", "test_a_lease_that_expired_but_was_not_recovered_is_still_good")
+class ExpiredLeaseIsLostByItself(InMemoryLedger):
+    """The clock alone takes a lease away."""
+
+    def _held(self, lease: Lease) -> TaskRow:
+        row = super()._held(lease)
+        if row.lease_expires_at is not None and row.lease_expires_at <= self._engine.now():
+            raise LeaseLostError("task", row.id)
+        return row
+
+
+@mutant(
+    "tasks",
+    "test_an_expired_task_at_max_attempts_is_failed_with_the_reason",
+    "test_attempts_never_exceed_max_attempts_however_workers_die",
+    "test_every_change_of_state_is_logged_with_who_made_it_fence_attempt_and_note",
+)
+class CrashIsNoAttempt(InMemoryLedger):
+    """An attempt counts only when it is reported: a task may kill its workers for ever."""
+
+    async def recover_expired(self, *, limit: int = 100) -> list[TaskRecord]:
+        for task_id in self._data.working:
+            row = self._data.tasks[task_id]
+            if row.lease_expires_at is not None and row.lease_expires_at <= self._engine.now():
+                row.attempts = max(row.attempts - 1, 0)
+        return await super().recover_expired(limit=limit)
+
+
+@mutant(
+    "tasks",
+    "test_a_failed_attempt_at_max_attempts_ends_the_task_as_failed",
+    "test_attempts_never_exceed_max_attempts_however_workers_die",
+)
+class FailedAttemptsGoOnForEver(InMemoryLedger):
+    """A worker that reports a failed attempt may do so without end."""
+
+    async def transition(self, lease: Lease, to: TaskState | str, **how: Any) -> TaskRecord:
+        row = self._held(lease)
+        limit, row.max_attempts = row.max_attempts, 10**6
+        try:
+            return await super().transition(lease, to, **how)
+        finally:
+            row.max_attempts = limit
+
+
+@mutant(
+    "tasks",
+    "test_a_cancel_that_was_requested_comes_before_whatever_the_worker_reports",
+    "test_a_completion_that_races_a_cancel_never_wins_after_it",
+)
+class CompletionOverwritesCancel(InMemoryLedger):
+    """A worker that is done is done, cancel or not."""
+
+    def _settle(
+        self, row: TaskRow, wanted: TaskState, note: str, event: str
+    ) -> tuple[TaskState, str]:
+        if wanted is TaskState.COMPLETED:
+            return wanted, note
+        return super()._settle(row, wanted, note, event)
+
+
+@mutant("tasks", "test_a_released_task_can_be_claimed_at_once_and_has_not_used_an_attempt")
+class ReleaseCountsAnAttempt(InMemoryLedger):
+    """A worker that shuts down uses up an attempt of what it hands back."""
+
+    async def release(self, lease: Lease, *, note: str = "") -> TaskRecord:
+        return await self.transition(lease, TaskState.SUBMITTED, note=note)
+
+
+@mutant("tasks", "test_the_same_submit_key_with_the_same_content_is_the_same_task")
+class SubmitKeyIsForgottenWithTheTask(InMemoryLedger):
+    """A task that has ended does not count for its submit key any more."""
+
+    def _submitted(self, draft: Draft, digest: str) -> TaskRow | None:
+        known = super()._submitted(draft, digest)
+        return None if known is not None and known.state in TERMINAL else known
+
+
+@mutant(
+    "tasks",
+    "test_the_same_submit_key_with_other_content_is_a_conflict_and_nothing_is_written",
+)
+class SubmitContentIsNotCompared(InMemoryLedger):
+    """A known submit key is the known task, whatever is submitted."""
+
+    def _submitted(self, draft: Draft, digest: str) -> TaskRow | None:
+        known, _ = self._data.keys.get((draft.owner, draft.submit_key), (digest, ""))
+        return super()._submitted(draft, known)
+
+
+@mutant("tasks", "test_20_concurrent_submits_with_one_submit_key_make_one_task")
+class SubmitKeyIsLookedUpTooEarly(InMemoryLedger):
+    """The submit key is looked up, and the task stored a moment later."""
+
+    async def submit(self, agent: AgentId | str, *given: Any, **how: Any) -> TaskRecord:
+        key = (how.get("owner", ""), how.get("submit_key", ""))
+        if key[1] and key not in self._data.keys:
+            await asyncio.sleep(0)
+            self._data.keys.pop(key, None)
+        return await super().submit(agent, *given, **how)
+
+
+@mutant(
+    "tasks",
+    "test_the_first_stored_result_of_a_step_wins",
+    "test_a_step_without_a_digest_is_not_compared",
+    "test_20_concurrent_results_of_one_step_store_one",
+)
+class LastStepResultWins(InMemoryLedger):
+    """A step that is stored again has the new result."""
+
+    async def record_step(
+        self, lease: Lease, key: StepKey, result: Any, *, digest: str = ""
+    ) -> StepRecord:
+        await super().record_step(lease, key, result, digest=digest)
+        row = self._held(lease)
+        row.steps[key] = replace(row.steps[key], result=encode_json(result))
+        return row.steps[key].load(row.id)
+
+
+@mutant("tasks", "test_a_terminal_task_can_be_neither_answered_nor_paused_nor_resumed")
+class TerminalIsRevived(InMemoryLedger):
+    """A task that has ended can be resumed."""
+
+    async def resume(self, task_id: str, *, owner: str | None = "", note: str = "") -> TaskRecord:
+        row = self._owned(task_id, owner)
+        if row.state in TERMINAL:
+            row.state = TaskState.PAUSED
+        return await super().resume(task_id, owner=owner, note=note)
+
+
+@mutant("tasks", "test_a_claim_takes_at_most_one_task_of_a_context")
+class BatchIgnoresContexts(InMemoryLedger):
+    """A context is free for all tasks of one claim."""
+
+    def _choose(
+        self, names: set[AgentId] | None, limit: int, *, serial_contexts: bool
+    ) -> list[TaskRow]:
+        chosen = super()._choose(names, limit, serial_contexts=False)
+        return [row for row in chosen if not (serial_contexts and self._context(row).working)]
+
+
+@mutant(
+    "tasks",
+    "test_a_context_at_work_is_skipped_until_its_task_leaves_working",
+    "test_without_serial_contexts_tasks_of_one_context_run_side_by_side",
+)
+class OnlyTheBatchIsSerial(InMemoryLedger):
+    """What was claimed before does not keep a context busy."""
+
+    def _choose(
+        self, names: set[AgentId] | None, limit: int, *, serial_contexts: bool
+    ) -> list[TaskRow]:
+        busy = {key: context.working for key, context in self._data.contexts.items()}
+        for context in self._data.contexts.values():
+            context.working = set()
+        chosen = super()._choose(names, limit, serial_contexts=serial_contexts)
+        for key, context in self._data.contexts.items():
+            context.working = busy[key]
+        return chosen
+
+
+@mutant("tasks", "test_50_concurrent_claims_of_20_tasks_give_each_once")
+class ClaimReadsThenWrites(InMemoryLedger):
+    """Tasks are chosen, and taken a moment later."""
+
+    async def claim(self, worker: str, **how: Any) -> list[ClaimedTask]:
+        chosen = self._choose(None, how.get("limit", 1), serial_contexts=True)
+        await asyncio.sleep(0)
+        claimed = await super().claim(worker, **how)
+        if claimed or not chosen or worker == "w1":
+            return claimed
+        row = chosen[0]
+        return [ClaimedTask(row.load(), Lease(row.id, row.fence, worker, row.updated_at))]
+
+
+@mutant("tasks", "test_another_owners_task_is_not_in_a_list")
+class ContextShowsEveryOwnersTasks(InMemoryLedger):
+    """A listing of a context forgets to ask whose the tasks are."""
+
+    async def list(self, **how: Any) -> TaskPage:
+        if how.get("context_id") is not None:
+            how["owner"] = None
+        return await super().list(**how)
+
+
+@mutant("tasks", "test_another_owners_task_is_not_found_on_any_path")
+class AnyTaskCanBeRetried(InMemoryLedger):
+    """What is retried is not asked whose it is."""
+
+    async def retry(self, task_id: str, **how: Any) -> TaskRecord:
+        return await super().retry(task_id, **{**how, "owner": None})
+
+
+@mutant("tasks", "test_the_numbers_of_the_log_run_from_one_without_a_gap")
+class LogHasAGap(InMemoryLedger):
+    """A resumed task leaves a number of its log out."""
+
+    async def resume(self, task_id: str, *, owner: str | None = "", note: str = "") -> TaskRecord:
+        row = self._owned(task_id, owner)
+        row.transitions += row.state is TaskState.PAUSED
+        return await super().resume(task_id, owner=owner, note=note)
+
+
+@mutant(
+    "tasks",
+    "test_the_first_chunk_of_a_later_attempt_replaces_what_an_earlier_attempt_wrote",
+    "test_nothing_is_appended_after_the_last_chunk_of_an_attempt",
+    "test_chunks_of_a_stored_step_are_put_back_among_those_of_a_later_attempt",
+)
+class LaterAttemptIsAppended(InMemoryLedger):
+    """A resumed stream goes on where the dead one stopped: partial and full."""
+
+    def _last(self, row: TaskRow, artifact_id: str) -> StoredChunk | None:
+        held = row.chunks.get(artifact_id, [])
+        return held[-1][0] if held else None
+
+
+@mutant("tasks", "test_the_same_answer_twice_is_taken_once")
+class AnswerCountsAgainOnceTheTaskWorks(InMemoryLedger):
+    """A repeated answer is known only while the task has not been taken up again."""
+
+    async def respond(self, task_id: str, message: ChatMessage, **how: Any) -> TaskRecord:
+        row = self._owned(task_id, how.get("owner", ""))
+        if row.state is TaskState.WORKING and message.id in row.messages:
+            raise ConflictError("message", message.id)
+        return await super().respond(task_id, message, **how)
+
+
+@mutant(
+    "tasks",
+    "test_a_pause_that_was_requested_holds_a_task_on_its_way_to_the_queue",
+    "test_an_expired_task_with_a_pause_requested_is_paused",
+)
+class PauseIsOnlyAHint(InMemoryLedger):
+    """A requested pause is forgotten when the worker does not confirm it."""
+
+    def _settle(
+        self, row: TaskRow, wanted: TaskState, note: str, event: str
+    ) -> tuple[TaskState, str]:
+        reached, why = super()._settle(row, wanted, note, event)
+        if reached is TaskState.PAUSED and wanted is TaskState.SUBMITTED:
+            row.pause_requested = False
+            return wanted, why
+        return reached, why
+
+
+@mutant("tasks", "test_a_history_length_of_zero_is_no_messages")
+class HistoryLengthOfZeroIsAll(InMemoryLedger):
+    """Nothing asked for is read as nothing said."""
+
+    async def get(self, task_id: str, **how: Any) -> TaskRecord | None:
+        how["history_length"] = how.get("history_length") or None
+        return await super().get(task_id, **how)
+
+
+@mutant(
+    "tasks",
+    "test_follow_from_a_cursor_repeats_nothing_and_misses_nothing",
+    "test_follow_of_an_ended_task_ends_at_once",
+)
+class FollowRepeatsTheCursor(InMemoryLedger):
+    """A resumed stream begins with the event that was seen last."""
+
+    async def follow(
+        self, task_id: str, *, after: int = 0, owner: str | None = ""
+    ) -> AsyncIterator[TaskEvent]:
+        async for event in super().follow(task_id, after=max(after - 1, 0), owner=owner):
+            yield event
+
+
+@mutant("tasks", "test_a_late_failure_report_does_not_disturb_the_next_claimer")
+class FailureReportsAreNotFenced(InMemoryLedger):
+    """Who lost a delivery can still put it off."""
+
+    async def mark_failed(self, entry: OutboxEntry, error: str, **how: Any) -> bool:
+        _, delivery = self._delivery(entry)
+        attempts = entry.attempts if delivery is None else delivery.attempts
+        return await super().mark_failed(replace(entry, attempts=attempts), error, **how)
+
+
+@mutant("tasks", "test_deleting_a_push_config_removes_its_deliveries")
+class DeletedPushConfigStillHears(InMemoryLedger):
+    """What was on its way to a deleted push config waits for the next of that name."""
+
+    async def delete_push_config(
+        self, task_id: str, config_id: str, *, owner: str | None = ""
+    ) -> bool:
+        lane = self._data.lanes.pop((task_id, config_id), None)
+        deleted = await super().delete_push_config(task_id, config_id, owner=owner)
+        if lane is not None:
+            self._kept = {(task_id, config_id): lane}
+        return deleted
+
+    async def upsert_push_config(self, task_id: str, config: Any, **how: Any) -> None:
+        await super().upsert_push_config(task_id, config, **how)
+        self._data.lanes.update(getattr(self, "_kept", {}))
+
+
+@mutant("tasks", "test_a_task_whose_lease_has_not_expired_is_not_recovered")
+class RecoveryIsHasty(InMemoryLedger):
+    """A lease is taken back a moment before it expires."""
+
+    async def recover_expired(self, *, limit: int = 100) -> list[TaskRecord]:
+        now = self._engine.now()
+        for task_id in self._data.working:
+            row = self._data.tasks[task_id]
+            until = row.lease_expires_at
+            if until is not None and now < until <= now + timedelta(seconds=0.5):
+                row.lease_expires_at = now
+        return await super().recover_expired(limit=limit)

@@ -1,0 +1,43 @@
+"""Named, deliberately broken variants of the in-memory engine, and the promises they break."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.testing.inmemory import InMemoryHarness
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One broken store, and the contract tests that must fail on it, and no others."""
+
+    name: str
+    contract: str
+    harness: type[InMemoryHarness]
+    breaks: frozenset[str]
+
+
+MUTANTS: dict[str, Mutant] = {}
+
+
+def mutant(contract: str, *breaks: str) -> Callable[[type[Any]], type[Any]]:
+    """Register a broken store as an engine that is the in-memory one but for it."""
+
+    def register(broken: type[Any]) -> type[Any]:
+        name = broken.__name__
+        assert name not in MUTANTS, f"two mutants are called {name}"
+        assert broken.__doc__, f"{name} does not say what is broken"
+        harness = type(
+            f"{name}Harness",
+            (InMemoryHarness,),
+            {
+                "name": name,
+                "stores": {**InMemoryHarness.stores, contract: broken},
+            },
+        )
+        MUTANTS[name] = Mutant(name, contract, harness, frozenset(breaks))
+        return broken
+
+    return register

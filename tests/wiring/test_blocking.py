@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import holdfast.blocking
+from holdfast import AgentId, ChatMessage, ConfigError, NotFoundError, NotSupportedError
+
+AGENT = AgentId.parse("planner/a1")
+
+
+def _threads() -> int:
+    return sum(thread.name == "holdfast.blocking" for thread in threading.enumerate())
+
+
+def test_the_same_methods_wait_for_their_answer() -> None:
+    with holdfast.blocking.open("memory:") as state:
+        state.history.append(AGENT, ChatMessage.user("hello"), session_id="s1")
+        [message] = state.history.get_messages(AGENT, session_id="s1")
+        assert message.text == "hello"
+        assert state.health().status == "ok"
+        assert state.tenant == "default"
+    assert _threads() == 0
+
+
+def test_errors_come_through_as_they_are() -> None:
+    with holdfast.blocking.open("memory:") as state, pytest.raises(NotFoundError):
+        state.blobs.resolve("nothing")
+
+
+def test_a_failed_open_leaves_no_thread() -> None:
+    with pytest.raises(NotSupportedError):
+        holdfast.blocking.open("./state")
+    assert _threads() == 0
+
+
+def test_streams_are_plain_iterators() -> None:
+    with holdfast.blocking.open("memory:") as state:
+        ref = state.blobs.store(b"x" * 3_000_000)
+        assert b"".join(state.blobs.open(ref)) == b"x" * 3_000_000
+        chunks = iter(state.blobs.open(ref))
+        assert next(chunks)
+
+
+def test_a_view_for_another_tenant_is_blocking_too_and_closes_nothing() -> None:
+    with holdfast.blocking.open("memory:") as state:
+        acme = state.for_tenant("acme")
+        acme.short_term.set_state("s1", {"a": 1})
+        assert state.short_term.get_state("s1") == {}
+        acme.close()
+        assert acme.short_term.get_state("s1") == {"a": 1}
+
+
+def test_threads_may_share_it() -> None:
+    with holdfast.blocking.open("memory:") as state, ThreadPoolExecutor(8) as pool:
+        patches = [{f"k{at}": at} for at in range(100)]
+        list(pool.map(lambda patch: state.short_term.update_state("s1", patch), patches))
+        assert len(state.short_term.get_state("s1")) == 100
+
+
+def test_after_close_it_says_so() -> None:
+    state = holdfast.blocking.open("memory:")
+    store = state.short_term
+    state.close()
+    state.close()
+    with pytest.raises(ConfigError, match="closed"):
+        store.get_state("s1")
+
+
+def test_in_async_code_it_says_what_to_use() -> None:
+    with holdfast.blocking.open("memory:") as state:
+
+        async def wrong() -> None:
+            state.short_term.get_state("s1")
+
+        with pytest.raises(ConfigError, match=r"async with holdfast.open"):
+            asyncio.run(wrong())

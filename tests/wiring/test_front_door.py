@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from datetime import UTC, datetime
+
+import pytest
+
+import holdfast
+from holdfast import ChatMessage
+from holdfast.kernel.core.errors import ConfigError, InvalidInputError, NotSupportedError
+from scripts.generate_docs import PROTOCOLS
+
+pytestmark = pytest.mark.asyncio
+
+ATTRIBUTES = {
+    *("blobs", "history", "vectors", "graph", "short_term", "long_term", "boards", "tasks"),
+    "episodes",
+}
+
+
+@pytest.fixture(autouse=True)
+def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("STORAGE_TYPE", "DATABASE_URL", "REDIS_URL", "BLOB_URL"):
+        monkeypatch.delenv(name, raising=False)
+
+
+async def test_every_attribute_satisfies_its_protocol() -> None:
+    async with holdfast.open("memory:") as state:
+        for name in ATTRIBUTES:
+            assert isinstance(getattr(state, name), PROTOCOLS[name])
+        assert isinstance(state.channel("alerts"), holdfast.Channel)
+        assert not isinstance(state.graph, holdfast.CypherCapable)
+
+
+async def test_every_attribute_reports_its_engine() -> None:
+    async with holdfast.open("memory:") as state:
+        assert state.engines == dict.fromkeys([*ATTRIBUTES, "channel"], "inmemory")
+        assert repr(state) == "<State tenant='default' on inmemory>"
+
+
+async def test_nothing_configured_is_memory_with_one_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with caplog.at_level(logging.WARNING, logger="holdfast"):
+        async with holdfast.open() as state:
+            assert set(state.engines.values()) == {"inmemory"}
+    [record] = caplog.records
+    assert record.name == "holdfast"
+    assert "STORAGE_TYPE" in record.getMessage()
+
+
+async def test_memory_by_name_or_by_environment_warns_of_nothing(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with holdfast.open("memory:"):
+        pass
+    monkeypatch.setenv("STORAGE_TYPE", "memory")
+    async with holdfast.open():
+        pass
+    assert caplog.records == []
+
+
+async def test_the_state_may_be_awaited_and_closed_by_hand() -> None:
+    state = await holdfast.open("memory:")
+    await state.short_term.set_state("s1", {"a": 1})
+    await state.aclose()
+    await state.aclose()
+    with pytest.raises(ConfigError, match="closed"):
+        _ = state.short_term
+
+
+async def test_two_opened_states_share_nothing() -> None:
+    async with holdfast.open("memory:") as one, holdfast.open("memory:") as two:
+        await one.short_term.set_state("s1", {"a": 1})
+        assert await two.short_term.get_state("s1") == {}
+
+
+async def test_a_tenant_sees_only_its_own_over_the_same_connections() -> None:
+    async with holdfast.open("memory:", tenant="mine") as state:
+        other = state.for_tenant("acme")
+        await state.short_term.set_state("s1", {"whose": "mine"})
+        await other.short_term.set_state("s1", {"whose": "acme"})
+        assert await state.short_term.get_state("s1") == {"whose": "mine"}
+        assert (state.tenant, other.tenant) == ("mine", "acme")
+        again = state.for_tenant("acme")
+        assert await again.short_term.get_state("s1") == {"whose": "acme"}
+        await other.aclose()
+        assert await state.short_term.get_state("s1") == {"whose": "mine"}
+    with pytest.raises(ConfigError, match="closed"):
+        _ = other.short_term
+
+
+async def test_a_bad_tenant_is_refused() -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        holdfast.open("memory:", tenant="")
+    assert caught.value.field == "tenant"
+    async with holdfast.open("memory:") as state:
+        with pytest.raises(InvalidInputError):
+            state.for_tenant("a\nb")
+
+
+async def test_a_state_on_another_event_loop_is_a_clear_error() -> None:
+    failures = []
+    async with holdfast.open("memory:") as state:
+
+        async def elsewhere() -> None:
+            try:
+                await state.short_term.get_state("s1")
+            except ConfigError as error:
+                failures.append(str(error))
+
+        thread = threading.Thread(target=lambda: asyncio.run(elsewhere()))
+        thread.start()
+        thread.join()
+    assert failures
+    assert "another event loop" in failures[0]
+
+
+async def test_health_names_the_engine_what_it_serves_and_how_durable_it_is() -> None:
+    async with holdfast.open("memory:") as state:
+        health = await state.health()
+    assert health.status == "ok"
+    [engine] = health.engines
+    assert (engine.engine, engine.status) == ("inmemory", "ok")
+    assert set(engine.serves) >= ATTRIBUTES
+    assert "none" in engine.durability
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"url": "postgresql://db/main"},
+        {"url": "./state"},
+        {"url": "memory:", "redis": "redis://cache"},
+        {"url": "memory:", "blobs": "s3://bucket"},
+    ],
+)
+async def test_an_engine_that_this_version_does_not_have_says_so(how: dict[str, str]) -> None:
+    with pytest.raises(NotSupportedError, match="has only memory:"):
+        await holdfast.open(**how)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("how", [{"redis": "http://x"}, {"blobs": "ftp://x"}, {"redis": "memory:"}])
+async def test_a_part_with_an_unknown_url_lists_the_known_ones(how: dict[str, str]) -> None:
+    with pytest.raises(holdfast.UnknownSchemeError, match="known are"):
+        holdfast.open("memory:", **how)  # type: ignore[arg-type]
+
+
+async def test_the_clock_of_the_engine_can_be_the_tests_own() -> None:
+    clock = holdfast.ManualClock(datetime(2030, 1, 1, tzinfo=UTC))
+    async with holdfast.open("memory:", clock=clock) as state:
+        await state.short_term.set_state("s1", {"a": 1}, ttl_seconds=60)
+        clock.advance(61)
+        assert await state.short_term.get_state("s1") == {}
+
+
+async def test_a_transcript_is_the_session_log_of_the_same_state() -> None:
+    async with holdfast.open("memory:") as state:
+        agent = holdfast.AgentId.parse("planner/a1")
+        await state.history.append(agent, ChatMessage.user("the tide"), session_id="s1")
+        [found] = await state.episodes.recall(agent, "tide")
+        assert found.event.type == "message"
