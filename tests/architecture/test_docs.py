@@ -39,7 +39,7 @@ def test_every_code_block_runs(
         asyncio.run(eval(code, namespace))  # noqa: S307 - our own pages
     else:
         exec(code, namespace)  # noqa: S102 - our own pages
-    wanted = re.findall(r"#> (.*)", block)
+    wanted = re.findall(r"# > (.*)", block)
     assert capsys.readouterr().out.splitlines() == wanted
 
 

@@ -6,12 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from holdfast.backends.inmemory.fact_recall import FactRecall
-from holdfast.backends.inmemory.facts import Fact, Facts
+from holdfast.backends.inmemory.facts import Facts
 from holdfast.backends.inmemory.long_term import InMemoryLongTerm
-from holdfast.kernel.core.errors import EngineError
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.core.text import tokenize
-from holdfast.kernel.storage.embedding import Embedder, embed_texts
 from holdfast.kernel.storage.graph import GraphStore
 from holdfast.kernel.storage.long_term import Memory
 from tests.mutants.registry import mutant
@@ -136,16 +134,11 @@ class PoisonBlocksTheBatch(_Recalling):
     """If one text cannot be embedded, the others of the batch are not either."""
 
     class recall(FactRecall):  # noqa: N801 - the attribute it overrides
-        async def _embed(
-            self, embedder: Embedder, now: Callable[[], Facts], missing: list[Fact]
-        ) -> str:
-            try:
-                vectors = await embed_texts(embedder, [fact.content for fact in missing])
-            except EngineError as error:
-                return str(error)
-            for fact, vector in zip(missing, vectors, strict=True):
-                now().keep_vector(embedder, fact.id, vector)
-            return ""
+        async def _ask(self, now: Callable[[], Facts], query: str) -> Any:
+            asked = await super()._ask(now, query)
+            if asked.degraded:
+                now()._vectors.clear()
+            return asked
 
 
 @mutant("long_term", "test_a_memory_is_embedded_once")

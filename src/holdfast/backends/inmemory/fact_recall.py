@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from holdfast.backends.inmemory.cosine import cosines
+from holdfast.backends.cosine import cosines
 from holdfast.backends.inmemory.engine import InMemory
 from holdfast.backends.inmemory.facts import Fact, Facts
 from holdfast.kernel.core.errors import HoldfastError, NotSupportedError

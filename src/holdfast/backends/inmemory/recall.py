@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from holdfast.backends.inmemory.cosine import cosines
+from holdfast.backends.cosine import cosines
 from holdfast.backends.inmemory.session_log import Row, SessionLog
 from holdfast.kernel.core.checks import check_text, check_vector
 from holdfast.kernel.core.errors import EngineError

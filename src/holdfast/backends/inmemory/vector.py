@@ -10,22 +10,18 @@ import numpy as np
 import numpy.typing as npt
 
 from holdfast.backends.inmemory.engine import InMemory
-from holdfast.kernel.core.checks import check_count, check_id, check_ids, check_list, check_vector
-from holdfast.kernel.core.codec import (
-    blocks_from_json,
-    blocks_to_json,
-    decode_json,
-    encode_json,
-    encode_object,
-)
-from holdfast.kernel.core.content import text_of
-from holdfast.kernel.core.errors import (
-    AlreadyExistsError,
-    InvalidInputError,
-    NotSupportedError,
-)
+from holdfast.kernel.core.checks import check_count, check_id, check_ids, check_vector
+from holdfast.kernel.core.codec import decode_json
+from holdfast.kernel.core.errors import AlreadyExistsError
 from holdfast.kernel.core.filters import And, Filter, matches, parse
-from holdfast.kernel.storage.embedding import Embedder, embed_texts
+from holdfast.kernel.storage.document_draft import (
+    DocumentDraft,
+    draft_documents,
+    embed_drafts,
+    stored_document,
+    stored_result,
+)
+from holdfast.kernel.storage.embedding import Embedder
 from holdfast.kernel.storage.vector import Document, SearchResult, VectorStore
 
 Floats = npt.NDArray[np.float32]
@@ -90,17 +86,6 @@ class _Data:
     collections: dict[str, _Collection] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
-class _Draft:
-    """A checked document on its way in; ``vector`` is empty until the embedder has answered."""
-
-    id: str
-    content: str
-    metadata: str
-    vector: list[float]
-    text: str
-
-
 class InMemoryVectors(VectorStore):
     """``VectorStore`` of the in-memory engine.
 
@@ -140,12 +125,7 @@ class InMemoryVectors(VectorStore):
         if held.view is None:
             held.view = _View(held.rows)
         return [
-            SearchResult(
-                key,
-                blocks_from_json(decode_json(held.rows[key].content)),
-                score,
-                decode_json(held.rows[key].metadata),
-            )
+            stored_result(key, held.rows[key].content, held.rows[key].metadata, score)
             for key, score in held.view.rank(query, limit, wanted)
         ]
 
@@ -153,12 +133,7 @@ class InMemoryVectors(VectorStore):
         """The documents with these ids, in this order; unknown ids are left out."""
         rows = self._rows(collection)
         return [
-            Document(
-                blocks_from_json(decode_json(rows[key].content)),
-                key,
-                list(rows[key].vector),
-                decode_json(rows[key].metadata),
-            )
+            stored_document(key, rows[key].content, rows[key].metadata, list(rows[key].vector))
             for key in dict.fromkeys(check_ids("ids", ids))
             if key in rows
         ]
@@ -192,14 +167,12 @@ class InMemoryVectors(VectorStore):
         self, documents: list[Document], collection: str, *, replace: bool
     ) -> list[str]:
         name = check_id("collection", collection)
-        drafts = [
-            _draft(document, f"documents[{at}]")
-            for at, document in enumerate(check_list("documents", documents))
-        ]
-        _check_repeats(drafts, replace=replace)
+        drafts = draft_documents(documents, replace=replace)
         if not replace:
             self._check_taken(name, drafts)
-        await self._embed(drafts)
+        await embed_drafts(
+            drafts, self._embedder, engine=InMemory.name, store=InMemoryVectors.__name__
+        )
         # Again, since others wrote while the embedder worked; from here on nobody else runs.
         if not replace:
             self._check_taken(name, drafts)
@@ -211,61 +184,14 @@ class InMemoryVectors(VectorStore):
                 held.rows[draft.id] = _Row(draft.content, draft.metadata, draft.vector)
         return [draft.id for draft in drafts]
 
-    async def _embed(self, drafts: Sequence[_Draft]) -> None:
-        bare = [draft for draft in drafts if not draft.vector]
-        if not bare:
-            return
-        if self._embedder is None:
-            raise NotSupportedError(
-                InMemory.name,
-                "documents without an embedding",
-                why="configure an embedder, as in InMemoryVectors(engine, embedder=…), "
-                "or pass Document(embedding=…)",
-            )
-        for at, draft in enumerate(drafts):
-            if not draft.vector and not draft.text.strip():
-                raise InvalidInputError(
-                    f"documents[{at}].content", "has no text to embed: pass an embedding"
-                )
-        vectors = await embed_texts(self._embedder, [draft.text for draft in bare])
-        for draft, vector in zip(bare, vectors, strict=True):
-            draft.vector = vector
-
-    def _check_taken(self, name: str, drafts: Sequence[_Draft]) -> None:
+    def _check_taken(self, name: str, drafts: Sequence[DocumentDraft]) -> None:
         rows = self._rows(name)
         for draft in drafts:
             if draft.id in rows:
                 raise AlreadyExistsError("document", draft.id)
 
-    def _check_dimension(self, name: str, drafts: Sequence[_Draft]) -> None:
+    def _check_dimension(self, name: str, drafts: Sequence[DocumentDraft]) -> None:
         held = self._data.collections.get(name)
         for at, draft in enumerate(drafts):
             fixed = held.dimension if held else len(drafts[0].vector)
             check_vector(f"documents[{at}].embedding", draft.vector, dimension=fixed)
-
-
-def _draft(document: object, at: str) -> _Draft:
-    if not isinstance(document, Document):
-        raise InvalidInputError(at, f"must be a Document, not {type(document).__name__}")
-    key = check_id(f"{at}.id", document.id)
-    content = encode_json(
-        blocks_to_json(document.content, field=f"{at}.content"), field=f"{at}.content"
-    )
-    metadata = encode_object(document.metadata, field=f"{at}.metadata")
-    vector = (
-        [] if document.embedding is None else check_vector(f"{at}.embedding", document.embedding)
-    )
-    return _Draft(key, content, metadata, vector, text_of(document.content))
-
-
-def _check_repeats(drafts: Sequence[_Draft], *, replace: bool) -> None:
-    seen: set[str] = set()
-    for at, draft in enumerate(drafts):
-        if draft.id in seen and replace:
-            raise InvalidInputError(
-                f"documents[{at}].id",
-                f"{draft.id!r} stands twice in one batch: which one is meant?",
-            )
-        if draft.id in seen:
-            raise AlreadyExistsError("document", draft.id)
-        seen.add(draft.id)

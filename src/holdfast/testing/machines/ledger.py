@@ -36,6 +36,10 @@ class Act:
     given: tuple[Any, ...] = ()
     how: dict[str, Any] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        # Hypothesis prints every act that it may choose.
+        return f"{self.on}.{self.method}"
+
     def __call__(self, store: Any, target: Any) -> Any:
         """Make the call."""
         return getattr(store, self.method)(target, *self.given, **self.how)
@@ -43,33 +47,34 @@ class Act:
 
 def _wishes() -> Iterator[Act]:
     """What clients do to a task."""
-    texts, ids, configs = ("a", "b"), ("m1", "m2", "m3"), ("p1", "p2")
     for who in (None, None, None, None, "", "ana"):
         how = {"owner": who}
-        yield from (Act("task", what, (), how) for what in ("cancel", "pause", "pause", "resume"))
-        for text, id in product(texts, ids):
-            yield Act("task", "respond", (ChatMessage.user(text, id=id),), how)
+        for what in ("cancel", "cancel", "pause", "pause", "resume"):
+            yield Act("task", what, (), how)
+        for text, message_id in (("a", "m1"), ("b", "m1"), ("a", "m2")):
+            yield Act("task", "respond", (ChatMessage.user(text, id=message_id),), how)
         yield from (Act("task", "retry", (), {**how, "submit_key": key}) for key in ("", "k1"))
-        yield from (
-            Act("task", "append_feedback", (text,), {**how, "feedback_id": "f"}) for text in texts
-        )
-        for name in configs:
+        for text in ("a", "b"):
+            yield Act("task", "append_feedback", (text,), {**how, "feedback_id": "f"})
+        for name in ("p1", "p2"):
             yield Act("task", "upsert_push_config", (PushConfig(name, "https://x.org"),), how)
             yield Act("task", "delete_push_config", (name,), how)
 
 
 def _writes() -> Iterator[Act]:
     """What a worker writes while it works."""
-    for text, id, key in product(("a", "b"), ("m2", "m3", "m4"), (None, StepKey("x", kind="say"))):
-        yield Act("lease", "append_message", (ChatMessage.assistant(text, id=id),), {"step": key})
+    for text, message_id in product(("a", "b"), ("m2", "m3")):
+        message = ChatMessage.assistant(text, id=message_id)
+        for say in (None, StepKey("x", kind="say")):
+            yield Act("lease", "append_message", (message,), {"step": say})
     for key in (StepKey("s1"), StepKey("s1", 2), StepKey("q1", kind="ask")):
         for result, digest in product((1, 2), ("", "d1", "d2")):
             yield Act("lease", "record_step", (key, {"n": result}), {"digest": digest})
         yield Act("lease", "restore_artifacts", (key,))
-    for name, text, append, last, key in product(
+    for name, text, append, last, within in product(
         ("a1", "a2"), ("a", "b"), (True, False), (False, True), (None, StepKey("s1"))
     ):
-        how = {"append": append, "last_chunk": last, "step": key}
+        how = {"append": append, "last_chunk": last, "step": within}
         yield Act("lease", "append_artifact", (name, [TextBlock(text)]), how)
     yield from (Act("lease", "heartbeat", (), {"lease_seconds": t}) for t in (5.0, 30.0) * 3)
 
@@ -77,15 +82,14 @@ def _writes() -> Iterator[Act]:
 def _ends() -> Iterator[Act]:
     """How a worker lets go of a task."""
     for delay, sleep in product(DELAYS, (True, False)):
-        how = {"run_after": delay, "progress": sleep}
-        yield Act("lease", "transition", ("submitted",), how)
-    for state, id in product(("input-required", "auth-required"), ("m3", "m4")):
+        yield Act("lease", "transition", ("submitted",), {"run_after": delay, "progress": sleep})
+    for state in ("input-required", "auth-required"):
         for key in (None, StepKey("q1", kind="ask")):
-            how = {"message": ChatMessage.assistant("which?", id=id), "ask": key}
-            yield Act("lease", "transition", (state,), how)
+            question = ChatMessage.assistant("which?", id="m4")
+            yield Act("lease", "transition", (state,), {"message": question, "ask": key})
     for state in ("completed", "completed", "failed", "rejected", "canceled", "paused", "working"):
         yield Act("lease", "transition", (state,))
-    yield Act("lease", "release")
+    yield from (Act("lease", "release"), Act("lease", "release"))
 
 
 def _waits() -> Iterator[Act]:
@@ -94,17 +98,16 @@ def _waits() -> Iterator[Act]:
         yield Act("time", "", (seconds, limit))
 
 
-def _often(acts: Iterator[Act]) -> st.SearchStrategy[Act]:
-    return st.sampled_from(list(acts))
-
-
-ACTS = st.lists(
-    st.one_of(
-        _often(_wishes()), _often(_writes()), _often(_writes()), _often(_ends()), _often(_waits())
-    ),
-    min_size=3,
-    max_size=8,
+WISH, WRITE, END, WAIT = (
+    st.sampled_from(list(acts)) for acts in (_wishes(), _writes(), _ends(), _waits())
 )
+SCENE = st.tuples(
+    st.lists(WRITE, max_size=3).map(tuple),
+    st.tuples(WISH),
+    st.tuples(END | END | WAIT),
+    st.lists(WISH | WRITE | END | WAIT, max_size=3).map(tuple),
+).map(lambda parts: sum(parts, ()))
+"""What happens to one task in a row: some work, a client's wish, how it ended, and more."""
 
 
 def _reader(name: str, who: str | None) -> Act:
@@ -180,25 +183,25 @@ class LedgerMachine(EngineMachine):
         left, right = self.each(call, call, plainly)
         self.leases += [(one.lease, other.lease) for one, other in zip(left, right, strict=True)]
 
-    @rule(acts=ACTS)
-    def attempt(self, acts: list[Act]) -> None:
+    @rule(scene=SCENE)
+    def attempt(self, scene: tuple[Act, ...]) -> None:
         """A worker takes a task, if need be after a while; this and that happens."""
         for _ in range(2):
             known = len(self.leases)
             self._claim("w3", lease_seconds=5.0)
             if len(self.leases) > known:
-                self._play(self.leases[-1:], acts)
+                self._play(self.leases[-1:], scene)
                 return
             self._pass(40.0)
 
-    @rule(pick=PICK, acts=ACTS)
-    def meddle(self, pick: int, acts: list[Act]) -> None:
+    @rule(pick=PICK, scene=SCENE)
+    def meddle(self, pick: int, scene: tuple[Act, ...]) -> None:
         """The same under a lease that is good or lost."""
-        self._play(self.leases[-1 - pick % 4 :][:1], acts)
+        self._play(self.leases[-1 - pick % 4 :][:1], scene)
 
-    def _play(self, leases: list[tuple[Any, Any]], acts: list[Act]) -> None:
+    def _play(self, leases: list[tuple[Any, Any]], scene: tuple[Act, ...]) -> None:
         tasks = [(left.task_id, right.task_id) for left, right in leases] or self.tasks[-1:]
-        for act in acts:
+        for act in scene:
             if act.on == "time":
                 self._pass(*act.given)
             elif act.on == "task":
@@ -207,6 +210,12 @@ class LedgerMachine(EngineMachine):
                     self._keep(left, right)
             elif leases:
                 self._on(leases, 0, act)
+        self._haunt(tasks[-1][0])
+
+    def _haunt(self, task_id: str) -> None:
+        """Whoever worked on the task before tries to go on."""
+        for pair in [pair for pair in self.leases if pair[0].task_id == task_id][-3:-1]:
+            self._on([pair], 0, Act("lease", "heartbeat"))
 
     @rule(seconds=st.sampled_from([1.0, 10.0, 31.0]), limit=st.sampled_from([0, 1, 100]))
     def later(self, seconds: float, limit: int) -> None:

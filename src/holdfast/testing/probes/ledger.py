@@ -246,6 +246,15 @@ PROBES = [
     work("append_feedback.metadata", "object", _feedback_metadata),
     work("append_feedback.feedback_id", "optional_id", _feedback_id),
     read("list_feedback.task_id", "id", lambda s, v: s.list_feedback(v)),
+    *(
+        read(
+            f"{method}.owner",
+            "optional_id",
+            lambda s, v, method=method, given=given: _owned(s, method, given, v),
+            judge=_none_is_legal,
+        )
+        for method, given in OWNED.items()
+    ),
     Probe("get_context.context_id", "id", _context),
     read("get_context.owner", "optional_id", lambda s, v: s.get_context("c1", owner=v)),
     read("clear_context.context_id", "id", lambda s, v: s.clear_context(v)),
