@@ -55,10 +55,10 @@ from holdfast.kernel.storage.history import HistoryProvider, HistoryRetention
 from holdfast.kernel.storage.ledger import TaskLedger
 from holdfast.kernel.storage.ledger_events import (
     ArtifactChunk,
-    Request,
     StepKey,
     StepRecord,
     TaskEvent,
+    TaskRequest,
     Transition,
 )
 from holdfast.kernel.storage.ledger_push import OutboxEntry, PushConfig
@@ -150,7 +150,6 @@ __all__ = [
     "ReasoningBlock",
     "Recalled",
     "Relationship",
-    "Request",
     "Role",
     "SchemaError",
     "SearchResult",
@@ -172,6 +171,7 @@ __all__ = [
     "TaskList",
     "TaskPage",
     "TaskRecord",
+    "TaskRequest",
     "TaskState",
     "TaskStatus",
     "TaskStore",

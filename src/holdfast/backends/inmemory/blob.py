@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from holdfast.backends.inmemory.blob_index import InMemoryBlobIndex
 from holdfast.backends.inmemory.engine import InMemory
 from holdfast.kernel.core.checks import check_count, check_id, check_optional_count
-from holdfast.kernel.core.errors import CodecError, NotFoundError
+from holdfast.kernel.core.errors import NotFoundError
 from holdfast.kernel.core.ids import new_ref
 from holdfast.kernel.storage.blob import (
     DEFAULT_TTL_SECONDS,
@@ -19,6 +19,8 @@ from holdfast.kernel.storage.blob import (
     check_chunk,
     check_content_type,
     check_data,
+    check_digest,
+    check_reach,
 )
 
 
@@ -141,13 +143,12 @@ class InMemoryBlobs(BlobStore):
         end = info.size_bytes if length is None else min(info.size_bytes, offset + length)
         if offset == 0 and end == info.size_bytes:
             _checked(ref, info, data)
-        elif offset < end and len(data) < end:
-            raise CodecError(f"the blob {ref!r} is shorter than it was stored")
+        elif offset < end:
+            check_reach(ref, has_bytes=len(data), needs_bytes=end)
         for at in range(offset, end, MAX_CHUNK_BYTES):
             yield data[at : min(at + MAX_CHUNK_BYTES, end)]
 
 
 def _checked(ref: str, info: BlobInfo, data: bytes) -> bytes:
-    if hashlib.sha256(data).hexdigest() != info.sha256:
-        raise CodecError(f"the bytes of blob {ref!r} are not those that were stored")
+    check_digest(ref, info, hashlib.sha256(data).hexdigest())
     return data

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from datetime import datetime
+from typing import Literal
 
 from holdfast.backends.inmemory.ledger_data import TaskRow
 from holdfast.backends.inmemory.ledger_stored import StoredMessage
@@ -22,7 +23,7 @@ from holdfast.kernel.core.errors import IllegalTransitionError, InvalidInputErro
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.core.lifecycle import TERMINAL, WAITING, Actor, TaskState, check_state
 from holdfast.kernel.storage.ledger_client import ClientLedger
-from holdfast.kernel.storage.ledger_events import Request
+from holdfast.kernel.storage.ledger_events import TaskRequest
 from holdfast.kernel.storage.ledger_records import (
     TaskPage,
     TaskRecord,
@@ -109,7 +110,7 @@ class InMemoryClients(SubmitView, ClientLedger):
         if row.state is TaskState.WORKING:
             if not row.cancel_requested:
                 row.cancel_requested = True
-                self._log(row, Actor.CLIENT, Request("cancel", note))
+                self._request(row, "cancel", note)
         elif row.state not in TERMINAL:
             self._move(row, TaskState.CANCELED, Actor.CLIENT, note=note)
         return row.load()
@@ -123,7 +124,7 @@ class InMemoryClients(SubmitView, ClientLedger):
             self._move(row, TaskState.PAUSED, Actor.CLIENT, note=note, run_after=row.run_after)
         elif row.state is not TaskState.PAUSED and not row.pause_requested:
             row.pause_requested = True
-            self._log(row, Actor.CLIENT, Request("pause", note))
+            self._request(row, "pause", note)
         return row.load()
 
     async def resume(self, task_id: str, *, owner: str | None = "", note: str = "") -> TaskRecord:
@@ -135,8 +136,11 @@ class InMemoryClients(SubmitView, ClientLedger):
             self._move(row, TaskState.SUBMITTED, Actor.CLIENT, note=note, run_after=row.run_after)
         elif row.pause_requested:
             row.pause_requested = False
-            self._log(row, Actor.CLIENT, Request("resume", note))
+            self._request(row, "resume", note)
         return row.load()
+
+    def _request(self, row: TaskRow, what: Literal["cancel", "pause", "resume"], note: str) -> None:
+        self._log(row, Actor.CLIENT, TaskRequest(what, note), self._engine.now())
 
 
 def _newest(row: TaskRow) -> tuple[datetime, str]:
@@ -146,6 +150,12 @@ def _newest(row: TaskRow) -> tuple[datetime, str]:
 def _refuse_ended(row: TaskRow, to: TaskState) -> None:
     if row.state in TERMINAL:
         raise IllegalTransitionError("task", row.id, from_state=row.state, to_state=to)
+
+
+def _check_states(states: object) -> set[TaskState]:
+    if isinstance(states, str) or not isinstance(states, Collection):
+        raise InvalidInputError("states", f"must be a list, not {type(states).__name__}")
+    return {check_state("states", state) for state in states}
 
 
 def _filter(
@@ -160,9 +170,7 @@ def _filter(
     context = None if context_id is None else check_id("context_id", context_id)
     name = None if agent is None else AgentId.parse(agent)
     since = None if updated_after is None else check_time("updated_after", updated_after)
-    if isinstance(states, str):
-        raise InvalidInputError("states", "must be a list of states, not text")
-    wanted = None if states is None else {check_state("states", state) for state in states}
+    wanted = None if states is None else _check_states(states)
     return lambda row: (
         whose in (None, row.owner)
         and context in (None, row.context_id)

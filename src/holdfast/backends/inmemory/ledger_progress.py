@@ -107,10 +107,11 @@ class InMemoryProgress(LedgerView, ProgressLedger):
         if not goes_on:
             # The dict keeps the place of an artifact that was there before.
             row.chunks[chunk.artifact_id] = []
-        row.chunks[chunk.artifact_id].append((stored, self._engine.now()))
+        now = self._engine.now()
+        row.chunks[chunk.artifact_id].append((stored, now))
         if stored.step is not None:
             row.step_chunks.setdefault((stored.step, row.fence), []).append(stored)
-        self._log(row, Actor.WORKER, stored)
+        self._log(row, Actor.WORKER, stored, now)
         return stored
 
     async def restore_artifacts(self, lease: Lease, step: StepKey) -> list[ArtifactChunk]:

@@ -23,9 +23,9 @@ from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.core.lifecycle import Actor
 from holdfast.kernel.storage.ledger_events import (
     ArtifactChunk,
-    Request,
     StepKey,
     StepRecord,
+    TaskRequest,
     Transition,
 )
 from holdfast.kernel.storage.ledger_push import PushConfig
@@ -124,7 +124,7 @@ class StoredChunk:
         )
 
 
-StoredBody: TypeAlias = Transition | Request | StoredMessage | StoredStep | StoredChunk
+StoredBody: TypeAlias = Transition | TaskRequest | StoredMessage | StoredStep | StoredChunk
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,9 +72,8 @@ class LedgerView:
         except OverflowError:
             raise InvalidInputError("run_after", "is beyond the year 9999") from None
 
-    def _log(self, row: TaskRow, by: Actor, body: StoredBody) -> int:
+    def _log(self, row: TaskRow, by: Actor, body: StoredBody, now: datetime) -> int:
         """Add one entry to the timeline, and announce it to whoever wants to know."""
-        now = self._engine.now()
         row.events.append(StoredEvent(now, by, row.fence, body))
         seq = len(row.events)
         if isinstance(body, _ANNOUNCED):
@@ -139,7 +138,7 @@ class LedgerView:
             run_after=run_after,
             message_id=status,
         )
-        self._log(row, by, move)
+        self._log(row, by, move, now)
 
     def _known(self, row: TaskRow, message: StoredMessage) -> bool:
         """Whether the task has this message; another one under its id is a conflict."""
@@ -152,13 +151,14 @@ class LedgerView:
 
     def _say(self, row: TaskRow, message: StoredMessage, by: Actor) -> None:
         """Add a message to the task and to its context."""
-        row.messages[message.id] = (self._log(row, by, message), message)
+        seq = self._log(row, by, message, self._engine.now())
+        row.messages[message.id] = (seq, message)
         self._context(row).messages.append((row.id, message.id))
 
     def _keep(self, row: TaskRow, key: StepKey, result: str, *, digest: str, by: Actor) -> None:
         """Store a step, which is progress."""
-        written = row.step_chunks.get((key, row.fence), [])
-        step = StoredStep(key, result, self._engine.now(), digest, row.fence, len(written))
+        now, written = self._engine.now(), row.step_chunks.get((key, row.fence), [])
+        step = StoredStep(key, result, now, digest, row.fence, len(written))
         row.steps[key] = step
         row.attempts = 0
-        self._log(row, by, step)
+        self._log(row, by, step, now)

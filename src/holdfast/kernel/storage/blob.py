@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Protocol, runtime_checkable
 
 from holdfast.kernel.core.checks import check_text
-from holdfast.kernel.core.errors import InvalidInputError
+from holdfast.kernel.core.errors import CodecError, InvalidInputError
 
 DEFAULT_TTL_SECONDS = 86_400
 """How long a blob lives that nobody pins, unless the store is told otherwise."""
@@ -245,3 +245,23 @@ def check_chunk(at: int, value: object) -> bytes:
     if not isinstance(value, bytes):
         raise InvalidInputError(f"chunks[{at}]", f"must be bytes, not {type(value).__name__}")
     return bytes(value)
+
+
+def check_digest(ref: str, info: BlobInfo, sha256: str) -> None:
+    """Refuse bytes whose digest is not the one that was kept: ``CodecError``.
+
+    >>> from datetime import UTC
+    >>> info = BlobInfo(0, "a/b", "e3b0c4…", datetime(2030, 1, 1, tzinfo=UTC), None, pinned=True)
+    >>> check_digest("r1", info, "e3b0c4…")
+    """
+    if sha256 != info.sha256:
+        raise CodecError(f"the bytes of blob {ref!r} are not those that were stored")
+
+
+def check_reach(ref: str, *, has_bytes: int, needs_bytes: int) -> None:
+    """Refuse a blob that ends before what is read of it: ``CodecError``.
+
+    >>> check_reach("r1", has_bytes=3, needs_bytes=3)
+    """
+    if has_bytes < needs_bytes:
+        raise CodecError(f"the blob {ref!r} is shorter than it was stored")

@@ -72,10 +72,10 @@ class Transition:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class TaskRequest:
     """What a client asked of a task that could not be done at once.
 
-    >>> Request("cancel").what
+    >>> TaskRequest("cancel").what
     'cancel'
     """
 
@@ -127,11 +127,11 @@ class ArtifactChunk:
     fence: int = 0
 
 
-EventBody: TypeAlias = Transition | Request | ChatMessage | StepRecord | ArtifactChunk
+EventBody: TypeAlias = Transition | TaskRequest | ChatMessage | StepRecord | ArtifactChunk
 
 _KINDS: dict[type[object], EventKind] = {
     Transition: "transition",
-    Request: "request",
+    TaskRequest: "request",
     ChatMessage: "message",
     StepRecord: "step",
     ArtifactChunk: "artifact",
@@ -162,7 +162,7 @@ class TaskEvent:
         """What sort of entry it is.
 
         >>> from datetime import UTC
-        >>> TaskEvent("t1", 1, datetime.now(UTC), Actor.CLIENT, 0, Request("pause")).kind
+        >>> TaskEvent("t1", 1, datetime.now(UTC), Actor.CLIENT, 0, TaskRequest("pause")).kind
         'request'
         """
         return _KINDS[type(self.body)]

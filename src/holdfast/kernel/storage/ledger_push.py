@@ -41,9 +41,9 @@ class OutboxEntry:
     """One event on its way to one push config.
 
     >>> from holdfast.kernel.core.lifecycle import Actor
-    >>> from holdfast.kernel.storage.ledger_events import Request
+    >>> from holdfast.kernel.storage.ledger_events import TaskRequest
     >>> now = datetime(2030, 1, 1)
-    >>> event = TaskEvent("t1", 4, now, Actor.CLIENT, 1, Request("cancel"))
+    >>> event = TaskEvent("t1", 4, now, Actor.CLIENT, 1, TaskRequest("cancel"))
     >>> OutboxEntry("o1", PushConfig("p1", "https://example.org"), event, now).attempts
     0
     """

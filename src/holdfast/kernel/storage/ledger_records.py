@@ -107,8 +107,8 @@ class TaskRecord:
 class Lease:
     """The right to work on a task: every write of a worker shows it.
 
-    What counts is the fence: the right ends when recovery or somebody's cancel takes the task
-    away, not at ``expires_at`` itself, which is when recovery may.
+    What counts is the fence: the right ends when the task leaves ``working``, be it by recovery,
+    and not at ``expires_at`` by itself, which is the moment from which recovery may take it.
 
     >>> lease = Lease("t1", fence=2, worker="w1", expires_at=datetime(2030, 1, 1))
     >>> lease.cancel_requested

@@ -11,9 +11,9 @@ from holdfast.kernel.core.content import ChatMessage, ContentBlock
 from holdfast.kernel.core.lifecycle import TERMINAL, TaskState
 from holdfast.kernel.storage.ledger_events import (
     ArtifactChunk,
-    Request,
     StepRecord,
     TaskEvent,
+    TaskRequest,
     Transition,
 )
 from holdfast.kernel.storage.ledger_records import Artifact, TaskRecord
@@ -83,7 +83,7 @@ def _step(
     match body:
         case Transition():
             task = _moved(task, body, messages)
-        case Request():
+        case TaskRequest():
             cancel = task.cancel_requested or body.what == "cancel"
             pause = body.what == "pause" or (task.pause_requested and body.what == "cancel")
             task = replace(task, cancel_requested=cancel, pause_requested=pause)

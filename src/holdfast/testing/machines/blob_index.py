@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import invariant, rule
 
 from holdfast.kernel.storage.blob_index import IndexedBlob
+from holdfast.testing.machines.blob import lifetime
 from holdfast.testing.machines.machine import EngineMachine
 
 REFS = st.sampled_from(["r1", "r2"])
@@ -22,8 +23,7 @@ def _seen(value: Any) -> Any:
             # What expired at the same moment comes in any order.
             return sorted(map(_seen, value), key=repr)
         case IndexedBlob(ref, key, info):
-            lifetime = info.expires_at and info.expires_at - info.created_at
-            return ref, key, info.size_bytes, info.pinned, lifetime
+            return ref, key, info.size_bytes, info.pinned, lifetime(info)
     return value
 
 

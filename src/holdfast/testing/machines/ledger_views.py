@@ -9,9 +9,9 @@ from typing import Any
 from holdfast.kernel.core.content import ChatMessage, text_of
 from holdfast.kernel.storage.ledger_events import (
     ArtifactChunk,
-    Request,
     StepRecord,
     TaskEvent,
+    TaskRequest,
     Transition,
 )
 from holdfast.kernel.storage.ledger_push import OutboxEntry
@@ -67,7 +67,7 @@ def _event(event: TaskEvent) -> tuple[Any, ...]:
             # The model's first state is where it begins.
             before = move.from_state or "submitted"
             return ("transition", before, move.to_state, move.fence, move.attempt)
-        case Request() as request:
+        case TaskRequest() as request:
             return ("request", request.what, request.note)
         case ChatMessage() as message:
             return ("message", message.text)

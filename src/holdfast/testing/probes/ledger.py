@@ -28,6 +28,7 @@ async def _queued(store: Any) -> Any:
 
 
 async def working(store: Any) -> Lease:
+    """A task at work; the queued one, if there is one."""
     if not (await store.list(states=["submitted"])).tasks:
         await _queued(store)
     [claimed] = await store.claim("w1")
@@ -53,6 +54,7 @@ async def _the(store: Any, state: str) -> Any:
 
 
 async def lease_of(store: Any) -> Lease:
+    """The lease on the task at work."""
     task = await _the(store, "working")
     return Lease(task.id, task.fence, task.worker, task.lease_expires_at)
 
@@ -72,6 +74,8 @@ def _submit(
 def work(
     name: str, kind: Kind, call: Callable[[Any, Lease, Any], Awaitable[Any]], **extra: Any
 ) -> Probe:
+    """A probe of what is done to the task at work."""
+
     async def use(store: Any, value: Any) -> Any:
         return await call(store, await lease_of(store), value)
 
@@ -79,7 +83,7 @@ def work(
 
 
 def read(name: str, kind: Kind, call: Callable[[Any, Any], Awaitable[Any]], **extra: Any) -> Probe:
-    """What is asked for is not there: only a refusal matters."""
+    """A probe with what is not there: only a refusal matters."""
 
     async def use(store: Any, value: Any) -> Any:
         with suppress(NotFoundError, LeaseLostError):
@@ -87,6 +91,29 @@ def read(name: str, kind: Kind, call: Callable[[Any, Any], Awaitable[Any]], **ex
         return NO_ECHO
 
     return Probe(name, kind, use, **extra)
+
+
+OWNED: dict[str, tuple[Any, ...]] = {
+    **dict.fromkeys(("get", "cancel", "pause", "resume", "retry"), ()),
+    **dict.fromkeys(("events", "follow", "history", "artifacts", "list_feedback"), ()),
+    **dict.fromkeys(("list_push_configs", "list_outbox"), ()),
+    "respond": (HELLO,),
+    "replay": (1,),
+    "append_feedback": ("good",),
+    "get_artifact": ("a1",),
+    "get_push_config": ("p1",),
+    "delete_push_config": ("p1",),
+    "upsert_push_config": (PushConfig("p1", URL),),
+}
+"""The methods that take an owner, with what they take after the task's id."""
+
+
+def _owner(method: str, *given: Any) -> Probe:
+    async def call(store: Any, value: Any) -> Any:
+        found = getattr(store, method)("no such task", *given, owner=value)
+        return await (anext(found) if method == "follow" else found)
+
+    return read(f"{method}.owner", "optional_id", call, judge=_none_is_legal)
 
 
 def _nothing(_stored: Any) -> Any:
@@ -102,6 +129,7 @@ def _only_none(hostile: Hostile) -> Verdict:
 
 
 def never(_hostile: Hostile) -> Verdict:
+    """Nothing of the corpus is right here."""
     return REFUSED
 
 
@@ -219,7 +247,6 @@ PROBES = [
         lambda store, v: store.submit("writer", HELLO, retry_of=v),
     ),
     read("get.task_id", "id", lambda store, v: store.get(v)),
-    read("get.owner", "optional_id", lambda s, v: s.get("t", owner=v), judge=_none_is_legal),
     read("list.owner", "optional_id", lambda s, v: s.list(owner=v), judge=_none_is_legal),
     read("list.context_id", "id", lambda s, v: s.list(context_id=v), judge=_none_is_legal),
     read("list.agent", "id", lambda s, v: s.list(agent=v), judge=_none_is_legal),
@@ -246,15 +273,7 @@ PROBES = [
     work("append_feedback.metadata", "object", _feedback_metadata),
     work("append_feedback.feedback_id", "optional_id", _feedback_id),
     read("list_feedback.task_id", "id", lambda s, v: s.list_feedback(v)),
-    *(
-        read(
-            f"{method}.owner",
-            "optional_id",
-            lambda s, v, method=method, given=given: _owned(s, method, given, v),
-            judge=_none_is_legal,
-        )
-        for method, given in OWNED.items()
-    ),
+    *(_owner(method, *given) for method, given in OWNED.items()),
     Probe("get_context.context_id", "id", _context),
     read("get_context.owner", "optional_id", lambda s, v: s.get_context("c1", owner=v)),
     read("clear_context.context_id", "id", lambda s, v: s.clear_context(v)),

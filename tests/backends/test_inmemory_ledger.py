@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from holdfast.backends.inmemory.engine import InMemory
+from holdfast.backends.inmemory.ledger import InMemoryLedger
+from holdfast.kernel.core.content import ChatMessage, TextBlock
+from holdfast.kernel.storage.ledger_events import StepKey
+from holdfast.kernel.storage.ledger_push import PushConfig
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+async def test_on_the_real_clock_an_entry_has_one_time_and_replay_is_the_task_as_it_is() -> None:
+    ledger = InMemoryLedger(InMemory())
+    task = await ledger.submit("writer", ChatMessage.user("hello"))
+    [claimed] = await ledger.claim("w1")
+    await ledger.append_artifact(claimed.lease, "a1", [TextBlock("x")])
+    step = await ledger.record_step(claimed.lease, StepKey("s1"), 1)
+    await ledger.transition(claimed.lease, "completed", message=ChatMessage.assistant("done"))
+    stored = await ledger.get(task.id)
+    assert stored is not None
+    assert await ledger.replay(task.id, stored.version) == replace(stored, lease_expires_at=None)
+    for event in await ledger.history(task.id):
+        if event.kind == "transition":
+            assert event.at == event.body.at  # type: ignore[union-attr]
+        if event.kind == "step":
+            assert event.at == step.stored_at
+
+
+async def test_followers_leave_nothing_behind() -> None:
+    ledger = InMemoryLedger(InMemory())
+    task = await ledger.submit("writer", ChatMessage.user("hello"))
+
+    async def watch() -> int:
+        return len([event async for event in ledger.follow(task.id)])
+
+    watching = [asyncio.ensure_future(watch()) for _ in range(3)]
+    await asyncio.sleep(0)
+    assert len(ledger._data.waiters[task.id]) == 3
+    watching[0].cancel()
+    await ledger.cancel(task.id)
+    await asyncio.gather(*watching, return_exceptions=True)
+    assert ledger._data.waiters == {}
+
+
+async def test_an_append_adds_one_entry_and_rewrites_none() -> None:
+    ledger = InMemoryLedger(InMemory())
+    task = await ledger.submit("writer", ChatMessage.user("hello"))
+    [claimed] = await ledger.claim("w1")
+    row = ledger._data.tasks[task.id]
+    for at in range(20):
+        before = list(row.events)
+        await ledger.append_message(claimed.lease, ChatMessage.assistant(f"message {at}"))
+        assert len(row.events) == len(before) + 1
+        assert all(old is new for old, new in zip(before, row.events, strict=False))
+
+
+async def test_a_finished_delivery_leaves_no_lane_behind() -> None:
+    ledger = InMemoryLedger(InMemory())
+    await ledger.submit(
+        "writer", ChatMessage.user("hello"), push=[PushConfig("p1", "https://example.org")]
+    )
+    while entries := await ledger.claim_outbox():
+        for entry in entries:
+            await ledger.mark_delivered(entry)
+    assert ledger._data.lanes == {}
