@@ -3,6 +3,11 @@ VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 
+# The engines that the contract suite runs on, and two processes, since servers work beside them.
+ENGINES := holdfast.testing.inmemory:InMemoryHarness tests.engines.postgres:PostgresHarness \
+	tests.engines.postgres:Postgres16Harness tests.engines.postgres:BorrowedPoolHarness
+PYTEST := $(PY) -m pytest -n 2 --dist worksteal $(ENGINES:%=--engine %)
+
 .PHONY: setup run test test-long check bench lock docs clean
 
 $(STAMP): requirements/dev.txt pyproject.toml
@@ -17,10 +22,10 @@ run: $(STAMP)  ## the tour: every contract, in memory
 	$(PY) examples/tour.py
 
 test: $(STAMP)  ## all tests, the contract suite included
-	$(PY) -m pytest
+	$(PYTEST)
 
 test-long: $(STAMP)  ## the same with ten times the Hypothesis steps
-	$(PY) -m pytest --machine-steps=10000
+	$(PYTEST) --machine-steps=10000
 
 check: $(STAMP)  ## linters and types
 	$(VENV)/bin/ruff format --check .
@@ -28,15 +33,16 @@ check: $(STAMP)  ## linters and types
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
 
-bench: $(STAMP)  ## what the in-memory engine and the import cost
+bench: $(STAMP)  ## what the engines and the import cost, beside the bare driver
 	$(PY) scripts/bench.py
+	$(VENV)/bin/holdfast bench stores
 
 lock: ## pin requirements/*.txt again, with hashes and without an index address (needs uv)
 	cd requirements && uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header runtime.in -o runtime.txt
 	cd requirements && uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header dev.in -o dev.txt
 
 docs: $(STAMP)  ## write the generated parts of README and docs again
-	$(PY) scripts/generate_docs.py
+	PYTHONPATH=. $(PY) scripts/generate_docs.py
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

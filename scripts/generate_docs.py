@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from holdfast.backends.postgres.migrate import migrations
 from holdfast.kernel.storage.blob import BlobStore
 from holdfast.kernel.storage.blob_index import BlobIndex
 from holdfast.kernel.storage.channel import Channel
@@ -22,6 +23,7 @@ from holdfast.kernel.storage.turnlog import TurnLog
 from holdfast.kernel.storage.vector import VectorStore
 from holdfast.testing.harness import NOUNS, Harness
 from holdfast.testing.inmemory import InMemoryHarness
+from tests.engines.postgres import Postgres16Harness, PostgresHarness
 
 ROOT = Path(__file__).parents[1]
 SUITE = ROOT / "src" / "holdfast" / "testing"
@@ -41,7 +43,11 @@ PROTOCOLS: dict[str, type[Any]] = {
     "vectors": VectorStore,
 }
 
-ENGINES: dict[str, type[Harness]] = {"in memory": InMemoryHarness}
+ENGINES: dict[str, type[Harness]] = {
+    "in memory": InMemoryHarness,
+    "Postgres 18, embedded": PostgresHarness,
+    "Postgres 16, server": Postgres16Harness,
+}
 """The engines that the suite runs on in ``make test``, by what the README calls them."""
 
 
@@ -157,6 +163,31 @@ def _first_line(thing: Any) -> str:
     return (inspect.getdoc(thing) or "").partition("\n\n")[0].replace("\n", " ")
 
 
+def tables_page() -> str:
+    """``docs/reference/tables.md``: every table of the Postgres schema, as its migration has it."""
+    lines = [
+        "# Tables",
+        "",
+        "Every table of the schema `holdfast`, as the migrations make it. Keys begin with `tenant`,",
+        "so the tables shard by it as they are. `make docs` writes this page, a test checks it.",
+        "",
+    ]
+    for one in migrations():
+        found = re.findall(
+            r"((?:^--[^\n]*\n)*)^CREATE TABLE (?:IF NOT EXISTS )?holdfast\.(\w+) \(\n(.*?)^\)",
+            one.sql,
+            re.MULTILINE | re.DOTALL,
+        )
+        if found:
+            lines += [f"## {one.version:04} {one.name.replace('_', ' ')}", ""]
+        for comment, table, body in found:
+            about = " ".join(line.lstrip("- ") for line in comment.splitlines())
+            lines += [f"### `{table}`", "", *([about, ""] if about else []), "```sql"]
+            lines += [line.removeprefix("    ") for line in body.rstrip().splitlines()]
+            lines += ["```", ""]
+    return "\n".join(lines)
+
+
 def matrix() -> str:
     """The matrix of engines and contracts of the README."""
     header = f"| contract | Protocol | {' | '.join(ENGINES)} |"
@@ -182,6 +213,7 @@ def generated() -> dict[Path, str]:
         readme: with_section(readme.read_text(), "matrix", matrix()),
         ROOT / "docs" / "reference" / "contracts.md": contracts_page(),
         ROOT / "docs" / "reference" / "promises.md": promises_page(),
+        ROOT / "docs" / "reference" / "tables.md": tables_page(),
     }
 
 

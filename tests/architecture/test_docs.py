@@ -6,6 +6,8 @@ import ast
 import asyncio
 import inspect
 import re
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,11 +28,19 @@ def _python_blocks() -> list[object]:
     ]
 
 
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A folder that an embedded server's user can enter."""
+    with tempfile.TemporaryDirectory(prefix="hf-docs-") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
 @pytest.mark.parametrize("block", _python_blocks())
 def test_every_code_block_runs(
-    block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    block: str, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(place)
     for name in ("STORAGE_TYPE", "DATABASE_URL", "REDIS_URL", "BLOB_URL"):
         monkeypatch.delenv(name, raising=False)
     code = compile(block, "<docs>", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)

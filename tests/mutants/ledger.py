@@ -8,13 +8,12 @@ from typing import Any
 
 from holdfast.backends.inmemory.ledger import InMemoryLedger
 from holdfast.backends.inmemory.ledger_data import TaskRow
-from holdfast.backends.inmemory.ledger_stored import StoredChunk
-from holdfast.backends.inmemory.ledger_submit import Draft
 from holdfast.kernel.core.codec import encode_json
 from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.core.errors import ConflictError, LeaseLostError
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.core.lifecycle import TERMINAL, TaskState
+from holdfast.kernel.storage.ledger_draft import Draft
 from holdfast.kernel.storage.ledger_events import StepKey, StepRecord, TaskEvent
 from holdfast.kernel.storage.ledger_push import OutboxEntry
 from holdfast.kernel.storage.ledger_records import (
@@ -23,6 +22,7 @@ from holdfast.kernel.storage.ledger_records import (
     TaskPage,
     TaskRecord,
 )
+from holdfast.kernel.storage.ledger_stored import StoredChunk
 from tests.mutants.registry import mutant
 
 

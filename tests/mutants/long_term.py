@@ -6,10 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 from holdfast.backends.inmemory.fact_recall import FactRecall
-from holdfast.backends.inmemory.facts import Facts
+from holdfast.backends.inmemory.facts import Fact, Facts
 from holdfast.backends.inmemory.long_term import InMemoryLongTerm
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.core.text import tokenize
+from holdfast.kernel.storage.embedding import Embedder
 from holdfast.kernel.storage.graph import GraphStore
 from holdfast.kernel.storage.long_term import Memory
 from tests.mutants.registry import mutant
@@ -39,9 +40,9 @@ class AllWordsMustMatch(InMemoryLongTerm):
 
     async def search(self, agent_id: AgentId, query: str, **options: Any) -> list[Memory]:
         found = await super().search(agent_id, query, **options)
-        if self._recall._mode != "text":
+        if self._recall.mode != "text":
             return found
-        language = self._recall._language
+        language = self._recall.language
         wanted = set(tokenize(query, language=language))
         return [
             memory for memory in found if wanted <= set(tokenize(memory.content, language=language))
@@ -134,11 +135,13 @@ class PoisonBlocksTheBatch(_Recalling):
     """If one text cannot be embedded, the others of the batch are not either."""
 
     class recall(FactRecall):  # noqa: N801 - the attribute it overrides
-        async def _ask(self, now: Callable[[], Facts], query: str) -> Any:
-            asked = await super()._ask(now, query)
-            if asked.degraded:
+        async def embed(
+            self, embedder: Embedder, now: Callable[[], Facts], missing: list[Fact]
+        ) -> str:
+            problem = await super().embed(embedder, now, missing)
+            if problem:
                 now()._vectors.clear()
-            return asked
+            return problem
 
 
 @mutant("long_term", "test_a_memory_is_embedded_once")
@@ -146,9 +149,9 @@ class EmbedsEveryTime(_Recalling):
     """Every search embeds all memories anew."""
 
     class recall(FactRecall):  # noqa: N801 - the attribute it overrides
-        async def _ask(self, now: Callable[[], Facts], query: str) -> Any:
+        async def search(self, now: Callable[[], Facts], *rest: Any) -> list[Memory]:
             now()._vectors.clear()
-            return await super()._ask(now, query)
+            return await super().search(now, *rest)
 
 
 @mutant("long_term", "test_the_memories_of_neighbours_come_after_those_of_the_entity")
@@ -156,5 +159,5 @@ class NeighboursCountAlike(_Recalling):
     """The memories of neighbours count as much as those of the entity."""
 
     class recall(FactRecall):  # noqa: N801 - the attribute it overrides
-        async def _named(self, graph: GraphStore, query: str) -> dict[str, float]:
-            return dict.fromkeys(await super()._named(graph, query), 1.0)
+        async def named(self, graph: GraphStore, query: str) -> dict[str, float]:
+            return dict.fromkeys(await super().named(graph, query), 1.0)

@@ -33,7 +33,7 @@ def test_errors_come_through_as_they_are() -> None:
 
 def test_a_failed_open_leaves_no_thread() -> None:
     with pytest.raises(NotSupportedError):
-        holdfast.blocking.open("./state")
+        holdfast.blocking.open("redis://cache")
     assert _threads() == 0
 
 

@@ -65,6 +65,13 @@ class Harness(ABC):
     async def elapse(self, seconds: float) -> None:
         """Let the engine's clock go forward, without waiting."""
 
+    async def hold_clock(self) -> None:  # noqa: B027 - a clock that stands still needs nothing
+        """Let only ``elapse`` move the engine's clock from now on.
+
+        A state machine that compares times asks for it; a clock that never moves by itself needs
+        nothing, and one that cannot be stopped cannot be compared.
+        """
+
     @abstractmethod
     def store(self, contract: str, *, tenant: str = "default", **options: Any) -> Any:
         """A store of one of ``CONTRACTS`` for one tenant.

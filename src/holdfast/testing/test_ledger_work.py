@@ -103,7 +103,7 @@ async def test_a_run_after_given_as_a_timedelta_counts_from_the_engines_now(
     task = await store.transition(lease, "submitted", run_after=timedelta(seconds=10))
     assert task.run_after == task.updated_at + timedelta(seconds=10)
     other = await submitted(store, run_after=timedelta(seconds=20))
-    assert other.run_after == task.updated_at + timedelta(seconds=20)
+    assert other.run_after == other.updated_at + timedelta(seconds=20)
 
 
 async def test_a_failed_attempt_at_max_attempts_ends_the_task_as_failed(store: Any) -> None:

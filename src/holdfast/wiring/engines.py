@@ -83,7 +83,7 @@ def load(spec: EngineSpec) -> ModuleType:
     """
     if not _exists(spec.wiring):
         raise NotSupportedError(
-            spec.name, "opening", why="this version of holdfast has only memory:"
+            spec.name, "opening", why="this version of holdfast does not have it yet"
         )
     if spec.driver and not _exists(spec.driver):
         raise MissingExtraError(f"the {spec.name} engine", spec.extra)

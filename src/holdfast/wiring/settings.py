@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,20 @@ _NAMES = {
     "tenant": "HOLDFAST_TENANT",
     "blob_ttl_seconds": "HOLDFAST_BLOB_TTL_SECONDS",
     "channel_retention_seconds": "HOLDFAST_CHANNEL_RETENTION_SECONDS",
+    "max_connections": "HOLDFAST_MAX_CONNECTIONS",
+    "pooler": "HOLDFAST_POOLER",
+    "auto_migrate": "HOLDFAST_AUTO_MIGRATE",
+    "allow_unsafe": "HOLDFAST_ALLOW_UNSAFE",
+}
+_SWITCH = {
+    "1": True,
+    "true": True,
+    "yes": True,
+    "on": True,
+    "0": False,
+    "false": False,
+    "no": False,
+    "off": False,
 }
 
 
@@ -50,6 +64,14 @@ class Settings:
     """``HOLDFAST_BLOB_TTL_SECONDS``: how long an unpinned blob lives."""
     channel_retention_seconds: float = 604_800
     """``HOLDFAST_CHANNEL_RETENTION_SECONDS``: how long a channel keeps an event."""
+    max_connections: int = 10
+    """``HOLDFAST_MAX_CONNECTIONS``: how many connections a process holds to Postgres at most."""
+    pooler: bool = False
+    """``HOLDFAST_POOLER``: a transaction pooler such as PgBouncer stands in front of Postgres."""
+    auto_migrate: bool = False
+    """``HOLDFAST_AUTO_MIGRATE``: opening applies pending migrations."""
+    allow_unsafe: bool = False
+    """``HOLDFAST_ALLOW_UNSAFE``: accept a server that may lose an acknowledged write."""
 
     def __post_init__(self) -> None:
         if self.storage_type and self.storage_type not in STORAGE_TYPES:
@@ -92,7 +114,7 @@ class Settings:
         for field, name in _NAMES.items():
             text = given.get(name, "").strip()
             if text:
-                fields[field] = _seconds(name, text) if field.endswith("_seconds") else text
+                fields[field] = _READ.get(field, _text)(name, text)
         return cls(**fields)
 
 
@@ -109,3 +131,29 @@ def _seconds(name: str, text: str) -> float:
     if not 0 < seconds <= 3_155_760_000:
         raise ConfigError(f"{name} must be a number of seconds above 0, not {text!r}")
     return seconds
+
+
+def _text(_name: str, text: str) -> str:
+    return text
+
+
+def _count(name: str, text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 10_000:
+        raise ConfigError(f"{name} must be a whole number from 1 to 10000, not {text!r}")
+    return int(text)
+
+
+def _switch(name: str, text: str) -> bool:
+    if text.lower() not in _SWITCH:
+        raise UnknownSchemeError(text, known=list(_SWITCH), setting=name)
+    return _SWITCH[text.lower()]
+
+
+_READ: dict[str, Callable[[str, str], Any]] = {
+    "blob_ttl_seconds": _seconds,
+    "channel_retention_seconds": _seconds,
+    "max_connections": _count,
+    "pooler": _switch,
+    "auto_migrate": _switch,
+    "allow_unsafe": _switch,
+}

@@ -5,14 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from holdfast.backends.inmemory.engine import InMemory
-from holdfast.kernel.core.checks import (
-    check_count,
-    check_id,
-    check_optional_id,
-    check_text,
-)
+from holdfast.kernel.core.checks import check_id, check_text
 from holdfast.kernel.core.errors import IllegalTransitionError, NotFoundError
-from holdfast.kernel.core.ids import new_id
 from holdfast.kernel.storage.tasks import (
     Task,
     TaskList,
@@ -21,6 +15,8 @@ from holdfast.kernel.storage.tasks import (
     check_status,
     check_title,
     check_titles,
+    new_board,
+    new_cards,
 )
 
 
@@ -59,18 +55,15 @@ class InMemoryBoards(TaskStore):
         max_retries: int = 3,
     ) -> TaskList:
         """Make or replace the board of an agent."""
-        if parent_agent_id is not None:
-            check_optional_id("parent_agent_id", parent_agent_id)
-        facts = TaskList(
-            new_id(),
-            check_id("conversation_id", conversation_id),
-            [],
-            check_count("max_retries", max_retries),
-            check_optional_id("agent_id", agent_id),
-            check_text("agent_label", agent_label),
-            parent_agent_id,
+        facts = new_board(
+            conversation_id,
+            task_titles,
+            agent_id=agent_id,
+            agent_label=agent_label,
+            parent_agent_id=parent_agent_id,
+            max_retries=max_retries,
         )
-        board = _Board(facts, _cards(check_titles("task_titles", task_titles), first=0))
+        board = _Board(facts, _by_id(facts.tasks))
         siblings = self._data.conversations.setdefault(conversation_id, {})
         replaced = siblings.pop(agent_id, None)
         if replaced:
@@ -114,9 +107,9 @@ class InMemoryBoards(TaskStore):
         if board is None:
             raise NotFoundError("board", task_list_id)
         highest = max((card.order for card in board.cards.values()), default=-1)
-        added = _cards(checked, first=highest + 1)
-        board.cards.update(added)
-        return list(added.values())
+        added = new_cards(checked, first=highest + 1)
+        board.cards.update(_by_id(added))
+        return added
 
     async def delete_task(self, task_list_id: str, task_id: str) -> bool:
         """Remove a card."""
@@ -170,8 +163,7 @@ def _put(board: _Board, card: Task) -> Task:
     return card
 
 
-def _cards(titles: list[str], *, first: int) -> dict[str, Task]:
-    cards = [Task(new_id(), title, order=order) for order, title in enumerate(titles, first)]
+def _by_id(cards: list[Task]) -> dict[str, Task]:
     return {card.id: card for card in cards}
 
 

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
 from holdfast.backends.inmemory.engine import InMemory
-from holdfast.kernel.core.checks import check_count, check_id, check_seconds, check_text
+from holdfast.kernel.core.checks import check_count, check_id, check_seconds
 from holdfast.kernel.core.codec import decode_json, encode_object
-from holdfast.kernel.core.errors import ConflictError, InvalidInputError
+from holdfast.kernel.core.errors import ConflictError
 from holdfast.kernel.core.ids import new_id
-from holdfast.kernel.storage.channel import DEFAULT_RETENTION_SECONDS, Channel, ChannelEvent
+from holdfast.kernel.storage.channel import (
+    DEFAULT_RETENTION_SECONDS,
+    Channel,
+    ChannelEvent,
+    check_cursor,
+    check_reached,
+)
 
 
 @dataclass
@@ -141,13 +146,9 @@ class InMemoryChannel(Channel):
         return event if event and event.expires_at > self._engine.now() else None
 
     def _number(self, after: str | None) -> int:
-        if after is None:
-            return 0
-        if not re.fullmatch("[0-9]{1,19}", check_text("after", after)):
-            raise InvalidInputError("after", "is not a cursor: pass one that this channel gave")
-        if int(after) > self._channel().last:
-            raise InvalidInputError("after", "is beyond the newest event: it is another channel's")
-        return int(after)
+        number = check_cursor(after)
+        check_reached(number, newest=self._channel().last)
+        return number
 
 
 def _view(number: int, event: _Event) -> ChannelEvent:

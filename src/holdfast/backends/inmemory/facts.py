@@ -9,10 +9,11 @@ from datetime import datetime
 from typing import TypeAlias
 
 from holdfast.kernel.core.codec import decode_json
-from holdfast.kernel.core.errors import ConflictError, NotFoundError
+from holdfast.kernel.core.errors import NotFoundError
 from holdfast.kernel.core.ranking import LexicalIndex
 from holdfast.kernel.core.text import tokenize
 from holdfast.kernel.storage.embedding import Embedder
+from holdfast.kernel.storage.fact_draft import FactDraft, superseded_before, used_before
 from holdfast.kernel.storage.long_term import Memory
 
 _Model: TypeAlias = tuple[str, int]
@@ -73,15 +74,13 @@ class Facts:
     _indexes: dict[str, LexicalIndex] = field(default_factory=dict, repr=False)
     _vectors: dict[_Model, dict[str, list[float]]] = field(default_factory=dict, repr=False)
 
-    def replayed(self, key: str | None, fingerprint: str) -> str | None:
+    def replayed(self, draft: FactDraft) -> str | None:
         """The id that an earlier save with the same key was given; other content is a conflict."""
-        if key is None or key not in self.keys:
+        if draft.key is None or draft.key not in self.keys:
             return None
-        fact = self.all[self.keys[key]]
-        if fact.fingerprint != fingerprint:
-            raise ConflictError(
-                "memory", fact.id, f"idempotency key {key!r} was used to save something else"
-            )
+        fact = self.all[self.keys[draft.key]]
+        if fact.fingerprint != draft.fingerprint:
+            raise used_before(fact.id, draft.key)
         return fact.id
 
     def check_supersedes(self, id: str | None) -> None:
@@ -92,9 +91,7 @@ class Facts:
             raise NotFoundError("memory", id)
         successor = self.all[id].superseded_by
         if successor is not None:
-            raise ConflictError(
-                "memory", id, f"memory {id!r} is superseded already: supersede {successor!r}"
-            )
+            raise superseded_before(id, successor)
 
     def add(self, fact: Fact, supersedes: str | None) -> None:
         """Keep a checked fact."""

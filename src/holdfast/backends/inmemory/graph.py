@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from holdfast.backends.inmemory.engine import InMemory
-from holdfast.kernel.core.checks import check_count, check_id, check_ids, check_list, check_text
-from holdfast.kernel.core.codec import decode_json, encode_object
-from holdfast.kernel.core.errors import InvalidInputError, NotFoundError
-from holdfast.kernel.core.text import name_key
+from holdfast.kernel.core.checks import check_id
+from holdfast.kernel.core.codec import decode_json
+from holdfast.kernel.core.errors import NotFoundError
 from holdfast.kernel.storage.graph import (
     MAX_ENTITIES,
     Direction,
@@ -17,8 +16,12 @@ from holdfast.kernel.storage.graph import (
     GraphStore,
     Relationship,
     SubGraph,
-    check_direction,
-    entity_keys,
+)
+from holdfast.kernel.storage.graph_draft import (
+    Walk,
+    draft_entities,
+    draft_relationships,
+    folded_names,
 )
 
 
@@ -59,16 +62,9 @@ class InMemoryGraph(GraphStore):
 
     async def add_entities(self, entities: list[Entity]) -> list[str]:
         """Store entities, all or none; one whose id is there is replaced, its edges stay."""
-        nodes: dict[str, _Node] = {}
-        for at, entity in enumerate(check_list("entities", entities)):
-            field = f"entities[{at}]"
-            if not isinstance(entity, Entity):
-                raise InvalidInputError(field, f"must be an Entity, not {type(entity).__name__}")
-            key = _new_key(entity.id, f"{field}.id", nodes)
-            label = check_id(f"{field}.label", entity.label)
-            properties = encode_object(entity.properties, field=f"{field}.properties")
-            nodes[key] = _Node(label, properties, entity_keys(key, entity.properties))
-        for key, node in nodes.items():
+        drafts = draft_entities(entities)
+        for draft in drafts:
+            key, node = draft.id, _Node(draft.label, draft.properties, draft.names)
             old = self._data.nodes.get(key)
             if old is not None:
                 node.leaving, node.reaching = old.leaving, old.reaching
@@ -76,31 +72,23 @@ class InMemoryGraph(GraphStore):
             self._data.nodes[key] = node
             for name in node.keys:
                 self._data.by_key.setdefault(name, set()).add(key)
-        return list(nodes)
+        return [draft.id for draft in drafts]
 
     async def add_relationships(self, relationships: list[Relationship]) -> list[str]:
         """Store relationships, all or none; ``NotFoundError`` if an end is not there."""
-        edges: dict[str, _Edge] = {}
-        for at, one in enumerate(check_list("relationships", relationships)):
-            field = f"relationships[{at}]"
-            if not isinstance(one, Relationship):
-                raise InvalidInputError(field, f"must be a Relationship, not {type(one).__name__}")
-            edges[_new_key(one.id, f"{field}.id", edges)] = _Edge(
-                check_id(f"{field}.source_id", one.source_id),
-                check_id(f"{field}.target_id", one.target_id),
-                check_id(f"{field}.type", one.type),
-                encode_object(one.properties, field=f"{field}.properties"),
-            )
-        for edge in edges.values():
-            for end in (edge.source, edge.target):
+        drafts = draft_relationships(relationships)
+        for draft in drafts:
+            for end in (draft.source, draft.target):
                 if end not in self._data.nodes:
                     raise NotFoundError("entity", end)
-        for key, edge in edges.items():
+        for draft in drafts:
+            key = draft.id
+            edge = _Edge(draft.source, draft.target, draft.type, draft.properties)
             self._cut(key)
             self._data.edges[key] = edge
             self._data.nodes[edge.source].leaving.add(key)
             self._data.nodes[edge.target].reaching.add(key)
-        return list(edges)
+        return [draft.id for draft in drafts]
 
     async def get_neighbors(
         self,
@@ -112,18 +100,11 @@ class InMemoryGraph(GraphStore):
         max_entities: int = MAX_ENTITIES,
     ) -> SubGraph:
         """An entity, those within ``depth`` steps of it, and all relationships between them."""
-        start = check_id("entity_id", entity_id)
-        depth = check_count("depth", depth)
-        types = (
-            None
-            if relationship_types is None
-            else set(check_ids("relationship_types", relationship_types))
-        )
-        direction = check_direction(direction)
-        limit = check_count("max_entities", max_entities)
-        if start not in self._data.nodes:
+        walk = Walk.of(entity_id, depth, relationship_types, direction, max_entities)
+        types = None if walk.types is None else set(walk.types)
+        if walk.start not in self._data.nodes:
             return SubGraph((), ())
-        reached, truncated = self._walk(start, depth, types, direction, limit)
+        reached, truncated = self._walk(walk, types)
         between = sorted(
             key
             for name in reached
@@ -152,27 +133,23 @@ class InMemoryGraph(GraphStore):
 
     async def find_entities(self, names: list[str]) -> list[Entity]:
         """The entities whose id or name is one of these, case and punctuation aside, by id."""
-        wanted = [
-            name_key(check_text(f"names[{at}]", name))
-            for at, name in enumerate(check_list("names", names))
-        ]
-        found = {key for name in wanted for key in self._data.by_key.get(name, ())}
+        found = {key for name in folded_names(names) for key in self._data.by_key.get(name, ())}
         return [self._entity(key) for key in sorted(found)]
 
-    def _walk(
-        self, start: str, depth: int, types: set[str] | None, direction: Direction, limit: int
-    ) -> tuple[dict[str, None], bool]:
-        """The ids within reach, nearest first, and whether there were more than ``limit``."""
+    def _walk(self, walk: Walk, types: set[str] | None) -> tuple[dict[str, None], bool]:
+        """The ids within reach, nearest first, and whether there were more than asked for."""
         reached: dict[str, None] = {}
-        frontier = [start]
-        for step in range(depth + 1):
+        frontier = [walk.start]
+        for step in range(walk.depth + 1):
             for key in frontier:
-                if len(reached) == limit:
+                if len(reached) == walk.max_entities:
                     return reached, True
                 reached[key] = None
-            if step == depth:
+            if step == walk.depth:
                 break
-            beyond = {other for key in frontier for other in self._beside(key, types, direction)}
+            beyond = {
+                other for key in frontier for other in self._beside(key, types, walk.direction)
+            }
             frontier = sorted(beyond - reached.keys())
             if not frontier:
                 break
@@ -210,12 +187,3 @@ class InMemoryGraph(GraphStore):
     def _relationship(self, key: str) -> Relationship:
         edge = self._data.edges[key]
         return Relationship(edge.source, edge.target, edge.type, decode_json(edge.properties), key)
-
-
-def _new_key(key: object, field: str, batch: Iterable[str]) -> str:
-    checked = check_id(field, key)
-    if checked in batch:
-        raise InvalidInputError(
-            field, f"{checked!r} stands twice in one batch: which one is meant?"
-        )
-    return checked

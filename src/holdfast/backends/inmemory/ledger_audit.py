@@ -6,20 +6,13 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
-from holdfast.backends.inmemory.ledger_stored import StoredFeedback
 from holdfast.backends.inmemory.ledger_view import LedgerView
-from holdfast.kernel.core.checks import (
-    check_count,
-    check_optional_count,
-    check_optional_id,
-    check_text,
-)
-from holdfast.kernel.core.codec import encode_json, encode_object
-from holdfast.kernel.core.errors import ConflictError, InvalidInputError
-from holdfast.kernel.core.ids import new_id
+from holdfast.kernel.core.checks import check_count, check_optional_count
+from holdfast.kernel.core.errors import ConflictError
 from holdfast.kernel.core.lifecycle import TERMINAL
 from holdfast.kernel.storage.ledger_audit import AuditLedger
 from holdfast.kernel.storage.ledger_events import TaskEvent
+from holdfast.kernel.storage.ledger_input import check_feedback
 from holdfast.kernel.storage.ledger_records import Feedback, TaskRecord
 from holdfast.kernel.storage.ledger_replay import replay
 
@@ -91,16 +84,16 @@ class InMemoryAudit(LedgerView, AuditLedger):
         owner: str | None = "",
     ) -> Feedback:
         """Store what somebody thinks of a task, in whatever state that is."""
-        feedback = StoredFeedback(
-            check_optional_id("feedback_id", feedback_id) or new_id(),
-            check_text("text", text),
-            _check_rating(rating),
-            encode_object({} if metadata is None else metadata, field="metadata"),
-            self._engine.now(),
+        feedback = check_feedback(
+            text,
+            rating=rating,
+            metadata=metadata,
+            feedback_id=feedback_id,
+            now=self._engine.now(),
         )
         row = self._owned(task_id, owner)
         known = row.feedback.setdefault(feedback.id, feedback)
-        if not known.same_body(feedback):
+        if known.digest() != feedback.digest():
             raise ConflictError(
                 "feedback", feedback.id, f"feedback {feedback.id!r} is there with another body"
             )
@@ -110,12 +103,3 @@ class InMemoryAudit(LedgerView, AuditLedger):
         """The feedback on a task, in the order it was given."""
         row = self._find(task_id, owner)
         return [] if row is None else [one.load(row.id) for one in row.feedback.values()]
-
-
-def _check_rating(rating: object) -> int | None:
-    if rating is None:
-        return None
-    if isinstance(rating, bool) or not isinstance(rating, int):
-        raise InvalidInputError("rating", f"must be a whole number, not {type(rating).__name__}")
-    encode_json(rating, field="rating")
-    return rating

@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from datetime import datetime
 from typing import Literal
 
 from holdfast.backends.inmemory.ledger_data import TaskRow
-from holdfast.backends.inmemory.ledger_stored import StoredMessage
 from holdfast.backends.inmemory.ledger_submit import SubmitView
-from holdfast.kernel.core.checks import (
-    check_count,
-    check_id,
-    check_optional_count,
-    check_optional_id,
-    check_text,
-    check_time,
-)
+from holdfast.kernel.core.checks import check_count, check_optional_count, check_text
 from holdfast.kernel.core.codec import encode_json
 from holdfast.kernel.core.content import ChatMessage
-from holdfast.kernel.core.errors import IllegalTransitionError, InvalidInputError
+from holdfast.kernel.core.errors import IllegalTransitionError
 from holdfast.kernel.core.identity import AgentId
-from holdfast.kernel.core.lifecycle import TERMINAL, WAITING, Actor, TaskState, check_state
+from holdfast.kernel.core.lifecycle import TERMINAL, WAITING, Actor, TaskState
 from holdfast.kernel.storage.ledger_client import ClientLedger
 from holdfast.kernel.storage.ledger_events import TaskRequest
+from holdfast.kernel.storage.ledger_input import TaskFilter
 from holdfast.kernel.storage.ledger_records import (
     TaskPage,
     TaskRecord,
     decode_cursor,
     encode_cursor,
 )
+from holdfast.kernel.storage.ledger_stored import StoredMessage
 
 
 class InMemoryClients(SubmitView, ClientLedger):
@@ -67,8 +61,14 @@ class InMemoryClients(SubmitView, ClientLedger):
         """A page of tasks, those whose state changed last first."""
         check_count("limit", limit)
         check_optional_count("history_length", history_length)
-        fits = _filter(owner, context_id, states, agent, updated_after)
-        found = [row for row in self._data.tasks.values() if fits(row)]
+        wanted = TaskFilter.of(
+            owner=owner,
+            context_id=context_id,
+            states=states,
+            agent=agent,
+            updated_after=updated_after,
+        )
+        found = [row for row in self._data.tasks.values() if _fits(row, wanted)]
         found.sort(key=_newest, reverse=True)
         total = len(found) if count else None
         if cursor is not None:
@@ -152,29 +152,11 @@ def _refuse_ended(row: TaskRow, to: TaskState) -> None:
         raise IllegalTransitionError("task", row.id, from_state=row.state, to_state=to)
 
 
-def _check_states(states: object) -> set[TaskState]:
-    if isinstance(states, str) or not isinstance(states, Collection):
-        raise InvalidInputError("states", f"must be a list, not {type(states).__name__}")
-    return {check_state("states", state) for state in states}
-
-
-def _filter(
-    owner: str | None,
-    context_id: str | None,
-    states: Collection[TaskState | str] | None,
-    agent: AgentId | str | None,
-    updated_after: datetime | None,
-) -> Callable[[TaskRow], bool]:
-    """Check what a listing asks for, and say which tasks fit."""
-    whose = None if owner is None else check_optional_id("owner", owner)
-    context = None if context_id is None else check_id("context_id", context_id)
-    name = None if agent is None else AgentId.parse(agent)
-    since = None if updated_after is None else check_time("updated_after", updated_after)
-    wanted = None if states is None else _check_states(states)
-    return lambda row: (
-        whose in (None, row.owner)
-        and context in (None, row.context_id)
-        and name in (None, row.agent)
-        and (since is None or row.updated_at >= since)
-        and (wanted is None or row.state in wanted)
+def _fits(row: TaskRow, wanted: TaskFilter) -> bool:
+    return (
+        wanted.owner in (None, row.owner)
+        and wanted.context_id in (None, row.context_id)
+        and wanted.agent in (None, row.agent)
+        and (wanted.updated_after is None or row.updated_at >= wanted.updated_after)
+        and (wanted.states is None or row.state in wanted.states)
     )

@@ -16,6 +16,7 @@ from holdfast.kernel.core.checks import (
 from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.core.lifecycle import TaskState
 from holdfast.kernel.storage.ledger_context import ContextLedger
+from holdfast.kernel.storage.ledger_input import check_owner
 from holdfast.kernel.storage.ledger_records import (
     ContextPage,
     ContextRecord,
@@ -31,7 +32,7 @@ class InMemoryContexts(LedgerView, ContextLedger):
         self, *, owner: str | None = "", limit: int = 50, cursor: str | None = None
     ) -> ContextPage:
         """Contexts, the newest first (those of one moment by id, descending), without messages."""
-        whose = None if owner is None else check_optional_id("owner", owner)
+        whose = check_owner(owner)
         check_count("limit", limit)
         found = [one for one in self._data.contexts.values() if whose in (None, one.owner)]
         found.sort(key=_newest, reverse=True)

@@ -7,22 +7,40 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
+from typing import TypeAlias
 
-from holdfast.backends.inmemory.ledger_stored import (
+from holdfast.kernel.core.codec import decode_json
+from holdfast.kernel.core.content import ChatMessage
+from holdfast.kernel.core.identity import AgentId
+from holdfast.kernel.core.lifecycle import Actor, TaskState
+from holdfast.kernel.storage.ledger_events import (
+    EventBody,
+    StepKey,
+    TaskEvent,
+    TaskRequest,
+    Transition,
+)
+from holdfast.kernel.storage.ledger_records import Artifact, TaskRecord
+from holdfast.kernel.storage.ledger_replay import assemble
+from holdfast.kernel.storage.ledger_stored import (
     StoredChunk,
-    StoredEvent,
     StoredFeedback,
     StoredMessage,
     StoredPush,
     StoredStep,
 )
-from holdfast.kernel.core.codec import decode_json
-from holdfast.kernel.core.content import ChatMessage
-from holdfast.kernel.core.identity import AgentId
-from holdfast.kernel.core.lifecycle import TaskState
-from holdfast.kernel.storage.ledger_events import EventBody, StepKey, TaskEvent
-from holdfast.kernel.storage.ledger_records import Artifact, TaskRecord
-from holdfast.kernel.storage.ledger_replay import assemble
+
+StoredBody: TypeAlias = Transition | TaskRequest | StoredMessage | StoredStep | StoredChunk
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEvent:
+    """One entry of a timeline; its place in the list is its ``seq``, less one."""
+
+    at: datetime
+    by: Actor
+    fence: int
+    body: StoredBody
 
 
 @dataclass(slots=True)

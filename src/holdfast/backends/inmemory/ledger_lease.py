@@ -6,23 +6,24 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from holdfast.backends.inmemory.ledger_data import TaskRow
-from holdfast.backends.inmemory.ledger_stored import StoredMessage
 from holdfast.backends.inmemory.ledger_view import LedgerView
 from holdfast.kernel.core.checks import (
     check_count,
     check_id,
-    check_list,
     check_optional_count,
     check_seconds,
     check_text,
 )
 from holdfast.kernel.core.content import ChatMessage
-from holdfast.kernel.core.errors import ConflictError, InvalidInputError
+from holdfast.kernel.core.errors import ConflictError
 from holdfast.kernel.core.identity import AgentId
-from holdfast.kernel.core.lifecycle import WAITING, Actor, TaskState, check_edge, check_state
+from holdfast.kernel.core.lifecycle import Actor, TaskState, check_edge, check_state
+from holdfast.kernel.storage.ledger_draft import check_run_after
 from holdfast.kernel.storage.ledger_events import StepKey
+from holdfast.kernel.storage.ledger_input import check_agents, check_extras
 from holdfast.kernel.storage.ledger_lease import LeaseLedger
 from holdfast.kernel.storage.ledger_records import LEASE_SECONDS, ClaimedTask, Lease, TaskRecord
+from holdfast.kernel.storage.ledger_stored import StoredMessage
 
 
 class InMemoryLeases(LedgerView, LeaseLedger):
@@ -40,10 +41,7 @@ class InMemoryLeases(LedgerView, LeaseLedger):
     ) -> list[ClaimedTask]:
         """Take up to ``limit`` tasks that are due, those that have waited longest first."""
         check_id("worker", worker)
-        names = None
-        if agents is not None:
-            check_list("agents", agents)
-            names = {AgentId.parse(one) for one in agents}
+        names = check_agents(agents)
         check_count("limit", limit)
         expires_at = self._expiry(lease_seconds)
         check_optional_count("history_length", history_length)
@@ -100,8 +98,8 @@ class InMemoryLeases(LedgerView, LeaseLedger):
         wanted = check_state("to", to)
         said = None if message is None else StoredMessage.of(message)
         check_text("note", note)
-        moment = self._moment(run_after)
-        _check_extras(wanted, run_after=run_after, progress=progress, ask=ask)
+        moment = self._moment(check_run_after(run_after))
+        check_extras(wanted, run_after=run_after, progress=progress, ask=ask)
         row = self._held(lease)
         check_edge(row.id, row.state, wanted, Actor.WORKER)
         if ask is not None and ask in row.steps:
@@ -172,20 +170,3 @@ def _lease(row: TaskRow, expires_at: datetime) -> Lease:
 
 def _because(reason: str, note: str) -> str:
     return f"{reason}: {note}" if note else reason
-
-
-def _check_extras(
-    wanted: TaskState,
-    *,
-    run_after: datetime | timedelta | None,
-    progress: bool,
-    ask: StepKey | None,
-) -> None:
-    if wanted is not TaskState.SUBMITTED and run_after is not None:
-        raise InvalidInputError("run_after", "goes only with submitted")
-    if wanted is not TaskState.SUBMITTED and progress:
-        raise InvalidInputError("progress", "goes only with submitted")
-    if ask is not None and not isinstance(ask, StepKey):
-        raise InvalidInputError("ask", f"must be a StepKey, not {type(ask).__name__}")
-    if ask is not None and wanted not in WAITING:
-        raise InvalidInputError("ask", "goes only with input-required and auth-required")

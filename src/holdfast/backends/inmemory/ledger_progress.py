@@ -7,16 +7,17 @@ from dataclasses import replace
 from typing import Any
 
 from holdfast.backends.inmemory.ledger_data import TaskRow
-from holdfast.backends.inmemory.ledger_stored import StoredChunk, StoredMessage
 from holdfast.backends.inmemory.ledger_view import LedgerView
-from holdfast.kernel.core.checks import check_id, check_list, check_text
+from holdfast.kernel.core.checks import check_id, check_text
 from holdfast.kernel.core.codec import decode_json, encode_json
 from holdfast.kernel.core.content import ChatMessage, ContentBlock
-from holdfast.kernel.core.errors import ConflictError, InvalidInputError
+from holdfast.kernel.core.errors import ConflictError
 from holdfast.kernel.core.lifecycle import Actor
 from holdfast.kernel.storage.ledger_events import ArtifactChunk, StepKey, StepRecord
+from holdfast.kernel.storage.ledger_input import check_chunk, check_step, message_named
 from holdfast.kernel.storage.ledger_progress import ProgressLedger
 from holdfast.kernel.storage.ledger_records import Artifact, Lease
+from holdfast.kernel.storage.ledger_stored import StoredChunk, StoredMessage
 
 
 class InMemoryProgress(LedgerView, ProgressLedger):
@@ -27,7 +28,7 @@ class InMemoryProgress(LedgerView, ProgressLedger):
     ) -> ChatMessage:
         """Add a message to the task and return it as stored."""
         said = StoredMessage.of(message)
-        key = None if step is None else _check_key(step)
+        key = None if step is None else check_step(step)
         row = self._held(lease)
         if key in row.steps:
             return row.load_message(_said(row, key))
@@ -42,7 +43,7 @@ class InMemoryProgress(LedgerView, ProgressLedger):
         self, lease: Lease, key: StepKey, result: Any, *, digest: str = ""
     ) -> StepRecord:
         """Store the result of a step, and return the one that is stored: the first wins."""
-        _check_key(key)
+        check_step(key)
         text = encode_json(result, field="result")
         check_text("digest", digest)
         row = self._held(lease)
@@ -73,17 +74,14 @@ class InMemoryProgress(LedgerView, ProgressLedger):
         step: StepKey | None = None,
     ) -> ArtifactChunk:
         """Write a chunk of an artifact and return it as a stream shows it."""
-        check_list("parts", parts)
-        chunk = StoredChunk.of(
-            ArtifactChunk(
-                check_id("artifact_id", artifact_id),
-                list(parts),
-                append=append,
-                last_chunk=last_chunk,
-                name=check_text("name", name),
-                metadata={} if metadata is None else metadata,
-                step=None if step is None else _check_key(step),
-            )
+        chunk = check_chunk(
+            artifact_id,
+            parts,
+            name=name,
+            metadata=metadata,
+            append=append,
+            last_chunk=last_chunk,
+            step=step,
         )
         row = self._held(lease)
         last = self._last(row, artifact_id)
@@ -116,7 +114,7 @@ class InMemoryProgress(LedgerView, ProgressLedger):
 
     async def restore_artifacts(self, lease: Lease, step: StepKey) -> list[ArtifactChunk]:
         """Write the chunks of a stored step again in this attempt; they are returned."""
-        _check_key(step)
+        check_step(step)
         row = self._held(lease)
         stored = row.steps.get(step)
         if stored is None or (step, row.fence) in row.step_chunks:
@@ -139,16 +137,9 @@ class InMemoryProgress(LedgerView, ProgressLedger):
         return row.load_artifact(artifact_id) if row is not None and known else None
 
 
-def _check_key(key: object) -> StepKey:
-    if not isinstance(key, StepKey):
-        raise InvalidInputError("step", f"must be a StepKey, not {type(key).__name__}")
-    return key
-
-
 def _said(row: TaskRow, key: StepKey) -> str:
     """The message that was stored under a step key."""
-    result = decode_json(row.steps[key].result)
-    message_id = result.get("message_id") if isinstance(result, dict) else None
+    message_id = message_named(decode_json(row.steps[key].result))
     if message_id not in row.messages:
         raise ConflictError("step", str(key), f"{key} is stored, and not as a message")
-    return str(message_id)
+    return message_id

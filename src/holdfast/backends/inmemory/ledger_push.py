@@ -5,10 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 
 from holdfast.backends.inmemory.ledger_data import Delivery, TaskRow
-from holdfast.backends.inmemory.ledger_submit import check_push
 from holdfast.backends.inmemory.ledger_view import LedgerView
 from holdfast.kernel.core.checks import check_count, check_id, check_seconds, check_text
-from holdfast.kernel.core.errors import InvalidInputError
+from holdfast.kernel.storage.ledger_input import check_entry
 from holdfast.kernel.storage.ledger_push import (
     DELIVERY_ATTEMPTS,
     OutboxEntry,
@@ -17,6 +16,7 @@ from holdfast.kernel.storage.ledger_push import (
     delivery_delay,
 )
 from holdfast.kernel.storage.ledger_records import LEASE_SECONDS
+from holdfast.kernel.storage.ledger_stored import StoredPush
 
 
 class InMemoryPush(LedgerView, PushLedger):
@@ -26,7 +26,7 @@ class InMemoryPush(LedgerView, PushLedger):
         self, task_id: str, config: PushConfig, *, owner: str | None = ""
     ) -> None:
         """Store a push config under its id; ``NotFoundError`` if there is no such task."""
-        stored = check_push(config)
+        stored = StoredPush.of(config)
         self._owned(task_id, owner).push[stored.id] = stored
 
     async def get_push_config(
@@ -112,8 +112,7 @@ class InMemoryPush(LedgerView, PushLedger):
         return sorted(entries, key=lambda entry: entry.event.seq)
 
     def _delivery(self, entry: OutboxEntry) -> tuple[dict[str, Delivery], Delivery | None]:
-        if not isinstance(entry, OutboxEntry):
-            raise InvalidInputError("entry", f"must be an OutboxEntry, not {type(entry).__name__}")
+        check_entry(entry)
         lane = self._data.lanes.get((entry.event.task_id, entry.config.id), {})
         return lane, lane.get(entry.id)
 

@@ -6,25 +6,23 @@ from bisect import bisect_left, insort
 from datetime import datetime, timedelta
 
 from holdfast.backends.inmemory.engine import InMemory
-from holdfast.backends.inmemory.ledger_data import ContextRow, Delivery, LedgerData, TaskRow
-from holdfast.backends.inmemory.ledger_stored import (
+from holdfast.backends.inmemory.ledger_data import (
+    ContextRow,
+    Delivery,
+    LedgerData,
     StoredBody,
-    StoredChunk,
     StoredEvent,
-    StoredMessage,
-    StoredStep,
+    TaskRow,
 )
-from holdfast.kernel.core.checks import check_count, check_id, check_optional_id, check_time
-from holdfast.kernel.core.errors import (
-    ConflictError,
-    InvalidInputError,
-    LeaseLostError,
-    NotFoundError,
-)
+from holdfast.kernel.core.checks import check_id
+from holdfast.kernel.core.errors import ConflictError, LeaseLostError, NotFoundError
 from holdfast.kernel.core.ids import new_id
 from holdfast.kernel.core.lifecycle import TERMINAL, Actor, TaskState, check_edge
+from holdfast.kernel.storage.ledger_draft import beyond_the_calendar
 from holdfast.kernel.storage.ledger_events import StepKey, Transition
+from holdfast.kernel.storage.ledger_input import check_lease, check_owner
 from holdfast.kernel.storage.ledger_records import Lease
+from holdfast.kernel.storage.ledger_stored import StoredChunk, StoredMessage, StoredStep
 
 _ANNOUNCED = (Transition, StoredMessage, StoredChunk)
 
@@ -39,7 +37,7 @@ class LedgerView:
     def _find(self, task_id: object, owner: object) -> TaskRow | None:
         """The task, unless it is not there or another owner's, which must look the same."""
         key = check_id("task_id", task_id)
-        whose = None if owner is None else check_optional_id("owner", owner)
+        whose = check_owner(owner)
         row = self._data.tasks.get(key)
         return row if row is not None and whose in (None, row.owner) else None
 
@@ -51,13 +49,10 @@ class LedgerView:
 
     def _held(self, lease: Lease) -> TaskRow:
         """The task, while it is working under the fence of this lease."""
-        if not isinstance(lease, Lease):
-            raise InvalidInputError("lease", f"must be a Lease, not {type(lease).__name__}")
-        task_id = check_id("lease.task_id", lease.task_id)
-        check_count("lease.fence", lease.fence)
-        row = self._data.tasks.get(task_id)
+        check_lease(lease)
+        row = self._data.tasks.get(lease.task_id)
         if row is None or row.fence != lease.fence or row.state is not TaskState.WORKING:
-            raise LeaseLostError("task", task_id)
+            raise LeaseLostError("task", lease.task_id)
         return row
 
     def _context(self, row: TaskRow) -> ContextRow:
@@ -66,11 +61,11 @@ class LedgerView:
     def _moment(self, when: datetime | timedelta | None) -> datetime | None:
         """A moment, or one that is so far from now."""
         if not isinstance(when, timedelta):
-            return None if when is None else check_time("run_after", when)
+            return when
         try:
             return self._engine.now() + when
         except OverflowError:
-            raise InvalidInputError("run_after", "is beyond the year 9999") from None
+            raise beyond_the_calendar() from None
 
     def _log(self, row: TaskRow, by: Actor, body: StoredBody, now: datetime) -> int:
         """Add one entry to the timeline, and announce it to whoever wants to know."""

@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import timedelta
 from typing import Any
 
 from holdfast.backends.inmemory.engine import InMemory
 from holdfast.backends.inmemory.fact_recall import FactRecall
 from holdfast.backends.inmemory.facts import Fact, Facts
-from holdfast.kernel.core.checks import (
-    check_count,
-    check_id,
-    check_ids,
-    check_seconds,
-    check_text,
-)
-from holdfast.kernel.core.codec import encode_json, encode_object
-from holdfast.kernel.core.errors import NotFoundError, NotSupportedError
+from holdfast.kernel.core.checks import check_count, check_id, check_text
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.core.ids import new_id
 from holdfast.kernel.storage.embedding import Embedder
+from holdfast.kernel.storage.fact_draft import check_entities, draft_fact, fact_scope
 from holdfast.kernel.storage.graph import GraphStore
 from holdfast.kernel.storage.long_term import LongTermMemory, Memory, RecallMode, check_confidence
 
@@ -67,40 +59,46 @@ class InMemoryLongTerm(LongTermMemory):
         entities: list[str] | None = None,
     ) -> str:
         """Keep a fact, and return its id."""
-        scope = _scope(agent_id, namespace)
-        said: dict[str, Any] = {
-            "content": check_text("content", content),
-            "metadata": encode_object({} if metadata is None else metadata, field="metadata"),
-            "topic": check_text("topic", topic),
-            "confidence": check_confidence("confidence", confidence),
-            "source": check_text("source", source),
-            "entities": check_ids("entities", [] if entities is None else entities),
-        }
-        ttl = None if ttl_seconds is None else check_seconds("ttl_seconds", ttl_seconds)
-        old = None if supersedes is None else check_id("supersedes", supersedes)
-        key = None if idempotency_key is None else check_id("idempotency_key", idempotency_key)
-        fingerprint = encode_json({**said, "ttl_seconds": ttl, "supersedes": old})
-        earlier = self._facts(scope).replayed(key, fingerprint)
+        scope = fact_scope(agent_id, namespace)
+        draft = draft_fact(
+            content,
+            metadata=metadata,
+            ttl_seconds=ttl_seconds,
+            topic=topic,
+            confidence=confidence,
+            source=source,
+            supersedes=supersedes,
+            idempotency_key=idempotency_key,
+            entities=entities,
+        )
+        earlier = self._facts(scope).replayed(draft)
         if earlier is not None:
             return earlier
-        await self._check_entities(said["entities"])
+        await check_entities(
+            draft.entities, self._graph, engine=InMemory.name, store=InMemoryLongTerm.__name__
+        )
         # Looked up again, since others wrote while the graph answered; from here on nobody runs.
         facts = self._facts(scope)
-        earlier = facts.replayed(key, fingerprint)
+        earlier = facts.replayed(draft)
         if earlier is not None:
             return earlier
-        facts.check_supersedes(old)
+        facts.check_supersedes(draft.supersedes)
         now = self._engine.now()
         fact = Fact(
-            **said | {"entities": tuple(said["entities"])},
             id=new_id(),
             number=facts.saves,
-            key=key,
-            fingerprint=fingerprint,
+            content=draft.content,
+            metadata=draft.metadata,
+            topic=draft.topic,
+            confidence=draft.confidence,
+            source=draft.source,
+            entities=tuple(draft.entities),
+            key=draft.key,
+            fingerprint=draft.fingerprint,
             created_at=now,
-            expires_at=None if ttl is None else now + timedelta(seconds=ttl),
+            expires_at=None if draft.lifetime is None else now + draft.lifetime,
         )
-        self._data.scopes.setdefault(scope, facts).add(fact, old)
+        self._data.scopes.setdefault(scope, facts).add(fact, draft.supersedes)
         return fact.id
 
     async def search(
@@ -114,7 +112,7 @@ class InMemoryLongTerm(LongTermMemory):
         min_confidence: float | None = None,
     ) -> list[Memory]:
         """The memories that answer a query, the best first; for an empty query the most recent."""
-        scope = _scope(agent_id, namespace)
+        scope = fact_scope(agent_id, namespace)
         check_text("query", query)
         check_count("limit", limit)
         if topic is not None:
@@ -132,7 +130,7 @@ class InMemoryLongTerm(LongTermMemory):
         self, agent_id: AgentId, memory_id: str, *, namespace: str = "default"
     ) -> Memory | None:
         """One memory, superseded or not; ``None`` if it is not there or has expired."""
-        scope = _scope(agent_id, namespace)
+        scope = fact_scope(agent_id, namespace)
         fact = self._facts(scope).all.get(check_id("memory_id", memory_id))
         return fact.to_memory() if fact else None
 
@@ -140,12 +138,12 @@ class InMemoryLongTerm(LongTermMemory):
         self, agent_id: AgentId, memory_id: str, *, namespace: str = "default"
     ) -> bool:
         """Forget one memory; whether it was there."""
-        scope = _scope(agent_id, namespace)
+        scope = fact_scope(agent_id, namespace)
         return self._facts(scope).remove(check_id("memory_id", memory_id))
 
     async def clear(self, agent_id: AgentId, *, namespace: str = "default") -> None:
         """Forget all memories of an agent in a namespace."""
-        self._data.scopes.pop(_scope(agent_id, namespace), None)
+        self._data.scopes.pop(fact_scope(agent_id, namespace), None)
 
     def _facts(self, scope: tuple[str, str]) -> Facts:
         """The facts of a scope without the expired; new ones, kept nowhere yet, if none is left."""
@@ -157,18 +155,3 @@ class InMemoryLongTerm(LongTermMemory):
             return facts
         del self._data.scopes[scope]
         return Facts()
-
-    async def _check_entities(self, entities: list[str]) -> None:
-        if entities and self._graph is None:
-            raise NotSupportedError(
-                InMemory.name,
-                "memories about entities",
-                why="configure a graph, as in InMemoryLongTerm(engine, graph=…)",
-            )
-        for entity in entities:
-            if self._graph and not (await self._graph.get_neighbors(entity, depth=0)).entities:
-                raise NotFoundError("entity", entity)
-
-
-def _scope(agent_id: AgentId, namespace: str) -> tuple[str, str]:
-    return check_id("namespace", namespace), str(AgentId.parse(agent_id))

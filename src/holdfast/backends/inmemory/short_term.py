@@ -10,8 +10,13 @@ from typing import Any
 from holdfast.backends.inmemory.engine import InMemory
 from holdfast.kernel.core.checks import check_id, check_optional_count, check_seconds
 from holdfast.kernel.core.codec import decode_json, encode_fields
-from holdfast.kernel.core.errors import InvalidInputError, VersionConflictError
-from holdfast.kernel.storage.short_term import ShortTermMemory, StateSnapshot, check_keys
+from holdfast.kernel.core.errors import VersionConflictError
+from holdfast.kernel.storage.short_term import (
+    ShortTermMemory,
+    StateSnapshot,
+    check_keys,
+    check_patch,
+)
 
 
 @dataclass
@@ -68,10 +73,7 @@ class InMemoryShortTerm(ShortTermMemory):
     ) -> None:
         """Merge a patch into the state."""
         check_id("session_id", session_id)
-        values = encode_fields(patch, field="patch")
-        dropped = check_keys("delete_keys", delete_keys)
-        if not dropped.isdisjoint(values):
-            raise InvalidInputError("delete_keys", "names a key of the patch: choose one of them")
+        values, dropped = check_patch(patch, delete_keys)
         present = self._present(session_id)
         if present:
             kept = {key: text for key, text in present.values.items() if key not in dropped}

@@ -7,6 +7,7 @@ leaves nothing behind.
 from __future__ import annotations
 
 import math
+import re
 import struct
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -14,6 +15,7 @@ from datetime import UTC, datetime
 from holdfast.kernel.core.errors import InvalidInputError
 
 MAX_ID_BYTES = 512
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 _MIN_NORM, _MAX_NORM = 1e-15, 1e15
 
 
@@ -26,11 +28,11 @@ def check_id(field: str, value: object) -> str:
     text = check_text(field, value)
     if not text:
         raise InvalidInputError(field, "must not be empty")
-    if len(text.encode()) > MAX_ID_BYTES:
+    if len(text) > MAX_ID_BYTES or len(text.encode()) > MAX_ID_BYTES:
         raise InvalidInputError(field, f"must be at most {MAX_ID_BYTES} bytes of UTF-8")
-    for char in text:
-        if char < " " or "\x7f" <= char <= "\x9f":
-            raise InvalidInputError(field, f"must not contain the control character {char!r}")
+    control = _CONTROL.search(text)
+    if control:
+        raise InvalidInputError(field, f"must not contain the control character {control[0]!r}")
     return text
 
 
@@ -71,6 +73,8 @@ def check_text(field: str, value: object) -> str:
     """
     if not isinstance(value, str):
         raise InvalidInputError(field, f"must be text, not {type(value).__name__}")
+    if value.isascii():
+        return value
     try:
         value.encode()
     except UnicodeEncodeError as error:
@@ -146,11 +150,12 @@ def check_vector(field: str, value: object, *, dimension: int | None = None) -> 
     numbers = check_list(field, value)
     if not numbers:
         raise InvalidInputError(field, "must not be empty")
-    for at, number in enumerate(numbers):
-        if isinstance(number, bool) or not isinstance(number, (int, float)):
-            raise InvalidInputError(
-                f"{field}[{at}]", f"must be a number, not {type(number).__name__}"
-            )
+    if not set(map(type, numbers)) <= {float, int}:
+        for at, number in enumerate(numbers):
+            if isinstance(number, bool) or not isinstance(number, (int, float)):
+                raise InvalidInputError(
+                    f"{field}[{at}]", f"must be a number, not {type(number).__name__}"
+                )
     if dimension is not None and len(numbers) != dimension:
         raise InvalidInputError(
             field, f"has dimension {len(numbers)}, but the collection's is {dimension}"
@@ -162,7 +167,7 @@ def check_vector(field: str, value: object, *, dimension: int | None = None) -> 
         raise InvalidInputError(
             field, "holds a number beyond 32-bit floats: scale it down"
         ) from None
-    norm = math.sqrt(math.fsum(number * number for number in rounded))
+    norm = math.hypot(*rounded)
     if not math.isfinite(norm):
         raise InvalidInputError(field, "must be finite: NaN and infinity have no direction")
     if not _MIN_NORM <= norm <= _MAX_NORM:

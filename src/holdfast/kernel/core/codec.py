@@ -20,6 +20,7 @@ from typing import Any
 
 import msgspec
 
+from holdfast.kernel.core.checks import check_id, check_time
 from holdfast.kernel.core.content import (
     KNOWN_BLOCKS,
     ROLES,
@@ -29,6 +30,7 @@ from holdfast.kernel.core.content import (
     TextBlock,
     ToolResultBlock,
     UnknownBlock,
+    stored_message,
 )
 from holdfast.kernel.core.errors import CodecError, InvalidInputError
 
@@ -46,7 +48,8 @@ def encode_json(value: Any, *, field: str = "value") -> str:
     >>> encode_json({"a": [1, 1e16, -0.0, None]})
     '{"a":[1,1e16,-0.0,null]}'
     """
-    return _encoder.encode(plain(value, field=field)).decode()
+    checked = value if _is_plain(value, 1) else plain(value, field=field)
+    return _encoder.encode(checked).decode()
 
 
 def encode_object(value: Any, *, field: str) -> str:
@@ -82,6 +85,33 @@ def decode_json(text: str | bytes) -> Any:
         return _decoder.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise CodecError(f"stored JSON cannot be read: {error}") from error
+
+
+def _is_plain(value: Any, depth: int) -> bool:
+    """A quick look that most values pass; what does not is looked at closely, for its path."""
+    kind = type(value)
+    if kind is str:
+        return bool(value.isascii()) or _is_unicode(value)
+    if kind is dict:
+        return depth <= MAX_DEPTH and all(
+            type(key) is str and (key.isascii() or _is_unicode(key)) and _is_plain(item, depth + 1)
+            for key, item in value.items()
+        )
+    if kind is list:
+        return depth <= MAX_DEPTH and all(_is_plain(item, depth + 1) for item in value)
+    if kind is int:
+        return bool(_MIN_INT <= value <= _MAX_INT)
+    if kind is float:
+        return math.isfinite(value)
+    return value is None or kind is bool
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def plain(value: Any, *, field: str = "value") -> Any:
@@ -165,6 +195,8 @@ def block_to_json(block: ContentBlock, *, field: str = "block") -> dict[str, Any
     >>> block_to_json(TextBlock("hi"))
     {'type': 'text', 'text': 'hi'}
     """
+    if type(block) is TextBlock and type(block.text) is str:
+        return {"type": "text", "text": block.text}
     if isinstance(block, UnknownBlock):
         return block.raw
     if KNOWN_BLOCKS.get(getattr(block, "type", "")) is not type(block):
@@ -220,9 +252,11 @@ def block_from_json(raw: Any) -> ContentBlock:
     """
     if not isinstance(raw, dict) or not isinstance(raw.get("type"), str):
         raise CodecError("a stored content block has no type")
+    if raw["type"] == "text" and len(raw) == 2 and type(raw.get("text")) is str:
+        return TextBlock(raw["text"])
     known = KNOWN_BLOCKS.get(raw["type"])
     slots = {key: value for key, value in raw.items() if key != "type"}
-    if known is None or not slots.keys() <= {slot.name for slot in dataclasses.fields(known)}:
+    if known is None or not slots.keys() <= known.__dataclass_fields__.keys():
         return UnknownBlock(raw)
     try:
         if known is ToolResultBlock:
@@ -302,15 +336,7 @@ def message_from_payload(
     blocks: list[ContentBlock] = (
         [TextBlock(content)] if isinstance(content, str) else blocks_from_json(content)
     )
-    return ChatMessage(
-        role=role,
-        content=blocks,
-        name=name,
-        metadata=metadata,
-        id=id,
-        created_at=created_at,
-        seq=seq,
-    )
+    return stored_message(role, blocks, name, metadata, id, created_at, seq)
 
 
 def encode_message(message: ChatMessage) -> str:
@@ -337,7 +363,8 @@ def decode_message(text: str | bytes, *, seq: int | None = None) -> ChatMessage:
     if not isinstance(payload, dict):
         raise CodecError("a stored message is not a JSON object")
     try:
-        created_at = datetime.fromisoformat(payload["created_at"])
-        return message_from_payload(payload, id=payload["id"], created_at=created_at, seq=seq)
+        created_at = check_time("created_at", datetime.fromisoformat(payload["created_at"]))
+        key = check_id("id", payload["id"])
+        return message_from_payload(payload, id=key, created_at=created_at, seq=seq)
     except (KeyError, TypeError, ValueError) as error:
         raise CodecError(f"a stored message cannot be read: {error}") from error

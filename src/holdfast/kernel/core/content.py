@@ -312,6 +312,25 @@ class ChatMessage:
         return [block for block in self.content if isinstance(block, ToolResultBlock)]
 
 
+_SLOTS = tuple(
+    vars(ChatMessage)[name].__set__
+    for name in ("role", "content", "name", "metadata", "id", "created_at", "seq")
+)
+
+
+def stored_message(*values: Any) -> ChatMessage:
+    """A message made of values that were checked when they were stored, in the order of its fields.
+
+    >>> from datetime import UTC
+    >>> stored_message("user", [TextBlock("hi")], "", {}, "m1", datetime.now(UTC), 7).seq
+    7
+    """
+    message = object.__new__(ChatMessage)
+    for put, value in zip(_SLOTS, values, strict=True):
+        put(message, value)
+    return message
+
+
 def _blocks(content: str | Sequence[ContentBlock]) -> list[ContentBlock]:
     return [TextBlock(content)] if isinstance(content, str) else list(content)
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol, runtime_checkable
+
+from holdfast.kernel.core.checks import check_text
+from holdfast.kernel.core.errors import InvalidInputError
 
 DEFAULT_RETENTION_SECONDS = 86_400
 """How long an event is kept, unless the channel is told otherwise."""
@@ -115,3 +119,26 @@ class Channel(Protocol):
             async for one in channel.subscribe(after=await channel.tail()): ...
         """
         ...
+
+
+def check_cursor(after: object) -> int:
+    """The number of the event that a cursor names; 0, before the first, for none.
+
+    >>> check_cursor("7"), check_cursor(None)
+    (7, 0)
+    """
+    if after is None:
+        return 0
+    text = check_text("after", after)
+    if not re.fullmatch("[0-9]{1,19}", text) or int(text) >= 1 << 63:
+        raise InvalidInputError("after", "is not a cursor: pass one that this channel gave")
+    return int(text)
+
+
+def check_reached(number: int, *, newest: int) -> None:
+    """Refuse a cursor beyond the newest event: this channel never gave it.
+
+    >>> check_reached(7, newest=7)
+    """
+    if number > newest:
+        raise InvalidInputError("after", "is beyond the newest event: it is another channel's")

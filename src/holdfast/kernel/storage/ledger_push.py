@@ -68,7 +68,7 @@ def delivery_delay(attempts: int) -> timedelta:
     >>> delivery_delay(1).total_seconds(), delivery_delay(4).total_seconds()
     (1.0, 8.0)
     """
-    return timedelta(seconds=min(2.0 ** (attempts - 1), 3600.0))
+    return timedelta(seconds=min(2.0 ** min(attempts - 1, 12), 3600.0))
 
 
 @runtime_checkable

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.kernel.core.checks import check_text, check_time
+from holdfast.kernel.core.checks import check_optional_id, check_text, check_time
 from holdfast.kernel.core.codec import message_to_payload, plain
 from holdfast.kernel.core.content import ChatMessage, ContentBlock
 from holdfast.kernel.core.errors import InvalidInputError
@@ -271,6 +271,7 @@ def decode_cursor(cursor: object, *, names: int) -> tuple[datetime, list[str]]:
         raw = base64.b64decode(check_text("cursor", cursor), altchars=b"-_", validate=True)
         when, *rest = msgspec.json.decode(raw, type=list[str])
         moment = check_time("cursor", datetime.fromisoformat(when))
+        rest = [check_optional_id("cursor", name) for name in rest]
     except ValueError:
         moment, rest = None, []
     if moment is None or len(rest) != names:

@@ -132,7 +132,9 @@ def distinct(entries: Iterable[E]) -> dict[str, E]:
     """
     found: dict[str, E] = {}
     for entry in entries:
-        found.setdefault(entry.key, entry).check_same(entry)
+        first = found.setdefault(entry.key, entry)
+        if first is not entry:
+            first.check_same(entry)
     return found
 
 

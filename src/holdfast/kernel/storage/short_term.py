@@ -9,6 +9,8 @@ from datetime import datetime
 from typing import Any, Protocol, runtime_checkable
 
 from holdfast.kernel.core.checks import check_list, check_text
+from holdfast.kernel.core.codec import encode_fields
+from holdfast.kernel.core.errors import InvalidInputError
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,3 +167,16 @@ def check_keys(field: str, keys: object) -> set[str]:
     ['a', 'b']
     """
     return {check_text(f"{field}[{at}]", key) for at, key in enumerate(check_list(field, keys))}
+
+
+def check_patch(patch: object, delete_keys: object) -> tuple[dict[str, str], set[str]]:
+    """The values of a patch as texts, and the keys that go; a key cannot be both.
+
+    >>> check_patch({"a": [1]}, ["b"])
+    ({'a': '[1]'}, {'b'})
+    """
+    values = encode_fields(patch, field="patch")
+    dropped = check_keys("delete_keys", delete_keys)
+    if not dropped.isdisjoint(values):
+        raise InvalidInputError("delete_keys", "names a key of the patch: choose one of them")
+    return values, dropped

@@ -10,8 +10,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
-from holdfast.kernel.core.checks import check_list, check_text
+from holdfast.kernel.core.checks import (
+    check_count,
+    check_id,
+    check_list,
+    check_optional_id,
+    check_text,
+)
 from holdfast.kernel.core.errors import InvalidInputError
+from holdfast.kernel.core.ids import new_id
 
 
 class TaskStatus(StrEnum):
@@ -243,6 +250,43 @@ class TaskStore(Protocol):
             card = await boards.update_task_title(board.id, card.id, "read twice")
         """
         ...
+
+
+def new_board(
+    conversation_id: str,
+    task_titles: list[str],
+    *,
+    agent_id: str,
+    agent_label: str,
+    parent_agent_id: str | None,
+    max_retries: int,
+) -> TaskList:
+    """The board that ``create_task_list`` is to keep, with its cards; its input is checked.
+
+    >>> facts = {"agent_label": "", "parent_agent_id": None, "max_retries": 3}
+    >>> [card.order for card in new_board("c1", ["read", "write"], agent_id="a", **facts).tasks]
+    [0, 1]
+    """
+    if parent_agent_id is not None:
+        check_optional_id("parent_agent_id", parent_agent_id)
+    return TaskList(
+        id=new_id(),
+        conversation_id=check_id("conversation_id", conversation_id),
+        max_retries=check_count("max_retries", max_retries),
+        agent_id=check_optional_id("agent_id", agent_id),
+        agent_label=check_text("agent_label", agent_label),
+        parent_agent_id=parent_agent_id,
+        tasks=new_cards(check_titles("task_titles", task_titles)),
+    )
+
+
+def new_cards(titles: list[str], *, first: int = 0) -> list[Task]:
+    """Planned cards with these titles, in their order.
+
+    >>> [(card.title, card.order) for card in new_cards(["read"], first=7)]
+    [('read', 7)]
+    """
+    return [Task(new_id(), title, order=order) for order, title in enumerate(titles, first)]
 
 
 def check_titles(field: str, titles: object) -> list[str]:

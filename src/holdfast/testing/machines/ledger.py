@@ -121,6 +121,7 @@ class LedgerMachine(EngineMachine):
 
     def __init__(self) -> None:
         super().__init__()
+        self.run(self.engine.hold_clock())
         self.tasks: list[tuple[str, str]] = [("nothing", "nothing")]
         self.leases: list[tuple[Any, Any]] = []
         self.entries: list[tuple[Any, Any]] = []

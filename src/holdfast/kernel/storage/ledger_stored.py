@@ -1,13 +1,13 @@
-"""What the in-memory ledger only ever adds: entries whose JSON is the codec's text.
+"""What a ledger stores: entries whose JSON is the codec's text, checked on the way in.
 
-So nothing that a caller holds is ever the ledger's own.
+So every engine keeps the same bytes and refuses the same input, and nothing that a caller holds is
+ever the ledger's own.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeAlias
 
 from holdfast.kernel.core.checks import check_time
 from holdfast.kernel.core.codec import (
@@ -20,13 +20,11 @@ from holdfast.kernel.core.codec import (
     message_to_payload,
 )
 from holdfast.kernel.core.content import ChatMessage
-from holdfast.kernel.core.lifecycle import Actor
+from holdfast.kernel.core.errors import InvalidInputError
 from holdfast.kernel.storage.ledger_events import (
     ArtifactChunk,
     StepKey,
     StepRecord,
-    TaskRequest,
-    Transition,
 )
 from holdfast.kernel.storage.ledger_push import PushConfig
 from holdfast.kernel.storage.ledger_records import Feedback, content_digest
@@ -34,7 +32,11 @@ from holdfast.kernel.storage.ledger_records import Feedback, content_digest
 
 @dataclass(frozen=True, slots=True)
 class StoredMessage:
-    """A message as its payload's text."""
+    """A message as its payload's text.
+
+    >>> StoredMessage.of(ChatMessage.user("hello")).load(3).seq
+    3
+    """
 
     id: str
     created_at: datetime
@@ -46,12 +48,13 @@ class StoredMessage:
         payload = encode_json(message_to_payload(message, field=field), field=field)
         return cls(message.id, check_time(f"{field}.created_at", message.created_at), payload)
 
+    def digest(self) -> str:
+        """What it says, whatever the order of its keys: two that say the same have the same."""
+        return content_digest(decode_json(self.payload))
+
     def same_body(self, other: StoredMessage) -> bool:
         """Whether the two say the same, whatever the order of their keys."""
-        if self.payload == other.payload:
-            return True
-        mine, others = decode_json(self.payload), decode_json(other.payload)
-        return content_digest(mine) == content_digest(others)
+        return self.payload == other.payload or self.digest() == other.digest()
 
     def load(self, seq: int | None) -> ChatMessage:
         """The message, made anew."""
@@ -61,7 +64,12 @@ class StoredMessage:
 
 @dataclass(frozen=True, slots=True)
 class StoredStep:
-    """A step with its result as text."""
+    """A step with its result as text.
+
+    >>> now = datetime(2030, 1, 1)
+    >>> StoredStep(StepKey("fetch"), "[3]", now, "", fence=1, chunks=0).load("t1").result
+    [3]
+    """
 
     key: StepKey
     result: str
@@ -85,7 +93,11 @@ class StoredStep:
 
 @dataclass(frozen=True, slots=True)
 class StoredChunk:
-    """A chunk of an artifact with its parts as text."""
+    """A chunk of an artifact with its parts as text.
+
+    >>> StoredChunk.of(ArtifactChunk("summary.md", [])).load().artifact_id
+    'summary.md'
+    """
 
     artifact_id: str
     parts: str
@@ -124,22 +136,13 @@ class StoredChunk:
         )
 
 
-StoredBody: TypeAlias = Transition | TaskRequest | StoredMessage | StoredStep | StoredChunk
-
-
-@dataclass(frozen=True, slots=True)
-class StoredEvent:
-    """One entry of a timeline; its place in the list is its ``seq``, less one."""
-
-    at: datetime
-    by: Actor
-    fence: int
-    body: StoredBody
-
-
 @dataclass(frozen=True, slots=True)
 class StoredPush:
-    """A push config with its authentication as text."""
+    """A push config with its authentication as text.
+
+    >>> StoredPush.of(PushConfig("p1", "https://example.org")).load().id
+    'p1'
+    """
 
     id: str
     url: str
@@ -147,8 +150,10 @@ class StoredPush:
     authentication: str
 
     @classmethod
-    def of(cls, config: PushConfig) -> StoredPush:
+    def of(cls, config: object) -> StoredPush:
         """Check a config and turn it to text."""
+        if not isinstance(config, PushConfig):
+            raise InvalidInputError("push", f"must be a PushConfig, not {type(config).__name__}")
         authentication = encode_object(config.authentication, field="push.authentication")
         return cls(config.id, config.url, config.token, authentication)
 
@@ -159,7 +164,11 @@ class StoredPush:
 
 @dataclass(frozen=True, slots=True)
 class StoredFeedback:
-    """Feedback with its metadata as text."""
+    """Feedback with its metadata as text.
+
+    >>> StoredFeedback("f1", "good", 5, "{}", datetime(2030, 1, 1)).load("t1").rating
+    5
+    """
 
     id: str
     text: str
@@ -167,14 +176,9 @@ class StoredFeedback:
     metadata: str
     created_at: datetime
 
-    def same_body(self, other: StoredFeedback) -> bool:
-        """Whether the two say the same, whatever the order of their keys."""
-        mine, others = decode_json(self.metadata), decode_json(other.metadata)
-        return (self.text, self.rating, content_digest(mine)) == (
-            other.text,
-            other.rating,
-            content_digest(others),
-        )
+    def digest(self) -> str:
+        """What it says, whatever the order of its keys: two that say the same have the same."""
+        return content_digest([self.text, self.rating, decode_json(self.metadata)])
 
     def load(self, task_id: str) -> Feedback:
         """The feedback, made anew."""

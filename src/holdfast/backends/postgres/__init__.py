@@ -1,0 +1,1 @@
+"""The Postgres engine: embedded in a folder, or a server."""

@@ -1,0 +1,220 @@
+"""Postgres in a folder: started by the first process that opens it, stopped by the last.
+
+Two lock files hold it together; the kernel lets go of a lock when its holder dies, however it dies:
+
+- ``users.lock`` is held, shared, by every process that uses the folder. Whoever leaves tries to
+  take it alone; who succeeds was the last, and stops the server.
+- ``server.lock`` is held by the server itself: it inherits the open file. Whoever can take it knows
+  that no server runs on the folder, in this container or in any other on the machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import hashlib
+import json
+import os
+import pwd
+import signal
+import socket
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from holdfast.backends.postgres.binaries import MAJOR, initialise, program, system_user
+from holdfast.kernel.core.errors import ConfigError, UnavailableError
+
+DATABASE = "holdfast"
+_SOCKET_NAME = ".s.PGSQL.5432"
+_SOCKET_LIMIT = 100
+"""How long the path of a unix socket may be, with some room (the kernel takes 107 bytes)."""
+_START_SECONDS = 60.0
+_LOG_TAIL = 2000
+_children: dict[Path, subprocess.Popen[bytes]] = {}
+"""The servers that this process started: a child that ended has to be waited for."""
+
+
+@dataclass(slots=True)
+class EmbeddedPostgres:
+    """A folder with a running server, and this process's place among its users.
+
+    ::
+
+        embedded = await EmbeddedPostgres.open("./state")
+        engine = await Postgres.open(embedded.url, auto_migrate=True)
+    """
+
+    folder: Path
+    _users: IO[bytes]
+
+    @classmethod
+    async def open(cls, folder: str | Path) -> EmbeddedPostgres:
+        """Start the server of a folder, or join it; a new folder is made."""
+        path = await asyncio.to_thread(_prepare, folder)
+        users = (path / "users.lock").open("ab")
+        try:
+            # Waits while the last user stops the server.
+            await asyncio.to_thread(fcntl.flock, users, fcntl.LOCK_SH)
+            await _ensure_running(path)
+        except BaseException:
+            users.close()
+            raise
+        return cls(path, users)
+
+    @property
+    def url(self) -> str:
+        """How to connect: a unix socket that only this folder's user can reach."""
+        return f"postgresql://postgres@/postgres?host={socket_folder(self.folder)}"
+
+    async def aclose(self) -> None:
+        """Leave; the last user stops the server."""
+        if self._users.closed:
+            return
+        fcntl.flock(self._users, fcntl.LOCK_UN)
+        try:
+            fcntl.flock(self._users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._users.close()
+            return
+        try:
+            await asyncio.to_thread(_stop, self.folder)
+        finally:
+            self._users.close()
+
+
+def socket_folder(folder: Path) -> Path:
+    """Where the socket is: in the folder, or in a short place of its own where the path is long."""
+    if len(str(folder / _SOCKET_NAME)) <= _SOCKET_LIMIT:
+        return folder
+    name = hashlib.sha256(str(folder).encode()).hexdigest()[:16]
+    return Path(tempfile.gettempdir()) / f"holdfast-{name}"
+
+
+def _prepare(given: str | Path) -> Path:
+    folder = Path(given).expanduser().resolve()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "users.lock").touch()
+        (folder / "server.lock").touch()
+    except OSError as error:
+        raise ConfigError(
+            f"the folder {str(folder)!r} cannot be written ({error.strerror}): "
+            "choose another, or change its owner"
+        ) from error
+    version = folder / "data" / "PG_VERSION"
+    if version.exists() and version.read_text().strip() != str(MAJOR):
+        raise ConfigError(
+            f"{str(folder)!r} was made by Postgres {version.read_text().strip()}, and this version "
+            f"of holdfast brings {MAJOR}: dump it with the old one, restore it into a new folder"
+        )
+    return folder
+
+
+async def _ensure_running(folder: Path) -> None:
+    limit = asyncio.get_running_loop().time() + _START_SECONDS
+    while True:
+        with (folder / "server.lock").open("ab") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                pass
+            else:
+                # Nobody runs it, here or elsewhere: what a killed server left is nobody's.
+                await asyncio.to_thread(_start, folder, lock)
+        _check_place(folder)
+        if _answers(folder):
+            return
+        if asyncio.get_running_loop().time() > limit:
+            raise UnavailableError("postgres", f"no answer from {str(folder)!r}: {_log(folder)}")
+        await asyncio.sleep(0.05)
+
+
+def _start(folder: Path, lock: IO[bytes]) -> None:
+    data = folder / "data"
+    user = system_user(data if data.exists() else folder)
+    _give_to(folder, user)
+    if not (data / "PG_VERSION").exists():
+        initialise(data)
+    where = socket_folder(folder)
+    if where != folder:
+        where.mkdir(mode=0o700, exist_ok=True)
+        _give_to(where, user)
+    # We hold the server's lock, so whoever these files name is dead, or has a number by chance.
+    _reap(folder)
+    for left in (data / "postmaster.pid", where / _SOCKET_NAME, where / f"{_SOCKET_NAME}.lock"):
+        left.unlink(missing_ok=True)
+    (folder / "server.json").write_text(json.dumps(_place()))
+    with (folder / "log").open("ab") as log:
+        _children[folder] = subprocess.Popen(  # noqa: S603 - a program of the wheel, arguments of our own
+            [
+                str(program("postgres")),
+                *("-D", str(data), "-k", str(where), "-c", "listen_addresses="),
+                *("-c", "max_connections=100", "-c", "unix_socket_permissions=0700"),
+            ],
+            user=user,
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            # The server holds the lock as long as it lives, and is no child of the terminal.
+            pass_fds=(lock.fileno(),),
+            start_new_session=True,
+        )
+
+
+def _give_to(folder: Path, user: str | None) -> None:
+    if user is not None:
+        account = pwd.getpwnam(user)
+        os.chown(folder, account.pw_uid, account.pw_gid)
+
+
+def _answers(folder: Path) -> bool:
+    where = socket_folder(folder)
+    done = subprocess.run(  # noqa: S603 - a program of the wheel, arguments of our own
+        [str(program("pg_isready")), "-h", str(where), "-q"], check=False
+    )
+    return done.returncode == 0
+
+
+def _place() -> dict[str, str | int]:
+    """What tells one container from another: they share a folder, not a process table."""
+    return {"host": socket.gethostname(), "processes": Path("/proc/self/ns/pid").stat().st_ino}
+
+
+def _check_place(folder: Path) -> None:
+    try:
+        place = json.loads((folder / "server.json").read_text())
+    except (FileNotFoundError, json.JSONDecodeError):
+        return
+    if place != _place():
+        raise ConfigError(
+            f"the folder {str(folder)!r} is in use by another container or machine "
+            f"({place.get('host')}): an embedded folder serves one at a time; "
+            "run a Postgres server and use its URL"
+        )
+
+
+def _stop(folder: Path) -> None:
+    """Ask the server to end, as the last user, and wait until it let go of its lock."""
+    try:
+        pid = int((folder / "data" / "postmaster.pid").read_text().splitlines()[0])
+        os.kill(pid, signal.SIGINT)
+    except (FileNotFoundError, ProcessLookupError, IndexError, ValueError):
+        return
+    with (folder / "server.lock").open("ab") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    _reap(folder)
+
+
+def _reap(folder: Path) -> None:
+    child = _children.pop(folder, None)
+    if child is not None:
+        child.wait()
+
+
+def _log(folder: Path) -> str:
+    path = folder / "log"
+    return path.read_text(errors="replace")[-_LOG_TAIL:] if path.exists() else "it wrote no log"

@@ -1,0 +1,273 @@
+"""The connections to one Postgres, and how a statement runs on them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, LiteralString, Protocol, Self, TypeVar, cast
+
+import asyncpg
+import stamina
+
+from holdfast.backends.postgres import migrate
+from holdfast.backends.postgres.capabilities import Capabilities, read_capabilities
+from holdfast.backends.postgres.errors import TRY_AGAIN, mapped, to_holdfast
+from holdfast.backends.postgres.queries import load
+from holdfast.kernel.core.errors import ConfigError, UnavailableError
+
+_SQL = load("engine")
+_DRIVER_ERRORS = (
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    TimeoutError,
+    OSError,
+)
+
+
+async def _nothing_to_reset(_connection: Any) -> None:
+    """No statement of ours leaves session state behind, so giving a connection back is free."""
+
+
+class _Part(Protocol):
+    async def aclose(self) -> None: ...
+
+
+P = TypeVar("P", bound=_Part)
+
+
+class Postgres:
+    """One database: embedded or a server, a pool of our own or somebody else's.
+
+    Every statement names the schema ``holdfast`` itself and needs no session state, so it runs on a
+    borrowed pool and through a transaction pooler.
+
+    ::
+
+        engine = await Postgres.open("postgresql://app@db/main")
+    """
+
+    name = "postgres"
+
+    def __init__(self, pool: Any, capabilities: Capabilities, *, owns: bool) -> None:
+        self._pool = pool
+        self._owns = owns
+        self._at_hand: list[Any] = []
+        self._waiting = 0
+        self._closing = False
+        self.capabilities = capabilities
+        self._parts: dict[Any, _Part] = {}
+
+    @classmethod
+    async def open(
+        cls,
+        url: str,
+        *,
+        max_connections: int = 10,
+        pooler: bool = False,
+        connect_timeout_seconds: float = 10,
+        command_timeout_seconds: float = 60,
+        auto_migrate: bool = False,
+        allow_unsafe: bool = False,
+    ) -> Self:
+        """Connect, and check that the schema is this code's and that a commit is a commit.
+
+        ``pooler=True`` uses no named statements, for a transaction pooler such as PgBouncer.
+        ``allow_unsafe`` accepts ``synchronous_commit = off`` and ``fsync = off``.
+
+        ::
+
+            engine = await Postgres.open("postgresql://app@db/main", auto_migrate=True)
+        """
+        with mapped(wrote=False):
+            pool = await asyncpg.create_pool(
+                url,
+                min_size=1,
+                max_size=max_connections,
+                timeout=connect_timeout_seconds,
+                command_timeout=command_timeout_seconds,
+                reset=_nothing_to_reset,
+                **({"statement_cache_size": 0} if pooler else {}),
+            )
+        try:
+            return await cls._checked(
+                pool, owns=True, auto_migrate=auto_migrate, allow_unsafe=allow_unsafe
+            )
+        except BaseException:
+            pool.terminate()
+            raise
+
+    @classmethod
+    async def from_pool(
+        cls, pool: Any, *, auto_migrate: bool = False, allow_unsafe: bool = False
+    ) -> Self:
+        """Borrow a pool; it is never closed here.
+
+        ::
+
+            engine = await Postgres.from_pool(pool)
+        """
+        return await cls._checked(
+            pool, owns=False, auto_migrate=auto_migrate, allow_unsafe=allow_unsafe
+        )
+
+    @classmethod
+    async def _checked(
+        cls, pool: Any, *, owns: bool, auto_migrate: bool, allow_unsafe: bool
+    ) -> Self:
+        with mapped(wrote=False):
+            async with pool.acquire() as connection:
+                if auto_migrate:
+                    await migrate.migrate(connection)
+                migrate.check(await migrate.status(connection))
+                capabilities = await read_capabilities(connection)
+        if capabilities.unsafe and not allow_unsafe:
+            raise ConfigError(
+                f"postgres: {capabilities.unsafe}: an acknowledged write could be lost; "
+                "turn it on, or open with allow_unsafe=True"
+            )
+        return cls(pool, capabilities, owns=owns)
+
+    @property
+    def max_connections(self) -> int:
+        """How many connections the pool may have: whoever keeps one must leave one."""
+        size: int = self._pool.get_max_size()
+        return size
+
+    def part(self, kind: Callable[[Postgres], P]) -> P:
+        """One object of a kind for all stores, made on first use and closed with the engine."""
+        if kind not in self._parts:
+            self._parts[kind] = kind(self)
+        return cast("P", self._parts[kind])
+
+    async def aclose(self) -> None:
+        """Close a pool of our own; a borrowed one stays open."""
+        self._closing = True
+        for part in self._parts.values():
+            await part.aclose()
+        if self._owns:
+            with mapped(wrote=False):
+                while self._at_hand:
+                    await self._pool.release(self._at_hand.pop())
+                await self._pool.close()
+
+    async def ping(self) -> None:
+        """Ask for an answer, once."""
+        await self.fetch(_SQL["ping"], safe=True)
+
+    async def fetch(self, sql: LiteralString, *args: Any, safe: bool) -> Sequence[Any]:
+        """All rows. ``safe``: it may run twice, being a read or idempotent, so it is retried."""
+        try:
+            return await self._once(sql, args)
+        except _DRIVER_ERRORS as error:
+            return await self._again(error, sql, args, safe=safe)
+
+    async def fetchrow(self, sql: LiteralString, *args: Any, safe: bool) -> Any:
+        """The first row, or ``None``."""
+        rows = await self.fetch(sql, *args, safe=safe)
+        return rows[0] if rows else None
+
+    async def fetchval(self, sql: LiteralString, *args: Any, safe: bool) -> Any:
+        """The first value of the first row, or ``None``."""
+        rows = await self.fetch(sql, *args, safe=safe)
+        return rows[0][0] if rows else None
+
+    @asynccontextmanager
+    async def connection(self, *, writes: bool) -> AsyncIterator[Any]:
+        """One connection for a stream of statements; nothing is retried."""
+        try:
+            held = await self._take()
+        except _NotConnectedError as error:
+            raise to_holdfast(_cause(error), wrote=False) from error
+        try:
+            with mapped(wrote=writes):
+                yield held
+        finally:
+            with mapped(wrote=writes):
+                await self._pool.release(held)
+
+    async def _once(self, sql: LiteralString, args: tuple[Any, ...]) -> Sequence[Any]:
+        connection = await self._take()
+        try:
+            rows: Sequence[Any] = await connection.fetch(sql, *args)
+        except BaseException:
+            await self._pool.release(connection)
+            raise
+        # Checking a connection out of the driver's pool and in again costs more than a short
+        # statement does, so one that just worked stays at hand, unless somebody waits for it.
+        keep = self._owns and not self._waiting and not self._closing
+        if keep and not connection.is_closed():
+            self._at_hand.append(connection)
+        else:
+            await self._pool.release(connection)
+        return rows
+
+    async def _take(self) -> Any:
+        while self._at_hand:
+            connection = self._at_hand.pop()
+            try:
+                closed = connection.is_closed()
+            except asyncpg.InterfaceError:
+                # Lost meanwhile: the pool has taken it back by itself.
+                continue
+            if not closed:
+                return connection
+            await self._pool.release(connection)
+        self._waiting += 1
+        try:
+            return await self._pool.acquire()
+        except _DRIVER_ERRORS as error:
+            # Nothing was sent: whatever it was, trying again is safe.
+            raise _NotConnectedError(error) from error
+        finally:
+            self._waiting -= 1
+
+    async def _again(
+        self, error: BaseException, sql: LiteralString, args: tuple[Any, ...], *, safe: bool
+    ) -> Sequence[Any]:
+        """Retry what may be retried, for a while; else raise our own error."""
+        if not _may_retry(error, safe=safe):
+            raise to_holdfast(_cause(error), wrote=not safe) from error
+        try:
+            async for attempt in stamina.retry_context(
+                on=lambda failed: _may_retry(failed, safe=safe),
+                attempts=10,
+                timeout=15,
+                wait_initial=0.02,
+                wait_max=1.0,
+            ):
+                with attempt:
+                    return await self._once(sql, args)
+        except _DRIVER_ERRORS as failed:
+            raise to_holdfast(_cause(failed), wrote=not safe) from failed
+        raise UnavailableError(self.name, "no answer")
+
+
+class _NotConnectedError(OSError):
+    """No connection could be had; nothing was sent."""
+
+    def __init__(self, cause: BaseException) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
+def _cause(error: BaseException) -> BaseException:
+    if not isinstance(error, _NotConnectedError):
+        return error
+    told = isinstance(error.cause, (asyncpg.PostgresError, asyncpg.InterfaceError))
+    return error.cause if told else ConnectionRefusedError(str(error))
+
+
+def _may_retry(error: BaseException, *, safe: bool) -> bool:
+    if isinstance(error, _NotConnectedError):
+        # Wrong password, unknown database, closed pool: the next try would say the same.
+        state = str(getattr(error.cause, "sqlstate", None) or "")
+        return state[:2] not in {"28", "3D"} and not isinstance(error.cause, asyncpg.InterfaceError)
+    state = str(getattr(error, "sqlstate", None) or "")
+    if state in TRY_AGAIN or state in {"57P01", "57P02", "57P03", "53300"}:
+        return True
+    return safe and (
+        state[:2] == "08"
+        or isinstance(error, (OSError, asyncpg.InternalClientError))
+        or (isinstance(error, asyncpg.InterfaceError) and "closed" in str(error))
+    )

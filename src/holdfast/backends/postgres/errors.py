@@ -1,0 +1,138 @@
+"""Driver errors become ours: by SQLSTATE where the server answered, by kind where it did not.
+
+Functions of our migrations raise SQLSTATEs of the class ``HF``, with the facts as JSON in the
+detail; everything else is mapped by its class.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import asyncpg
+
+from holdfast.kernel.core.errors import (
+    AlreadyExistsError,
+    ConfigError,
+    ConflictError,
+    EngineError,
+    HoldfastError,
+    IllegalTransitionError,
+    InvalidInputError,
+    LeaseLostError,
+    NotFoundError,
+    SchemaError,
+    TimedOutError,
+    UnavailableError,
+    VersionConflictError,
+)
+
+ENGINE = "postgres"
+
+TRY_AGAIN = ("40001", "40P01", "55P03")
+"""Rolled back because of others: the same statement may simply run again."""
+
+
+def to_holdfast(error: BaseException, *, wrote: bool) -> HoldfastError:
+    """Our error for a driver's; ``wrote`` says that the lost statement may have written.
+
+    >>> to_holdfast(ConnectionRefusedError("no server"), wrote=True)
+    UnavailableError('postgres: no server')
+    """
+    if isinstance(error, HoldfastError):
+        return error
+    if isinstance(error, asyncpg.PostgresError):
+        return _from_server(error, wrote=wrote)
+    if isinstance(error, (ConnectionRefusedError, FileNotFoundError, PermissionError)):
+        return UnavailableError(ENGINE, _text(error))
+    if isinstance(error, asyncpg.InterfaceError):
+        return _from_interface(error)
+    if isinstance(error, (TimeoutError, OSError, asyncpg.InternalClientError)):
+        return _lost(error, wrote=wrote)
+    return EngineError(ENGINE, f"{type(error).__name__}: {error}")
+
+
+_BY_STATE: dict[str, Callable[[str], HoldfastError]] = {
+    "28": lambda text: ConfigError(f"{ENGINE}: {text}: check the user, password and database"),
+    "3D": lambda text: ConfigError(f"{ENGINE}: {text}: check the user, password and database"),
+    "3F": lambda _text: SchemaError(have=0, want=1),
+    "40": lambda text: UnavailableError(ENGINE, text),
+    "42501": lambda text: ConfigError(
+        f"{ENGINE}: {text}: grant the running role what docs/how-to/operate-postgres.md names"
+    ),
+    "42883": lambda _text: SchemaError(have=0, want=1),
+    "42P01": lambda _text: SchemaError(have=0, want=1),
+    "53": lambda text: UnavailableError(ENGINE, text),
+    "55P03": lambda text: UnavailableError(ENGINE, text),
+    "57": lambda text: UnavailableError(ENGINE, text),
+    "57014": lambda text: TimedOutError(ENGINE, text),
+}
+"""Our error by SQLSTATE, or by its class; whatever is not here is the engine's own failure."""
+
+
+def _from_server(error: asyncpg.PostgresError, *, wrote: bool) -> HoldfastError:
+    state = str(getattr(error, "sqlstate", None) or "")
+    if state.startswith("HF"):
+        return _ours(state, error)
+    if state.startswith("08"):
+        return _lost(error, wrote=wrote)
+    text = f"{error} ({state or type(error).__name__})"
+    make = _BY_STATE.get(state) or _BY_STATE.get(state[:2])
+    return make(text) if make else EngineError(ENGINE, text)
+
+
+def _from_interface(error: asyncpg.InterfaceError) -> HoldfastError:
+    text = str(error)
+    if "pool is clos" in text or "another operation is in progress" in text:
+        return ConfigError(f"{ENGINE}: {text}")
+    # Said before anything is sent: the connection was found closed, or there was none.
+    return UnavailableError(ENGINE, text)
+
+
+def _lost(error: BaseException, *, wrote: bool) -> HoldfastError:
+    if wrote:
+        return TimedOutError(ENGINE, f"the answer was lost ({_text(error)})")
+    return UnavailableError(ENGINE, _text(error))
+
+
+def _ours(state: str, error: Any) -> HoldfastError:
+    facts: dict[str, Any] = json.loads(error.detail or "{}")
+    kind, key = str(facts.get("kind", "row")), str(facts.get("key", ""))
+    text = str(error.message if hasattr(error, "message") else error)
+    match state:
+        case "HF001":
+            return ConflictError(kind, key, text)
+        case "HF002":
+            return NotFoundError(kind, key)
+        case "HF003":
+            return VersionConflictError(
+                kind, key, expected=facts["expected"], actual=facts["actual"]
+            )
+        case "HF004":
+            return IllegalTransitionError(
+                kind, key, from_state=facts["from_state"], to_state=facts["to_state"]
+            )
+        case "HF005":
+            return LeaseLostError(kind, key)
+        case "HF006":
+            return InvalidInputError(str(facts["field"]), text)
+        case "HF007":
+            return AlreadyExistsError(kind, key)
+    return EngineError(ENGINE, f"{text} ({state})")
+
+
+def _text(error: BaseException) -> str:
+    return str(error) or type(error).__name__
+
+
+@contextmanager
+def mapped(*, wrote: bool) -> Iterator[None]:
+    """Raise our error in the place of a driver's."""
+    try:
+        yield
+    except (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError) as error:
+        raise to_holdfast(error, wrote=wrote) from error
+    except (TimeoutError, OSError) as error:
+        raise to_holdfast(error, wrote=wrote) from error

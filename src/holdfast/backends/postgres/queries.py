@@ -1,0 +1,29 @@
+"""SQL lives in ``sql/<contract>.sql``: blocks headed by ``-- name:``, loaded by name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import LiteralString, cast
+
+_HEAD = re.compile(r"^-- name: (\w+)[ \t]*\n", re.MULTILINE)
+
+
+@cache
+def load(contract: str) -> Mapping[str, LiteralString]:
+    """The statements of one contract by name; what they say never depends on input.
+
+    >>> "ping" in load("engine")
+    True
+    """
+    text = (files(__package__) / "sql" / f"{contract}.sql").read_text(encoding="utf-8")
+    parts = _HEAD.split(text)
+    found: dict[str, LiteralString] = {}
+    for name, body in zip(parts[1::2], parts[2::2], strict=True):
+        if name in found:
+            raise ValueError(f"{contract}.sql has two statements called {name}")
+        # Files of the package are literals in another place.
+        found[name] = cast("LiteralString", body.strip().rstrip(";"))
+    return found

@@ -1,0 +1,50 @@
+-- `e.agent || ''` keeps the planner from the index of the agent's times: a session is read in the order
+-- of its log.
+
+-- name: append_one
+-- One message of a transcript.
+SELECT * FROM holdfast.append_event($1, $2, $3, $4, $5, $6, $7, $8);
+
+-- name: append_to_session
+-- A batch of one session, all or nothing.
+SELECT * FROM holdfast.append_to_session($1, $2, $3, $4, $5, $6, $7, $8);
+
+-- name: append_many
+-- A batch that spans sessions, all or nothing.
+SELECT * FROM holdfast.append_events($1, $2, $3, $4, $5, $6, $7, $8);
+
+-- name: append_embedded
+-- A batch of events with their vectors: $9 all numbers, $10 the dimension.
+SELECT * FROM holdfast.append_embedded_events($1, $2, $3, $4, $5, $6, $7, $8, $9, $10);
+
+-- name: page
+-- A page from the oldest: $3 agent, $4 limit, $5 offset, $6 the cursor.
+SELECT e.body, e.id, e.occurred_at, e.seq
+FROM holdfast.events e
+WHERE e.tenant = $1
+    AND e.session_key = (SELECT key FROM holdfast.sessions WHERE tenant = $1 AND id = $2)
+    AND (e.agent || '') = $3 AND e.type = 'message' AND e.seq > $6
+ORDER BY e.epoch, e.seq
+LIMIT $4 OFFSET $5;
+
+-- name: newest
+-- The newest $4 messages, the newest first.
+SELECT e.body, e.id, e.occurred_at, e.seq
+FROM holdfast.events e
+WHERE e.tenant = $1
+    AND e.session_key = (SELECT key FROM holdfast.sessions WHERE tenant = $1 AND id = $2)
+    AND (e.agent || '') = $3 AND e.type = 'message'
+ORDER BY e.epoch DESC, e.seq DESC
+LIMIT $4;
+
+-- name: count
+-- How many messages.
+SELECT count(*)
+FROM holdfast.events e
+WHERE e.tenant = $1
+    AND e.session_key = (SELECT key FROM holdfast.sessions WHERE tenant = $1 AND id = $2)
+    AND (e.agent || '') = $3 AND e.type = 'message';
+
+-- name: clear
+-- Remove messages: $3 agent, $4 run or NULL.
+SELECT holdfast.clear_events($1, $2, $3, $4, ARRAY['message']);

@@ -1,0 +1,39 @@
+-- name: events
+-- The events of a task above a cursor.
+SELECT e.*
+FROM holdfast.tasks t
+JOIN holdfast.task_events e ON e.tenant = t.tenant AND e.task_id = t.id
+WHERE t.tenant = $1 AND t.id = $2 AND ($3::text IS NULL OR t.owner = $3) AND e.seq > $4
+ORDER BY e.seq LIMIT $5;
+
+-- name: follow
+-- Where a task is, with its next events above a cursor, or with none; no row without the task.
+SELECT w.out_state, w.out_version, e.*
+FROM holdfast.watch_task($1, $2, $3) w
+LEFT JOIN LATERAL (
+    SELECT * FROM holdfast.task_events
+    WHERE tenant = $1 AND task_id = $2 AND seq > $4
+    ORDER BY seq LIMIT $5
+) e ON true
+ORDER BY e.seq;
+
+-- name: replay
+-- The first events of a task, each with what never changes about it.
+SELECT t.context_id, t.owner, t.agent, t.created_at, t.max_attempts, t.submit_key, t.retry_of,
+       t.metadata AS task_metadata, e.*
+FROM holdfast.tasks t
+JOIN holdfast.task_events e ON e.tenant = t.tenant AND e.task_id = t.id
+WHERE t.tenant = $1 AND t.id = $2 AND ($3::text IS NULL OR t.owner = $3) AND e.seq <= $4
+ORDER BY e.seq;
+
+-- name: append_feedback
+-- Keep feedback on a task; the one that is kept.
+SELECT * FROM holdfast.append_task_feedback($1, $2, $3, $4, $5, $6, $7, $8);
+
+-- name: list_feedback
+-- The feedback on a task, in order.
+SELECT f.*
+FROM holdfast.tasks t
+JOIN holdfast.task_feedback f ON f.tenant = t.tenant AND f.task_id = t.id
+WHERE t.tenant = $1 AND t.id = $2 AND ($3::text IS NULL OR t.owner = $3)
+ORDER BY f.given;

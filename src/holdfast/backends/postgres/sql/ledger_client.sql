@@ -1,0 +1,49 @@
+-- name: get
+-- A task with its last messages ($4) and, if wanted ($5), its artifacts.
+SELECT r.*, m.*, a.*
+FROM holdfast.task_records r
+CROSS JOIN LATERAL holdfast.task_messages(r.tenant, r.id, $4) m
+LEFT JOIN LATERAL holdfast.task_artifacts(r.tenant, r.id, NULL) a ON $5::boolean
+WHERE r.tenant = $1 AND r.id = $2 AND ($3::text IS NULL OR r.owner = $3);
+
+-- name: list
+-- A page of tasks, the last changed first, after a cursor ($7, $8); with how many match in all, if
+-- wanted ($12), in at least one row.
+WITH matching AS NOT MATERIALIZED (
+    SELECT t.id, t.updated_at FROM holdfast.tasks t
+    WHERE t.tenant = $1
+        AND ($2::text IS NULL OR t.owner = $2)
+        AND ($3::text IS NULL OR t.context_key = ANY (ARRAY(
+            SELECT c.key FROM holdfast.task_contexts c
+            WHERE c.tenant = $1 AND c.id = $3 AND ($2::text IS NULL OR c.owner = $2))))
+        AND ($4::text IS NULL OR t.agent = $4)
+        AND ($5::timestamptz IS NULL OR t.updated_at >= $5)
+        AND ($6::text[] IS NULL OR t.state = ANY ($6))
+), page AS MATERIALIZED (
+    SELECT c.id, c.updated_at FROM matching c
+    WHERE $7::timestamptz IS NULL OR (c.updated_at, c.id) < ($7, $8::text)
+    ORDER BY c.updated_at DESC, c.id DESC LIMIT $9
+)
+SELECT CASE WHEN $12::boolean THEN (SELECT count(*) FROM matching) END AS total, r.*, m.*, a.*
+FROM (VALUES (1)) one
+LEFT JOIN page p ON true
+LEFT JOIN holdfast.task_records r ON r.tenant = $1 AND r.id = p.id
+LEFT JOIN LATERAL holdfast.task_messages(r.tenant, r.id, $10) m ON true
+LEFT JOIN LATERAL holdfast.task_artifacts(r.tenant, r.id, NULL) a ON $11::boolean
+ORDER BY r.updated_at DESC, r.id DESC;
+
+-- name: respond
+-- Take the answer to the question of a waiting task.
+SELECT * FROM holdfast.respond_to_task($1, $2, $3, $4, $5, $6, $7, $8);
+
+-- name: cancel
+-- Stop a task, or ask its worker to.
+SELECT * FROM holdfast.cancel_task($1, $2, $3, $4);
+
+-- name: pause
+-- Hold a task, or ask for it.
+SELECT * FROM holdfast.pause_task($1, $2, $3, $4);
+
+-- name: resume
+-- Let a task go on.
+SELECT * FROM holdfast.resume_task($1, $2, $3, $4);

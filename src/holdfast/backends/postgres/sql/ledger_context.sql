@@ -1,0 +1,35 @@
+-- name: list
+-- A page of contexts, the newest first, after a cursor ($3, $4, $5).
+SELECT c.id, c.owner, c.created_at, (
+    SELECT count(*) FROM holdfast.tasks t
+    WHERE t.tenant = c.tenant AND t.context_key = c.key
+) AS tasks
+FROM holdfast.task_contexts c
+WHERE c.tenant = $1 AND ($2::text IS NULL OR c.owner = $2)
+    AND ($3::timestamptz IS NULL OR (c.created_at, c.id, c.owner) < ($3, $4::text, $5::text))
+ORDER BY c.created_at DESC, c.id DESC, c.owner DESC LIMIT $6;
+
+-- name: get
+-- A context with its last messages ($4), which have no place in a task here.
+SELECT c.id, c.owner, c.created_at, m.*, (
+    SELECT count(*) FROM holdfast.tasks t
+    WHERE t.tenant = c.tenant AND t.context_key = c.key
+) AS tasks
+FROM holdfast.task_contexts c
+CROSS JOIN LATERAL (
+    SELECT array_agg(o.message_id) AS message_ids, array_agg(o.written_at) AS message_times,
+           array_agg(NULL::bigint) AS message_seqs, array_agg(o.body) AS message_bodies
+    FROM (
+        SELECT * FROM (
+            SELECT e.message_id, e.written_at, e.stored, e.body
+            FROM holdfast.task_events e
+            WHERE e.tenant = c.tenant AND e.context_key = c.key AND e.kind = 'message'
+            ORDER BY e.stored DESC LIMIT $4
+        ) newest ORDER BY stored
+    ) o
+) m
+WHERE c.tenant = $1 AND c.owner = $2 AND c.id = $3;
+
+-- name: clear
+-- Remove a context with its tasks.
+SELECT holdfast.clear_task_context($1, $2, $3);

@@ -1,0 +1,23 @@
+-- name: claim
+-- Take tasks that are due, with their last messages ($7).
+SELECT * FROM holdfast.claim_tasks($1, $2, $3::text[], $4, $5, $6, $7);
+
+-- name: heartbeat
+-- Extend a lease, while it holds; written so that no index on tasks at work fits.
+UPDATE holdfast.tasks t
+SET lease_expires_at = holdfast.now() + make_interval(secs => $4)
+WHERE t.tenant = $1 AND t.id = $2 AND CASE WHEN t.state = 'working' THEN t.fence END = $3
+RETURNING t.id, t.fence, t.worker, t.lease_expires_at, t.cancel_requested, t.pause_requested;
+
+-- name: transition
+-- End or suspend the work on a task.
+SELECT * FROM holdfast.transition_task(
+    $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15);
+
+-- name: release
+-- Hand a task back.
+SELECT * FROM holdfast.release_task($1, $2, $3, $4);
+
+-- name: recover
+-- Take back tasks whose lease has expired.
+SELECT * FROM holdfast.recover_tasks($1, $2);

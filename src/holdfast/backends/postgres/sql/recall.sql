@@ -1,0 +1,127 @@
+-- name: search
+-- The best events of an agent by words ($3 lexemes, NULL for none) and by meaning ($4), fused.
+-- $5 limit; $6 session, $7 types, $8 since, $9 until, each NULL for all; $10 k1, $11 b, $12 the
+-- weight of the words. The first column tells of queued events that no index has yet.
+WITH question AS MATERIALIZED (
+    SELECT lexeme COLLATE "C" AS lexeme, at FROM unnest($3::text[]) WITH ORDINALITY AS q (lexeme, at)
+), totals AS MATERIALIZED (
+    SELECT documents::float8 AS documents, length::float8 / NULLIF(documents, 0) AS average
+    FROM holdfast.event_totals WHERE tenant = $1 AND agent = $2
+), postings AS MATERIALIZED (
+    SELECT q.at, p.session_key, p.epoch, p.seq, p.times::float8 AS times, p.length::float8 AS length,
+           count(*) OVER (PARTITION BY q.at) AS holding
+    FROM question q
+    JOIN holdfast.event_postings p ON p.tenant = $1 AND p.agent = $2 AND p.lexeme = q.lexeme
+), words AS (
+    SELECT p.session_key, p.epoch, p.seq,
+           -- In the order of the question, so that equal texts have equal sums.
+           sum(ln(1 + (t.documents - p.holding + 0.5) / (p.holding + 0.5))
+               * (p.times * ($10::float8 + 1)
+                  / (p.times + $10 * (1 - $11::float8 + $11 * (p.length / t.average))))
+               ORDER BY p.at) AS score
+    FROM postings p CROSS JOIN totals t
+    GROUP BY p.session_key, p.epoch, p.seq
+), vectors AS (
+    SELECT v.session_key, v.epoch, v.seq,
+           round((1 - (v.embedding OPERATOR(public.<=>) $4::real[]::public.vector))::numeric, 6)::float8
+               AS score
+    FROM holdfast.event_vectors v
+    WHERE $4::real[] IS NOT NULL AND v.tenant = $1 AND v.agent = $2
+), found AS (
+    SELECT session_key, epoch, seq, w.score AS lexical, v.score AS semantic
+    FROM words w FULL JOIN vectors v USING (session_key, epoch, seq)
+), allowed AS MATERIALIZED (
+    SELECT f.lexical, f.semantic, e.agent, s.id AS session, e.type, e.body, e.id, e.run,
+           e.occurred_at, e.epoch, e.seq
+    FROM found f
+    JOIN holdfast.events e
+        ON e.tenant = $1 AND e.session_key = f.session_key AND e.epoch = f.epoch AND e.seq = f.seq
+    JOIN holdfast.sessions s ON s.tenant = $1 AND s.key = e.session_key
+    WHERE ($6::text IS NULL OR s.id = $6)
+        AND ($7::text[] IS NULL OR e.type = ANY ($7))
+        AND ($8::timestamptz IS NULL OR e.occurred_at >= $8)
+        AND ($9::timestamptz IS NULL OR e.occurred_at < $9)
+), bounds AS (
+    SELECT count(semantic) > 0 AS fused,
+           CASE WHEN count(semantic) > 0 AND count(lexical) < count(*) THEN 0
+                ELSE min(lexical) END AS least_word,
+           max(lexical) AS most_word, min(semantic) AS least_near, max(semantic) AS most_near,
+           count(lexical) AS with_words
+    FROM allowed
+), ranked AS (
+    SELECT a.*,
+        CASE
+            WHEN NOT b.fused THEN a.lexical / b.most_word
+            WHEN $3::text[] IS NULL THEN (a.semantic + 1) / 2
+            ELSE LEAST(1,
+                $12::float8 * CASE
+                    WHEN b.with_words = 0 THEN 0
+                    WHEN b.least_word = b.most_word THEN
+                        CASE WHEN COALESCE(a.lexical, 0) > 0 THEN 1 ELSE 0 END
+                    ELSE (COALESCE(a.lexical, 0) - b.least_word) / (b.most_word - b.least_word) END
+                + (1 - $12) * CASE
+                    WHEN a.semantic IS NULL THEN 0
+                    WHEN b.least_near = b.most_near THEN
+                        CASE WHEN b.most_near > 0 THEN 1 ELSE 0 END
+                    ELSE (a.semantic - b.least_near) / (b.most_near - b.least_near) END)
+        END AS score
+    FROM allowed a CROSS JOIN bounds b
+    ORDER BY score DESC, a.id
+    LIMIT $5
+)
+SELECT EXISTS (SELECT FROM holdfast.unindexed_events u WHERE u.tenant = $1 AND u.agent = $2),
+       r.score, r.lexical, r.semantic, r.agent, r.session, r.type, r.body, r.id, r.run,
+       r.occurred_at, r.epoch, r.seq
+FROM (SELECT 1) one LEFT JOIN ranked r ON true
+ORDER BY r.score DESC, r.id;
+
+-- name: unindexed
+-- The events of some ranges of an agent's queue; a range whose events are gone has one empty row.
+-- $3 limit of ranges.
+SELECT u.session_key, u.epoch, u.first_seq, e.seq, e.type, e.body
+FROM (
+    SELECT * FROM holdfast.unindexed_events q
+    WHERE q.tenant = $1 AND q.agent = $2
+    ORDER BY q.session_key, q.epoch, q.first_seq LIMIT $3
+) u
+LEFT JOIN holdfast.events e
+    ON e.tenant = u.tenant AND e.session_key = u.session_key AND e.epoch = u.epoch
+    AND e.seq BETWEEN u.first_seq AND u.last_seq AND e.agent = u.agent
+ORDER BY u.session_key, u.epoch, u.first_seq, e.seq;
+
+-- name: index
+-- Put a batch into the index.
+SELECT holdfast.index_events($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
+
+-- name: queue
+-- Which agents of which tenants have events that no index has yet: $1 limit.
+SELECT DISTINCT tenant, agent FROM holdfast.unindexed_events LIMIT $1;
+
+-- name: missing_vectors
+-- A batch of an agent's events without a vector: $3 limit.
+SELECT s.id AS session, e.id, e.type, e.body
+FROM holdfast.events e
+JOIN holdfast.sessions s ON s.tenant = e.tenant AND s.key = e.session_key
+WHERE e.tenant = $1 AND e.agent = $2
+    AND NOT EXISTS (
+        SELECT FROM holdfast.event_vectors v
+        WHERE v.tenant = $1 AND v.session_key = e.session_key
+            AND v.epoch = e.epoch AND v.seq = e.seq)
+LIMIT $3;
+
+-- name: keep_vectors
+-- Keep the vectors of events: $2 sessions, $3 ids, $4 all numbers, $5 the dimension.
+SELECT holdfast.keep_event_vectors($1, $2, $3, $4, $5);
+
+-- name: most_recent
+-- The newest events of an agent: $3 limit; $4 session, $5 types, $6 since, $7 until or NULL.
+SELECT e.agent, s.id AS session, e.type, e.body, e.id, e.run, e.occurred_at, e.epoch, e.seq
+FROM holdfast.events e
+JOIN holdfast.sessions s ON s.tenant = e.tenant AND s.key = e.session_key
+WHERE e.tenant = $1 AND e.agent = $2
+    AND ($4::text IS NULL OR s.id = $4)
+    AND ($5::text[] IS NULL OR e.type = ANY ($5))
+    AND ($6::timestamptz IS NULL OR e.occurred_at >= $6)
+    AND ($7::timestamptz IS NULL OR e.occurred_at < $7)
+ORDER BY e.occurred_at DESC, s.id DESC, e.epoch DESC, e.seq DESC
+LIMIT $3;

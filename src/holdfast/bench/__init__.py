@@ -1,0 +1,1 @@
+"""What ``holdfast bench`` runs: measurements beside the bare driver, never tests."""

@@ -1,0 +1,74 @@
+"""Two ways to do the same work, measured in turns, so that a noisy machine is noisy for both."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict, dataclass
+from typing import Any, TypeAlias
+
+Call: TypeAlias = Callable[[int], Awaitable[Any]]
+"""One call; it gets a number that no other call of the run has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contest:
+    """An operation: ours, the floor that it is held against, and how often each runs."""
+
+    name: str
+    ours: Call
+    floor: Call
+    bar: float
+    blocks: int = 30
+    block: int = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a contest gave, in microseconds a call."""
+
+    name: str
+    ours_p50: float
+    ours_p95: float
+    floor_p50: float
+    floor_p95: float
+    ratio: float
+    bar: float
+    round_trips: float
+
+    @property
+    def met(self) -> bool:
+        """Whether the ratio is within the bar."""
+        return self.ratio <= self.bar
+
+    def to_json(self) -> dict[str, Any]:
+        """For programs."""
+        return asdict(self) | {"met": self.met}
+
+
+async def measure(contest: Contest, round_trips: float) -> Result:
+    """Run blocks of both in turns, the first of each left out as a warm-up."""
+    ours: list[float] = []
+    floor: list[float] = []
+    number = 0
+    for at in range(contest.blocks + 1):
+        sides = ((contest.ours, ours), (contest.floor, floor))
+        for call, times in sides if at % 2 else sides[::-1]:
+            for _ in range(contest.block):
+                number += 1
+                start = time.perf_counter()
+                await call(number)
+                if at:
+                    times.append((time.perf_counter() - start) * 1e6)
+    middle = statistics.median(ours) / statistics.median(floor)
+    return Result(
+        contest.name,
+        round(statistics.median(ours), 1),
+        round(statistics.quantiles(ours, n=20)[-1], 1),
+        round(statistics.median(floor), 1),
+        round(statistics.quantiles(floor, n=20)[-1], 1),
+        round(middle, 2),
+        contest.bar,
+        round_trips,
+    )

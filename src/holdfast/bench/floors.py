@@ -1,0 +1,59 @@
+"""The bare driver doing the same work: the floors that ratios are taken against.
+
+One held connection, parameters already encoded, results not decoded, tables with only the columns
+that the work needs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+SCHEMA = """
+DROP SCHEMA IF EXISTS holdfast_floor CASCADE;
+CREATE SCHEMA holdfast_floor;
+CREATE TABLE holdfast_floor.t (session int, seq bigint, body text, PRIMARY KEY (session, seq));
+CREATE TABLE holdfast_floor.s (k int PRIMARY KEY, state jsonb NOT NULL);
+CREATE TABLE holdfast_floor.v (agent int, id int, e public.vector NOT NULL);
+CREATE INDEX ON holdfast_floor.v (agent);
+CREATE TABLE holdfast_floor.edges (src int, dst int);
+CREATE INDEX ON holdfast_floor.edges (src);
+CREATE INDEX ON holdfast_floor.edges (dst);
+"""
+
+APPEND = "INSERT INTO holdfast_floor.t (session, seq, body) VALUES ($1, $2, $3)"
+APPEND_500 = (
+    "INSERT INTO holdfast_floor.t (session, seq, body) "
+    "SELECT $1, s, b FROM unnest($2::bigint[], $3::text[]) AS r (s, b)"
+)
+LAST_20 = "SELECT body FROM holdfast_floor.t WHERE session = $1 ORDER BY seq DESC LIMIT 20"
+ALL = "SELECT body FROM holdfast_floor.t WHERE session = $1 ORDER BY seq"
+STATE_GET = "SELECT state FROM holdfast_floor.s WHERE k = $1"
+STATE_PATCH = (
+    "INSERT INTO holdfast_floor.s AS s (k, state) VALUES ($1, $2) "
+    "ON CONFLICT (k) DO UPDATE SET state = s.state || $2"
+)
+TOP_5 = (
+    "WITH mine AS MATERIALIZED (SELECT id, e FROM holdfast_floor.v WHERE agent = $1) "
+    "SELECT id FROM mine ORDER BY e OPERATOR(public.<=>) $2::real[]::public.vector LIMIT 5"
+)
+GRAPH_2 = (
+    "WITH RECURSIVE walk (id, depth) AS (SELECT $1::int, 0 UNION "
+    "SELECT CASE WHEN e.src = w.id THEN e.dst ELSE e.src END, w.depth + 1 "
+    "FROM walk w JOIN holdfast_floor.edges e ON e.src = w.id OR e.dst = w.id WHERE w.depth < 2) "
+    "SELECT DISTINCT id FROM walk"
+)
+
+
+async def prepare(
+    connection: Any, *, body: str, vectors: list[list[float]], edges: list[tuple[int, int]]
+) -> None:
+    """The same data as ours: 500 rows of history, a state, 50 agents of 500 vectors, a graph."""
+    await connection.execute(SCHEMA)
+    await connection.execute(APPEND_500, 0, list(range(500)), [body] * 500)
+    await connection.execute(STATE_PATCH, 1, '{"current_task": "\\"x\\"", "other": "\\"y\\""}')
+    rows = [(agent, at, str(vector)) for agent in range(50) for at, vector in enumerate(vectors)]
+    await connection.executemany(
+        "INSERT INTO holdfast_floor.v VALUES ($1, $2, $3::text::public.vector)", rows
+    )
+    await connection.executemany("INSERT INTO holdfast_floor.edges VALUES ($1, $2)", edges)
+    await connection.execute("ANALYZE")

@@ -1,0 +1,189 @@
+"""``holdfast bench stores``: every hot call of the Postgres engine beside its floor."""
+
+from __future__ import annotations
+
+import os
+import random
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+
+from holdfast.backends.postgres.embedded import EmbeddedPostgres, socket_folder
+from holdfast.backends.postgres.engine import Postgres
+from holdfast.backends.postgres.graph import PostgresGraph
+from holdfast.backends.postgres.history import PostgresHistory
+from holdfast.backends.postgres.short_term import PostgresShortTerm
+from holdfast.backends.postgres.vector import PostgresVectors
+from holdfast.bench import floors
+from holdfast.bench.contest import Contest, Result, measure
+from holdfast.bench.round_trips import RoundTrips
+from holdfast.kernel.core.content import ChatMessage
+from holdfast.kernel.core.identity import AgentId
+from holdfast.kernel.storage.graph import Entity, Relationship
+from holdfast.kernel.storage.vector import Document
+
+AGENT = AgentId("bench", "a1")
+BODY = "the tide is low and the harbour is full of ships " * 36
+DIMENSION, ROWS, AGENTS = 64, 500, 50
+
+
+class Stores:
+    """The stores on one engine, filled with the data that the floors have too."""
+
+    def __init__(self, engine: Postgres) -> None:
+        self.history = PostgresHistory(engine, tenant="bench")
+        self.state = PostgresShortTerm(engine, tenant="bench")
+        self.vectors = PostgresVectors(engine, tenant="bench")
+        self.graph = PostgresGraph(engine, tenant="bench")
+        # Made beforehand: to make a message is the agent's work, not the store's.
+        self._messages: list[ChatMessage] = []
+
+    def _message(self) -> ChatMessage:
+        if not self._messages:
+            self._messages = _turns(100_000)
+        return self._messages.pop()
+
+    async def fill(self, vectors: list[list[float]], edges: list[tuple[int, int]]) -> None:
+        """As ``floors.prepare`` does."""
+        await self.history.append_many(AGENT, _turns(ROWS), session_id="read")
+        await self.state.set_state("s1", {"current_task": "x", "other": "y"})
+        for agent in range(AGENTS):
+            documents = [
+                Document([], f"{agent}.{at}", vector, {"agent": agent})
+                for at, vector in enumerate(vectors)
+            ]
+            await self.vectors.add(documents, collection=f"c{agent}")
+        nodes = sorted({node for edge in edges for node in edge})
+        await self.graph.add_entities([Entity("Node", {}, str(node)) for node in nodes])
+        await self.graph.add_relationships(
+            [Relationship(str(src), str(dst), "knows", {}) for src, dst in edges]
+        )
+
+    def ours(self, query: list[float]) -> dict[str, Callable[[int], Any]]:
+        """Each operation by name."""
+        return {
+            "append 1": lambda n: self.history.append(
+                AGENT, self._message(), session_id=f"w{n % 8}"
+            ),
+            "append at length 10,000": lambda _n: self.history.append(
+                AGENT, self._message(), session_id="long"
+            ),
+            "append_many(500)": lambda n: self.history.append_many(
+                AGENT, [self._message() for _ in range(500)], session_id=f"m{n}"
+            ),
+            "last 20": lambda _n: self.history.get_messages(AGENT, session_id="read", last=20),
+            "all 500": lambda _n: self.history.get_messages(AGENT, session_id="read"),
+            "state get": lambda _n: self.state.get_state("s1", keys=["current_task"]),
+            "state patch": lambda n: self.state.update_state("s1", {"current_task": n}),
+            "vector top-5": lambda n: self.vectors.search(query, collection=f"c{n % AGENTS}"),
+            "graph depth 2": lambda n: self.graph.get_neighbors(str(n % 200), depth=2),
+        }
+
+
+def _turns(count: int) -> list[ChatMessage]:
+    return [ChatMessage.user(BODY) for _ in range(count)]
+
+
+def _floor(held: Any, body: str, query: list[float]) -> dict[str, Callable[[int], Any]]:
+    return {
+        "append 1": lambda n: held.execute(floors.APPEND, 1, n, body),
+        "append at length 10,000": lambda n: held.execute(floors.APPEND, 4, n, body),
+        "append_many(500)": lambda n: held.execute(
+            floors.APPEND_500, 1000 + n, list(range(500)), [body] * 500
+        ),
+        "last 20": lambda _n: held.fetch(floors.LAST_20, 0),
+        "all 500": lambda _n: held.fetch(floors.ALL, 0),
+        "state get": lambda _n: held.fetch(floors.STATE_GET, 1),
+        "state patch": lambda n: held.execute(floors.STATE_PATCH, 1, f'{{"current_task": "{n}"}}'),
+        "vector top-5": lambda n: held.fetch(floors.TOP_5, n % AGENTS, query),
+        "graph depth 2": lambda n: held.fetch(floors.GRAPH_2, n % 200),
+    }
+
+
+BARS = {
+    "append 1": 1.5,
+    "append at length 10,000": 1.5,
+    "append_many(500)": 2.0,
+    "last 20": 1.3,
+    "all 500": 1.3,
+    "state get": 1.3,
+    "state patch": 1.5,
+    "vector top-5": 1.5,
+    "graph depth 2": 1.3,
+}
+FEW = {"append_many(500)": 2, "all 500": 5}
+"""Operations that are dear: how many of them are in a block."""
+
+
+async def run(progress: Callable[[str], None], *, quick: bool = False) -> list[Result]:
+    """Start a Postgres of our own, fill it, and measure each operation beside its floor."""
+    rng = random.Random(7)  # noqa: S311 - the same data each time
+    vectors = [[rng.gauss(0, 1) for _ in range(DIMENSION)] for _ in range(ROWS)]
+    edges = [(rng.randrange(200), rng.randrange(200)) for _ in range(600)]
+    query = [rng.gauss(0, 1) for _ in range(DIMENSION)]
+    with tempfile.TemporaryDirectory(prefix="hf-bench-") as name:
+        folder = Path(name)
+        os.chmod(folder, 0o711)  # noqa: PTH101, S103 - the server may run as another user
+        embedded = await EmbeddedPostgres.open(folder / "state")
+        try:
+            engine = await Postgres.open(embedded.url, auto_migrate=True, max_connections=4)
+            held = await asyncpg.connect(embedded.url)
+            progress("filling")
+            stores = Stores(engine)
+            await stores.fill(vectors, edges)
+            await floors.prepare(held, body=BODY, vectors=vectors, edges=edges)
+            for start in range(0, 10_000, 500):
+                await stores.history.append_many(AGENT, _turns(500), session_id="long")
+                rows = list(range(-start - 500, -start))
+                await held.execute(floors.APPEND_500, 4, rows, [BODY] * 500)
+            trips = await _count_round_trips(embedded, folder, query)
+            results = []
+            theirs = _floor(held, BODY, query)
+            for operation, ours in stores.ours(query).items():
+                progress(operation)
+                contest = Contest(
+                    operation,
+                    ours,
+                    theirs[operation],
+                    BARS[operation],
+                    blocks=6 if quick else 30,
+                    block=FEW.get(operation, 20),
+                )
+                results.append(await measure(contest, trips[operation]))
+            await held.close()
+            await engine.aclose()
+        finally:
+            await embedded.aclose()
+    return results
+
+
+def growth(results: list[Result]) -> float:
+    """What an append to a long session costs against one to a short one."""
+    taken = {result.name: result.ours_p50 for result in results}
+    return round(taken["append at length 10,000"] / taken["append 1"], 2)
+
+
+async def _count_round_trips(
+    embedded: EmbeddedPostgres, folder: Path, query: list[float]
+) -> dict[str, float]:
+    """Round trips of one call of each operation, after its statement is prepared."""
+    proxy = folder / "proxy"
+    proxy.mkdir(exist_ok=True)
+    counter = RoundTrips()
+    server = socket_folder(embedded.folder) / ".s.PGSQL.5432"
+    async with counter.between(proxy / ".s.PGSQL.5432", server):
+        engine = await Postgres.open(
+            f"postgresql://postgres@/postgres?host={proxy}", max_connections=1
+        )
+        found = {}
+        for operation, call in Stores(engine).ours(query).items():
+            await call(-1)
+            await call(-2)
+            before = counter.count
+            await call(-3)
+            found[operation] = float(counter.count - before)
+        await engine.aclose()
+    return found

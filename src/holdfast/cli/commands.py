@@ -1,0 +1,27 @@
+"""All groups of commands, put together."""
+
+from __future__ import annotations
+
+import typer
+from dotenv import load_dotenv
+
+from holdfast.cli import bench, db
+
+app = typer.Typer(
+    name="holdfast",
+    help="The durable state and memory layer for AI agents.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+app.add_typer(bench.app, name="bench")
+app.add_typer(db.app, name="db")
+
+
+@app.callback()
+def configure() -> None:
+    """Read the environment, and a `.env` file in this folder where there is one.
+
+    Without STORAGE_TYPE and DATABASE_URL, commands mean the embedded Postgres in `.holdfast`
+    (or HOLDFAST_DIR).
+    """
+    load_dotenv(".env")

@@ -1,0 +1,148 @@
+"""``holdfast db``: the schema, and what keeps a database well."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Table
+
+from holdfast.wiring.admin import Administration
+
+app = typer.Typer(help="Look after the database schema.", no_args_is_help=True)
+_out = Console()
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+
+
+@asynccontextmanager
+async def _opened() -> AsyncIterator[Administration]:
+    admin = await Administration.open()
+    try:
+        yield admin
+    finally:
+        await admin.aclose()
+
+
+@app.command()
+def status(*, as_json: Json = False) -> None:
+    """Show which migrations are applied and which are pending.
+
+    Exit code 0 when the schema is this version's, 1 when it is not.
+    """
+
+    async def work() -> dict[str, Any]:
+        async with _opened() as admin:
+            found = await admin.status()
+            return {
+                "database": admin.label,
+                "have": found.have,
+                "want": found.want,
+                "pending": [f"{one.version:04}_{one.name}" for one in found.pending],
+                "tampered": list(found.tampered),
+            }
+
+    facts = asyncio.run(work())
+    if as_json:
+        typer.echo(json.dumps(facts, indent=2))
+    else:
+        table = Table(title=facts["database"], title_justify="left", show_header=False)
+        table.add_row("applied", str(facts["have"]))
+        table.add_row("this version wants", str(facts["want"]))
+        table.add_row("pending", "\n".join(facts["pending"]) or "none")
+        table.add_row("changed after they were applied", "\n".join(facts["tampered"]) or "none")
+        _out.print(table)
+        if facts["pending"]:
+            _out.print("Run [bold]holdfast db migrate[/bold].")
+    raise typer.Exit(code=0 if facts["have"] == facts["want"] and not facts["tampered"] else 1)
+
+
+@app.command()
+def migrate(*, as_json: Json = False) -> None:
+    """Apply the pending migrations; safe to run twice, and by several at once."""
+
+    async def work() -> list[str]:
+        async with _opened() as admin:
+            return [f"{one.version:04}_{one.name}" for one in await admin.migrate()]
+
+    applied = asyncio.run(work())
+    if as_json:
+        typer.echo(json.dumps({"applied": applied}))
+        return
+    for name in applied:
+        _out.print(f"applied {name}")
+    if not applied:
+        _out.print("nothing to do: the schema is up to date")
+
+
+@app.command()
+def sql(
+    *,
+    role: Annotated[str, typer.Option(help="Also print the grants that this role needs.")] = "",
+) -> None:
+    """Print the SQL of all migrations, for a review or for a tool of your own."""
+    for text in Administration.sql(role=role):
+        typer.echo(text)
+
+
+@app.command()
+def check(*, as_json: Json = False) -> None:
+    """Check the schema, the server's durability and the rights of the running role.
+
+    Exit code 0 when nothing is wrong, 1 with the list of problems.
+    """
+
+    async def work() -> list[str]:
+        async with _opened() as admin:
+            return await admin.problems()
+
+    problems = asyncio.run(work())
+    if as_json:
+        typer.echo(json.dumps({"problems": problems}))
+    elif problems:
+        for problem in problems:
+            _out.print(f"[red]✗[/red] {problem}")
+    else:
+        _out.print("[green]✓[/green] the database is well")
+    raise typer.Exit(code=1 if problems else 0)
+
+
+@app.command()
+def maintain(*, as_json: Json = False) -> None:
+    """Purge what has expired, index what is queued, build missing vector indexes.
+
+    Safe to run at any time, beside everything else; run it from cron, hourly or so.
+    """
+
+    async def work() -> dict[str, int]:
+        async with _opened() as admin:
+            done: dict[str, int] = {}
+            with Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                console=_out,
+                disable=as_json or not _out.is_terminal,
+            ) as progress:
+                jobs = admin.jobs()
+                bar = progress.add_task("maintenance", total=len(jobs))
+                for name, job in jobs.items():
+                    progress.update(bar, description=name)
+                    done[name] = await job()
+                    progress.advance(bar)
+            return done
+
+    done = asyncio.run(work())
+    if as_json:
+        typer.echo(json.dumps(done))
+        return
+    table = Table("job", "done")
+    for name, count in done.items():
+        table.add_row(name, str(count))
+    _out.print(table)

@@ -1,0 +1,22 @@
+"""The ``holdfast`` command: one group of commands a file."""
+
+from __future__ import annotations
+
+import sys
+
+from holdfast.kernel.core.errors import HoldfastError, MissingExtraError
+
+
+def main() -> None:
+    """Run the command; an error of ours is one line on standard error and exit code 1."""
+    try:
+        from holdfast.cli.commands import app  # noqa: PLC0415 - typer may not be installed
+    except ModuleNotFoundError as error:
+        if error.name not in {"typer", "rich", "dotenv"}:
+            raise
+        sys.exit(str(MissingExtraError("the command line", "cli")))
+    try:
+        app()
+    except HoldfastError as error:
+        print(f"holdfast: {error}", file=sys.stderr)  # noqa: T201 - the command's own output
+        sys.exit(1)

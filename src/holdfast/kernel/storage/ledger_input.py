@@ -1,0 +1,214 @@
+"""What every task ledger refuses in the same words, and what it makes of the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Self
+
+from holdfast.kernel.core.checks import (
+    check_count,
+    check_id,
+    check_list,
+    check_optional_id,
+    check_text,
+    check_time,
+)
+from holdfast.kernel.core.codec import encode_json, encode_object
+from holdfast.kernel.core.errors import InvalidInputError
+from holdfast.kernel.core.identity import AgentId
+from holdfast.kernel.core.ids import new_id
+from holdfast.kernel.core.lifecycle import WAITING, TaskState, check_state
+from holdfast.kernel.storage.ledger_events import ArtifactChunk, StepKey
+from holdfast.kernel.storage.ledger_push import OutboxEntry
+from holdfast.kernel.storage.ledger_records import Lease
+from holdfast.kernel.storage.ledger_stored import StoredChunk, StoredFeedback
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFilter:
+    """Which tasks a listing asks for, checked; ``None`` is all.
+
+    >>> TaskFilter.of(owner="", states=["working"]).states
+    frozenset({<TaskState.WORKING: 'working'>})
+    """
+
+    owner: str | None
+    context_id: str | None
+    agent: AgentId | None
+    updated_after: datetime | None
+    states: frozenset[TaskState] | None
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        owner: object = None,
+        context_id: object = None,
+        states: object = None,
+        agent: AgentId | str | None = None,
+        updated_after: object = None,
+    ) -> Self:
+        """Check what is given to ``list``."""
+        return cls(
+            owner=check_owner(owner),
+            context_id=None if context_id is None else check_id("context_id", context_id),
+            agent=None if agent is None else AgentId.parse(agent),
+            updated_after=(
+                None if updated_after is None else check_time("updated_after", updated_after)
+            ),
+            states=None if states is None else _check_states(states),
+        )
+
+
+def _check_states(states: object) -> frozenset[TaskState]:
+    if isinstance(states, str) or not isinstance(states, Collection):
+        raise InvalidInputError("states", f"must be a list, not {type(states).__name__}")
+    return frozenset(check_state("states", state) for state in states)
+
+
+def check_owner(owner: object) -> str | None:
+    """An owner, ``""`` for what nobody owns, or ``None`` for the operator.
+
+    >>> check_owner(None) is None
+    True
+    """
+    return None if owner is None else check_optional_id("owner", owner)
+
+
+def check_agents(agents: object) -> set[AgentId] | None:
+    """The agents whose tasks a worker takes; ``None`` for those of all.
+
+    >>> sorted(map(str, check_agents(["writer", "team/reader"])))
+    ['team/reader', 'writer']
+    """
+    if agents is None:
+        return None
+    given: Sequence[Any] = check_list("agents", agents)
+    return {AgentId.parse(one) for one in given}
+
+
+def check_lease(lease: object) -> Lease:
+    """A lease that names a task and a fence.
+
+    >>> check_lease(Lease("t1", 1, "w1", datetime(2030, 1, 1))).fence
+    1
+    """
+    if not isinstance(lease, Lease):
+        raise InvalidInputError("lease", f"must be a Lease, not {type(lease).__name__}")
+    check_id("lease.task_id", lease.task_id)
+    check_count("lease.fence", lease.fence)
+    return lease
+
+
+def check_step(key: object, *, field: str = "step") -> StepKey:
+    """The key of a step.
+
+    >>> str(check_step(StepKey("fetch")))
+    'step:fetch:1'
+    """
+    if not isinstance(key, StepKey):
+        raise InvalidInputError(field, f"must be a StepKey, not {type(key).__name__}")
+    return key
+
+
+def check_extras(wanted: TaskState, *, run_after: object, progress: bool, ask: object) -> None:
+    """Refuse what does not go with the state that a worker reports.
+
+    >>> check_extras(TaskState.COMPLETED, run_after=None, progress=False, ask=None)
+    """
+    if wanted is not TaskState.SUBMITTED and run_after is not None:
+        raise InvalidInputError("run_after", "goes only with submitted")
+    if wanted is not TaskState.SUBMITTED and progress:
+        raise InvalidInputError("progress", "goes only with submitted")
+    if ask is not None:
+        check_step(ask, field="ask")
+        if wanted not in WAITING:
+            raise InvalidInputError("ask", "goes only with input-required and auth-required")
+
+
+def message_named(result: object) -> str:
+    """The id of the message that a step's result stands for, as of a question or a remark.
+
+    >>> message_named({"message_id": "m1"}), message_named([1])
+    ('m1', '')
+    """
+    named = result.get("message_id") if isinstance(result, dict) else None
+    try:
+        return check_id("message_id", named)
+    except InvalidInputError:
+        return ""
+
+
+def check_chunk(
+    artifact_id: object,
+    parts: Any,
+    *,
+    name: object,
+    metadata: Any,
+    append: bool,
+    last_chunk: bool,
+    step: object,
+) -> StoredChunk:
+    """A chunk of an artifact, checked and turned to text.
+
+    >>> how = dict(name="", metadata=None, append=False, last_chunk=True, step=None)
+    >>> check_chunk("summary.md", [], **how).parts
+    '[]'
+    """
+    check_list("parts", parts)
+    return StoredChunk.of(
+        ArtifactChunk(
+            check_id("artifact_id", artifact_id),
+            list(parts),
+            append=append,
+            last_chunk=last_chunk,
+            name=check_text("name", name),
+            metadata={} if metadata is None else metadata,
+            step=None if step is None else check_step(step),
+        )
+    )
+
+
+def check_feedback(
+    text: object, *, rating: object, metadata: object, feedback_id: object, now: datetime
+) -> StoredFeedback:
+    """Feedback, checked and turned to text, under the given id or a new one.
+
+    >>> how = dict(rating=5, metadata=None, feedback_id="f1", now=datetime(2030, 1, 1))
+    >>> check_feedback("good", **how).id
+    'f1'
+    """
+    return StoredFeedback(
+        check_optional_id("feedback_id", feedback_id) or new_id(),
+        check_text("text", text),
+        _check_rating(rating),
+        encode_object({} if metadata is None else metadata, field="metadata"),
+        now,
+    )
+
+
+def _check_rating(rating: object) -> int | None:
+    if rating is None:
+        return None
+    if isinstance(rating, bool) or not isinstance(rating, int):
+        raise InvalidInputError("rating", f"must be a whole number, not {type(rating).__name__}")
+    encode_json(rating, field="rating")
+    return rating
+
+
+def check_entry(entry: object) -> OutboxEntry:
+    """An entry that ``claim_outbox`` or ``list_outbox`` gave.
+
+    >>> check_entry("e1")
+    Traceback (most recent call last):
+    ...
+    holdfast.kernel.core.errors.InvalidInputError: entry: must be an OutboxEntry, not str
+    """
+    if not isinstance(entry, OutboxEntry):
+        raise InvalidInputError("entry", f"must be an OutboxEntry, not {type(entry).__name__}")
+    check_id("entry.event.task_id", entry.event.task_id)
+    check_count("entry.event.seq", entry.event.seq)
+    check_count("entry.attempts", entry.attempts)
+    return entry

@@ -1,0 +1,67 @@
+"""The database that the environment names, for an operator's commands."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Any
+
+from holdfast.kernel.core.errors import NotSupportedError
+from holdfast.wiring.engines import EMBEDDED, POSTGRES, engine_of_settings, load
+from holdfast.wiring.masking import mask_url
+from holdfast.wiring.settings import Settings
+
+
+@dataclasses.dataclass(slots=True)
+class Administration:
+    """An operator's connection to embedded Postgres or to a server."""
+
+    label: str
+    _admin: Any
+    _embedded: Any = None
+
+    @classmethod
+    async def open(cls, settings: Settings | None = None) -> Administration:
+        """Connect to what the environment names; to the embedded folder where it names nothing."""
+        chosen = Settings.from_environment() if settings is None else settings
+        spec = engine_of_settings(chosen) or EMBEDDED
+        if spec not in (EMBEDDED, POSTGRES):
+            raise NotSupportedError(
+                spec.name, "a schema", why="set DATABASE_URL, or STORAGE_TYPE=embedded"
+            )
+        wiring = load(spec)
+        if spec is POSTGRES:
+            admin = await wiring.administration(chosen.database_url)
+            return cls(mask_url(chosen.database_url), admin)
+        embedded, admin = await wiring.administration(chosen.directory)
+        return cls(f"embedded in {chosen.directory}", admin, embedded)
+
+    @staticmethod
+    def sql(*, role: str = "") -> Iterator[str]:
+        """The text of all migrations, and the grants of a role."""
+        yield from load(POSTGRES).migration_texts(role)
+
+    async def status(self) -> Any:
+        """Which migrations are applied, pending and changed."""
+        return await self._admin.status()
+
+    async def migrate(self) -> Sequence[Any]:
+        """Apply what is pending."""
+        found: Sequence[Any] = await self._admin.migrate()
+        return found
+
+    async def problems(self) -> list[str]:
+        """What should change, each with how."""
+        found: list[str] = await self._admin.problems()
+        return found
+
+    def jobs(self) -> dict[str, Callable[[], Awaitable[int]]]:
+        """What maintenance does, by name."""
+        found: dict[str, Callable[[], Awaitable[int]]] = self._admin.jobs()
+        return found
+
+    async def aclose(self) -> None:
+        """Disconnect, and stop an embedded server that nobody else uses."""
+        await self._admin.aclose()
+        if self._embedded is not None:
+            await self._embedded.aclose()

@@ -1,0 +1,44 @@
+"""All contracts on the Postgres that lives in a folder."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from holdfast.backends.postgres.admin import PostgresAdmin
+from holdfast.backends.postgres.embedded import EmbeddedPostgres
+from holdfast.wiring import postgres
+from holdfast.wiring.request import OpenRequest
+from holdfast.wiring.state import Connections
+
+
+async def connect(request: OpenRequest) -> Connections:
+    """Start or join the folder's server; its schema is made and migrated by itself."""
+    embedded = await EmbeddedPostgres.open(request.url or request.settings.directory)
+    try:
+        settings = dataclasses.replace(request.settings, auto_migrate=True, pooler=False)
+        found = await postgres.connect(
+            dataclasses.replace(request, url=embedded.url, settings=settings)
+        )
+    except BaseException:
+        await embedded.aclose()
+        raise
+    close_pool = found.close
+
+    async def close() -> None:
+        try:
+            await close_pool()
+        finally:
+            await embedded.aclose()
+
+    found.close = close
+    return found
+
+
+async def administration(folder: str) -> tuple[EmbeddedPostgres, PostgresAdmin]:
+    """An operator's connection, and the folder to leave afterwards."""
+    embedded = await EmbeddedPostgres.open(folder)
+    try:
+        return embedded, await PostgresAdmin.open(embedded.url)
+    except BaseException:
+        await embedded.aclose()
+        raise

@@ -1,0 +1,108 @@
+"""All contracts on a Postgres server."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from holdfast.backends.postgres import migrate
+from holdfast.backends.postgres.admin import PostgresAdmin
+from holdfast.backends.postgres.blob import PostgresBlobs
+from holdfast.backends.postgres.boards import PostgresBoards
+from holdfast.backends.postgres.channel import PostgresChannel
+from holdfast.backends.postgres.engine import Postgres
+from holdfast.backends.postgres.episodes import PostgresEpisodes
+from holdfast.backends.postgres.graph import PostgresGraph
+from holdfast.backends.postgres.history import PostgresHistory
+from holdfast.backends.postgres.ledger import PostgresLedger
+from holdfast.backends.postgres.long_term import PostgresLongTerm
+from holdfast.backends.postgres.short_term import PostgresShortTerm
+from holdfast.backends.postgres.vector import PostgresVectors
+from holdfast.kernel.core.errors import HoldfastError
+from holdfast.kernel.storage.channel import Channel
+from holdfast.wiring.health import EngineHealth, Health
+from holdfast.wiring.request import OpenRequest
+from holdfast.wiring.state import ATTRIBUTES, Connections
+from holdfast.wiring.stores import Stores
+
+
+async def connect(request: OpenRequest) -> Connections:
+    """A pool on the server that the URL names."""
+    settings = request.settings
+    engine = await Postgres.open(
+        request.url,
+        max_connections=settings.max_connections,
+        pooler=settings.pooler,
+        auto_migrate=settings.auto_migrate,
+        allow_unsafe=settings.allow_unsafe,
+    )
+    return connections(engine, request)
+
+
+def connections(engine: Postgres, request: OpenRequest) -> Connections:
+    """The stores on an engine, and how to look after it."""
+    return Connections(
+        stores=lambda tenant: _stores(engine, tenant, request),
+        engines=dict.fromkeys(ATTRIBUTES, engine.name),
+        probe=lambda: _probe(engine),
+        close=engine.aclose,
+    )
+
+
+async def administration(url: str) -> PostgresAdmin:
+    """An operator's connection."""
+    return await PostgresAdmin.open(url)
+
+
+def migration_texts(role: str) -> Iterator[str]:
+    """The SQL of all migrations, and of the grants of a role."""
+    for one in migrate.migrations():
+        yield f"-- {one.version:04}_{one.name} (sha256 {one.sha256})\n{one.sql}"
+    if role:
+        yield from (f"{statement};" for statement in migrate.grants(role))
+
+
+async def _probe(engine: Postgres) -> Health:
+    durability = engine.capabilities.unsafe or "committed: on disk when a write returns"
+    start = time.perf_counter()
+    try:
+        await engine.ping()
+    except HoldfastError as error:
+        down = EngineHealth(
+            engine.name, "down", serves=ATTRIBUTES, durability=durability, detail=str(error)
+        )
+        return Health((down,))
+    return Health(
+        (
+            EngineHealth(
+                engine.name,
+                "ok",
+                serves=ATTRIBUTES,
+                durability=durability,
+                latency_seconds=time.perf_counter() - start,
+                detail=engine.capabilities.describe(),
+            ),
+        )
+    )
+
+
+def _stores(engine: Postgres, tenant: str, request: OpenRequest) -> Stores:
+    settings, embedder = request.settings, request.embedder
+    graph = PostgresGraph(engine, tenant=tenant)
+
+    def channel(name: str) -> Channel:
+        retention = settings.channel_retention_seconds
+        return PostgresChannel(engine, tenant=tenant, name=name, retention_seconds=retention)
+
+    return Stores(
+        blobs=PostgresBlobs(engine, tenant=tenant, ttl_seconds=settings.blob_ttl_seconds),
+        history=PostgresHistory(engine, tenant=tenant),
+        vectors=PostgresVectors(engine, tenant=tenant, embedder=embedder),
+        graph=graph,
+        short_term=PostgresShortTerm(engine, tenant=tenant),
+        long_term=PostgresLongTerm(engine, tenant=tenant, embedder=embedder, graph=graph),
+        boards=PostgresBoards(engine, tenant=tenant),
+        tasks=PostgresLedger(engine, tenant=tenant),
+        episodes=PostgresEpisodes(engine, tenant=tenant, embedder=embedder),
+        channel=channel,
+    )

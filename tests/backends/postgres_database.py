@@ -1,0 +1,46 @@
+"""Databases of their own for tests of the Postgres engine."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import asyncpg
+
+from holdfast.kernel.core.ids import new_ref
+from tests.engines.postgres import server
+
+
+@asynccontextmanager
+async def empty_database(major: int = 18) -> AsyncIterator[str]:
+    """The URL of a database with nothing in it, dropped afterwards."""
+    name = f"t_{new_ref().replace('-', '_').lower()}"
+    async with connected(server(major).url()) as admin:
+        await admin.execute(f'CREATE DATABASE "{name}"')
+    try:
+        yield server(major).url(database=name)
+    finally:
+        async with connected(server(major).url()) as admin:
+            await admin.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+
+
+@asynccontextmanager
+async def connected(url: str) -> AsyncIterator[Any]:
+    """A connection for a moment."""
+    connection = await asyncpg.connect(url)
+    try:
+        yield connection
+    finally:
+        await connection.close()
+
+
+async def generic_plan(connection: Any, sql: str) -> str:
+    """How a statement runs whatever its parameters are."""
+    nulls = ", ".join(["NULL"] * max(int(number) for number in re.findall(r"\$(\d+)", sql)))
+    await connection.execute("SET plan_cache_mode = force_generic_plan")
+    await connection.execute(f"PREPARE planned AS {sql}")
+    rows = await connection.fetch(f"EXPLAIN EXECUTE planned ({nulls})")
+    await connection.execute("DEALLOCATE planned")
+    return "\n".join(row[0] for row in rows)

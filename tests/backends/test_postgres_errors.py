@@ -1,0 +1,75 @@
+"""No driver's error crosses a contract unmapped."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import asyncpg
+import pytest
+
+from holdfast.backends.postgres.engine import Postgres
+from holdfast.backends.postgres.errors import to_holdfast
+from holdfast.kernel.core.errors import (
+    ConfigError,
+    EngineError,
+    HoldfastError,
+    SchemaError,
+    TimedOutError,
+    UnavailableError,
+)
+
+DRIVER_ERRORS = [
+    error
+    for _, error in inspect.getmembers(asyncpg.exceptions, inspect.isclass)
+    if issubclass(error, Exception) and error.__module__.startswith("asyncpg")
+]
+
+
+def _made(kind: Any) -> Any:
+    try:
+        return kind("said the server")
+    except TypeError:
+        return kind.__new__(kind, "said the server")
+
+
+@pytest.mark.parametrize("kind", DRIVER_ERRORS, ids=lambda kind: kind.__name__)
+def test_every_error_of_the_driver_becomes_one_of_ours(kind: Any) -> None:
+    for wrote in (True, False):
+        assert isinstance(to_holdfast(_made(kind), wrote=wrote), HoldfastError)
+
+
+@pytest.mark.parametrize(
+    ("error", "wrote", "expected"),
+    [
+        (asyncpg.SerializationError("x"), True, UnavailableError),
+        (asyncpg.DeadlockDetectedError("x"), True, UnavailableError),
+        (asyncpg.ConnectionDoesNotExistError("x"), True, TimedOutError),
+        (asyncpg.ConnectionDoesNotExistError("x"), False, UnavailableError),
+        (asyncpg.TooManyConnectionsError("x"), True, UnavailableError),
+        (asyncpg.AdminShutdownError("x"), True, UnavailableError),
+        (asyncpg.CannotConnectNowError("x"), True, UnavailableError),
+        (asyncpg.QueryCanceledError("x"), True, TimedOutError),
+        (asyncpg.InvalidPasswordError("x"), True, ConfigError),
+        (asyncpg.InvalidCatalogNameError("x"), True, ConfigError),
+        (asyncpg.UndefinedTableError("x"), True, SchemaError),
+        (asyncpg.InsufficientPrivilegeError("x"), True, ConfigError),
+        (asyncpg.DiskFullError("x"), True, UnavailableError),
+        (asyncpg.DataError("x"), True, EngineError),
+        (TimeoutError("x"), True, TimedOutError),
+        (ConnectionResetError("x"), True, TimedOutError),
+        (ConnectionResetError("x"), False, UnavailableError),
+        (ConnectionRefusedError("x"), True, UnavailableError),
+    ],
+    ids=lambda value: getattr(type(value), "__name__", str(value)),
+)
+def test_an_error_says_what_the_caller_may_do(
+    error: Exception, wrote: bool, expected: type[HoldfastError]
+) -> None:
+    assert type(to_holdfast(error, wrote=wrote)) is expected
+
+
+@pytest.mark.asyncio
+async def test_no_server_is_unavailable_and_a_wrong_password_is_configuration() -> None:
+    with pytest.raises(UnavailableError):
+        await Postgres.open("postgresql://nobody@127.0.0.1:1/none")

@@ -1,0 +1,199 @@
+"""Migrations, the live catalog, and the statements against it."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast.backends.postgres import migrate
+from holdfast.backends.postgres.engine import Postgres
+from holdfast.backends.postgres.queries import load
+from holdfast.kernel.core.errors import ConfigError, SchemaError
+from tests.backends.postgres_database import connected, empty_database
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+ENGINE = Path(migrate.__file__).parent
+STATEMENTS = sorted(
+    (path.stem, name) for path in (ENGINE / "sql").glob("*.sql") for name in load(path.stem)
+)
+
+
+async def test_migrating_twice_is_a_no_op() -> None:
+    async with empty_database() as url, connected(url) as connection:
+        assert len(await migrate.migrate(connection)) == len(migrate.migrations())
+        assert await migrate.migrate(connection) == ()
+        found = await migrate.status(connection)
+        assert (found.have, found.pending, found.tampered) == (found.want, (), ())
+
+
+async def test_eight_processes_migrating_at_once_apply_each_migration_once() -> None:
+    program = (
+        "import asyncio, sys, asyncpg\n"
+        "from holdfast.backends.postgres import migrate\n"
+        "async def main():\n"
+        "    connection = await asyncpg.connect(sys.argv[1])\n"
+        "    print(len(await migrate.migrate(connection)))\n"
+        "    await connection.close()\n"
+        "asyncio.run(main())\n"
+    )
+    async with empty_database() as url:
+        processes = [
+            await asyncio.create_subprocess_exec(
+                sys.executable, "-c", program, url, stdout=asyncio.subprocess.PIPE
+            )
+            for _ in range(8)
+        ]
+        outputs = [(await process.communicate())[0] for process in processes]
+        assert [process.returncode for process in processes] == [0] * 8
+        assert sorted(map(int, outputs)) == [0] * 7 + [len(migrate.migrations())]
+
+
+async def test_a_tampered_migration_is_detected() -> None:
+    async with empty_database() as url, connected(url) as connection:
+        await migrate.migrate(connection)
+        await connection.execute("UPDATE holdfast.migrations SET sha256 = 'x' WHERE version = 2")
+        assert (await migrate.status(connection)).tampered == ("0002_create_session_log",)
+        with pytest.raises(SchemaError, match="0002_create_session_log"):
+            await Postgres.open(url)
+        with pytest.raises(SchemaError, match="0002_create_session_log"):
+            await migrate.migrate(connection)
+
+
+async def test_opening_an_old_schema_says_the_command() -> None:
+    async with empty_database() as url:
+        with pytest.raises(SchemaError, match="holdfast db migrate") as caught:
+            await Postgres.open(url)
+        assert (caught.value.have, caught.value.want) == (0, len(migrate.migrations()))
+        engine = await Postgres.open(url, auto_migrate=True)
+        await engine.aclose()
+        engine = await Postgres.open(url)
+        await engine.aclose()
+
+
+async def test_a_newer_schema_than_the_code_is_refused() -> None:
+    async with empty_database() as url, connected(url) as connection:
+        await migrate.migrate(connection)
+        newer = len(migrate.migrations()) + 1
+        await connection.execute("INSERT INTO holdfast.migrations VALUES ($1, 'later', 'x')", newer)
+        for how in ({}, {"auto_migrate": True}):
+            with pytest.raises(SchemaError, match="upgrade holdfast"):
+                await Postgres.open(url, **how)
+
+
+async def test_a_server_that_may_lose_a_commit_is_refused_unless_told() -> None:
+    async with empty_database() as url, connected(url) as connection:
+        await migrate.migrate(connection)
+        name = await connection.fetchval("SELECT current_database()")
+        await connection.execute(f'ALTER DATABASE "{name}" SET synchronous_commit = off')
+        with pytest.raises(ConfigError, match="synchronous_commit is off"):
+            await Postgres.open(url)
+        engine = await Postgres.open(url, allow_unsafe=True)
+        await engine.aclose()
+
+
+async def test_every_primary_key_and_unique_index_leads_with_tenant() -> None:
+    async with empty_database() as url, connected(url) as connection:
+        await migrate.migrate(connection)
+        rows = await connection.fetch(
+            """
+            SELECT c.relname AS name, i.indrelid::regclass::text AS of, a.attname AS first
+            FROM pg_index i
+            JOIN pg_class c ON c.oid = i.indexrelid
+            JOIN pg_namespace n ON n.oid = c.relnamespace
+            JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
+            WHERE n.nspname = 'holdfast' AND i.indisunique
+            """
+        )
+        wrong = [row["name"] for row in rows if row["first"] != "tenant"]
+        assert len(rows) > 10
+        assert wrong == ["migrations_pkey"]
+
+
+async def test_every_text_key_is_compared_by_code_points() -> None:
+    async with empty_database() as url, connected(url) as connection:
+        await migrate.migrate(connection)
+        rows = await connection.fetch(
+            """
+            SELECT DISTINCT i.indrelid::regclass::text AS of, a.attname AS name
+            FROM pg_index i
+            JOIN pg_class c ON c.oid = i.indexrelid
+            JOIN pg_namespace n ON n.oid = c.relnamespace
+            JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)
+            JOIN pg_collation k ON k.oid = a.attcollation
+            WHERE n.nspname = 'holdfast' AND k.collname <> 'C'
+            """
+        )
+        assert [f"{row['of']}.{row['name']}" for row in rows] == []
+
+
+async def test_every_named_statement_prepares() -> None:
+    async with empty_database() as url, connected(url) as connection:
+        await migrate.migrate(connection)
+        failed = []
+        for contract, name in STATEMENTS:
+            try:
+                await connection.prepare(load(contract)[name])
+            except Exception as error:  # noqa: BLE001 - all of them, at once
+                failed.append(f"{contract}.{name}: {error}")
+        assert failed == []
+
+
+async def test_every_named_statement_is_used_and_none_is_missing() -> None:
+    source = {path.name: path.read_text() for path in ENGINE.glob("*.py")}
+    files = {file: set(re.findall(r"load\(\"(\w+)\"\)", text)) for file, text in source.items()}
+    used = {
+        (contract, name)
+        for file, text in source.items()
+        for name in re.findall(r"_[A-Z]+\[\s*\"(\w+)\"\s*\]", text)
+        for contract in files[file]
+    }
+    for text in source.values():
+        used |= set(re.findall(r"load\(\"(\w+)\"\)\[\"(\w+)\"\]", text))
+    unused = [pair for pair in STATEMENTS if pair not in used]
+    assert unused == []
+
+
+@pytest.mark.parametrize(
+    ("contract", "name", "arguments", "index"),
+    [
+        ("history", "newest", ("t", "s", "a", 20), "events_(pkey|by_id)"),
+        ("history", "page", ("t", "s", "a", 20, 0, 0), "events_(pkey|by_id)"),
+        ("history", "count", ("t", "s", "a"), "events_(pkey|by_id)"),
+        ("episodes", "recent", ("t", "a", None, 20), "events_of_agent"),
+    ],
+)
+async def test_a_hot_statement_keeps_its_index(
+    contract: str, name: str, arguments: tuple[Any, ...], index: str
+) -> None:
+    async with empty_database() as url, connected(url) as connection:
+        await migrate.migrate(connection)
+        await connection.execute(
+            "INSERT INTO holdfast.sessions (tenant, id, agent, started_at) "
+            "SELECT 't', CASE n WHEN 1 THEN 's' ELSE 's' || n END, 'a', now() "
+            "FROM generate_series(1, 200) n"
+        )
+        await connection.execute(
+            "INSERT INTO holdfast.events SELECT 't', s.key, 1, n, n::text, "
+            "CASE n % 20 WHEN 1 THEN 'a' ELSE 'a' || n % 20 END, 'message', '', "
+            "now() + n * interval '1 second', 'x' "
+            "FROM holdfast.sessions s, generate_series(1, 100) n"
+        )
+        await connection.execute("ANALYZE")
+        plan = await _plan(connection, load(contract)[name], arguments)
+        assert re.search(index, plan), plan
+        assert "Seq Scan on events" not in plan, plan
+
+
+async def _plan(connection: Any, sql: str, arguments: tuple[Any, ...]) -> str:
+    # EXPLAIN takes no parameters, so the values are written out; they are the test's own.
+    for at in range(len(arguments), 0, -1):
+        value = arguments[at - 1]
+        text = "NULL" if value is None else str(value) if isinstance(value, int) else f"'{value}'"
+        sql = sql.replace(f"${at}", text)
+    return "\n".join(row[0] for row in await connection.fetch(f"EXPLAIN {sql}"))

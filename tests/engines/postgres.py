@@ -1,0 +1,208 @@
+"""Harnesses of the Postgres engine: 18 by socket, 16 by TCP as the running role, and borrowed."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, ClassVar
+
+import asyncpg
+
+from holdfast.backends.postgres import migrate
+from holdfast.backends.postgres.blob import PostgresBlobs
+from holdfast.backends.postgres.blob_index import PostgresBlobIndex
+from holdfast.backends.postgres.boards import PostgresBoards
+from holdfast.backends.postgres.channel import PostgresChannel
+from holdfast.backends.postgres.engine import Postgres
+from holdfast.backends.postgres.episodes import PostgresEpisodes
+from holdfast.backends.postgres.graph import PostgresGraph
+from holdfast.backends.postgres.history import PostgresHistory
+from holdfast.backends.postgres.ledger import PostgresLedger
+from holdfast.backends.postgres.long_term import PostgresLongTerm
+from holdfast.backends.postgres.short_term import PostgresShortTerm
+from holdfast.backends.postgres.vector import PostgresVectors
+from holdfast.kernel.core.ids import new_ref
+from holdfast.testing.harness import Harness
+from tests.engines.postgres_server import PASSWORD, PostgresServer
+
+MOVABLE_CLOCK = """
+CREATE SCHEMA holdfast_test;
+CREATE TABLE holdfast_test.clock (shift interval NOT NULL, held timestamptz);
+INSERT INTO holdfast_test.clock (shift) VALUES ('0');
+GRANT USAGE ON SCHEMA holdfast_test TO PUBLIC;
+GRANT SELECT, UPDATE ON holdfast_test.clock TO PUBLIC;
+CREATE OR REPLACE FUNCTION holdfast.now() RETURNS timestamptz LANGUAGE sql VOLATILE
+AS $$ SELECT coalesce(held, clock_timestamp()) + shift FROM holdfast_test.clock $$;
+"""
+"""The engine asks ``holdfast.now()`` for the time; in tests it can be moved."""
+
+
+@cache
+def server(major: int) -> PostgresServer:
+    """One server for all tests of a run, started when it is first needed."""
+    found = PostgresServer(major)
+    found.start()
+    return found
+
+
+class PostgresHarness(Harness):
+    """Embedded's Postgres 18 over a unix socket, as the superuser."""
+
+    name = "postgres18"
+    major: ClassVar[int] = 18
+    database: ClassVar[str] = "holdfast_suite"
+    stores: ClassVar[dict[str, type[Any]]] = {
+        "short_term": PostgresShortTerm,
+        "boards": PostgresBoards,
+        "channels": PostgresChannel,
+        "blobs": PostgresBlobs,
+        "blob_index": PostgresBlobIndex,
+        "episodes": PostgresEpisodes,
+        "history": PostgresHistory,
+        "tasks": PostgresLedger,
+        "vectors": PostgresVectors,
+        "graph": PostgresGraph,
+        "long_term": PostgresLongTerm,
+    }
+    contracts = frozenset(stores)
+    _ready: ClassVar[set[str]] = set()
+    _dump: ClassVar[str] = ""
+
+    @classmethod
+    def url(cls) -> str:
+        """How the engine connects."""
+        return server(cls.major).url(database=cls.database)
+
+    async def open(self) -> None:
+        """A tenant of this test's own, at the real time."""
+        await self._prepare_database()
+        self._prefix = f"{new_ref()}~"
+        self.engine = await self._connect()
+        await self._shift("shift * 0, held = NULL")
+
+    async def _connect(self) -> Postgres:
+        return await Postgres.open(self.url(), max_connections=8)
+
+    async def close(self) -> None:
+        """Close the pool."""
+        await self.engine.aclose()
+
+    async def reopen(self) -> None:
+        """A new pool on the same database."""
+        await self.close()
+        self.engine = await self._connect()
+
+    async def elapse(self, seconds: float) -> None:
+        """Move the engine's clock."""
+        await self._shift(f"shift + interval '{float(seconds)} seconds'")
+
+    async def hold_clock(self) -> None:
+        """Stop the engine's clock."""
+        await self._shift("shift, held = clock_timestamp()")
+
+    def store(self, contract: str, *, tenant: str = "default", **options: Any) -> Any:
+        """A store on the shared pool."""
+        return self.stores[contract](self.engine, tenant=self._prefix + tenant, **options)
+
+    async def raw(self, contract: str) -> list[str | bytes]:  # noqa: ARG002 - one dump serves all
+        """A fingerprint of each table's rows of this test's tenants, read around the stores."""
+        if not self._dump:
+            async with self._admin() as connection:
+                tables = await connection.fetch(
+                    "SELECT table_name FROM information_schema.columns "
+                    "WHERE table_schema = 'holdfast' AND column_name = 'tenant' ORDER BY 1"
+                )
+            type(self)._dump = " UNION ALL ".join(
+                f"SELECT '{table} ' || count(*) || ' ' || "  # noqa: S608 - names of the catalog
+                "coalesce(md5(string_agg(md5(t::text), '' ORDER BY md5(t::text))), '') "
+                f"FROM holdfast.{table} t WHERE t.tenant >= $1 AND t.tenant < $2"
+                for [table] in tables
+            )
+        until = f"{self._prefix}\U0010ffff"
+        async with self.engine.connection(writes=False) as connection:
+            return [row[0] for row in await connection.fetch(self._dump, self._prefix, until)]
+
+    async def damage_blob(self, ref: str, *, truncate: bool) -> None:
+        """Cut off or alter the last byte of a stored blob."""
+        kept = "substring(data FROM 1 FOR length(data) - 1)"
+        altered = "set_byte(data, length(data) - 1, get_byte(data, length(data) - 1) # 255)"
+        async with self.engine.connection(writes=True) as connection:
+            await connection.execute(
+                "UPDATE holdfast.blob_chunks "  # noqa: S608 - expressions of our own
+                f"SET data = {kept if truncate else altered} "
+                "WHERE starts_with(tenant, $1) AND ref = $2 AND number = ("
+                "SELECT max(number) FROM holdfast.blob_chunks WHERE ref = $2)",
+                *(self._prefix, ref),
+            )
+
+    async def _shift(self, to: str) -> None:
+        async with self.engine.connection(writes=True) as connection:
+            await connection.execute(
+                f"UPDATE holdfast_test.clock SET shift = {to}"  # noqa: S608 - numbers of our own
+            )
+
+    def _admin(self) -> Any:
+        return _Connection(server(self.major).url(database=self.database))
+
+    async def _prepare_database(self) -> None:
+        if self.name in self._ready:
+            return
+        async with _Connection(server(self.major).url()) as connection:
+            await connection.execute(f'DROP DATABASE IF EXISTS "{self.database}"')
+            await connection.execute(f'CREATE DATABASE "{self.database}"')
+        async with self._admin() as connection:
+            await migrate.migrate(connection)
+            await connection.execute(MOVABLE_CLOCK)
+            await self._grant(connection)
+        self._ready.add(self.name)
+
+    async def _grant(self, connection: Any) -> None:
+        """The superuser needs nothing."""
+
+
+class _Connection:
+    """A connection for a moment."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    async def __aenter__(self) -> Any:
+        self._connection = await asyncpg.connect(self._url)
+        return self._connection
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._connection.close()
+
+
+class Postgres16Harness(PostgresHarness):
+    """Postgres 16 by TCP and password, as the least-privilege role of the docs."""
+
+    name = "postgres16"
+    major = 16
+    database = "holdfast_role"
+
+    @classmethod
+    def url(cls) -> str:
+        """As the running role."""
+        return server(cls.major).url(user="holdfast_app", database=cls.database, tcp=True)
+
+    async def _grant(self, connection: Any) -> None:
+        await connection.execute("DROP ROLE IF EXISTS holdfast_app")
+        await connection.execute(f"CREATE ROLE holdfast_app LOGIN PASSWORD '{PASSWORD}'")
+        for statement in migrate.grants("holdfast_app"):
+            await connection.execute(statement)
+
+
+class BorrowedPoolHarness(PostgresHarness):
+    """A pool that somebody else made, with the driver's defaults."""
+
+    name = "postgres18-borrowed"
+    database = "holdfast_borrowed"
+
+    async def _connect(self) -> Postgres:
+        self._pool = await asyncpg.create_pool(self.url(), min_size=1, max_size=8)
+        return await Postgres.from_pool(self._pool)
+
+    async def close(self) -> None:
+        """The engine leaves the pool open; whoever made it closes it."""
+        await self.engine.aclose()
+        await self._pool.close()

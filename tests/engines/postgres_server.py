@@ -1,0 +1,90 @@
+"""A real Postgres from the wheel, as a direct child of the tests."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from holdfast.backends.postgres.binaries import initialise, program, system_user
+
+PASSWORD = "only-for-tests"  # noqa: S105 - it guards a server on loopback for minutes
+
+
+class PostgresServer:
+    """One server in a temporary folder; a socket for 18, TCP with a password for 16."""
+
+    def __init__(self, major: int) -> None:
+        self.major = major
+        self.folder = Path(tempfile.mkdtemp(prefix="hf-pg-"))
+        self.folder.chmod(0o755)
+        self.data = self.folder / "data"
+        self.port = free_port()
+        self.process: subprocess.Popen[bytes] | None = None
+        secret = self.folder / "password"
+        secret.write_text(PASSWORD)
+        initialise(self.data, major=major, password_file=secret)
+        self.user = system_user(self.data)
+        if self.user:
+            os.chown(self.folder, pwd.getpwnam(self.user).pw_uid, -1)
+        atexit.register(self.remove)
+
+    def start(self) -> None:
+        """Start, and wait until it takes connections."""
+        command = [
+            str(program("postgres", major=self.major)),
+            *("-D", str(self.data), "-k", str(self.folder), "-p", str(self.port)),
+            *("-c", "listen_addresses=127.0.0.1", "-c", "max_connections=60"),
+            *("-c", "log_min_messages=warning"),
+        ]
+        with (self.folder / "log").open("ab") as log:
+            self.process = subprocess.Popen(
+                command, user=self.user, cwd="/", stdout=log, stderr=log, stdin=subprocess.DEVNULL
+            )
+        limit = time.monotonic() + 60
+        ready = [str(program("pg_isready", major=self.major)), "-h", str(self.folder), "-p"]
+        while subprocess.run([*ready, str(self.port)], capture_output=True, check=False).returncode:
+            assert self.process.poll() is None, (self.folder / "log").read_text()
+            assert time.monotonic() < limit, "postgres does not answer"
+            time.sleep(0.05)
+
+    def kill(self) -> None:
+        """As the power would: every process of it at once, without a word."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+        self.process = None
+
+    def stop(self) -> None:
+        """As an operator would."""
+        if self.process is not None:
+            self.process.send_signal(signal.SIGINT)
+            self.process.wait()
+            self.process = None
+
+    def remove(self) -> None:
+        """Stop, and leave nothing behind."""
+        self.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def url(self, *, user: str = "postgres", database: str = "postgres", tcp: bool = False) -> str:
+        """How to connect, by socket or by TCP."""
+        who = f"{user}:{PASSWORD}"
+        if tcp:
+            return f"postgresql://{who}@127.0.0.1:{self.port}/{database}"
+        return f"postgresql://{who}@/{database}?host={self.folder}&port={self.port}"
+
+
+def free_port() -> int:
+    """A port of loopback that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
