@@ -168,8 +168,8 @@ def tables_page() -> str:
     lines = [
         "# Tables",
         "",
-        "Every table of the schema `holdfast`, as the migrations make it. Keys begin with `tenant`,",
-        "so the tables shard by it as they are. `make docs` writes this page, a test checks it.",
+        "Every table of the schema `holdfast`, as the migrations make it. Keys begin with",
+        "`tenant`, so the tables shard by it as they are. `make docs` writes this page.",
         "",
     ]
     for one in migrations():

@@ -91,25 +91,22 @@ LANGUAGE plpgsql
 AS $$
 DECLARE
     found bigint;
-    known boolean;
 BEGIN
     LOOP
-        SELECT s.key, the_language = ANY (s.languages) INTO found, known
-        FROM holdfast.fact_scopes s
-        WHERE s.tenant = the_tenant AND s.namespace = the_namespace AND s.agent = the_agent;
+        SELECT s.key INTO found FROM holdfast.fact_scopes s
+        WHERE s.tenant = the_tenant AND s.namespace = the_namespace AND s.agent = the_agent
+            AND the_language = ANY (s.languages)
+        FOR KEY SHARE;
         IF found IS NULL THEN
-            INSERT INTO holdfast.fact_scopes (tenant, namespace, agent, languages)
-            VALUES (the_tenant, the_namespace, the_agent, ARRAY[the_language])
-            ON CONFLICT DO NOTHING RETURNING key INTO found;
-        ELSIF known THEN
-            SELECT s.key INTO found FROM holdfast.fact_scopes s
-            WHERE s.tenant = the_tenant AND s.namespace = the_namespace AND s.agent = the_agent
-            FOR KEY SHARE;
-        ELSE
             UPDATE holdfast.fact_scopes s SET languages = s.languages || the_language
             WHERE s.tenant = the_tenant AND s.namespace = the_namespace AND s.agent = the_agent
                 AND NOT the_language = ANY (s.languages)
             RETURNING s.key INTO found;
+        END IF;
+        IF found IS NULL THEN
+            INSERT INTO holdfast.fact_scopes (tenant, namespace, agent, languages)
+            VALUES (the_tenant, the_namespace, the_agent, ARRAY[the_language])
+            ON CONFLICT DO NOTHING RETURNING key INTO found;
         END IF;
         IF found IS NOT NULL THEN
             RETURN found;
