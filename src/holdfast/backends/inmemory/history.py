@@ -85,4 +85,4 @@ class InMemoryHistory(HistoryProvider):
 
 
 def _messages(rows: Iterable[Row]) -> list[ChatMessage]:
-    return [row.event().to_message() for row in rows]
+    return [row.to_message(row.seq) for row in rows]

@@ -9,7 +9,7 @@ from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.queries import load
 from holdfast.backends.postgres.session_log import append
 from holdfast.kernel.core.checks import check_id
-from holdfast.kernel.core.codec import decode_json, message_from_payload
+from holdfast.kernel.core.codec import message_from_body
 from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.storage.history import HistoryProvider
@@ -90,6 +90,5 @@ class PostgresHistory(HistoryProvider):
 
 def _messages(rows: Iterable[Any]) -> list[ChatMessage]:
     return [
-        message_from_payload(decode_json(body), id=key, created_at=when, seq=seq)
-        for body, key, when, seq in rows
+        message_from_body(body, id=key, created_at=when, seq=seq) for body, key, when, seq in rows
     ]

@@ -19,7 +19,7 @@ from holdfast.kernel.core.codec import (
     decode_json,
     encode_json,
     encode_object,
-    message_from_payload,
+    message_from_body,
     message_to_payload,
 )
 from holdfast.kernel.core.content import ChatMessage
@@ -60,9 +60,7 @@ class LogEntry:
         )
         if entry.type == "message":
             try:
-                message_from_payload(
-                    decode_json(entry.body), id=entry.id, created_at=entry.occurred_at
-                )
+                message_from_body(entry.body, id=entry.id, created_at=entry.occurred_at)
             except CodecError as error:
                 raise InvalidInputError(
                     f"{field}.payload", f"{error}: use Event.of_message for a message"
@@ -91,6 +89,10 @@ class LogEntry:
         """Refuse another event under the same id."""
         if self.content() != other.content():
             raise another_body(self.session, self.id)
+
+    def to_message(self, seq: int) -> ChatMessage:
+        """A new message for the caller to keep, with its place."""
+        return message_from_body(self.body, id=self.id, created_at=self.occurred_at, seq=seq)
 
     def to_event(self, epoch: int, seq: int) -> Event:
         """A new event for the caller to keep, at its place."""

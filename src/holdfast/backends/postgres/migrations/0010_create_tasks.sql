@@ -228,8 +228,12 @@ SELECT t.tenant, t.id, t.context_id, t.agent, t.state, t.created_at, t.updated_a
        m.message_id AS status_id, m.written_at AS status_at, m.seq AS status_seq,
        m.body AS status_body
 FROM holdfast.tasks t
-LEFT JOIN holdfast.task_events m
-    ON m.tenant = t.tenant AND m.task_id = t.id AND m.seq = t.status_seq;
+-- With a limit it stays a look-up by all three, for the same reason.
+LEFT JOIN LATERAL (
+    SELECT e.message_id, e.written_at, e.seq, e.body FROM holdfast.task_events e
+    WHERE e.tenant = t.tenant AND e.task_id = t.id AND e.seq = t.status_seq
+    LIMIT 1
+) m ON true;
 
 -- An entry of the outbox with the event and the push config.
 CREATE VIEW holdfast.outbox_entries AS

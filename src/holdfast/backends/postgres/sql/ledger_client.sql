@@ -3,7 +3,8 @@
 SELECT r.*, m.*, a.*
 FROM holdfast.task_records r
 CROSS JOIN LATERAL holdfast.task_messages(r.tenant, r.id, $4) m
-LEFT JOIN LATERAL holdfast.task_artifacts(r.tenant, r.id, NULL) a ON $5::boolean
+CROSS JOIN LATERAL holdfast.task_artifacts(
+    r.tenant, CASE WHEN $5::boolean THEN r.id END, NULL) a
 WHERE r.tenant = $1 AND r.id = $2 AND ($3::text IS NULL OR r.owner = $3);
 
 -- name: list
@@ -29,7 +30,8 @@ FROM (VALUES (1)) one
 LEFT JOIN page p ON true
 LEFT JOIN holdfast.task_records r ON r.tenant = $1 AND r.id = p.id
 LEFT JOIN LATERAL holdfast.task_messages(r.tenant, r.id, $10) m ON true
-LEFT JOIN LATERAL holdfast.task_artifacts(r.tenant, r.id, NULL) a ON $11::boolean
+LEFT JOIN LATERAL holdfast.task_artifacts(
+    r.tenant, CASE WHEN $11::boolean THEN r.id END, NULL) a ON true
 ORDER BY r.updated_at DESC, r.id DESC;
 
 -- name: respond

@@ -23,7 +23,7 @@ WITH question AS MATERIALIZED (
     GROUP BY p.session_key, p.epoch, p.seq
 ), vectors AS (
     SELECT v.session_key, v.epoch, v.seq,
-           round((1 - (v.embedding OPERATOR(public.<=>) $4::real[]::public.vector))::numeric, 6)::float8
+           round((1 - (v.embedding OPERATOR(public.<=>) (SELECT $4::real[]::public.vector)))::numeric, 6)::float8
                AS score
     FROM holdfast.event_vectors v
     WHERE $4::real[] IS NOT NULL AND v.tenant = $1 AND v.agent = $2
