@@ -54,6 +54,25 @@ async def test_eight_processes_migrating_at_once_apply_each_migration_once() -> 
         assert sorted(map(int, outputs)) == [0] * 7 + [len(migrate.migrations())]
 
 
+async def test_a_migration_outside_of_a_transaction_may_build_an_index_concurrently(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    later = migrate.Migration(
+        len(migrate.migrations()) + 1,
+        "index_runs",
+        "-- transaction: none\n"
+        "CREATE INDEX CONCURRENTLY IF NOT EXISTS runs ON holdfast.events (tenant, run);\n"
+        "ANALYZE holdfast.events;\n",
+    )
+    every = (*migrate.migrations(), later)
+    async with empty_database() as url, connected(url) as connection:
+        await migrate.migrate(connection)
+        monkeypatch.setattr(migrate, "migrations", lambda: every)
+        assert await migrate.migrate(connection) == (later,)
+        assert await connection.fetchval("SELECT to_regclass('holdfast.runs') IS NOT NULL")
+        assert await migrate.migrate(connection) == ()
+
+
 async def test_a_tampered_migration_is_detected() -> None:
     async with empty_database() as url, connected(url) as connection:
         await migrate.migrate(connection)

@@ -170,9 +170,7 @@ class InMemoryVectors(VectorStore):
         drafts = draft_documents(documents, replace=replace)
         if not replace:
             self._check_taken(name, drafts)
-        await embed_drafts(
-            drafts, self._embedder, engine=InMemory.name, store=InMemoryVectors.__name__
-        )
+        await embed_drafts(drafts, self._embedder, engine=InMemory.name)
         # Again, since others wrote while the embedder worked; from here on nobody else runs.
         if not replace:
             self._check_taken(name, drafts)

@@ -161,9 +161,7 @@ class PostgresVectors(VectorStore):
     ) -> list[str]:
         name = check_id("collection", collection)
         drafts = draft_documents(documents, replace=replace)
-        await embed_drafts(
-            drafts, self._embedder, engine=Postgres.name, store=PostgresVectors.__name__
-        )
+        await embed_drafts(drafts, self._embedder, engine=Postgres.name)
         for at, draft in enumerate(drafts):
             if len(draft.vector) > MAX_DIMENSION:
                 raise InvalidInputError(

@@ -77,13 +77,13 @@ def _draft(document: object, at: str) -> DocumentDraft:
 
 
 async def embed_drafts(
-    drafts: Sequence[DocumentDraft], embedder: Embedder | None, *, engine: str, store: str
+    drafts: Sequence[DocumentDraft], embedder: Embedder | None, *, engine: str
 ) -> None:
-    """Compute the vectors that are missing; ``engine`` and ``store`` are named in the errors.
+    """Compute the vectors that are missing; ``engine`` is named in the errors.
 
     ::
 
-        await embed_drafts(drafts, embedder, engine="inmemory", store="InMemoryVectors")
+        await embed_drafts(drafts, embedder, engine="inmemory")
     """
     bare = [draft for draft in drafts if not draft.vector]
     if not bare:
@@ -92,7 +92,7 @@ async def embed_drafts(
         raise NotSupportedError(
             engine,
             "documents without an embedding",
-            why=f"configure an embedder, as in {store}(engine, embedder=…), "
+            why="configure an embedder, as in holdfast.open(url, embedder=…), "
             "or pass Document(embedding=…)",
         )
     for at, draft in enumerate(drafts):
