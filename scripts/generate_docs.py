@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -188,6 +189,33 @@ def tables_page() -> str:
     return "\n".join(lines)
 
 
+def stores_table() -> str:
+    """The table of ``docs/reference/performance.md``, from the JSON that the benchmark printed."""
+    facts = json.loads((ROOT / "docs" / "benchmarks" / "stores.json").read_text())
+    made = (
+        f"Python {facts['python']}, asyncpg {facts['asyncpg']}, {facts['machine']}; made by "
+        f"`{facts['command']} --json`, kept in `docs/benchmarks/stores.json`."
+    )
+    lines = [
+        made,
+        "",
+        "| call | p50 | floor p50 | ratio | bar | round trips |",
+        "|---|---|---|---|---|---|",
+    ]
+    for one in facts["results"]:
+        met = "" if one["met"] else " (missed)"
+        lines.append(
+            f"| {one['name']} | {one['ours_p50']:,.0f} µs | {one['floor_p50']:,.0f} µs "
+            f"| {one['ratio']:.2f} | {one['bar']}{met} | {one['round_trips']:g} |"
+        )
+    grown = facts["append at length 10,000 against length 10"]
+    lines += [
+        "",
+        f"An append to a session of 10,000 events costs {grown:.2f} times one to a short session.",
+    ]
+    return "\n".join(lines)
+
+
 def matrix() -> str:
     """The matrix of engines and contracts of the README."""
     header = f"| contract | Protocol | {' | '.join(ENGINES)} |"
@@ -209,9 +237,11 @@ def with_section(text: str, name: str, content: str) -> str:
 def generated() -> dict[Path, str]:
     """Every file with a generated part, as it should be."""
     readme = ROOT / "README.md"
+    performance = ROOT / "docs" / "reference" / "performance.md"
     return {
         readme: with_section(readme.read_text(), "matrix", matrix()),
         ROOT / "docs" / "reference" / "contracts.md": contracts_page(),
+        performance: with_section(performance.read_text(), "stores", stores_table()),
         ROOT / "docs" / "reference" / "promises.md": promises_page(),
         ROOT / "docs" / "reference" / "tables.md": tables_page(),
     }

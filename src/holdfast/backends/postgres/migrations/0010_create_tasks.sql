@@ -36,6 +36,7 @@ INSERT INTO holdfast.task_edges (from_state, to_state, actor) VALUES
     ('paused', 'submitted', 'client'),
     ('paused', 'canceled', 'client');
 
+-- Conversations that tasks share; an id is its owner's own.
 CREATE TABLE holdfast.task_contexts (
     tenant text COLLATE "C" NOT NULL,
     owner text COLLATE "C" NOT NULL,
@@ -47,6 +48,7 @@ CREATE TABLE holdfast.task_contexts (
 );
 CREATE INDEX task_contexts_by_age ON holdfast.task_contexts (tenant, owner, created_at, id);
 
+-- What a task is, where it is, and who holds it; all that happened to it is in its timeline.
 CREATE TABLE holdfast.tasks (
     tenant text COLLATE "C" NOT NULL,
     id text COLLATE "C" NOT NULL,
@@ -174,6 +176,7 @@ CREATE TABLE holdfast.task_artifacts (
 -- The order of messages in a context, over all its tasks.
 CREATE SEQUENCE holdfast.task_messages_stored;
 
+-- What somebody thought of a task, in the order it was given.
 CREATE TABLE holdfast.task_feedback (
     tenant text COLLATE "C" NOT NULL,
     task_id text COLLATE "C" NOT NULL,
@@ -205,6 +208,7 @@ CREATE TABLE holdfast.push_configs (
 CREATE INDEX push_configs_due ON holdfast.push_configs (tenant, next_due_at, next_number)
     WHERE next_seq IS NOT NULL;
 
+-- Events on their way to push configs; dead ones were given up, and are kept for a while.
 CREATE TABLE holdfast.outbox (
     tenant text COLLATE "C" NOT NULL,
     task_id text COLLATE "C" NOT NULL,

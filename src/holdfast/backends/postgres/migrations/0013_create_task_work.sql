@@ -82,10 +82,12 @@ BEGIN
             lease_expires_at = v_now + make_interval(secs => in_lease_seconds),
             run_after = NULL
         WHERE t.tenant = in_tenant AND t.id = ANY (chosen)
-            AND NOT (in_serial AND EXISTS (
-                SELECT FROM holdfast.tasks w
+            AND (NOT in_serial OR (
+                SELECT true FROM holdfast.tasks w
                 WHERE w.tenant = t.tenant AND w.context_key = t.context_key
-                    AND w.state = 'working'))
+                    AND w.state = 'working'
+                LIMIT 1
+            ) IS NULL)
         RETURNING t.*
     ), logged AS (
         INSERT INTO holdfast.task_events (
@@ -153,8 +155,17 @@ DECLARE
     fresh boolean := false;
     settled record;
 BEGIN
-    moment := holdfast.task_moment(in_run_after, in_run_after_seconds, v_now);
-    PERFORM holdfast.check_task_edge(task.id, task.state, in_to, 'worker');
+    IF in_run_after_seconds IS NOT NULL THEN
+        moment := holdfast.task_moment(in_run_after, in_run_after_seconds, v_now);
+    END IF;
+    IF in_progress THEN
+        task.attempts := 0;
+    END IF;
+    settled := holdfast.settle_task(task, in_to, in_note, 'the worker reported ' || in_to);
+    -- Where it goes is checked as it moves; what was asked for must be legal as well.
+    IF settled.reached <> in_to OR in_message_id IS NOT NULL OR in_ask_name IS NOT NULL THEN
+        PERFORM holdfast.check_task_edge(task.id, task.state, in_to, 'worker');
+    END IF;
     IF in_ask_name IS NOT NULL AND EXISTS (
         SELECT FROM holdfast.task_events e
         WHERE e.tenant = in_tenant AND e.kind = 'step' AND e.step_key =
@@ -170,10 +181,6 @@ BEGIN
         fresh := said > task.version;
         task.version := greatest(task.version, said);
     END IF;
-    IF in_progress THEN
-        task.attempts := 0;
-    END IF;
-    settled := holdfast.settle_task(task, in_to, in_note, 'the worker reported ' || in_to);
     IF settled.reached = in_to THEN
         task.ask_kind := in_ask_kind;
         task.ask_name := in_ask_name;
