@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.backends.postgres import binaries
 from holdfast.backends.postgres.embedded import EmbeddedPostgres, socket_folder
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.history import PostgresHistory
@@ -27,6 +28,7 @@ ANA = AgentId.parse("ana")
 WRITER = """
 import asyncio, os, signal, sys
 from holdfast import AgentId, ChatMessage
+from holdfast.backends.postgres import binaries
 from holdfast.backends.postgres.embedded import EmbeddedPostgres
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.history import PostgresHistory
@@ -168,3 +170,15 @@ async def test_another_container_is_refused_with_a_clear_error(folder: Path) -> 
     assert other.returncode == 1
     assert b"in use by another container" in said
     await embedded.aclose()
+
+
+async def test_programs_in_a_closed_folder_are_copied_to_where_the_server_can_run_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root runs the server as another user")
+    monkeypatch.setattr(binaries, "_others_may_enter", lambda _folder: False)
+    copied = binaries.program("postgres")
+    assert copied.is_relative_to(tempfile.gettempdir())
+    # It runs, with its libraries, as somebody who may not enter root's folders.
+    binaries.run([str(copied), "--version"], user="nobody")
