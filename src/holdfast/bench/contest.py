@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
 
@@ -22,6 +23,8 @@ class Contest:
     bar: float
     blocks: int = 30
     block: int = 20
+    lent: Callable[[], AbstractAsyncContextManager[Any]] = nullcontext
+    """What the floor holds while a block of it runs: the connection that ours uses otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +56,15 @@ async def measure(contest: Contest, round_trips: float) -> Result:
     floor: list[float] = []
     number = 0
     for at in range(contest.blocks + 1):
-        sides = ((contest.ours, ours), (contest.floor, floor))
-        for call, times in sides if at % 2 else sides[::-1]:
-            for _ in range(contest.block):
-                number += 1
-                start = time.perf_counter()
-                await call(number)
-                if at:
-                    times.append((time.perf_counter() - start) * 1e6)
+        sides = ((contest.ours, ours, nullcontext), (contest.floor, floor, contest.lent))
+        for call, times, scope in sides if at % 2 else sides[::-1]:
+            async with scope():
+                for _ in range(contest.block):
+                    number += 1
+                    start = time.perf_counter()
+                    await call(number)
+                    if at:
+                        times.append((time.perf_counter() - start) * 1e6)
     middle = statistics.median(ours) / statistics.median(floor)
     return Result(
         contest.name,

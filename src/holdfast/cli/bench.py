@@ -36,20 +36,19 @@ def stores(
     trips are counted on the wire. Run it on an idle machine.
     """
     with _out.status("starting", spinner="dots") as shown:
-        results = asyncio.run(stores_bench.run(shown.update, quick=quick))
+        report = asyncio.run(stores_bench.run(shown.update, quick=quick))
     facts = {
         "command": "holdfast bench stores" + (" --quick" if quick else ""),
         "python": platform.python_version(),
         "machine": f"{platform.machine()}, {sys.platform}",
         "asyncpg": version("asyncpg"),
-        "results": [result.to_json() for result in results],
-        "append at length 10,000 against length 10": stores_bench.growth(results),
+        **report.to_json(),
     }
     if as_json:
         typer.echo(json.dumps(facts, indent=2))
         return
     table = Table("call", "p50 µs", "p95 µs", "floor p50", "ratio", "bar", "round trips")
-    for one in results:
+    for one in report.results:
         mark = "[green]" if one.met else "[red]"
         table.add_row(
             one.name,
@@ -61,4 +60,6 @@ def stores(
             f"{one.round_trips:g}",
         )
     _out.print(table)
-    _out.print(f"append at length 10,000 against length 10: {stores_bench.growth(results):.2f}")
+    _out.print(f"append at length 10,000 against length 10: {report.growth:.2f}")
+    _out.print(f"fidelity@5 of recall by vector against exact search: {report.fidelity:.3f}")
+    _out.print(f"from kill -9 of Postgres to the next append: {report.recovery_seconds:.2f} s")

@@ -134,6 +134,7 @@ class PostgresBlobs(BlobStore):
         ref, digest, size, number = new_ref(), hashlib.sha256(), 0, 0
         batch: list[bytes] = []
         connection: Any = None
+        limit = self._engine.command_timeout_seconds
         async with AsyncExitStack() as held:
             async for piece in pieces:
                 if len(batch) == _BATCH:
@@ -142,7 +143,9 @@ class PostgresBlobs(BlobStore):
                         lent = self._engine.connection(writes=True)
                         connection = await held.enter_async_context(lent)
                         await held.enter_async_context(connection.transaction())
-                    await connection.execute(_SQL["append"], self._tenant, ref, number, batch)
+                    await connection.execute(
+                        *(_SQL["append"], self._tenant, ref, number, batch), timeout=limit
+                    )
                     number += len(batch)
                     batch = []
                 batch.append(piece)
@@ -153,7 +156,7 @@ class PostgresBlobs(BlobStore):
             if connection is None:
                 await self._engine.fetch(_SQL["store"], *args, safe=True)
             else:
-                await connection.execute(_SQL["store"], *args)
+                await connection.execute(_SQL["store"], *args, timeout=limit)
         return ref
 
     async def _chunks(

@@ -13,6 +13,7 @@ from holdfast.backends.postgres import migrate
 from holdfast.backends.postgres.capabilities import Capabilities, read_capabilities
 from holdfast.backends.postgres.errors import TRY_AGAIN, mapped, to_holdfast
 from holdfast.backends.postgres.queries import load
+from holdfast.backends.postgres.watchdog import Watchdog
 from holdfast.kernel.core.errors import ConfigError, UnavailableError
 
 _SQL = load("engine")
@@ -23,6 +24,9 @@ _DRIVER_ERRORS = (
     TimeoutError,
     OSError,
 )
+
+_GRACE_SECONDS = 5
+"""How much longer than the server the client waits for a statement to end."""
 
 
 async def _nothing_to_reset(_connection: Any) -> None:
@@ -49,13 +53,17 @@ class Postgres:
 
     name = "postgres"
 
-    def __init__(self, pool: Any, capabilities: Capabilities, *, owns: bool) -> None:
+    def __init__(
+        self, pool: Any, capabilities: Capabilities, *, owns: bool, command_timeout_seconds: float
+    ) -> None:
         self._pool = pool
         self._owns = owns
         self._at_hand: list[Any] = []
         self._waiting = 0
         self._closing = False
         self.capabilities = capabilities
+        self.command_timeout_seconds = command_timeout_seconds
+        self._watchdog = Watchdog(command_timeout_seconds + _GRACE_SECONDS)
         self._parts: dict[Any, _Part] = {}
 
     @classmethod
@@ -72,26 +80,35 @@ class Postgres:
     ) -> Self:
         """Connect, and check that the schema is this code's and that a commit is a commit.
 
-        ``pooler=True`` uses no named statements, for a transaction pooler such as PgBouncer.
+        ``pooler=True`` uses no named statements, for a transaction pooler such as PgBouncer; there
+        the time that a statement may take is the server's own setting.
         ``allow_unsafe`` accepts ``synchronous_commit = off`` and ``fsync = off``.
 
         ::
 
             engine = await Postgres.open("postgresql://app@db/main", auto_migrate=True)
         """
+        milliseconds = max(1, round(command_timeout_seconds * 1000))
         with mapped(wrote=False):
             pool = await asyncpg.create_pool(
                 url,
-                min_size=1,
+                min_size=0,
                 max_size=max_connections,
                 timeout=connect_timeout_seconds,
-                command_timeout=command_timeout_seconds,
                 reset=_nothing_to_reset,
-                **({"statement_cache_size": 0} if pooler else {}),
+                **(
+                    {"statement_cache_size": 0}
+                    if pooler
+                    else {"server_settings": {"statement_timeout": f"{milliseconds}"}}
+                ),
             )
         try:
             return await cls._checked(
-                pool, owns=True, auto_migrate=auto_migrate, allow_unsafe=allow_unsafe
+                pool,
+                owns=True,
+                auto_migrate=auto_migrate,
+                allow_unsafe=allow_unsafe,
+                command_timeout_seconds=command_timeout_seconds,
             )
         except BaseException:
             pool.terminate()
@@ -99,7 +116,12 @@ class Postgres:
 
     @classmethod
     async def from_pool(
-        cls, pool: Any, *, auto_migrate: bool = False, allow_unsafe: bool = False
+        cls,
+        pool: Any,
+        *,
+        command_timeout_seconds: float = 60,
+        auto_migrate: bool = False,
+        allow_unsafe: bool = False,
     ) -> Self:
         """Borrow a pool; it is never closed here.
 
@@ -108,12 +130,22 @@ class Postgres:
             engine = await Postgres.from_pool(pool)
         """
         return await cls._checked(
-            pool, owns=False, auto_migrate=auto_migrate, allow_unsafe=allow_unsafe
+            pool,
+            owns=False,
+            auto_migrate=auto_migrate,
+            allow_unsafe=allow_unsafe,
+            command_timeout_seconds=command_timeout_seconds,
         )
 
     @classmethod
     async def _checked(
-        cls, pool: Any, *, owns: bool, auto_migrate: bool, allow_unsafe: bool
+        cls,
+        pool: Any,
+        *,
+        owns: bool,
+        auto_migrate: bool,
+        allow_unsafe: bool,
+        command_timeout_seconds: float,
     ) -> Self:
         with mapped(wrote=False):
             async with pool.acquire() as connection:
@@ -126,7 +158,7 @@ class Postgres:
                 f"postgres: {capabilities.unsafe}: an acknowledged write could be lost; "
                 "turn it on, or open with allow_unsafe=True"
             )
-        return cls(pool, capabilities, owns=owns)
+        return cls(pool, capabilities, owns=owns, command_timeout_seconds=command_timeout_seconds)
 
     @property
     def max_connections(self) -> int:
@@ -143,6 +175,7 @@ class Postgres:
     async def aclose(self) -> None:
         """Close a pool of our own; a borrowed one stays open."""
         self._closing = True
+        self._watchdog.close()
         for part in self._parts.values():
             await part.aclose()
         if self._owns:
@@ -188,11 +221,14 @@ class Postgres:
 
     async def _once(self, sql: LiteralString, args: tuple[Any, ...]) -> Sequence[Any]:
         connection = await self._take()
+        self._watchdog.sent(connection)
         try:
             rows: Sequence[Any] = await connection.fetch(sql, *args)
         except BaseException:
             await self._pool.release(connection)
             raise
+        finally:
+            self._watchdog.answered(connection)
         # Checking a connection out of the driver's pool and in again costs more than a short
         # statement does, so one that just worked stays at hand, unless somebody waits for it.
         keep = self._owns and not self._waiting and not self._closing

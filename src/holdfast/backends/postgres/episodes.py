@@ -131,10 +131,7 @@ class PostgresEpisodes(EpisodicMemory):
         )
         if isinstance(query, str):
             return await self._recall.by_text(check_text("query", query), scope, limit)
-        vector = check_vector("query", query)
-        dimension = await self._engine.fetchval(_SQL["dimension"], self._tenant, safe=True)
-        check_vector("query", vector, dimension=dimension)
-        return await self._recall.by_vector(vector, scope, limit)
+        return await self._recall.by_vector(check_vector("query", query), scope, limit)
 
     async def start_session(
         self,

@@ -11,6 +11,7 @@ from typing import Any, LiteralString
 
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.queries import load
+from holdfast.kernel.core.checks import check_vector
 from holdfast.kernel.core.codec import decode_json
 from holdfast.kernel.core.errors import EngineError, InvalidInputError
 from holdfast.kernel.core.ranking import K1, LEXICAL_WEIGHT, B
@@ -52,7 +53,20 @@ class Recall:
 
     async def by_vector(self, vector: list[float], scope: Scope, limit: int) -> list[Recalled]:
         """The nearest events that have a vector."""
-        return (await self._search(None, vector, scope, limit, ""))[1]
+        rows = await self._engine.fetch(
+            _SQL["nearest"],
+            *(self._tenant, scope.agent, vector, len(vector), limit, *scope.filters),
+            safe=True,
+        )
+        check_vector("query", vector, dimension=rows[0][0])
+        found = []
+        for _, semantic, *row in rows:
+            if semantic is not None:
+                event = LogEntry(*row[:7]).to_event(row[7], row[8])
+                # A cosine of -1 is as far as can be: 0 on the scale of recall.
+                given = {"semantic": semantic}
+                found.append(Recalled(event, (semantic + 1) / 2, ("semantic",), given, ""))
+        return found
 
     async def by_text(self, text: str, scope: Scope, limit: int) -> list[Recalled]:
         """By words, and by meaning where there is an embedder."""
@@ -76,7 +90,7 @@ class Recall:
 
     async def _search(
         self,
-        lexemes: list[str] | None,
+        lexemes: list[str],
         vector: list[float] | None,
         scope: Scope,
         limit: int,

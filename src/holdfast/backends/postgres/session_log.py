@@ -44,9 +44,11 @@ async def append(
                 safe=True,
             )
         elif len({one.session for one in unique}) == 1:
+            _, agents, types, ids, runs, times, bodies = _columns(unique)
             rows = await engine.fetch(
                 _SQL["append_to_session"],
-                *(tenant, unique[0].session, *_columns(unique)[1:]),
+                *(tenant, unique[0].session, _brief(agents), _brief(types), ids, _brief(runs)),
+                *(times, bodies),
                 safe=True,
             )
         else:
@@ -66,3 +68,8 @@ def _columns(entries: Sequence[LogEntry]) -> tuple[list[Any], ...]:
         [one.occurred_at for one in entries],
         [one.body for one in entries],
     )
+
+
+def _brief(values: list[Any]) -> list[Any]:
+    """A column of one and the same value, said once."""
+    return values[:1] if len(set(values)) == 1 else values

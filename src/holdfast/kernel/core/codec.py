@@ -366,7 +366,7 @@ def message_from_body(
         if not isinstance(payload, dict):
             raise CodecError("a stored message is not a JSON object") from None
         return message_from_payload(payload, id=id, created_at=created_at, seq=seq)
-    blocks = [TextBlock(part.text) for part in found.content]
+    blocks: list[ContentBlock] = [TextBlock(part.text) for part in found.content]
     return stored_message(found.role, blocks, found.name, found.metadata, id, created_at, seq)
 
 

@@ -312,22 +312,38 @@ class ChatMessage:
         return [block for block in self.content if isinstance(block, ToolResultBlock)]
 
 
-_SLOTS = tuple(
+_make = object.__new__
+_put_role, _put_content, _put_name, _put_metadata, _put_id, _put_created_at, _put_seq = (
     vars(ChatMessage)[name].__set__
     for name in ("role", "content", "name", "metadata", "id", "created_at", "seq")
 )
 
 
-def stored_message(*values: Any) -> ChatMessage:
-    """A message made of values that were checked when they were stored, in the order of its fields.
+def stored_message(  # noqa: PLR0917 - the order of its fields, and keywords would cost
+    role: Role,
+    content: list[ContentBlock],
+    name: str,
+    metadata: dict[str, Any],
+    id: str,
+    created_at: datetime,
+    seq: int | None,
+) -> ChatMessage:
+    """A message made of values that were checked when they were stored.
+
+    Slot by slot: a transcript of 500 messages is made of them, and a loop would cost twice as much.
 
     >>> from datetime import UTC
     >>> stored_message("user", [TextBlock("hi")], "", {}, "m1", datetime.now(UTC), 7).seq
     7
     """
-    message = object.__new__(ChatMessage)
-    for put, value in zip(_SLOTS, values, strict=True):
-        put(message, value)
+    message = _make(ChatMessage)
+    _put_role(message, role)
+    _put_content(message, content)
+    _put_name(message, name)
+    _put_metadata(message, metadata)
+    _put_id(message, id)
+    _put_created_at(message, created_at)
+    _put_seq(message, seq)
     return message
 
 

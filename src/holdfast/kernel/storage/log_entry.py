@@ -22,7 +22,7 @@ from holdfast.kernel.core.codec import (
     message_from_body,
     message_to_payload,
 )
-from holdfast.kernel.core.content import ChatMessage
+from holdfast.kernel.core.content import ChatMessage, TextBlock
 from holdfast.kernel.core.errors import CodecError, ConflictError, InvalidInputError
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.storage.episodes import Event
@@ -72,7 +72,9 @@ class LogEntry:
         cls, field: str, message: ChatMessage, *, agent: str, session: str, run: str
     ) -> Self:
         """Check a message of a transcript; the errors name ``field``."""
-        body = encode_json(message_to_payload(message, field=field), field=field)
+        body = _text_body(field, message)
+        if body is None:
+            body = encode_json(message_to_payload(message, field=field), field=field)
         when = check_time(f"{field}.created_at", message.created_at)
         return cls(agent, session, "message", body, message.id, run, when)
 
@@ -107,6 +109,20 @@ class LogEntry:
             epoch=epoch,
             seq=seq,
         )
+
+
+def _text_body(field: str, message: object) -> str | None:
+    """The body of a message that is nothing but one text, as most are, without the detour."""
+    if type(message) is not ChatMessage or message.name or message.metadata != {}:
+        return None
+    content = message.content
+    if len(content) != 1 or type(content[0]) is not TextBlock:
+        return None
+    text = encode_json(content[0].text, field=f"{field}.content[0].text")
+    if text[0] != '"':
+        return None
+    role = str.__str__(message.role)  # of an enum, the value
+    return f'{{"v":1,"role":"{role}","content":[{{"type":"text","text":{text}}}]}}'
 
 
 E = TypeVar("E", bound=LogEntry)

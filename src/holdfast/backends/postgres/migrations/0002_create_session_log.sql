@@ -113,7 +113,8 @@ END
 $$;
 
 -- Append a batch to the log of one session, all or nothing, without a gap; ids that are there
--- already keep their place. Returns the places in the order of the input.
+-- already keep their place. Returns the places in the order of the input. Agents, types and runs
+-- that are the same for all may be given once.
 CREATE FUNCTION holdfast.append_to_session(
     the_tenant text, the_session text, the_agents text[], the_types text[], the_ids text[],
     the_runs text[], the_times timestamptz[], the_bodies text[]
@@ -127,8 +128,10 @@ DECLARE
     added bigint := cardinality(the_ids);
     clash text;
 BEGIN
-    SELECT array_agg(e.id) INTO known FROM holdfast.events e
-    WHERE e.tenant = the_tenant AND e.session_key = session.key AND e.id = ANY (the_ids);
+    IF session.seq > 0 THEN
+        SELECT array_agg(e.id) INTO known FROM holdfast.events e
+        WHERE e.tenant = the_tenant AND e.session_key = session.key AND e.id = ANY (the_ids);
+    END IF;
 
     IF known IS NOT NULL THEN
         added := added - cardinality(known);
@@ -138,7 +141,9 @@ BEGIN
             AS i (agent, type, id, run, occurred_at, body) ON i.id = e.id
         WHERE e.tenant = the_tenant AND e.session_key = session.key AND e.id = ANY (known)
             AND (e.agent, e.type, e.run, e.occurred_at, e.body)
-                IS DISTINCT FROM (i.agent, i.type, i.run, i.occurred_at, i.body)
+                IS DISTINCT FROM (
+                    coalesce(i.agent, the_agents[1]), coalesce(i.type, the_types[1]),
+                    coalesce(i.run, the_runs[1]), i.occurred_at, i.body)
         LIMIT 1;
         IF clash IS NOT NULL THEN
             PERFORM holdfast.fail(
@@ -154,7 +159,8 @@ BEGIN
                 (tenant, session_key, epoch, seq, id, agent, type, run, occurred_at, body)
             SELECT the_tenant, session.key, session.epoch,
                    session.seq + row_number() OVER (ORDER BY i.at),
-                   i.id, i.agent, i.type, i.run, i.occurred_at, i.body
+                   i.id, coalesce(i.agent, the_agents[1]), coalesce(i.type, the_types[1]),
+                   coalesce(i.run, the_runs[1]), i.occurred_at, i.body
             FROM unnest(the_agents, the_types, the_ids, the_runs, the_times, the_bodies)
                 WITH ORDINALITY AS i (agent, type, id, run, occurred_at, body, at)
             WHERE known IS NULL OR i.id <> ALL (known)

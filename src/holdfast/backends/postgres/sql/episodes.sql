@@ -1,10 +1,13 @@
 -- name: recent_in_session
 -- The newest events of an agent in one session, the newest first: $4 types or NULL, $5 limit.
-SELECT e.agent, s.id AS session, e.type, e.body, e.id, e.run, e.occurred_at, e.epoch, e.seq
-FROM holdfast.sessions s
-JOIN holdfast.events e ON e.tenant = s.tenant AND e.session_key = s.key
-WHERE s.tenant = $1 AND s.id = $2 AND (e.agent || '') = $3 AND ($4::text[] IS NULL OR e.type = ANY ($4))
-ORDER BY e.epoch DESC, e.seq DESC
+SELECT e.agent, $2 AS session, e.type, e.body, e.id, e.run, e.occurred_at, e.epoch, e.seq
+FROM (
+    SELECT * FROM holdfast.events i
+    WHERE i.tenant = $1
+        AND i.session_key = (SELECT key FROM holdfast.sessions WHERE tenant = $1 AND id = $2)
+    ORDER BY i.epoch DESC, i.seq DESC OFFSET 0  -- in the order of the log, filtered on the way
+) e
+WHERE e.agent = $3 AND ($4::text[] IS NULL OR e.type = ANY ($4))
 LIMIT $5;
 
 -- name: recent
@@ -72,6 +75,3 @@ LIMIT $3;
 -- Remove events: $3 agent, $4 run, $5 types, each NULL for all.
 SELECT holdfast.clear_events($1, $2, $3, $4, $5);
 
--- name: dimension
--- How many numbers the vectors of a tenant's events have.
-SELECT dimension FROM holdfast.event_dimensions WHERE tenant = $1;

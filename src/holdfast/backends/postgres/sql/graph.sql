@@ -38,15 +38,18 @@ WITH RECURSIVE walk AS (
     FROM walk w ORDER BY w.step DESC LIMIT 1
 )
 SELECT 1 AS kind, i.at, e.id, e.label, e.properties, NULL AS source, NULL AS target
-FROM found f, unnest(f.ids) WITH ORDINALITY AS i (id, at), LATERAL (
+FROM (
+    -- By their keys, however small the planner thinks the table is.
     SELECT e.id, e.label, e.properties FROM holdfast.entities e
-    WHERE e.tenant = $1 AND e.id = i.id OFFSET 0  -- one by one, never all of the tenant
+    WHERE e.tenant = $1 AND e.id = ANY ((SELECT f.ids FROM found f)::text[]) OFFSET 0
 ) e
+JOIN (SELECT i.id, i.at FROM found f, unnest(f.ids) WITH ORDINALITY AS i (id, at)) i ON i.id = e.id
 UNION ALL
 SELECT 2, 0, r.id, r.type, r.properties, r.source, r.target
-FROM found f, unnest(f.ids) AS i (id)
-JOIN holdfast.relationships r ON r.tenant = $1 AND r.source = i.id
-WHERE r.target = ANY (f.ids) AND ($4::text[] IS NULL OR r.type = ANY ($4))
+FROM holdfast.relationships r
+WHERE r.tenant = $1 AND r.source = ANY ((SELECT f.ids FROM found f)::text[])
+    AND r.target = ANY ((SELECT f.ids FROM found f)::text[])
+    AND ($4::text[] IS NULL OR r.type = ANY ($4))
 UNION ALL
 SELECT 3, 0, NULL, NULL, NULL, NULL, NULL FROM found f WHERE f.truncated
 ORDER BY kind, at, id;

@@ -1,5 +1,7 @@
--- `e.agent || ''` keeps the planner from the index of the agent's times: a session is read in the order
--- of its log.
+-- A session is read in the order of its log and filtered on the way (OFFSET 0 keeps the two apart):
+-- a planner that took agent and session for independent would expect next to nothing, and read and
+-- sort the whole session for the last twenty messages. `e.agent || ''` keeps it from the index of the
+-- agent's times.
 
 -- name: append_one
 -- One message of a transcript.
@@ -20,21 +22,25 @@ SELECT * FROM holdfast.append_embedded_events($1, $2, $3, $4, $5, $6, $7, $8, $9
 -- name: page
 -- A page from the oldest: $3 agent, $4 limit, $5 offset, $6 the cursor.
 SELECT e.body, e.id, e.occurred_at, e.seq
-FROM holdfast.events e
-WHERE e.tenant = $1
-    AND e.session_key = (SELECT key FROM holdfast.sessions WHERE tenant = $1 AND id = $2)
-    AND (e.agent || '') = $3 AND e.type = 'message' AND e.seq > $6
-ORDER BY e.epoch, e.seq
+FROM (
+    SELECT * FROM holdfast.events i
+    WHERE i.tenant = $1 AND i.seq > $6
+        AND i.session_key = (SELECT key FROM holdfast.sessions WHERE tenant = $1 AND id = $2)
+    ORDER BY i.epoch, i.seq OFFSET 0
+) e
+WHERE e.agent = $3 AND e.type = 'message'
 LIMIT $4 OFFSET $5;
 
 -- name: newest
 -- The newest $4 messages, the newest first.
 SELECT e.body, e.id, e.occurred_at, e.seq
-FROM holdfast.events e
-WHERE e.tenant = $1
-    AND e.session_key = (SELECT key FROM holdfast.sessions WHERE tenant = $1 AND id = $2)
-    AND (e.agent || '') = $3 AND e.type = 'message'
-ORDER BY e.epoch DESC, e.seq DESC
+FROM (
+    SELECT * FROM holdfast.events i
+    WHERE i.tenant = $1
+        AND i.session_key = (SELECT key FROM holdfast.sessions WHERE tenant = $1 AND id = $2)
+    ORDER BY i.epoch DESC, i.seq DESC OFFSET 0
+) e
+WHERE e.agent = $3 AND e.type = 'message'
 LIMIT $4;
 
 -- name: count

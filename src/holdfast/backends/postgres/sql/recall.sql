@@ -23,24 +23,25 @@ WITH question AS MATERIALIZED (
     GROUP BY p.session_key, p.epoch, p.seq
 ), vectors AS (
     SELECT v.session_key, v.epoch, v.seq,
-           round((1 - (v.embedding OPERATOR(public.<=>) (SELECT $4::real[]::public.vector)))::numeric, 6)::float8
-               AS score
+           round((1 - (v.embedding OPERATOR(public.<=>) (SELECT $4::real[]::public.vector)))
+               * 1000000) / 1000000 AS score
     FROM holdfast.event_vectors v
     WHERE $4::real[] IS NOT NULL AND v.tenant = $1 AND v.agent = $2
-), found AS (
+), found AS MATERIALIZED (
     SELECT session_key, epoch, seq, w.score AS lexical, v.score AS semantic
     FROM words w FULL JOIN vectors v USING (session_key, epoch, seq)
 ), allowed AS MATERIALIZED (
-    SELECT f.lexical, f.semantic, e.agent, s.id AS session, e.type, e.body, e.id, e.run,
-           e.occurred_at, e.epoch, e.seq
-    FROM found f
-    JOIN holdfast.events e
-        ON e.tenant = $1 AND e.session_key = f.session_key AND e.epoch = f.epoch AND e.seq = f.seq
-    JOIN holdfast.sessions s ON s.tenant = $1 AND s.key = e.session_key
-    WHERE ($6::text IS NULL OR s.id = $6)
-        AND ($7::text[] IS NULL OR e.type = ANY ($7))
-        AND ($8::timestamptz IS NULL OR e.occurred_at >= $8)
-        AND ($9::timestamptz IS NULL OR e.occurred_at < $9)
+    SELECT * FROM found f
+    WHERE num_nonnulls($6::text, $7::text[], $8::timestamptz, $9::timestamptz) = 0
+        OR EXISTS (
+            SELECT FROM holdfast.events e
+            WHERE e.tenant = $1 AND e.session_key = f.session_key AND e.epoch = f.epoch
+                AND e.seq = f.seq
+                AND ($6 IS NULL OR e.session_key = (
+                    SELECT s.key FROM holdfast.sessions s WHERE s.tenant = $1 AND s.id = $6))
+                AND ($7 IS NULL OR e.type = ANY ($7))
+                AND ($8 IS NULL OR e.occurred_at >= $8)
+                AND ($9 IS NULL OR e.occurred_at < $9))
 ), bounds AS (
     SELECT count(semantic) > 0 AS fused,
            CASE WHEN count(semantic) > 0 AND count(lexical) < count(*) THEN 0
@@ -48,11 +49,10 @@ WITH question AS MATERIALIZED (
            max(lexical) AS most_word, min(semantic) AS least_near, max(semantic) AS most_near,
            count(lexical) AS with_words
     FROM allowed
-), ranked AS (
+), scored AS (
     SELECT a.*,
         CASE
             WHEN NOT b.fused THEN a.lexical / b.most_word
-            WHEN $3::text[] IS NULL THEN (a.semantic + 1) / 2
             ELSE LEAST(1,
                 $12::float8 * CASE
                     WHEN b.with_words = 0 THEN 0
@@ -66,14 +66,62 @@ WITH question AS MATERIALIZED (
                     ELSE (a.semantic - b.least_near) / (b.most_near - b.least_near) END)
         END AS score
     FROM allowed a CROSS JOIN bounds b
-    ORDER BY score DESC, a.id
-    LIMIT $5
+), best AS MATERIALIZED (
+    -- Only now are the events themselves read; of equal scores all, since their ids decide.
+    SELECT * FROM scored ORDER BY score DESC FETCH FIRST ($5::bigint) ROWS WITH TIES
 )
 SELECT EXISTS (SELECT FROM holdfast.unindexed_events u WHERE u.tenant = $1 AND u.agent = $2),
-       r.score, r.lexical, r.semantic, r.agent, r.session, r.type, r.body, r.id, r.run,
-       r.occurred_at, r.epoch, r.seq
-FROM (SELECT 1) one LEFT JOIN ranked r ON true
+       r.*
+FROM (SELECT 1) one LEFT JOIN (
+    SELECT b.score, b.lexical, b.semantic, e.agent, s.id AS session, e.type, e.body, e.id, e.run,
+           e.occurred_at, e.epoch, e.seq
+    FROM best b
+    JOIN holdfast.events e
+        ON e.tenant = $1 AND e.session_key = b.session_key AND e.epoch = b.epoch AND e.seq = b.seq
+    JOIN holdfast.sessions s ON s.tenant = $1 AND s.key = e.session_key
+    ORDER BY b.score DESC, e.id LIMIT $5
+) r ON true
 ORDER BY r.score DESC, r.id;
+
+-- name: nearest
+-- The events of an agent nearest to a vector ($3, of $4 numbers), all of them compared: $5 limit; $6
+-- session, $7 types, $8 since, $9 until, each NULL for all. The first column is the dimension of the
+-- tenant's vectors; another one finds nothing.
+WITH asked AS MATERIALIZED (
+    SELECT dimension FROM holdfast.event_dimensions WHERE tenant = $1
+), mine AS MATERIALIZED (
+    SELECT v.session_key, v.epoch, v.seq,
+           v.embedding OPERATOR(public.<=>) (SELECT $3::real[]::public.vector) AS distance
+    FROM holdfast.event_vectors v
+    WHERE v.tenant = $1 AND v.agent = $2 AND (SELECT dimension = $4 FROM asked)
+        AND (num_nonnulls($6::text, $7::text[], $8::timestamptz, $9::timestamptz) = 0
+            OR EXISTS (
+                SELECT FROM holdfast.events e
+                WHERE e.tenant = $1 AND e.session_key = v.session_key AND e.epoch = v.epoch
+                    AND e.seq = v.seq
+                    AND ($6 IS NULL OR e.session_key = (
+                        SELECT s.key FROM holdfast.sessions s WHERE s.tenant = $1 AND s.id = $6))
+                    AND ($7 IS NULL OR e.type = ANY ($7))
+                    AND ($8 IS NULL OR e.occurred_at >= $8)
+                    AND ($9 IS NULL OR e.occurred_at < $9)))
+), near AS MATERIALIZED (
+    SELECT session_key, epoch, seq, round((1 - distance) * 1000000) / 1000000 AS semantic
+    FROM mine
+    WHERE distance <= (
+        -- A little further than the last: what rounds to the same score is decided by its id.
+        SELECT max(distance) + 0.000002 FROM (SELECT distance FROM mine ORDER BY distance LIMIT $5) k)
+)
+SELECT a.dimension, r.*
+FROM (SELECT 1) one LEFT JOIN asked a ON true LEFT JOIN (
+    SELECT n.semantic, e.agent, s.id AS session, e.type, e.body, e.id, e.run, e.occurred_at, e.epoch,
+           e.seq
+    FROM near n
+    JOIN holdfast.events e
+        ON e.tenant = $1 AND e.session_key = n.session_key AND e.epoch = n.epoch AND e.seq = n.seq
+    JOIN holdfast.sessions s ON s.tenant = $1 AND s.key = e.session_key
+    ORDER BY n.semantic DESC, e.id LIMIT $5
+) r ON true
+ORDER BY r.semantic DESC, r.id;
 
 -- name: unindexed
 -- The events of some ranges of an agent's queue; a range whose events are gone has one empty row.

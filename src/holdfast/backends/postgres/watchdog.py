@@ -1,0 +1,45 @@
+"""One timer for all statements of an engine; the driver's own, one a statement, costs more."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+
+class Watchdog:
+    """Cuts the connections of statements that have had no answer for too long.
+
+    The server ends a long statement itself; this is for when the server, or the way to it, is gone
+    without a word. ::
+
+        watchdog = Watchdog(60)
+    """
+
+    def __init__(self, limit_seconds: float) -> None:
+        self._limit = limit_seconds
+        self._sent: dict[Any, float] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    def sent(self, connection: Any) -> None:
+        """A statement is on its way."""
+        loop = asyncio.get_running_loop()
+        self._sent[connection] = loop.time()
+        if self._timer is None:
+            self._timer = loop.call_later(self._limit / 4, self._look)
+
+    def answered(self, connection: Any) -> None:
+        """It came back, or failed."""
+        del self._sent[connection]
+
+    def close(self) -> None:
+        """Watch no more."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _look(self) -> None:
+        loop = asyncio.get_running_loop()
+        for connection, since in list(self._sent.items()):
+            if loop.time() - since > self._limit and not connection.is_closed():
+                connection.terminate()
+        self._timer = loop.call_later(self._limit / 4, self._look) if self._sent else None

@@ -1,0 +1,51 @@
+"""How long a client waits when its Postgres is killed in the middle of its work."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from pathlib import Path
+
+from holdfast.backends.postgres.embedded import EmbeddedPostgres
+from holdfast.backends.postgres.engine import Postgres
+from holdfast.backends.postgres.history import PostgresHistory
+from holdfast.kernel.core.content import ChatMessage
+from holdfast.kernel.core.errors import EngineError
+from holdfast.kernel.core.identity import AgentId
+
+AGENT = AgentId("bench", "a1")
+
+
+async def after_kill(folder: Path) -> float:
+    """Seconds from kill -9 of a server process to the next acknowledged append, by the same client.
+
+    The kill takes one backend, so the server ends all of them and recovers its log by itself; the
+    client finds out, waits and connects again without being told.
+    """
+    embedded = await EmbeddedPostgres.open(folder)
+    try:
+        engine = await Postgres.open(embedded.url, auto_migrate=True, max_connections=2)
+        try:
+            history = PostgresHistory(engine, tenant="bench")
+            for _ in range(50):
+                await history.append(AGENT, ChatMessage.user("before"), session_id="s")
+            async with engine.connection(writes=False) as connection:
+                victim = connection.get_server_pid()
+            start = time.perf_counter()
+            os.kill(victim, signal.SIGKILL)
+            message = ChatMessage.user("after")
+            deadline = start + 60
+            while True:
+                try:
+                    await history.append(AGENT, message, session_id="s")
+                    return time.perf_counter() - start
+                except EngineError:
+                    if time.perf_counter() > deadline:
+                        raise
+                    await asyncio.sleep(0.01)
+        finally:
+            await engine.aclose()
+    finally:
+        await embedded.aclose()
