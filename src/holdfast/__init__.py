@@ -86,6 +86,10 @@ from holdfast.memory.compaction import (
     compact_async,
     estimate_tokens,
 )
+from holdfast.runtime.app import App
+from holdfast.runtime.context import TaskContext
+from holdfast.runtime.outcome import TaskFailedError, TaskRejectedError
+from holdfast.runtime.worker import Worker
 from holdfast.wiring.front_door import Opening, open
 from holdfast.wiring.health import EngineHealth, Health
 from holdfast.wiring.settings import Settings
@@ -94,6 +98,7 @@ from holdfast.wiring.state import State
 __all__ = [
     "AgentId",
     "AlreadyExistsError",
+    "App",
     "Artifact",
     "ArtifactChunk",
     "AudioBlock",
@@ -166,11 +171,14 @@ __all__ = [
     "SummaryCheckpoint",
     "SystemClock",
     "Task",
+    "TaskContext",
     "TaskEvent",
+    "TaskFailedError",
     "TaskLedger",
     "TaskList",
     "TaskPage",
     "TaskRecord",
+    "TaskRejectedError",
     "TaskRequest",
     "TaskState",
     "TaskStatus",
@@ -190,6 +198,7 @@ __all__ = [
     "VectorStore",
     "VersionConflictError",
     "VideoBlock",
+    "Worker",
     "compact",
     "compact_async",
     "estimate_tokens",

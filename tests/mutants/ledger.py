@@ -30,6 +30,7 @@ from tests.mutants.registry import mutant
     "tasks",
     "test_after_a_lease_is_taken_over_no_write_of_the_old_holder_takes_effect",
     "test_a_lease_with_another_fence_or_an_unknown_task_is_lost",
+    "test_complete_many_completes_each_task_whose_lease_holds_and_leaves_the_others_alone",
 )
 class FenceIsUnchecked(InMemoryLedger):
     """Whoever names a working task may write to it."""
@@ -90,6 +91,7 @@ class FailedAttemptsGoOnForEver(InMemoryLedger):
     "tasks",
     "test_a_cancel_that_was_requested_comes_before_whatever_the_worker_reports",
     "test_a_completion_that_races_a_cancel_never_wins_after_it",
+    "test_a_cancel_requested_before_complete_many_wins",
 )
 class CompletionOverwritesCancel(InMemoryLedger):
     """A worker that is done is done, cancel or not."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -12,6 +13,8 @@ from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.core.errors import ConflictError, IllegalTransitionError, InvalidInputError
 from holdfast.kernel.core.lifecycle import EDGES, TERMINAL, Actor, TaskState
 from holdfast.kernel.storage.ledger_events import StepKey
+from holdfast.kernel.storage.ledger_push import PushConfig
+from holdfast.kernel.storage.ledger_records import Lease
 from holdfast.testing.harness import Harness
 from holdfast.testing.ledger_invariants import check_invariants
 from holdfast.testing.ledger_scenes import LONG, claimed, found, leased, submitted, texts
@@ -45,6 +48,57 @@ async def test_a_worker_cannot_move_a_task_along_an_edge_that_is_not_in_the_tabl
     with pytest.raises(IllegalTransitionError):
         await store.transition(lease, "working", message=ChatMessage.assistant("hm"))
     assert await found(store, lease.task_id) == before
+
+
+async def test_complete_many_completes_each_task_whose_lease_holds_and_leaves_the_others_alone(
+    harness: Harness, store: Any
+) -> None:
+    stale = await leased(store)
+    await harness.elapse(LONG)
+    await store.recover_expired()
+    again = (await claimed(store, "w2")).lease
+    good = [await leased(store, text=f"task {number}") for number in range(3)]
+    unknown = replace(stale, task_id="nobody")
+    reached = await store.complete_many([good[0], stale, good[1], unknown, good[2]])
+    done = TaskState.COMPLETED
+    assert reached == [done, None, done, None, done]
+    for lease in good:
+        task = await found(store, lease.task_id)
+        assert (task.state, task.worker, task.lease_expires_at) == (done, "", None)
+    assert (await found(store, again.task_id)).state is TaskState.WORKING
+    assert await store.complete_many(good) == [None] * 3
+    with pytest.raises(InvalidInputError):
+        await store.complete_many([again, again])
+    await check_invariants(store, submitted=4)
+
+
+async def test_complete_many_tells_followers_as_each_transition_would(store: Any) -> None:
+    leases = [await leased(store, text=f"task {number}") for number in range(2)]
+    await store.upsert_push_config(leases[0].task_id, PushConfig("p1", "https://example.org"))
+
+    async def follow(lease: Lease) -> list[Any]:
+        return [event async for event in store.follow(lease.task_id)]
+
+    following = [asyncio.create_task(follow(lease)) for lease in leases]
+    await store.complete_many(leases)
+    for lease, seen in zip(leases, await asyncio.gather(*following), strict=True):
+        assert seen == await store.history(lease.task_id)
+        assert seen[-1].body.to_state is TaskState.COMPLETED
+    [announced] = await store.list_outbox(leases[0].task_id)
+    assert announced.event.body.to_state is TaskState.COMPLETED
+
+
+async def test_a_cancel_requested_before_complete_many_wins(store: Any) -> None:
+    first, second = [await leased(store, text=text) for text in ("one", "two")]
+    await store.cancel(first.task_id)
+    assert await store.complete_many([first, second]) == [TaskState.CANCELED, TaskState.COMPLETED]
+    task = await found(store, first.task_id)
+    assert task.state is TaskState.CANCELED
+    assert "cancel was requested" in task.note
+
+
+async def test_complete_many_of_nothing_does_nothing(store: Any) -> None:
+    assert await store.complete_many([]) == []
 
 
 async def test_an_unknown_state_is_refused(store: Any) -> None:

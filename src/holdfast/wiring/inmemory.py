@@ -10,6 +10,7 @@ from holdfast.backends.inmemory.episodes import InMemoryEpisodes
 from holdfast.backends.inmemory.graph import InMemoryGraph
 from holdfast.backends.inmemory.history import InMemoryHistory
 from holdfast.backends.inmemory.ledger import InMemoryLedger
+from holdfast.backends.inmemory.ledger_work import InMemoryWork
 from holdfast.backends.inmemory.long_term import InMemoryLongTerm
 from holdfast.backends.inmemory.short_term import InMemoryShortTerm
 from holdfast.backends.inmemory.vector import InMemoryVectors
@@ -36,6 +37,7 @@ async def connect(request: OpenRequest) -> Connections:
         engines=dict.fromkeys(ATTRIBUTES, engine.name),
         probe=probe,
         close=close,
+        work=InMemoryWork(engine),
     )
 
 

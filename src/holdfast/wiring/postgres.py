@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Iterator
 
@@ -15,6 +16,7 @@ from holdfast.backends.postgres.episodes import PostgresEpisodes
 from holdfast.backends.postgres.graph import PostgresGraph
 from holdfast.backends.postgres.history import PostgresHistory
 from holdfast.backends.postgres.ledger import PostgresLedger
+from holdfast.backends.postgres.ledger_work import PostgresWork
 from holdfast.backends.postgres.long_term import PostgresLongTerm
 from holdfast.backends.postgres.short_term import PostgresShortTerm
 from holdfast.backends.postgres.vector import PostgresVectors
@@ -46,7 +48,15 @@ def connections(engine: Postgres, request: OpenRequest) -> Connections:
         engines=dict.fromkeys(ATTRIBUTES, engine.name),
         probe=lambda: _probe(engine),
         close=engine.aclose,
+        work=PostgresWork(engine),
+        again=lambda: connect(_small(request)),
     )
+
+
+def _small(request: OpenRequest) -> OpenRequest:
+    """The same with few connections, and nothing to migrate any more."""
+    settings = dataclasses.replace(request.settings, max_connections=2, auto_migrate=False)
+    return dataclasses.replace(request, settings=settings)
 
 
 async def administration(url: str) -> PostgresAdmin:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import TracebackType
 from typing import Self
 
@@ -16,6 +17,7 @@ from holdfast.kernel.storage.episodes import EpisodicMemory
 from holdfast.kernel.storage.graph import GraphStore
 from holdfast.kernel.storage.history import HistoryProvider
 from holdfast.kernel.storage.ledger import TaskLedger
+from holdfast.kernel.storage.ledger_work import WorkSignal
 from holdfast.kernel.storage.memory import LongTermMemory, ShortTermMemory
 from holdfast.kernel.storage.tasks import TaskStore
 from holdfast.kernel.storage.vector import VectorStore
@@ -36,11 +38,15 @@ class Connections:
         engines: dict[str, str],
         probe: Callable[[], Awaitable[Health]],
         close: Callable[[], Awaitable[None]],
+        work: WorkSignal,
+        again: Callable[[], Awaitable[Connections]] | None = None,
     ) -> None:
         self.stores = stores
         self.engines = engines
         self.probe = probe
         self.close = close
+        self.work = work
+        self.again = again
         self.loop = asyncio.get_running_loop()
         self.closed = False
 
@@ -132,6 +138,12 @@ class State:
         """The session log, recalled by time and by meaning."""
         return self._open.episodes
 
+    @property
+    def work(self) -> WorkSignal:
+        """Which tenants have tasks to do, and when there are new ones; for workers."""
+        self._connections.check_usable()
+        return self._connections.work
+
     def channel(self, name: str) -> Channel:
         """A named stream of events between agents.
 
@@ -150,6 +162,17 @@ class State:
         """
         self._connections.check_usable()
         return State(self._connections, tenant, owns=False)
+
+    def elsewhere(self) -> AbstractAsyncContextManager[State] | None:
+        """The same stores on connections of their own, for another thread's event loop.
+
+        ``None`` in memory, where there are no connections. ::
+
+            async with state.elsewhere() as other:
+                await other.tasks.heartbeat(lease)
+        """
+        again = self._connections.again
+        return None if again is None else _reopened(again, self._tenant)
 
     async def health(self) -> Health:
         """Whether each engine answers, how fast, and how durable it is.
@@ -188,3 +211,11 @@ class State:
     def _open(self) -> Stores:
         self._connections.check_usable()
         return self._stores
+
+
+@asynccontextmanager
+async def _reopened(
+    again: Callable[[], Awaitable[Connections]], tenant: str
+) -> AsyncIterator[State]:
+    async with State(await again(), tenant) as state:
+        yield state

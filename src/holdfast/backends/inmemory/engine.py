@@ -42,3 +42,7 @@ class InMemory:
     def tables(self) -> list[Any]:
         """The data of all tenants: what a test looks at around the stores."""
         return list(self._tables.values())
+
+    def by_tenant(self, kind: Callable[[], T]) -> dict[str, T]:
+        """The data of one kind, by tenant, for those that have any."""
+        return {tenant: data for (tenant, made), data in self._tables.items() if made is kind}

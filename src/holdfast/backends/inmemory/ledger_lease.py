@@ -15,12 +15,12 @@ from holdfast.kernel.core.checks import (
     check_text,
 )
 from holdfast.kernel.core.content import ChatMessage
-from holdfast.kernel.core.errors import ConflictError
+from holdfast.kernel.core.errors import ConflictError, LeaseLostError
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.core.lifecycle import Actor, TaskState, check_edge, check_state
 from holdfast.kernel.storage.ledger_draft import check_run_after
 from holdfast.kernel.storage.ledger_events import StepKey
-from holdfast.kernel.storage.ledger_input import check_agents, check_extras
+from holdfast.kernel.storage.ledger_input import check_agents, check_extras, check_leases
 from holdfast.kernel.storage.ledger_lease import LeaseLedger
 from holdfast.kernel.storage.ledger_records import LEASE_SECONDS, ClaimedTask, Lease, TaskRecord
 from holdfast.kernel.storage.ledger_stored import StoredMessage
@@ -127,6 +127,21 @@ class InMemoryLeases(LedgerView, LeaseLedger):
             spent = f"gave up after {row.attempts} attempts without progress"
             return TaskState.FAILED, _because(spent, note)
         return TaskState.PAUSED if row.pause_requested else wanted, note
+
+    async def complete_many(self, leases: Sequence[Lease]) -> list[TaskState | None]:
+        """End the work on several tasks, each as ``transition`` to ``completed`` does."""
+        return [self._completed(lease) for lease in check_leases(leases)]
+
+    def _completed(self, lease: Lease) -> TaskState | None:
+        try:
+            row = self._held(lease)
+        except LeaseLostError:
+            return None
+        done = TaskState.COMPLETED
+        reached, why = self._settle(row, done, "", f"the worker reported {done}")
+        row.ask = None
+        self._move(row, reached, Actor.WORKER, note=why)
+        return reached
 
     async def release(self, lease: Lease, *, note: str = "") -> TaskRecord:
         """Hand a task back unfinished, without counting an attempt."""

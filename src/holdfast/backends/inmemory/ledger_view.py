@@ -14,6 +14,7 @@ from holdfast.backends.inmemory.ledger_data import (
     StoredEvent,
     TaskRow,
 )
+from holdfast.backends.inmemory.ledger_work import Doorbell
 from holdfast.kernel.core.checks import check_id
 from holdfast.kernel.core.errors import ConflictError, LeaseLostError, NotFoundError
 from holdfast.kernel.core.ids import new_id
@@ -111,6 +112,7 @@ class LedgerView:
         if to is TaskState.SUBMITTED:
             row.due_at = max(run_after or now, now)
             insort(data.queue, (row.due_at, row.id))
+            self._engine.table("", Doorbell).ring()
         if to is TaskState.PAUSED:
             row.attempts = 0
             row.pause_requested = False

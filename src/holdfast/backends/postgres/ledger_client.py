@@ -110,7 +110,7 @@ class PostgresClients(SubmitView, ClientLedger):
             encode_json({"message_id": answer.id}),
             safe=True,
         )
-        return to_task(row)
+        return self._queued(row)
 
     async def cancel(self, task_id: str, *, owner: str | None = "", note: str = "") -> TaskRecord:
         """Stop a task: at once when nobody works on it, else by a request to its worker."""
@@ -132,4 +132,4 @@ class PostgresClients(SubmitView, ClientLedger):
         row = await self._engine.fetchrow(
             sql, self._tenant, task_id, check_owner(owner), text, safe=safe
         )
-        return to_task(row)
+        return self._queued(row)

@@ -28,7 +28,12 @@ from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.core.lifecycle import TaskState, check_state
 from holdfast.kernel.storage.ledger_draft import check_run_after
 from holdfast.kernel.storage.ledger_events import StepKey
-from holdfast.kernel.storage.ledger_input import check_agents, check_extras, check_lease
+from holdfast.kernel.storage.ledger_input import (
+    check_agents,
+    check_extras,
+    check_lease,
+    check_leases,
+)
 from holdfast.kernel.storage.ledger_lease import LeaseLedger
 from holdfast.kernel.storage.ledger_records import LEASE_SECONDS, ClaimedTask, Lease, TaskRecord
 from holdfast.kernel.storage.ledger_stored import StoredMessage
@@ -101,7 +106,17 @@ class PostgresLeases(LedgerView, LeaseLedger):
             *step_columns(ask),
             safe=False,
         )
-        return to_task(row)
+        return self._queued(row)
+
+    async def complete_many(self, leases: Sequence[Lease]) -> list[TaskState | None]:
+        """End the work on several tasks in one statement."""
+        checked = check_leases(leases)
+        if not checked:
+            return []
+        ids, fences = [one.task_id for one in checked], [one.fence for one in checked]
+        rows = await self._engine.fetch(_SQL["complete"], self._tenant, ids, fences, safe=False)
+        reached = {task_id: TaskState(state) for task_id, state in rows}
+        return [reached.get(task_id) for task_id in ids]
 
     async def release(self, lease: Lease, *, note: str = "") -> TaskRecord:
         """Hand a task back unfinished, without counting an attempt."""
@@ -110,7 +125,7 @@ class PostgresLeases(LedgerView, LeaseLedger):
         row = await self._engine.fetchrow(
             _SQL["release"], self._tenant, lease.task_id, lease.fence, text, safe=False
         )
-        return to_task(row)
+        return self._queued(row)
 
     async def recover_expired(self, *, limit: int = 100) -> list[TaskRecord]:
         """Take back tasks whose lease has expired, the longest expired first."""

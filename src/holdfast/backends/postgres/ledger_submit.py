@@ -88,4 +88,4 @@ class SubmitView(LedgerView):
             [config.authentication for config in configs],
             safe=True,
         )
-        return to_task(row)
+        return self._queued(row)

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Any
 
 from holdfast.backends.postgres.engine import Postgres
+from holdfast.backends.postgres.ledger_rows import to_task
+from holdfast.backends.postgres.ledger_work import Doorbell
+from holdfast.kernel.core.lifecycle import TaskState
 from holdfast.kernel.storage.ledger_events import StepKey
+from holdfast.kernel.storage.ledger_records import TaskRecord
 from holdfast.kernel.storage.ledger_stored import StoredMessage
 
 
@@ -19,6 +24,13 @@ class LedgerView:
     def __init__(self, engine: Postgres, *, tenant: str = "default") -> None:
         self._engine = engine
         self._tenant = tenant
+
+    def _queued(self, row: Any) -> TaskRecord:
+        """The task; workers are told if it is in the queue."""
+        task = to_task(row)
+        if task.state is TaskState.SUBMITTED:
+            self._engine.part(Doorbell).ring()
+        return task
 
 
 def moment(when: datetime | timedelta | None) -> tuple[datetime | None, float | None]:

@@ -102,6 +102,18 @@ def check_lease(lease: object) -> Lease:
     return lease
 
 
+def check_leases(leases: object) -> list[Lease]:
+    """Leases, each on another task.
+
+    >>> check_leases([])
+    []
+    """
+    found = [check_lease(lease) for lease in check_list("leases", leases)]
+    if len({lease.task_id for lease in found}) < len(found):
+        raise InvalidInputError("leases", "must not name a task twice")
+    return found
+
+
 def check_step(key: object, *, field: str = "step") -> StepKey:
     """The key of a step.
 

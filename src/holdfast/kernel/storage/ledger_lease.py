@@ -62,6 +62,10 @@ class LeaseLedger(Protocol):
     - a lease is lost when its task leaves working
     - a lease with another fence or an unknown task is lost
     - a worker can end and suspend a task in every way the table has
+    - complete_many completes each task whose lease holds and leaves the others alone
+    - complete_many tells followers as each transition would
+    - a cancel requested before complete_many wins
+    - complete_many of nothing does nothing
     - a worker cannot move a task along an edge that is not in the table
     - an unknown state is refused
     - the message of a transition is in the history and is the status message
@@ -143,6 +147,18 @@ class LeaseLedger(Protocol):
         ::
 
             await ledger.transition(lease, "completed", message=ChatMessage.assistant("Done"))
+        """
+        ...
+
+    @abstractmethod
+    async def complete_many(self, leases: Sequence[Lease]) -> list[TaskState | None]:
+        """End the work on several tasks in one step, each as ``transition`` to ``completed`` does.
+
+        Where each task went, in the order of the leases; ``None`` for a lease that is lost.
+
+        ::
+
+            reached = await ledger.complete_many([first.lease, second.lease])
         """
         ...
 

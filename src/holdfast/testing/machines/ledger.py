@@ -184,6 +184,19 @@ class LedgerMachine(EngineMachine):
         left, right = self.each(call, call, plainly)
         self.leases += [(one.lease, other.lease) for one, other in zip(left, right, strict=True)]
 
+    @rule(count=st.integers(0, 3))
+    def complete(self, count: int) -> None:
+        """Report the last few leases, good or lost, as done."""
+        chosen = {
+            left.task_id: (left, right) for left, right in self.leases[len(self.leases) - count :]
+        }
+        left, right = zip(*chosen.values(), strict=True) if chosen else ((), ())
+        self.each(
+            lambda store: store.complete_many(list(left)),
+            lambda store: store.complete_many(list(right)),
+            plainly,
+        )
+
     @rule(scene=SCENE)
     def attempt(self, scene: tuple[Act, ...]) -> None:
         """A worker takes a task, if need be after a while; this and that happens."""

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from holdfast.kernel.core.content import ChatMessage
-from holdfast.kernel.core.errors import ConflictError, IllegalTransitionError
+from holdfast.kernel.core.errors import ConflictError, IllegalTransitionError, LeaseLostError
 from holdfast.kernel.storage.ledger_records import ClaimedTask, Lease, TaskRecord
 from holdfast.testing.models.ledger_tasks import NaiveTask, NaiveTasks
 
@@ -80,6 +80,16 @@ class NaiveLeases(NaiveTasks):
         later = self.shared.now + run_after if run_after else None
         self.stop(task, to, note, run_after=later, status=message)
         return self.show(task)
+
+    async def complete_many(self, leases: list[Lease]) -> list[str | None]:
+        """Complete each that can be."""
+        reached: list[str | None] = []
+        for lease in leases:
+            try:
+                reached.append((await self.transition(lease, "completed")).state)
+            except LeaseLostError:
+                reached.append(None)
+        return reached
 
     async def release(self, lease: Lease, *, note: str = "") -> TaskRecord:
         """Hand it back."""

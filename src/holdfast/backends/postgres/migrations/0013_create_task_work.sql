@@ -195,6 +195,81 @@ BEGIN
 END
 $$;
 
+-- Completes tasks, each under its fence: the ids of those whose lease held, and where they went.
+CREATE FUNCTION holdfast.complete_tasks(in_tenant text, in_ids text[], in_fences bigint[])
+RETURNS TABLE (task_id text, reached text)
+LANGUAGE plpgsql
+AS $$
+#variable_conflict use_column
+DECLARE
+    v_now timestamptz;
+    held text[];
+    canceled text[];
+    awaited text[];
+    task holdfast.tasks;
+    settled record;
+BEGIN
+    PERFORM holdfast.check_task_edge('', 'working', 'completed', 'worker');
+    -- In the order of their ids, so that two such calls never wait for each other. Who works on a
+    -- task is found by its id and not by an index on tasks at work.
+    SELECT array_agg(t.id) INTO held FROM (
+        SELECT t.id FROM holdfast.tasks t
+        JOIN unnest(in_ids, in_fences) AS i (id, fence) ON i.id = t.id
+        WHERE t.tenant = in_tenant AND t.id = ANY (in_ids)
+            AND CASE WHEN t.state = 'working' THEN t.fence END = i.fence
+        ORDER BY t.id FOR NO KEY UPDATE OF t
+    ) t;
+    IF held IS NULL THEN
+        RETURN;
+    END IF;
+    v_now := holdfast.now();
+    WITH before AS (
+        SELECT t.id, t.worker, t.cancel_requested,
+               t.has_push OR t.followed_until > v_now AS awaited
+        FROM holdfast.tasks t WHERE t.tenant = in_tenant AND t.id = ANY (held)
+    ), moved AS (
+        UPDATE holdfast.tasks t SET
+            state = 'completed', updated_at = v_now, note = '""', status_seq = NULL,
+            version = t.version + 1, transitions = t.transitions + 1, worker = '', lane = '',
+            lease_expires_at = NULL, run_after = NULL, pause_requested = false,
+            ask_kind = NULL, ask_name = NULL, ask_occurrence = NULL
+        WHERE t.tenant = in_tenant AND t.id = ANY (held) AND NOT t.cancel_requested
+        RETURNING t.id, t.version, t.transitions, t.fence, t.attempts
+    ), logged AS (
+        INSERT INTO holdfast.task_events (
+            tenant, task_id, seq, kind, at, actor, fence, number, from_state, to_state,
+            worker, attempt, note, message_id)
+        SELECT in_tenant, m.id, m.version, 'transition', v_now, 'worker', m.fence, m.transitions,
+               'working', 'completed', b.worker, m.attempts, '""', ''
+        FROM moved m JOIN before b ON b.id = m.id
+    )
+    SELECT array_agg(b.id) FILTER (WHERE b.cancel_requested),
+           array_agg(b.id) FILTER (WHERE b.awaited AND NOT b.cancel_requested)
+    INTO canceled, awaited FROM before b;
+
+    IF awaited IS NOT NULL THEN
+        PERFORM holdfast.tell_of_task(
+            t.tenant, t.id, t.has_push, t.followed_until, v_now, NULL, t.version)
+        FROM holdfast.tasks t WHERE t.tenant = in_tenant AND t.id = ANY (awaited);
+    END IF;
+    IF canceled IS NOT NULL THEN
+        FOR task IN
+            SELECT * FROM holdfast.tasks t WHERE t.tenant = in_tenant AND t.id = ANY (canceled)
+        LOOP
+            settled := holdfast.settle_task(
+                task, 'completed', '""', 'the worker reported completed');
+            task.ask_kind := NULL;
+            task.ask_name := NULL;
+            task.ask_occurrence := NULL;
+            PERFORM holdfast.move_task(task, settled.reached, 'worker', v_now, settled.why);
+        END LOOP;
+    END IF;
+    RETURN QUERY
+    SELECT h.id, CASE WHEN h.id = ANY (canceled) THEN 'canceled' ELSE 'completed' END
+    FROM unnest(held) AS h (id);
+END
+$$;
+
 -- Hands a task back unfinished, without counting an attempt.
 CREATE FUNCTION holdfast.release_task(in_tenant text, in_id text, in_fence bigint, in_note text)
 RETURNS SETOF holdfast.task_records

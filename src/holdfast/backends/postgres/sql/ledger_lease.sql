@@ -14,6 +14,10 @@ RETURNING t.id, t.fence, t.worker, t.lease_expires_at, t.cancel_requested, t.pau
 SELECT * FROM holdfast.transition_task(
     $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15);
 
+-- name: complete
+-- Complete tasks, each under its fence.
+SELECT task_id, reached FROM holdfast.complete_tasks($1, $2, $3);
+
 -- name: release
 -- Hand a task back.
 SELECT * FROM holdfast.release_task($1, $2, $3, $4);

@@ -1,0 +1,70 @@
+"""The doorbell of the queues in the process."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from holdfast.backends.inmemory.engine import InMemory
+from holdfast.backends.inmemory.ledger_data import LedgerData
+from holdfast.kernel.core.checks import check_count, check_seconds
+from holdfast.kernel.storage.ledger_work import WorkKind, WorkSignal
+
+
+@dataclass(slots=True)
+class Doorbell:
+    """Those who wait for work."""
+
+    waiting: set[asyncio.Event] = field(default_factory=set)
+
+    def ring(self) -> None:
+        """Let all of them look."""
+        for event in self.waiting:
+            event.set()
+
+
+class InMemoryWork(WorkSignal):
+    """``WorkSignal`` in the process.
+
+    >>> work = InMemoryWork(InMemory())
+    """
+
+    def __init__(self, engine: InMemory) -> None:
+        self._engine = engine
+
+    async def tenants(self, kind: WorkKind = "due", *, limit: int = 100) -> list[str]:
+        """The tenants that have work of a kind, in order."""
+        check_count("limit", limit)
+        found = [
+            tenant
+            for tenant, data in self._engine.by_tenant(LedgerData).items()
+            if self._has(kind, data)
+        ]
+        return sorted(found)[:limit]
+
+    def _has(self, kind: WorkKind, data: LedgerData) -> bool:
+        now = self._engine.now()
+        match kind:
+            case "due":
+                return bool(data.queue) and data.queue[0][0] <= now
+            case "working":
+                return bool(data.working)
+            case "deliveries":
+                return any(
+                    not one.dead and one.due_at <= now
+                    for lane in data.lanes.values()
+                    for one in lane.values()
+                )
+
+    async def wait(self, *, timeout_seconds: float) -> None:
+        """Return when a task may have become due."""
+        check_seconds("timeout_seconds", timeout_seconds)
+        bell, rung = self._engine.table("", Doorbell), asyncio.Event()
+        bell.waiting.add(rung)
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(timeout_seconds):
+                    await rung.wait()
+        finally:
+            bell.waiting.discard(rung)

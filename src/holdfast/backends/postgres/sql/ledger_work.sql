@@ -1,0 +1,47 @@
+-- Each walks an index from tenant to tenant, however many tasks a tenant has.
+
+-- name: due
+-- Tenants that have tasks to claim: $1 limit.
+WITH RECURSIVE walk AS (
+    (SELECT t.tenant, t.due_at FROM holdfast.tasks t WHERE t.state = 'submitted'
+     ORDER BY t.tenant, t.due_at, t.id LIMIT 1)
+    UNION ALL
+    SELECT n.tenant, n.due_at FROM walk w CROSS JOIN LATERAL (
+        SELECT t.tenant, t.due_at FROM holdfast.tasks t
+        WHERE t.state = 'submitted' AND t.tenant > w.tenant
+        ORDER BY t.tenant, t.due_at, t.id LIMIT 1
+    ) n
+)
+SELECT tenant FROM walk WHERE due_at <= holdfast.now() LIMIT $1;
+
+-- name: working
+-- Tenants that have tasks at work: $1 limit.
+WITH RECURSIVE walk AS (
+    (SELECT t.tenant FROM holdfast.tasks t WHERE t.state = 'working'
+     ORDER BY t.tenant, t.context_key LIMIT 1)
+    UNION ALL
+    SELECT n.tenant FROM walk w CROSS JOIN LATERAL (
+        SELECT t.tenant FROM holdfast.tasks t
+        WHERE t.state = 'working' AND t.tenant > w.tenant
+        ORDER BY t.tenant, t.context_key LIMIT 1
+    ) n
+)
+SELECT tenant FROM walk LIMIT $1;
+
+-- name: deliveries
+-- Tenants that have news to deliver: $1 limit.
+WITH RECURSIVE walk AS (
+    (SELECT p.tenant, p.next_due_at FROM holdfast.push_configs p WHERE p.next_seq IS NOT NULL
+     ORDER BY p.tenant, p.next_due_at, p.next_number LIMIT 1)
+    UNION ALL
+    SELECT n.tenant, n.next_due_at FROM walk w CROSS JOIN LATERAL (
+        SELECT p.tenant, p.next_due_at FROM holdfast.push_configs p
+        WHERE p.next_seq IS NOT NULL AND p.tenant > w.tenant
+        ORDER BY p.tenant, p.next_due_at, p.next_number LIMIT 1
+    ) n
+)
+SELECT tenant FROM walk WHERE next_due_at <= holdfast.now() LIMIT $1;
+
+-- name: ring
+-- Tell workers that there may be new work.
+SELECT pg_notify('holdfast', $1);

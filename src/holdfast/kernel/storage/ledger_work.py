@@ -1,0 +1,39 @@
+"""What a worker of many tenants asks an engine: who has work, and when to look again."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
+
+WorkKind: TypeAlias = Literal["due", "working", "deliveries"]
+"""Tasks to claim, tasks that somebody works on, news to deliver."""
+
+
+@runtime_checkable
+class WorkSignal(Protocol):
+    """The doorbell of the queues of all tenants; it belongs to the operator, not to a tenant.
+
+    A ring is a hint: it may come for nothing, and a worker that hears none still looks now and
+    then.
+    """
+
+    @abstractmethod
+    async def tenants(self, kind: WorkKind = "due", *, limit: int = 100) -> list[str]:
+        """The tenants that have work of a kind, in order.
+
+        ::
+
+            for tenant in await state.work.tenants():
+                await state.for_tenant(tenant).tasks.claim("worker-1")
+        """
+        ...
+
+    @abstractmethod
+    async def wait(self, *, timeout_seconds: float) -> None:
+        """Return when a task may have become due, at the latest after ``timeout_seconds``.
+
+        ::
+
+            await state.work.wait(timeout_seconds=1.0)
+        """
+        ...

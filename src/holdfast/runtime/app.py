@@ -1,0 +1,212 @@
+"""An app: agents by name, and the handlers that do their tasks."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, TypeAlias, TypeVar, overload
+
+from holdfast.kernel.core.checks import check_count, check_seconds, check_text
+from holdfast.kernel.core.content import ChatMessage
+from holdfast.kernel.core.errors import AlreadyExistsError, ConfigError, NotFoundError
+from holdfast.kernel.core.identity import AgentId
+from holdfast.kernel.storage.history import HistoryRetention
+from holdfast.kernel.storage.ledger_records import MAX_ATTEMPTS, TaskRecord
+from holdfast.runtime.context import TaskContext
+from holdfast.runtime.workplace import Workplace
+
+HandlerFunction: TypeAlias = Callable[[TaskContext], Awaitable[Any]]
+F = TypeVar("F", bound=HandlerFunction)
+
+
+@dataclass(frozen=True, slots=True)
+class Handler:
+    """The coroutine that does an agent's tasks, and how it is run.
+
+    >>> async def nothing(task): ...
+    >>> Handler(AgentId.parse("idle"), nothing).backoff_after(3).total_seconds()
+    4.0
+    """
+
+    agent: AgentId
+    function: HandlerFunction
+    description: str = ""
+    timeout_seconds: float | None = None
+    max_attempts: int = MAX_ATTEMPTS
+    backoff_seconds: float = 1.0
+    max_backoff_seconds: float = 60.0
+    retention: HistoryRetention = HistoryRetention.PERMANENT
+
+    def backoff_after(self, attempts: int) -> timedelta:
+        """How long a task waits after so many attempts in vain: doubling, up to a limit."""
+        doubled = self.backoff_seconds * 2.0 ** min(max(attempts, 1) - 1, 30)
+        return timedelta(seconds=min(doubled, self.max_backoff_seconds))
+
+
+class App:
+    """The agents of a program; ``holdfast worker module:app`` runs their handlers.
+
+    ::
+
+        app = holdfast.App("researcher")
+
+        @app.handler
+        async def research(task: holdfast.TaskContext) -> str:
+            return await task.step("answer", answer, task.message.text)
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        description: str = "",
+        version: str = "0.1.0",
+        serial_contexts: bool = True,
+        retention: HistoryRetention = HistoryRetention.PERMANENT,
+    ) -> None:
+        self.agent = AgentId.parse(name)
+        self.description = check_text("description", description)
+        self.version = check_text("version", version)
+        self.serial_contexts = serial_contexts
+        self.retention = HistoryRetention(retention)
+        self._handlers: dict[AgentId, Handler] = {}
+
+    def __repr__(self) -> str:
+        return f"<App {str(self.agent)!r} with {len(self._handlers)} handlers>"
+
+    @property
+    def name(self) -> str:
+        """The agent that a task is for unless it names another."""
+        return str(self.agent)
+
+    @property
+    def handlers(self) -> list[Handler]:
+        """All handlers, in the order they were added."""
+        return list(self._handlers.values())
+
+    @property
+    def agents(self) -> list[AgentId]:
+        """The agents that have a handler."""
+        return list(self._handlers)
+
+    @overload
+    def handler(self, function: F, /) -> F: ...
+
+    @overload
+    def handler(
+        self,
+        function: None = None,
+        /,
+        *,
+        agent: str | None = None,
+        timeout_seconds: float | None = None,
+        max_attempts: int = MAX_ATTEMPTS,
+        backoff_seconds: float = 1.0,
+        max_backoff_seconds: float = 60.0,
+        retention: HistoryRetention | None = None,
+    ) -> Callable[[F], F]: ...
+
+    def handler(
+        self,
+        function: F | None = None,
+        /,
+        *,
+        agent: str | None = None,
+        timeout_seconds: float | None = None,
+        max_attempts: int = MAX_ATTEMPTS,
+        backoff_seconds: float = 1.0,
+        max_backoff_seconds: float = 60.0,
+        retention: HistoryRetention | None = None,
+    ) -> F | Callable[[F], F]:
+        """Make a coroutine function the handler of the app's agent, or of the one that is named.
+
+        An exception is a failed attempt, tried again after ``backoff_seconds``, doubled each time;
+        after ``max_attempts`` without progress the task fails. ``timeout_seconds`` is how long one
+        run of the handler may take; none is for as long as it likes. ::
+
+            @app.handler(agent="writer", timeout_seconds=600)
+            async def write(task: holdfast.TaskContext) -> None: ...
+        """
+        if timeout_seconds is not None:
+            check_seconds("timeout_seconds", timeout_seconds)
+        check_count("max_attempts", max_attempts)
+        check_seconds("backoff_seconds", backoff_seconds)
+        check_seconds("max_backoff_seconds", max_backoff_seconds)
+
+        def add(given: F) -> F:
+            who = self.agent if agent is None else AgentId.parse(agent)
+            coroutine: object = given
+            if not inspect.iscoroutinefunction(coroutine):
+                raise ConfigError(f"the handler of {who} must be an async function")
+            if who in self._handlers:
+                raise AlreadyExistsError("handler", str(who))
+            self._handlers[who] = Handler(
+                who,
+                given,
+                description=inspect.getdoc(given) or "",
+                timeout_seconds=timeout_seconds,
+                max_attempts=max_attempts,
+                backoff_seconds=backoff_seconds,
+                max_backoff_seconds=max_backoff_seconds,
+                retention=self.retention if retention is None else HistoryRetention(retention),
+            )
+            return given
+
+        return add if function is None else add(function)
+
+    def handler_of(self, agent: AgentId | str) -> Handler:
+        """The handler of an agent; ``NotFoundError`` if it has none.
+
+        ::
+
+            app.handler_of("researcher").timeout_seconds
+        """
+        who = AgentId.parse(agent)
+        if who not in self._handlers:
+            raise NotFoundError("handler", str(who), f"no handler for the agent {who}: add one")
+        return self._handlers[who]
+
+    async def submit(
+        self,
+        state: Workplace,
+        message: str | ChatMessage,
+        *,
+        agent: AgentId | str | None = None,
+        context_id: str = "",
+        owner: str = "",
+        metadata: dict[str, Any] | None = None,
+        submit_key: str = "",
+        run_after: datetime | timedelta | None = None,
+    ) -> TaskRecord:
+        """Queue a task, with its handler's number of attempts; it has an id at once.
+
+        ::
+
+            task = await app.submit(state, "Tides of Brest?", submit_key="order-7")
+        """
+        handler = self.handler_of(self.agent if agent is None else agent)
+        return await state.tasks.submit(
+            handler.agent,
+            message if isinstance(message, ChatMessage) else ChatMessage.user(message),
+            context_id=context_id,
+            owner=owner,
+            metadata=metadata,
+            submit_key=submit_key,
+            max_attempts=handler.max_attempts,
+            run_after=run_after,
+        )
+
+    async def run_until_idle(self, state: Workplace, *, concurrency: int = 10) -> int:
+        """Do all tasks of the state's tenant that are due, here and now; how many runs it took.
+
+        For tests and notebooks. A task that waits for an answer or for a later moment is left. ::
+
+            await app.run_until_idle(state)
+        """
+        # Imported here: the worker is made of the app.
+        from holdfast.runtime.worker import Worker  # noqa: PLC0415
+
+        worker = Worker(self, state, tenants=[state.tenant], concurrency=concurrency)
+        return await worker.run_until_idle()

@@ -1,0 +1,54 @@
+"""Tasks that are done, reported together: while one report is on its way, the next ones gather."""
+
+from __future__ import annotations
+
+import asyncio
+
+from holdfast.kernel.core.errors import HoldfastError, LeaseLostError
+from holdfast.kernel.core.lifecycle import TaskState
+from holdfast.kernel.storage.ledger import TaskLedger
+from holdfast.kernel.storage.ledger_records import Lease
+from holdfast.runtime.held import Held
+
+
+class Completions:
+    """The completions of one tenant's tasks in this process.
+
+    ::
+
+        await Completions(state.tasks).complete(held)
+    """
+
+    def __init__(self, ledger: TaskLedger) -> None:
+        self._ledger = ledger
+        self._waiting: list[tuple[Lease, asyncio.Future[TaskState]]] = []
+        self._sender: asyncio.Task[None] | None = None
+
+    async def complete(self, held: Held) -> TaskState:
+        """Report that a task is done; where it went. ``LeaseLostError`` if it is not ours now."""
+        answer: asyncio.Future[TaskState] = asyncio.get_running_loop().create_future()
+        self._waiting.append((held.lease, answer))
+        if self._sender is None or self._sender.done():
+            self._sender = asyncio.create_task(self._send())
+        return await answer
+
+    async def _send(self) -> None:
+        while self._waiting:
+            batch, self._waiting = self._waiting, []
+            try:
+                reached = await self._ledger.complete_many([lease for lease, _ in batch])
+            except HoldfastError as error:
+                for _, answer in batch:
+                    _settle(answer, error)
+                continue
+            for (lease, answer), state in zip(batch, reached, strict=True):
+                _settle(answer, state or LeaseLostError("task", lease.task_id))
+
+
+def _settle(answer: asyncio.Future[TaskState], outcome: TaskState | HoldfastError) -> None:
+    if answer.done():
+        return
+    if isinstance(outcome, HoldfastError):
+        answer.set_exception(outcome)
+    else:
+        answer.set_result(outcome)

@@ -1,0 +1,306 @@
+"""What a handler sees of its task."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from holdfast.kernel.core.checks import check_seconds, check_time
+from holdfast.kernel.core.content import ChatMessage, ContentBlock
+from holdfast.kernel.core.errors import ConfigError, InvalidInputError
+from holdfast.kernel.core.identity import AgentId
+from holdfast.kernel.core.lifecycle import TaskState
+from holdfast.kernel.storage.history import HistoryRetention
+from holdfast.kernel.storage.ledger_events import ArtifactChunk, StepKey
+from holdfast.kernel.storage.ledger_records import TaskRecord
+from holdfast.runtime.cleanup import Cleanup
+from holdfast.runtime.held import Held, Stop
+from holdfast.runtime.journal import Journal, arguments_digest, check_digest
+from holdfast.runtime.large import pack, unpack
+from holdfast.runtime.outcome import Suspended
+from holdfast.runtime.parts import parts_of
+from holdfast.runtime.session import TaskHistory, TaskSession
+from holdfast.runtime.workplace import Workplace
+
+_current: ContextVar[StepKey | None] = ContextVar("holdfast_step", default=None)
+
+
+class TaskContext:
+    """A task in the hands of its handler.
+
+    A handler may be run again from the start at any time, after a crash, an answer or a pause; what
+    is stored by ``step``, ``ask``, ``say`` and ``sleep`` is not done again. So a handler takes the
+    same steps in the same order on every run, and does whatever is not repeatable inside of one. ::
+
+        @app.handler
+        async def research(task: holdfast.TaskContext) -> None:
+            pages = await task.step("fetch", fetch, task.message.text)
+            scope = await task.ask("Which chapter matters?")
+            await task.artifact("summary.md", await summarise(pages, scope.text))
+            await task.say("Done")
+    """
+
+    def __init__(
+        self,
+        place: Workplace,
+        record: TaskRecord,
+        held: Held,
+        journal: Journal,
+        *,
+        retention: HistoryRetention = HistoryRetention.PERMANENT,
+    ) -> None:
+        self._place = place
+        self._record = record
+        self._held = held
+        self._journal = journal
+        self.cleanup = Cleanup(place, record.id, str(record.agent), record.context_id)
+        self.state = TaskSession(place.short_term, record.context_id)
+        """The working state of the task's context: ``get``, ``update``, ``set``, ``clear``."""
+        self.history = TaskHistory(place.history, record, retention, self.cleanup)
+        """The agent's transcript in this context, each message marked with this task's run."""
+        self.log = logging.LoggerAdapter(
+            logging.getLogger("holdfast.handler"), {"task": record.id, "agent": str(record.agent)}
+        )
+        """A logger that knows the task."""
+
+    def resume(self, journal: Journal) -> None:
+        """Go on with what earlier runs stored; the worker calls it before the handler."""
+        self._journal = journal
+
+    @property
+    def id(self) -> str:
+        """The task's id."""
+        return self._record.id
+
+    @property
+    def context_id(self) -> str:
+        """The conversation that the task is part of."""
+        return self._record.context_id
+
+    @property
+    def agent(self) -> AgentId:
+        """Who does the work."""
+        return self._record.agent
+
+    @property
+    def owner(self) -> str:
+        """Whom it is done for."""
+        return self._record.owner
+
+    @property
+    def tenant(self) -> str:
+        """Whose data it is."""
+        return self._place.tenant
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """What was submitted with it."""
+        return self._record.metadata
+
+    @property
+    def attempt(self) -> int:
+        """How often it was claimed since the last progress, this time included."""
+        return self._record.attempts
+
+    @property
+    def message(self) -> ChatMessage:
+        """What was asked for: the message that the task was submitted with."""
+        return self._record.messages[0]
+
+    @property
+    def messages(self) -> list[ChatMessage]:
+        """All messages of the task when this run began."""
+        return list(self._record.messages)
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether a client wants it stopped, or the lease is lost: end soon."""
+        return self._held.stopped in {Stop.CANCEL, Stop.LOST}
+
+    @property
+    def idempotency_key(self) -> str:
+        """What to pass to an outside service, so that it does the effect of this step once.
+
+        ::
+
+            async def pay(amount: int) -> str:
+                return await bank.pay(amount, key=task.idempotency_key)
+
+            receipt = await task.step("pay", pay, 100)
+        """
+        key = _current.get()
+        if key is None:
+            raise ConfigError("there is an idempotency key only inside of a step: use task.step()")
+        return f"{self.id}:{key}"
+
+    async def step(
+        self, name: str, function: Callable[..., Any], /, *args: Any, **kwargs: Any
+    ) -> Any:
+        """The result of ``function(*args, **kwargs)``, which never runs again once it is stored.
+
+        It may be a coroutine function, or a plain one, which runs in a thread. What it returns must
+        be JSON; a large result is kept as a blob. The same step with other arguments on a later run
+        is a ``ConflictError``. ::
+
+            pages = await task.step("fetch", fetch, "https://example.org")
+        """
+        key = await self._next("step", name)
+        digest = arguments_digest(args, kwargs)
+        ledger, blobs = self._place.tasks, self._place.blobs
+        if stored := self._journal.find(key):
+            check_digest(stored, digest)
+            if stored.chunks and stored.fence != self._held.lease.fence:
+                await ledger.restore_artifacts(self._held.lease, key)
+            return await unpack(blobs, stored.result)
+        token = _current.set(key)
+        try:
+            result = await _call(function, args, kwargs)
+        finally:
+            _current.reset(token)
+        packed = await pack(blobs, result, field=f"result of {key}", mark=self.cleanup.of_blob)
+        kept = await ledger.record_step(self._held.lease, key, packed, digest=digest)
+        self._journal.keep(kept)
+        return await unpack(blobs, kept.result)
+
+    async def ask(
+        self,
+        question: str | ChatMessage | Sequence[ContentBlock],
+        *,
+        name: str = "ask",
+        auth: bool = False,
+    ) -> ChatMessage:
+        """The client's answer; until there is one the task is ``input-required`` and not at work.
+
+        With ``auth`` it is ``auth-required``: the answer is a credential. The handler is left here
+        and run again, by any worker, when the answer has come. ::
+
+            scope = await task.ask("Which chapter matters?")
+            print(scope.text)
+        """
+        key = await self._next("ask", name)
+        if stored := self._journal.find(key):
+            wanted = stored.result["message_id"]
+            return next(one for one in self._record.messages if one.id == wanted)
+        to = TaskState.AUTH_REQUIRED if auth else TaskState.INPUT_REQUIRED
+        await self._place.tasks.transition(self._held.lease, to, message=said(question), ask=key)
+        raise Suspended
+
+    async def say(
+        self, content: str | ChatMessage | Sequence[ContentBlock], *, name: str = "say"
+    ) -> ChatMessage:
+        """Add a message to the task, once: a later run gets the first one back.
+
+        ::
+
+            await task.say("half way")
+        """
+        key = await self._next("say", name)
+        return await self._place.tasks.append_message(self._held.lease, said(content), step=key)
+
+    async def artifact(
+        self,
+        name: str,
+        content: str | bytes | dict[str, Any] | ContentBlock | Sequence[ContentBlock],
+        *,
+        append: bool = False,
+        last: bool = False,
+        media_type: str = "",
+        metadata: dict[str, Any] | None = None,
+    ) -> ArtifactChunk:
+        """Write a piece of what the task produces; without ``append`` it replaces what was there.
+
+        Pieces written outside of a step belong to this run: a later run begins the artifact anew.
+        ::
+
+            async for chunk in summarise(pages):
+                await task.artifact("summary.md", chunk, append=True)
+        """
+        await self._pause_if_asked()
+        parts = await parts_of(
+            content,
+            name=name,
+            media_type=media_type,
+            blobs=self._place.blobs,
+            mark=self.cleanup.of_file,
+        )
+        return await self._place.tasks.append_artifact(
+            self._held.lease,
+            name,
+            parts,
+            name=name,
+            metadata=metadata,
+            append=append,
+            last_chunk=last,
+            step=_current.get(),
+        )
+
+    async def sleep(self, seconds: float, *, name: str = "sleep") -> None:
+        """Let the task rest; nobody works on it meanwhile, and a restart does not matter.
+
+        ::
+
+            await task.sleep(3600)
+        """
+        later = datetime.now(UTC) + timedelta(seconds=check_seconds("seconds", seconds))
+        await self.sleep_until(later, name=name)
+
+    async def sleep_until(self, when: datetime, *, name: str = "sleep") -> None:
+        """Let the task rest until a moment; the one of the first run counts.
+
+        ::
+
+            await task.sleep_until(datetime(2030, 1, 1, tzinfo=UTC))
+        """
+        key = await self._next("sleep", name)
+        check_time("when", when)
+        stored = self._journal.find(key)
+        if stored is None:
+            moment = when.astimezone(UTC).isoformat()
+            stored = await self._place.tasks.record_step(self._held.lease, key, moment)
+        until = datetime.fromisoformat(stored.result)
+        # The ledger's clock decided that it is due; a second of difference to ours is no reason to
+        # go back to sleep.
+        if until > datetime.now(UTC) + timedelta(seconds=1 if stored.fence < self._fence else 0):
+            await self._place.tasks.transition(
+                self._held.lease, TaskState.SUBMITTED, run_after=until, progress=True
+            )
+            raise Suspended
+
+    @property
+    def _fence(self) -> int:
+        return self._held.lease.fence
+
+    async def _next(self, kind: str, name: str) -> StepKey:
+        if _current.get() is not None:
+            raise InvalidInputError(
+                name, f"a {kind} cannot begin inside of a step: do it before or after"
+            )
+        await self._pause_if_asked()
+        return self._journal.next_key(kind, name)
+
+    async def _pause_if_asked(self) -> None:
+        if self._held.lease.pause_requested:
+            await self._place.tasks.transition(self._held.lease, TaskState.PAUSED)
+            raise Suspended
+
+
+def said(content: str | ChatMessage | Sequence[ContentBlock]) -> ChatMessage:
+    """What a handler says, as a message of the agent.
+
+    >>> said("hello").role
+    'assistant'
+    """
+    return content if isinstance(content, ChatMessage) else ChatMessage.assistant(content)
+
+
+async def _call(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    if inspect.iscoroutinefunction(function):
+        return await function(*args, **kwargs)
+    result = await asyncio.to_thread(function, *args, **kwargs)
+    # A lambda around a coroutine function is a plain function too.
+    return await result if inspect.isawaitable(result) else result

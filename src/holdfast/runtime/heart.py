@@ -1,0 +1,118 @@
+"""Heartbeats in a thread of their own, so that a handler that blocks its loop keeps its lease."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import threading
+import time
+from typing import Self
+
+from holdfast.kernel.core.errors import HoldfastError, LeaseLostError
+from holdfast.runtime.held import Held, Stop
+from holdfast.runtime.workplace import Workplace
+
+_log = logging.getLogger("holdfast.worker")
+
+
+class Heart:
+    """Extends every lease at work each third of its time, and stops handlers that lost theirs.
+
+    A worker that cannot reach the ledger fences itself: it stops a handler before anybody else can
+    have taken its task. ::
+
+        async with Heart(state, lease_seconds=30) as heart:
+            heart.watch(held)
+    """
+
+    def __init__(self, place: Workplace, *, lease_seconds: float) -> None:
+        self._place = place
+        self._lease_seconds = lease_seconds
+        self._interval = lease_seconds / 3
+        self._watched: dict[int, Held] = {}
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        if self._place.elsewhere() is None:
+            self._task = asyncio.create_task(self._beat_here())
+        else:
+            self._thread = threading.Thread(target=self._run, name="holdfast-heart", daemon=True)
+            self._thread.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._stop.set()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        if self._thread is not None:
+            await asyncio.to_thread(self._thread.join, self._lease_seconds)
+
+    def watch(self, held: Held) -> None:
+        """Keep a lease from now on."""
+        self._watched[id(held)] = held
+
+    def forget(self, held: Held) -> None:
+        """The work on it has ended."""
+        self._watched.pop(id(held), None)
+
+    async def _beat_here(self) -> None:
+        while True:
+            await asyncio.sleep(self._interval)
+            await self._beat_all(self._place)
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            try:
+                asyncio.run(self._beat_elsewhere())
+            except HoldfastError as error:
+                # The ledger cannot be reached: keep trying, and fence off what ran out meanwhile.
+                _log.warning("no heartbeat: %s", error)
+                self._fence_off()
+                self._stop.wait(min(1.0, self._interval))
+
+    async def _beat_elsewhere(self) -> None:
+        opening = self._place.elsewhere()
+        if opening is None:
+            raise RuntimeError("the workplace has no connections of its own any more")
+        async with opening as place:
+            while not self._stop.is_set():
+                begun = time.monotonic()
+                await self._beat_all(place)
+                left = begun + self._interval - time.monotonic()
+                # In a thread, since the one who sets it is in another loop.
+                await asyncio.to_thread(self._stop.wait, max(left, 0.01))
+
+    async def _beat_all(self, place: Workplace) -> None:
+        for held in list(self._watched.values()):
+            await self._beat(place, held)
+
+    async def _beat(self, place: Workplace, held: Held) -> None:
+        sent_at = time.monotonic()
+        if held.stopped is Stop.LOST or (held.beats_until or sent_at) < sent_at:
+            return
+        try:
+            async with asyncio.timeout(self._interval):
+                lease = await place.for_tenant(held.tenant).tasks.heartbeat(
+                    held.lease, lease_seconds=self._lease_seconds
+                )
+        except LeaseLostError:
+            if id(held) in self._watched:
+                held.stop(Stop.LOST)
+        except (HoldfastError, TimeoutError) as error:
+            _log.warning("a heartbeat of task %s failed: %s", held.lease.task_id, error)
+            self._fence_off()
+        else:
+            held.beat(lease, sent_at=sent_at, lease_seconds=self._lease_seconds)
+
+    def _fence_off(self) -> None:
+        """Stop what would be taken over before the next chance to extend it."""
+        soon = time.monotonic() + self._interval / 2
+        for held in list(self._watched.values()):
+            if held.safe_until <= soon:
+                with contextlib.suppress(RuntimeError):
+                    # The worker's loop may be closed by now, and its handlers with it.
+                    held.stop(Stop.LOST)

@@ -1,0 +1,72 @@
+"""A lease in a worker's hands: what its heartbeats said, and why its handler was stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from enum import StrEnum
+
+from holdfast.kernel.storage.ledger_records import Lease
+
+
+class Stop(StrEnum):
+    """Why a handler was stopped from outside."""
+
+    CANCEL = "cancel"
+    """A client wants the task stopped."""
+
+    LOST = "lost"
+    """The lease is somebody else's, or may be."""
+
+    DRAIN = "drain"
+    """The worker stops."""
+
+    TIMEOUT = "timeout"
+    """The handler took longer than it may."""
+
+
+class Held:
+    """One claimed task at work; the heart, which may be another thread, keeps it up to date."""
+
+    def __init__(
+        self, tenant: str, lease: Lease, *, claimed_at: float, lease_seconds: float
+    ) -> None:
+        self.tenant = tenant
+        self.lease = lease
+        self.safe_until = claimed_at + lease_seconds
+        """Until when, by this machine's steady clock, nobody else can have taken the task."""
+
+        self.beats_until: float | None = None
+        """After this the heart lets the lease run out: the handler has had its time."""
+
+        self.stopped: Stop | None = None
+        self._loop = asyncio.get_running_loop()
+        self._work: asyncio.Future[object] | None = None
+
+    def begin(self, work: asyncio.Future[object]) -> None:
+        """The handler's own asyncio task, which a stop cancels."""
+        self._work = work
+        if self.stopped is not None:
+            work.cancel()
+
+    def beat(self, lease: Lease, *, sent_at: float, lease_seconds: float) -> None:
+        """A heartbeat was accepted."""
+        self.lease = lease
+        self.safe_until = sent_at + lease_seconds
+        if lease.cancel_requested:
+            self.stop(Stop.CANCEL)
+
+    def stop(self, why: Stop) -> None:
+        """Cancel the handler, once, from whatever thread; the first reason counts."""
+        if self.stopped is None:
+            self.stopped = why
+            self._loop.call_soon_threadsafe(self._cancel)
+
+    def _cancel(self) -> None:
+        if self._work is not None and not self._work.done():
+            self._work.cancel()
+
+    @property
+    def unsafe(self) -> bool:
+        """Whether the lease may have been taken since the last heartbeat that was accepted."""
+        return time.monotonic() >= self.safe_until

@@ -1,0 +1,74 @@
+"""Values too large for a row: kept as blobs, and found again."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeAlias
+
+from holdfast.kernel.core.codec import decode_json, encode_json
+from holdfast.kernel.core.errors import NotFoundError
+from holdfast.kernel.storage.blob import BlobStore
+
+LARGE_BYTES = 262_144
+"""From this size on, a value is kept as a blob."""
+
+_BLOB, _VALUE = "$holdfast.blob", "$holdfast.value"
+
+Mark: TypeAlias = Callable[[str], Awaitable[None]]
+"""Notes a ref, so that the blob is let go one day, whatever dies."""
+
+
+async def pack(blobs: BlobStore, value: Any, *, field: str, mark: Mark) -> Any:
+    """What to store for a JSON value; a large one becomes a pinned blob.
+
+    ::
+
+        stored = await pack(blobs, result, field="result", mark=cleanup.of_blob)
+    """
+    text = encode_json(value, field=field)
+    if len(text) >= LARGE_BYTES:
+        return {_BLOB: await keep(blobs, text.encode(), "application/json", mark=mark)}
+    if isinstance(value, dict) and (_BLOB in value or _VALUE in value):
+        return {_VALUE: value}
+    return value
+
+
+async def unpack(blobs: BlobStore, stored: Any) -> Any:
+    """The value that ``pack`` made ``stored`` of.
+
+    ::
+
+        result = await unpack(blobs, step.result)
+    """
+    if isinstance(stored, dict) and len(stored) == 1:
+        if _BLOB in stored:
+            return decode_json(await blobs.resolve(stored[_BLOB]))
+        if _VALUE in stored:
+            return stored[_VALUE]
+    return stored
+
+
+async def keep(blobs: BlobStore, data: bytes, content_type: str, *, mark: Mark) -> str:
+    """Store bytes, note them, pin them: a crash in between leaves what expires or is noted.
+
+    ::
+
+        ref = await keep(blobs, pdf, "application/pdf", mark=cleanup.of_file)
+    """
+    ref = await blobs.store(data, content_type=content_type)
+    await mark(ref)
+    await blobs.pin(ref)
+    return ref
+
+
+async def let_go(blobs: BlobStore, ref: str) -> None:
+    """Let a blob expire; one that is gone already is fine.
+
+    ::
+
+        await let_go(blobs, ref)
+    """
+    try:
+        await blobs.unpin(ref)
+    except NotFoundError:
+        return

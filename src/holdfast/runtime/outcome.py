@@ -1,0 +1,36 @@
+"""How a handler ends other than by returning."""
+
+from __future__ import annotations
+
+from holdfast.kernel.core.errors import HoldfastError
+
+
+class TaskRejectedError(HoldfastError):
+    """Raised by a handler that will not do this work: the task ends as ``rejected``.
+
+    >>> TaskRejectedError("no such city").reason
+    'no such city'
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class TaskFailedError(HoldfastError):
+    """Raised by a handler for which another attempt is no use: the task ends as ``failed``.
+
+    >>> TaskFailedError("the page is gone").reason
+    'the page is gone'
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class Suspended(BaseException):
+    """The task has left this worker: it waits for an answer, a moment or a resume.
+
+    Not an ``Exception``, so that a handler's ``except Exception`` lets it pass.
+    """

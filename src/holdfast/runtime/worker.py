@@ -1,0 +1,234 @@
+"""A worker: claims tasks of all tenants, runs their handlers, and takes over from the dead."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import platform
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from holdfast.kernel.core.checks import check_count, check_id, check_seconds
+from holdfast.kernel.core.errors import ConfigError, HoldfastError
+from holdfast.kernel.core.ids import new_ref
+from holdfast.kernel.storage.ledger_records import LEASE_SECONDS, ClaimedTask
+from holdfast.runtime.app import App
+from holdfast.runtime.cleanup import sweep
+from holdfast.runtime.completions import Completions
+from holdfast.runtime.heart import Heart
+from holdfast.runtime.held import Held, Stop
+from holdfast.runtime.runner import Ending, Runner
+from holdfast.runtime.workplace import Workplace
+
+_log = logging.getLogger("holdfast.worker")
+
+
+class Worker:
+    """Runs the handlers of an app until it is stopped.
+
+    Any number of workers share the tasks, and any of them may die at any moment: what it held goes
+    on elsewhere after its lease. ::
+
+        worker = Worker(app, state, concurrency=20)
+        loop.add_signal_handler(signal.SIGTERM, worker.stop)
+        await worker.run()
+    """
+
+    def __init__(
+        self,
+        app: App,
+        state: Workplace,
+        *,
+        name: str = "",
+        concurrency: int = 10,
+        tenants: Sequence[str] | None = None,
+        lease_seconds: float = LEASE_SECONDS,
+        poll_seconds: float = 1.0,
+        recovery_seconds: float = 5.0,
+        grace_seconds: float = 30.0,
+        watch: Callable[[Ending], None] | None = None,
+    ) -> None:
+        if not app.agents:
+            raise ConfigError(f"the app {app.name} has no handler: add one with @app.handler")
+        self.name = check_id("name", name or f"{platform.node()}-{os.getpid()}-{new_ref()[:6]}")
+        self._app = app
+        self._state = state
+        self._concurrency = check_count("concurrency", concurrency) or 1
+        self._tenants = None if tenants is None else list(tenants)
+        self._lease_seconds = check_seconds("lease_seconds", lease_seconds)
+        self._poll_seconds = check_seconds("poll_seconds", poll_seconds)
+        self._recovery_seconds = check_seconds("recovery_seconds", recovery_seconds)
+        self._grace_seconds = grace_seconds
+        self._watch = watch or (lambda _ending: None)
+        self._running: dict[asyncio.Task[None], Held] = {}
+        self._places: dict[str, Workplace] = {}
+        self._completions: dict[str, Completions] = {}
+        self._stopping = False
+        self._wake = asyncio.Event()
+        self._runs = 0
+
+    @property
+    def running(self) -> int:
+        """How many handlers run now."""
+        return len(self._running)
+
+    def stop(self) -> None:
+        """Claim no more, let handlers end within the grace time, hand the rest back."""
+        self._stopping = True
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Work until ``stop`` is called, then drain.
+
+        ::
+
+            await worker.run()
+        """
+        _log.info("worker %s: up to %s tasks at once", self.name, self._concurrency)
+        async with Heart(self._state, lease_seconds=self._lease_seconds) as heart:
+            helpers = [
+                asyncio.create_task(self._listen()),
+                asyncio.create_task(self._recover()),
+            ]
+            try:
+                while not self._stopping:
+                    self._wake.clear()
+                    claimed = await self._claim(heart)
+                    if not claimed or self._free == 0:
+                        await self._pause()
+                await self._drain()
+            finally:
+                for one in [*helpers, *self._running]:
+                    one.cancel()
+                await asyncio.gather(*helpers, *self._running, return_exceptions=True)
+        _log.info("worker %s: stopped after %s runs", self.name, self._runs)
+
+    async def run_until_idle(self) -> int:
+        """Do what is due until nothing is, and return how many runs of handlers it took.
+
+        ::
+
+            await worker.run_until_idle()
+        """
+        async with Heart(self._state, lease_seconds=self._lease_seconds) as heart:
+            try:
+                while await self._claim(heart) or self._running:
+                    if self._running:
+                        await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for one in self._running:
+                    one.cancel()
+                await asyncio.gather(*self._running, return_exceptions=True)
+        return self._runs
+
+    @property
+    def _free(self) -> int:
+        return self._concurrency - len(self._running)
+
+    async def _claim(self, heart: Heart) -> int:
+        """Claim for every free hand; how many tasks were begun."""
+        begun = 0
+        try:
+            for tenant in self._tenants or await self._state.work.tenants():
+                if self._free <= 0 or self._stopping:
+                    break
+                place = self._place(tenant)
+                claimed_at = time.monotonic()
+                claimed = await place.tasks.claim(
+                    self.name,
+                    agents=self._app.agents,
+                    limit=self._free,
+                    lease_seconds=self._lease_seconds,
+                    serial_contexts=self._app.serial_contexts,
+                )
+                for one in claimed:
+                    self._begin(place, one, claimed_at, heart)
+                begun += len(claimed)
+        except HoldfastError as error:
+            _log.warning("worker %s: cannot claim, will try again: %s", self.name, error)
+            await asyncio.sleep(min(self._poll_seconds, 1.0))
+        return begun
+
+    def _place(self, tenant: str) -> Workplace:
+        if tenant not in self._places:
+            mine = tenant == self._state.tenant
+            self._places[tenant] = self._state if mine else self._state.for_tenant(tenant)
+            self._completions[tenant] = Completions(self._places[tenant].tasks)
+        return self._places[tenant]
+
+    def _begin(
+        self, place: Workplace, claimed: ClaimedTask, claimed_at: float, heart: Heart
+    ) -> None:
+        held = Held(
+            place.tenant, claimed.lease, claimed_at=claimed_at, lease_seconds=self._lease_seconds
+        )
+        handler = self._app.handler_of(claimed.task.agent)
+        if handler.timeout_seconds is not None:
+            held.beats_until = claimed_at + handler.timeout_seconds
+        heart.watch(held)
+        runner = Runner(place, handler, self._completions[place.tenant].complete)
+        work = asyncio.create_task(self._see_through(runner, claimed, held, heart))
+        self._running[work] = held
+
+    async def _see_through(
+        self, runner: Runner, claimed: ClaimedTask, held: Held, heart: Heart
+    ) -> None:
+        facts = {"task": claimed.task.id, "tenant": held.tenant, "agent": str(claimed.task.agent)}
+        _log.info("task %s: attempt %s", claimed.task.id, claimed.task.attempts, extra=facts)
+        try:
+            ending = await runner.run(claimed, held)
+        except HoldfastError as error:
+            # The ledger refused what was reported; recovery will find the task by its lease.
+            _log.error("task %s: %s", claimed.task.id, error, extra=facts)
+        else:
+            self._watch(ending)
+            _log.info("task %s: %s", ending.task_id, ending.state or ending.why, extra=facts)
+        finally:
+            heart.forget(held)
+            self._runs += 1
+            work = asyncio.current_task()
+            if work is not None:
+                self._running.pop(work, None)
+            self._wake.set()
+
+    async def _pause(self) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._poll_seconds):
+                await self._wake.wait()
+
+    async def _listen(self) -> None:
+        """Wake up when there may be new work."""
+        while not self._stopping:
+            try:
+                await self._state.work.wait(timeout_seconds=self._poll_seconds)
+            except HoldfastError as error:
+                _log.info("worker %s: only polling: %s", self.name, error)
+                await asyncio.sleep(self._poll_seconds)
+            self._wake.set()
+
+    async def _recover(self) -> None:
+        """Take back what dead workers held, and tidy up after what ended without them."""
+        while not self._stopping:
+            try:
+                for tenant in self._tenants or await self._state.work.tenants():
+                    place = self._place(tenant)
+                    for task in await place.tasks.recover_expired():
+                        _log.warning("task %s: recovered, now %s", task.id, task.state)
+                        self._wake.set()
+                for place in list(self._places.values()):
+                    await sweep(place)
+            except HoldfastError as error:
+                _log.warning("worker %s: recovery will try again: %s", self.name, error)
+            await asyncio.sleep(self._recovery_seconds)
+
+    async def _drain(self) -> None:
+        """Let handlers end within the grace time, then hand back what they have not done."""
+        if self._running:
+            _log.info("worker %s: waiting for %s handlers", self.name, len(self._running))
+            await asyncio.wait(self._running, timeout=self._grace_seconds)
+        for held in list(self._running.values()):
+            held.stop(Stop.DRAIN)
+        if self._running:
+            await asyncio.wait(self._running, timeout=self._lease_seconds)

@@ -1,0 +1,57 @@
+"""What the runtime needs of a ``State``: stores of one tenant, and a way to other tenants."""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager
+from typing import Protocol
+
+from holdfast.kernel.storage.blob import BlobStore
+from holdfast.kernel.storage.history import HistoryProvider
+from holdfast.kernel.storage.ledger import TaskLedger
+from holdfast.kernel.storage.ledger_work import WorkSignal
+from holdfast.kernel.storage.memory import ShortTermMemory
+
+
+class Workplace(Protocol):
+    """The stores that handlers and workers use; ``holdfast.State`` is one."""
+
+    @property
+    def tenant(self) -> str:
+        """Whose stores they are."""
+        ...
+
+    @property
+    def tasks(self) -> TaskLedger:
+        """The ledger."""
+        ...
+
+    @property
+    def blobs(self) -> BlobStore:
+        """Where large results go."""
+        ...
+
+    @property
+    def history(self) -> HistoryProvider:
+        """Transcripts of handlers."""
+        ...
+
+    @property
+    def short_term(self) -> ShortTermMemory:
+        """Working state of contexts."""
+        ...
+
+    @property
+    def work(self) -> WorkSignal:
+        """Which tenants have work, and when there is new."""
+        ...
+
+    def for_tenant(self, tenant: str) -> Workplace:
+        """The same stores of another tenant."""
+        ...
+
+    def elsewhere(self) -> AbstractAsyncContextManager[Workplace] | None:
+        """The same stores with connections of their own, for another thread's event loop.
+
+        ``None`` where there are none to be had, as in memory.
+        """
+        ...
