@@ -24,8 +24,8 @@ run: $(STAMP)  ## the tour: every contract, in memory
 test: $(STAMP)  ## all tests, the contract suite included
 	$(PYTEST)
 
-test-long: $(STAMP)  ## the same with ten times the Hypothesis steps
-	$(PYTEST) --machine-steps=10000
+test-long: $(STAMP)  ## the same with ten times the Hypothesis steps and the long fault runs
+	$(PYTEST) --machine-steps=10000 --long
 
 check: $(STAMP)  ## linters and types
 	$(VENV)/bin/ruff format --check .

@@ -17,7 +17,7 @@ from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.core.errors import HoldfastError, TimedOutError, UnavailableError
 from holdfast.kernel.core.identity import AgentId
 from tests.backends.postgres_database import empty_database
-from tests.engines.postgres_server import PostgresServer
+from holdfast.testing.postgres_server import PostgresServer
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -16,7 +16,7 @@ import asyncpg
 from holdfast.backends.postgres.binaries import system_user
 from holdfast.backends.postgres.engine import Postgres
 from tests.engines.postgres import PostgresHarness, server
-from tests.engines.postgres_server import PASSWORD, free_port
+from holdfast.testing.postgres_server import PASSWORD, free_port
 
 PROGRAM = shutil.which("pgbouncer", path="/usr/sbin:/usr/bin:/usr/local/bin")
 

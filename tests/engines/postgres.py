@@ -22,7 +22,7 @@ from holdfast.backends.postgres.short_term import PostgresShortTerm
 from holdfast.backends.postgres.vector import PostgresVectors
 from holdfast.kernel.core.ids import new_ref
 from holdfast.testing.harness import Harness
-from tests.engines.postgres_server import PASSWORD, PostgresServer
+from holdfast.testing.postgres_server import PASSWORD, PostgresServer
 
 MOVABLE_CLOCK = """
 CREATE SCHEMA holdfast_test;

@@ -72,7 +72,7 @@ class Runner:
         try:
             reached, why = await self._work(task, claimed, held)
         except LeaseLostError:
-            return Ending(claimed.task.id, None, "the lease was lost")
+            return Ending(claimed.task.id, None, "a write was refused: the lease is lost")
         if reached is not None and reached in TERMINAL:
             await task.cleanup.finish()
         return Ending(claimed.task.id, reached, why)
@@ -131,7 +131,7 @@ class Runner:
                 error = TimeoutError(f"the handler took longer than its {limit:g} seconds")
                 return await self._failed(held, None, error)
             case _:
-                return None, "the lease was lost"
+                return None, "stopped: the lease is lost"
 
     async def _failed(
         self, held: Held, record: TaskRecord | None, error: Exception

@@ -1,0 +1,1 @@
+"""What ``holdfast chaos`` runs: real work under real faults, and what must be true afterwards."""

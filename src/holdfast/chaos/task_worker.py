@@ -1,0 +1,114 @@
+"""A worker process to be killed: ``python -m holdfast.chaos.task_worker URL FOLDER``.
+
+It writes a line to ``FOLDER/journal`` for each step that it runs and each lease that it loses; a
+line is one write at the end of a file, which survives the process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import sys
+from pathlib import Path
+
+from holdfast.kernel.core.errors import LeaseLostError
+from holdfast.runtime.app import App
+from holdfast.runtime.context import TaskContext
+from holdfast.runtime.runner import Ending
+from holdfast.runtime.worker import Worker
+from holdfast.wiring.front_door import open as open_state
+from holdfast.wiring.settings import Settings
+
+STEPS = 3
+CHUNKS = 8
+LEASE_SECONDS = 1.5
+RECOVERY_SECONDS = 0.3
+
+
+def expected_artifact(number: int) -> str:
+    """What a task makes of its number, whoever does it and however often it is interrupted.
+
+    >>> expected_artifact(7).splitlines()[0]
+    'head of 7'
+    """
+    lines = [f"line {at} of {number}\n" for at in range(CHUNKS)]
+    return f"head of {number}\n" + "".join(lines)
+
+
+def note(journal: Path, *words: object) -> None:
+    """Write a line that survives the process."""
+    with journal.open("a") as file:
+        file.write(" ".join(map(str, (os.getpid(), *words))) + "\n")
+
+
+async def haunt(journal: Path, task: TaskContext) -> None:
+    """Write after the lease was lost, which must be refused."""
+    try:
+        await task.artifact("out.txt", "written by a zombie", append=True)
+    except LeaseLostError:
+        note(journal, "refused", task.id)
+    else:
+        note(journal, "accepted", task.id)
+
+
+def make_app(journal: Path, pace_seconds: float) -> App:
+    """The app under test: three steps, a streamed artifact, a remark."""
+    app = App("chaos", description="Counts, while it is being killed.")
+    own = random.Random(os.getpid())  # noqa: S311 - only how long things take
+
+    async def work(task: TaskContext, number: int) -> None:
+
+        async def run(at: int) -> int:
+            note(journal, "ran", task.id, at)
+            await asyncio.sleep(own.uniform(0.5, 1.5) * pace_seconds)
+            return number * at
+
+        async def head() -> None:
+            await task.artifact("out.txt", f"head of {number}\n", append=True)
+
+        for at in range(STEPS):
+            await task.step(f"s{at}", run, at)
+        await task.step("head", head)
+        for at in range(CHUNKS):
+            await task.artifact("out.txt", f"line {at} of {number}\n", append=True)
+            await asyncio.sleep(pace_seconds / CHUNKS)
+        await task.say(f"counted {number}")
+
+    @app.handler(max_attempts=50, backoff_seconds=0.05, max_backoff_seconds=0.2)
+    async def count(task: TaskContext) -> None:
+        try:
+            await work(task, int(task.message.text))
+        except asyncio.CancelledError:
+            if task.cancelled:
+                await haunt(journal, task)
+            raise
+
+    return app
+
+
+async def main(url: str, folder: str, pace_seconds: float) -> None:
+    """Work until somebody ends it."""
+    journal = Path(folder) / "journal"
+    app = make_app(journal, pace_seconds)
+
+    def watch(ending: Ending) -> None:
+        if ending.state is None and "lease" in ending.why:
+            note(journal, "lost", ending.task_id, ending.why)
+
+    settings = Settings(max_connections=6)
+    async with open_state(url, settings=settings) as state:
+        worker = Worker(
+            app,
+            state,
+            concurrency=4,
+            lease_seconds=LEASE_SECONDS,
+            recovery_seconds=RECOVERY_SECONDS,
+            poll_seconds=0.2,
+            watch=watch,
+        )
+        await worker.run()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1], sys.argv[2], float(sys.argv[3])))
