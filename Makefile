@@ -5,7 +5,10 @@ STAMP := $(VENV)/.installed
 
 # The engines that the contract suite runs on, and two processes, since servers work beside them.
 ENGINES := holdfast.testing.inmemory:InMemoryHarness tests.engines.postgres:PostgresHarness \
-	tests.engines.postgres:Postgres16Harness tests.engines.postgres:BorrowedPoolHarness
+	tests.engines.postgres:Postgres16Harness tests.engines.postgres:BorrowedPoolHarness \
+	tests.engines.redis:RedisHarness tests.engines.redis:RedisClusterHarness \
+	tests.engines.objects:S3Harness tests.engines.objects:S3PostgresHarness \
+	tests.engines.objects:DiskHarness tests.engines.age:AgeHarness
 PYTEST := $(PY) -m pytest -n 2 --dist worksteal $(ENGINES:%=--engine %)
 
 .PHONY: setup run test test-long check bench lock docs clean

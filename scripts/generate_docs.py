@@ -24,7 +24,10 @@ from holdfast.kernel.storage.turnlog import TurnLog
 from holdfast.kernel.storage.vector import VectorStore
 from holdfast.testing.harness import NOUNS, Harness
 from holdfast.testing.inmemory import InMemoryHarness
+from tests.engines.age import AgeHarness
+from tests.engines.objects import DiskHarness, S3Harness
 from tests.engines.postgres import Postgres16Harness, PostgresHarness
+from tests.engines.redis import RedisClusterHarness, RedisHarness
 
 ROOT = Path(__file__).parents[1]
 SUITE = ROOT / "src" / "holdfast" / "testing"
@@ -48,6 +51,11 @@ ENGINES: dict[str, type[Harness]] = {
     "in memory": InMemoryHarness,
     "Postgres 18, embedded": PostgresHarness,
     "Postgres 16, server": Postgres16Harness,
+    "Valkey": RedisHarness,
+    "Valkey Cluster": RedisClusterHarness,
+    "S3": S3Harness,
+    "disk": DiskHarness,
+    "Apache AGE": AgeHarness,
 }
 """The engines that the suite runs on in ``make test``, by what the README calls them."""
 
@@ -210,13 +218,13 @@ def stores_table() -> str:
         )
     killed = facts["seconds from kill -9 of Postgres to the next append"]
     grown = facts["append at length 10,000 against length 10"]
-    lines += [
-        "",
+    lines.append("")
+    lines.append(
         f"An append to a session of 10,000 events costs {grown:.2f} times one to a short session. "
         f"Recall by vector finds {facts['fidelity@5']:.3f} of what exact search finds. "
         f"{killed:.2f} s after kill -9 of a server process the same client has its next append "
-        "acknowledged.",
-    ]
+        "acknowledged."
+    )
     return "\n".join(lines)
 
 

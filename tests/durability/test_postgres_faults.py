@@ -16,8 +16,8 @@ from holdfast.backends.postgres.history import PostgresHistory
 from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.core.errors import HoldfastError, TimedOutError, UnavailableError
 from holdfast.kernel.core.identity import AgentId
-from tests.backends.postgres_database import empty_database
 from holdfast.testing.postgres_server import PostgresServer
+from tests.backends.postgres_database import empty_database
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -15,8 +15,8 @@ import asyncpg
 
 from holdfast.backends.postgres.binaries import system_user
 from holdfast.backends.postgres.engine import Postgres
-from tests.engines.postgres import PostgresHarness, server
 from holdfast.testing.postgres_server import PASSWORD, free_port
+from tests.engines.postgres import PostgresHarness, server
 
 PROGRAM = shutil.which("pgbouncer", path="/usr/sbin:/usr/bin:/usr/local/bin")
 

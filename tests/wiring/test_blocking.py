@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import holdfast.blocking
-from holdfast import AgentId, ChatMessage, ConfigError, NotFoundError, NotSupportedError
+from holdfast import AgentId, ChatMessage, ConfigError, NotFoundError, UnavailableError
 
 AGENT = AgentId.parse("planner/a1")
 
@@ -32,8 +32,8 @@ def test_errors_come_through_as_they_are() -> None:
 
 
 def test_a_failed_open_leaves_no_thread() -> None:
-    with pytest.raises(NotSupportedError):
-        holdfast.blocking.open("redis://cache")
+    with pytest.raises(UnavailableError):
+        holdfast.blocking.open("redis://127.0.0.1:1")
     assert _threads() == 0
 
 

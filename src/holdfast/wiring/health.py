@@ -22,6 +22,10 @@ class EngineHealth:
     durability: str
     latency_seconds: float = 0.0
     detail: str = ""
+    version: str = ""
+    capabilities: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    """What to change, each with how."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,10 @@ from holdfast.backends.inmemory.long_term import InMemoryLongTerm
 from holdfast.backends.inmemory.short_term import InMemoryShortTerm
 from holdfast.backends.inmemory.vector import InMemoryVectors
 from holdfast.kernel.storage.channel import Channel
-from holdfast.wiring.health import EngineHealth, Health
+from holdfast.kernel.storage.graph import GraphStore
+from holdfast.wiring.connections import ATTRIBUTES, Connections
+from holdfast.wiring.parts import Part
 from holdfast.wiring.request import OpenRequest
-from holdfast.wiring.state import ATTRIBUTES, Connections
 from holdfast.wiring.stores import Stores
 
 
@@ -25,25 +26,22 @@ async def connect(request: OpenRequest) -> Connections:
     """A new engine in this process, empty."""
     engine = InMemory(clock=request.clock)
 
-    async def probe() -> Health:
-        durability = "none: it ends with the process"
-        return Health((EngineHealth(engine.name, "ok", serves=ATTRIBUTES, durability=durability),))
-
-    async def close() -> None:
+    async def nothing() -> None:
         """Nothing is held outside the process."""
 
+    durability = "none: it ends with the process"
     return Connections(
-        stores=lambda tenant: _stores(engine, tenant, request),
-        engines=dict.fromkeys(ATTRIBUTES, engine.name),
-        probe=probe,
-        close=close,
+        stores=lambda tenant, graph: _stores(engine, tenant, request, graph),
+        parts=[Part(engine.name, ATTRIBUTES, durability, nothing, nothing)],
         work=InMemoryWork(engine),
     )
 
 
-def _stores(engine: InMemory, tenant: str, request: OpenRequest) -> Stores:
+def _stores(
+    engine: InMemory, tenant: str, request: OpenRequest, graph: GraphStore | None
+) -> Stores:
     settings, embedder = request.settings, request.embedder
-    graph = InMemoryGraph(engine, tenant=tenant)
+    graph = graph or InMemoryGraph(engine, tenant=tenant)
 
     def channel(name: str) -> Channel:
         retention = settings.channel_retention_seconds

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Iterator
 
 from holdfast.backends.postgres import migrate
 from holdfast.backends.postgres.admin import PostgresAdmin
 from holdfast.backends.postgres.blob import PostgresBlobs
+from holdfast.backends.postgres.blob_index import PostgresBlobIndex
 from holdfast.backends.postgres.boards import PostgresBoards
 from holdfast.backends.postgres.channel import PostgresChannel
 from holdfast.backends.postgres.engine import Postgres
@@ -20,11 +20,11 @@ from holdfast.backends.postgres.ledger_work import PostgresWork
 from holdfast.backends.postgres.long_term import PostgresLongTerm
 from holdfast.backends.postgres.short_term import PostgresShortTerm
 from holdfast.backends.postgres.vector import PostgresVectors
-from holdfast.kernel.core.errors import HoldfastError
 from holdfast.kernel.storage.channel import Channel
-from holdfast.wiring.health import EngineHealth, Health
+from holdfast.kernel.storage.graph import GraphStore
+from holdfast.wiring.connections import ATTRIBUTES, Connections
+from holdfast.wiring.parts import Part
 from holdfast.wiring.request import OpenRequest
-from holdfast.wiring.state import ATTRIBUTES, Connections
 from holdfast.wiring.stores import Stores
 
 
@@ -44,12 +44,44 @@ async def connect(request: OpenRequest) -> Connections:
 def connections(engine: Postgres, request: OpenRequest) -> Connections:
     """The stores on an engine, and how to look after it."""
     return Connections(
-        stores=lambda tenant: _stores(engine, tenant, request),
-        engines=dict.fromkeys(ATTRIBUTES, engine.name),
-        probe=lambda: _probe(engine),
-        close=engine.aclose,
+        stores=lambda tenant, graph: _stores(engine, tenant, request, graph),
+        parts=[part_of(engine)],
         work=PostgresWork(engine),
         again=lambda: connect(_small(request)),
+        blob_index=lambda tenant: PostgresBlobIndex(engine, tenant=tenant, place="objects"),
+    )
+
+
+def part_of(engine: Postgres) -> Part:
+    """The engine as a part of a ``State``."""
+    found = engine.capabilities
+    return Part(
+        engine.name,
+        ATTRIBUTES,
+        found.unsafe or "committed: on disk when a write returns",
+        engine.ping,
+        engine.aclose,
+        version=found.describe(),
+        capabilities=tuple(
+            name
+            for name, there in (
+                ("pgvector", found.pgvector),
+                ("iterative index scans", found.iterative_scan),
+                ("AGE", found.age),
+            )
+            if there
+        ),
+        warnings=tuple(
+            text
+            for text, wrong in (
+                (f"{found.unsafe}: an acknowledged write can be lost: turn it on", found.unsafe),
+                (
+                    "pgvector is older than 0.8 and cannot go on scanning an index: update it",
+                    found.pgvector and not found.iterative_scan,
+                ),
+            )
+            if wrong
+        ),
     )
 
 
@@ -72,33 +104,11 @@ def migration_texts(role: str) -> Iterator[str]:
         yield from (f"{statement};" for statement in migrate.grants(role))
 
 
-async def _probe(engine: Postgres) -> Health:
-    durability = engine.capabilities.unsafe or "committed: on disk when a write returns"
-    start = time.perf_counter()
-    try:
-        await engine.ping()
-    except HoldfastError as error:
-        down = EngineHealth(
-            engine.name, "down", serves=ATTRIBUTES, durability=durability, detail=str(error)
-        )
-        return Health((down,))
-    return Health(
-        (
-            EngineHealth(
-                engine.name,
-                "ok",
-                serves=ATTRIBUTES,
-                durability=durability,
-                latency_seconds=time.perf_counter() - start,
-                detail=engine.capabilities.describe(),
-            ),
-        )
-    )
-
-
-def _stores(engine: Postgres, tenant: str, request: OpenRequest) -> Stores:
+def _stores(
+    engine: Postgres, tenant: str, request: OpenRequest, graph: GraphStore | None
+) -> Stores:
     settings, embedder = request.settings, request.embedder
-    graph = PostgresGraph(engine, tenant=tenant)
+    graph = graph or PostgresGraph(engine, tenant=tenant)
 
     def channel(name: str) -> Channel:
         retention = settings.channel_retention_seconds

@@ -17,5 +17,6 @@ class OpenRequest:
     redis: str = field(repr=False)
     blobs: str = field(repr=False)
     settings: Settings
+    graph: str = "tables"
     embedder: Embedder | None = None
     clock: Clock | None = None

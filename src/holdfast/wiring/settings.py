@@ -13,6 +13,7 @@ from holdfast.kernel.core.errors import ConfigError, UnknownSchemeError
 from holdfast.wiring.masking import mask_url
 
 STORAGE_TYPES = ("memory", "embedded", "postgres")
+GRAPHS = ("tables", "age")
 
 _NAMES = {
     "storage_type": "STORAGE_TYPE",
@@ -27,6 +28,11 @@ _NAMES = {
     "pooler": "HOLDFAST_POOLER",
     "auto_migrate": "HOLDFAST_AUTO_MIGRATE",
     "allow_unsafe": "HOLDFAST_ALLOW_UNSAFE",
+    "graph": "HOLDFAST_GRAPH",
+    "history_ttl_seconds": "HOLDFAST_HISTORY_TTL_SECONDS",
+    "redis_shards": "HOLDFAST_REDIS_SHARDS",
+    "dedupe_message_ids": "HOLDFAST_DEDUPE_MESSAGE_IDS",
+    "push_allow_private": "HOLDFAST_PUSH_ALLOW_PRIVATE",
 }
 _SWITCH = {
     "1": True,
@@ -72,10 +78,22 @@ class Settings:
     """``HOLDFAST_AUTO_MIGRATE``: opening applies pending migrations."""
     allow_unsafe: bool = False
     """``HOLDFAST_ALLOW_UNSAFE``: accept a server that may lose an acknowledged write."""
+    graph: str = "tables"
+    """``HOLDFAST_GRAPH``: tables, or age for Apache AGE on the same Postgres."""
+    history_ttl_seconds: float = 604_800
+    """``HOLDFAST_HISTORY_TTL_SECONDS``: how long Redis alone keeps a transcript that rests."""
+    redis_shards: int = 16
+    """``HOLDFAST_REDIS_SHARDS``: over how many shards a Redis is spread; fixed at first use."""
+    dedupe_message_ids: bool = False
+    """``HOLDFAST_DEDUPE_MESSAGE_IDS``: to the service, the same messageId again is one send."""
+    push_allow_private: bool = False
+    """``HOLDFAST_PUSH_ALLOW_PRIVATE``: push also to private addresses, and without TLS."""
 
     def __post_init__(self) -> None:
         if self.storage_type and self.storage_type not in STORAGE_TYPES:
             raise UnknownSchemeError(self.storage_type, known=STORAGE_TYPES, setting="STORAGE_TYPE")
+        if self.graph not in GRAPHS:
+            raise UnknownSchemeError(self.graph, known=GRAPHS, setting="HOLDFAST_GRAPH")
         if self.storage_type == "postgres" and not self.database_url:
             raise ConfigError(
                 "STORAGE_TYPE is postgres, but DATABASE_URL is not set: "
@@ -156,4 +174,8 @@ _READ: dict[str, Callable[[str, str], Any]] = {
     "pooler": _switch,
     "auto_migrate": _switch,
     "allow_unsafe": _switch,
+    "history_ttl_seconds": _seconds,
+    "redis_shards": _count,
+    "dedupe_message_ids": _switch,
+    "push_allow_private": _switch,
 }

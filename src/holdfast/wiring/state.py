@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-import dataclasses
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 from holdfast.kernel.core.checks import check_id
-from holdfast.kernel.core.errors import ConfigError
+from holdfast.kernel.core.errors import NotSupportedError
 from holdfast.kernel.storage.blob import BlobStore
 from holdfast.kernel.storage.channel import Channel
 from holdfast.kernel.storage.episodes import EpisodicMemory
@@ -21,47 +19,12 @@ from holdfast.kernel.storage.ledger_work import WorkSignal
 from holdfast.kernel.storage.memory import LongTermMemory, ShortTermMemory
 from holdfast.kernel.storage.tasks import TaskStore
 from holdfast.kernel.storage.vector import VectorStore
+from holdfast.wiring.connections import Connections
 from holdfast.wiring.health import Health
 from holdfast.wiring.stores import Stores
 
-ATTRIBUTES: tuple[str, ...] = tuple(slot.name for slot in dataclasses.fields(Stores))
-"""What an engine can serve."""
-
-
-class Connections:
-    """What all views of one opened ``State`` share: the engines, and whether they are open."""
-
-    def __init__(
-        self,
-        *,
-        stores: Callable[[str], Stores],
-        engines: dict[str, str],
-        probe: Callable[[], Awaitable[Health]],
-        close: Callable[[], Awaitable[None]],
-        work: WorkSignal,
-        again: Callable[[], Awaitable[Connections]] | None = None,
-    ) -> None:
-        self.stores = stores
-        self.engines = engines
-        self.probe = probe
-        self.close = close
-        self.work = work
-        self.again = again
-        self.loop = asyncio.get_running_loop()
-        self.closed = False
-
-    def check_usable(self) -> None:
-        """Raise when the state is closed, or in use on an event loop that is not its own."""
-        if self.closed:
-            raise ConfigError("this State is closed: open another with holdfast.open()")
-        try:
-            running = asyncio.get_running_loop()
-        except RuntimeError:
-            raise ConfigError(
-                "this State needs its event loop: await it there, or use holdfast.blocking"
-            ) from None
-        if running is not self.loop:
-            raise ConfigError("this State was opened on another event loop: open one on each loop")
+T = TypeVar("T")
+WIRINGS = 'holdfast.open("postgresql://…", redis="redis://…"), or a folder in the place of the URL'
 
 
 class State:
@@ -91,58 +54,58 @@ class State:
     @property
     def engines(self) -> dict[str, str]:
         """Which engine serves which attribute."""
-        return dict(self._connections.engines)
+        return self._connections.engines
 
     @property
     def blobs(self) -> BlobStore:
         """Large binary things, by ref."""
-        return self._open.blobs
+        return self._served("blobs", self._open.blobs)
 
     @property
     def history(self) -> HistoryProvider:
         """Transcripts, by agent and session."""
-        return self._open.history
+        return self._served("history", self._open.history)
 
     @property
     def vectors(self) -> VectorStore:
         """Documents, searched by meaning."""
-        return self._open.vectors
+        return self._served("vectors", self._open.vectors)
 
     @property
     def graph(self) -> GraphStore:
         """Entities and their relationships."""
-        return self._open.graph
+        return self._served("graph", self._open.graph)
 
     @property
     def short_term(self) -> ShortTermMemory:
         """Working state, by session."""
-        return self._open.short_term
+        return self._served("short_term", self._open.short_term)
 
     @property
     def long_term(self) -> LongTermMemory:
         """Facts, by agent and namespace."""
-        return self._open.long_term
+        return self._served("long_term", self._open.long_term)
 
     @property
     def boards(self) -> TaskStore:
         """To-do boards, by conversation and agent."""
-        return self._open.boards
+        return self._served("boards", self._open.boards)
 
     @property
     def tasks(self) -> TaskLedger:
         """Durable tasks, with their messages, artifacts and contexts."""
-        return self._open.tasks
+        return self._served("tasks", self._open.tasks)
 
     @property
     def episodes(self) -> EpisodicMemory:
         """The session log, recalled by time and by meaning."""
-        return self._open.episodes
+        return self._served("episodes", self._open.episodes)
 
     @property
     def work(self) -> WorkSignal:
         """Which tenants have tasks to do, and when there are new ones; for workers."""
         self._connections.check_usable()
-        return self._connections.work
+        return self._served("tasks", self._connections.work)
 
     def channel(self, name: str) -> Channel:
         """A named stream of events between agents.
@@ -151,7 +114,7 @@ class State:
 
             await state.channel("alerts").publish({"level": "high"})
         """
-        return self._open.channel(check_id("name", name))
+        return self._served("channel", self._open.channel)(check_id("name", name))
 
     def for_tenant(self, tenant: str) -> State:
         """A view for another tenant over the same connections, which stay this state's to close.
@@ -206,6 +169,15 @@ class State:
         traceback: TracebackType | None,
     ) -> None:
         await self.aclose()
+
+    def _served(self, attribute: str, store: T | None) -> T:
+        if store is None:
+            raise NotSupportedError(
+                " and ".join(sorted(set(self.engines.values()))),
+                attribute,
+                why=f"open a Postgres with it: {WIRINGS}",
+            )
+        return store
 
     @property
     def _open(self) -> Stores:

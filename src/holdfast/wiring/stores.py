@@ -18,15 +18,15 @@ from holdfast.kernel.storage.vector import VectorStore
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """One store for each contract, all of one tenant."""
+    """One store for each contract, all of one tenant; ``None`` where no engine serves it."""
 
-    blobs: BlobStore
-    history: HistoryProvider
-    vectors: VectorStore
-    graph: GraphStore
-    short_term: ShortTermMemory
-    long_term: LongTermMemory
-    boards: TaskStore
-    tasks: TaskLedger
-    episodes: EpisodicMemory
-    channel: Callable[[str], Channel]
+    blobs: BlobStore | None = None
+    history: HistoryProvider | None = None
+    vectors: VectorStore | None = None
+    graph: GraphStore | None = None
+    short_term: ShortTermMemory | None = None
+    long_term: LongTermMemory | None = None
+    boards: TaskStore | None = None
+    tasks: TaskLedger | None = None
+    episodes: EpisodicMemory | None = None
+    channel: Callable[[str], Channel] | None = None

@@ -11,7 +11,7 @@ from itertools import islice
 
 from holdfast.backends.inmemory.engine import InMemory
 from holdfast.kernel.core.checks import check_count, check_id, check_ids
-from holdfast.kernel.core.errors import ConflictError, InvalidInputError
+from holdfast.kernel.core.errors import ConflictError
 from holdfast.kernel.storage.turnlog import (
     SEEN_SECONDS,
     Backlog,
@@ -22,6 +22,7 @@ from holdfast.kernel.storage.turnlog import (
     check_entries,
     check_entry,
     check_idle,
+    check_position,
 )
 
 _START = LogPosition(1, 0)
@@ -137,12 +138,7 @@ class InMemoryTurnLog(TurnLog):
     async def advance(self, session_id: str, position: LogPosition) -> LogPosition:
         """Let a session go on after a place."""
         check_id("session_id", session_id)
-        if not isinstance(position, LogPosition):
-            raise InvalidInputError(
-                "position", f"must be a LogPosition, not {type(position).__name__}"
-            )
-        check_count("position.epoch", position.epoch)
-        check_count("position.seq", position.seq)
+        check_position(position)
         ahead = max(position, self._data.positions.get(session_id, _START))
         self._data.positions[session_id] = ahead
         return ahead

@@ -113,8 +113,12 @@ class PostgresLeases(LedgerView, LeaseLedger):
         checked = check_leases(leases)
         if not checked:
             return []
-        ids, fences = [one.task_id for one in checked], [one.fence for one in checked]
-        rows = await self._engine.fetch(_SQL["complete"], self._tenant, ids, fences, safe=False)
+        ids = [one.task_id for one in checked]
+        rows = await self._engine.fetch(
+            _SQL["complete"],
+            *(self._tenant, ids, [one.fence for one in checked], [one.worker for one in checked]),
+            safe=False,
+        )
         reached = {task_id: TaskState(state) for task_id, state in rows}
         return [reached.get(task_id) for task_id in ids]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import groupby
 from typing import Any, assert_never, cast
 
@@ -30,6 +31,9 @@ from holdfast.kernel.storage.ledger_stored import (
     StoredStep,
 )
 
+_agent = lru_cache(maxsize=1024)(AgentId.parse)
+"""There are few agents, and many tasks of each."""
+
 
 def to_task(row: Any) -> TaskRecord:
     """A task, with messages and artifacts where the row has them."""
@@ -40,7 +44,7 @@ def to_task(row: Any) -> TaskRecord:
     return TaskRecord(
         row["id"],
         row["context_id"],
-        AgentId.parse(row["agent"]),
+        _agent(row["agent"]),
         TaskState(row["state"]),
         row["created_at"],
         row["updated_at"],
@@ -69,7 +73,7 @@ def to_origin(row: Any) -> TaskRecord:
     return TaskRecord(
         row["task_id"],
         row["context_id"],
-        AgentId.parse(row["agent"]),
+        _agent(row["agent"]),
         TaskState.SUBMITTED,
         row["created_at"],
         row["created_at"],

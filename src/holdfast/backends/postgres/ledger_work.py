@@ -16,6 +16,8 @@ from holdfast.kernel.storage.ledger_work import WorkKind, WorkSignal
 _SQL = load("ledger_work")
 _log = logging.getLogger("holdfast.postgres")
 TOPIC = "work"
+QUIET_SECONDS = 0.02
+"""How long a ring speaks for those that come after it."""
 
 
 class Doorbell:
@@ -51,6 +53,7 @@ class Doorbell:
                 await self._engine.fetch(_SQL["ring"], TOPIC, safe=True)
             except HoldfastError as error:
                 _log.debug("workers were not told of new work: %s", error)
+            await asyncio.sleep(QUIET_SECONDS)
 
 
 class PostgresWork(WorkSignal):

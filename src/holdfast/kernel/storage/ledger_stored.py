@@ -16,7 +16,7 @@ from holdfast.kernel.core.codec import (
     decode_json,
     encode_json,
     encode_object,
-    message_from_payload,
+    message_from_body,
     message_to_payload,
 )
 from holdfast.kernel.core.content import ChatMessage
@@ -58,8 +58,7 @@ class StoredMessage:
 
     def load(self, seq: int | None) -> ChatMessage:
         """The message, made anew."""
-        payload = decode_json(self.payload)
-        return message_from_payload(payload, id=self.id, created_at=self.created_at, seq=seq)
+        return message_from_body(self.payload, id=self.id, created_at=self.created_at, seq=seq)
 
 
 @dataclass(frozen=True, slots=True)

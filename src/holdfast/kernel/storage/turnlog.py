@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, runtime_checkable
 
-from holdfast.kernel.core.checks import check_id, check_list, check_seconds
+from holdfast.kernel.core.checks import check_count, check_id, check_list, check_seconds
 from holdfast.kernel.core.errors import InvalidInputError
 
 SEEN_SECONDS = 3600
@@ -230,6 +230,19 @@ def check_entry(entry: object, *, field: str = "entry") -> TurnEntry:
             f"{field}.payload", f"must be bytes, not {type(entry.payload).__name__}"
         )
     return entry
+
+
+def check_position(position: object) -> LogPosition:
+    """A place with numbers that every engine can hold.
+
+    >>> check_position(LogPosition(1, 9)).seq
+    9
+    """
+    if not isinstance(position, LogPosition):
+        raise InvalidInputError("position", f"must be a LogPosition, not {type(position).__name__}")
+    check_count("position.epoch", position.epoch)
+    check_count("position.seq", position.seq)
+    return position
 
 
 def check_idle(value: object) -> float:

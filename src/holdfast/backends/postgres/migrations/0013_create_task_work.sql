@@ -196,65 +196,61 @@ END
 $$;
 
 -- Completes tasks, each under its fence: the ids of those whose lease held, and where they went.
-CREATE FUNCTION holdfast.complete_tasks(in_tenant text, in_ids text[], in_fences bigint[])
-RETURNS TABLE (task_id text, reached text)
+-- A row that somebody else holds by now does not match and is not locked, so that two such calls
+-- never wait for each other.
+CREATE FUNCTION holdfast.complete_tasks(
+    in_tenant text, in_ids text[], in_fences bigint[], in_workers text[]
+) RETURNS TABLE (task_id text, reached text)
 LANGUAGE plpgsql
 AS $$
 #variable_conflict use_column
 DECLARE
-    v_now timestamptz;
-    held text[];
-    canceled text[];
-    awaited text[];
+    v_now timestamptz := holdfast.now();
+    done text[];
+    awaited boolean;
     task holdfast.tasks;
     settled record;
 BEGIN
     PERFORM holdfast.check_task_edge('', 'working', 'completed', 'worker');
-    -- In the order of their ids, so that two such calls never wait for each other. Who works on a
-    -- task is found by its id and not by an index on tasks at work.
-    SELECT array_agg(t.id) INTO held FROM (
-        SELECT t.id FROM holdfast.tasks t
-        JOIN unnest(in_ids, in_fences) AS i (id, fence) ON i.id = t.id
-        WHERE t.tenant = in_tenant AND t.id = ANY (in_ids)
-            AND CASE WHEN t.state = 'working' THEN t.fence END = i.fence
-        ORDER BY t.id FOR NO KEY UPDATE OF t
-    ) t;
-    IF held IS NULL THEN
-        RETURN;
-    END IF;
-    v_now := holdfast.now();
-    WITH before AS (
-        SELECT t.id, t.worker, t.cancel_requested,
-               t.has_push OR t.followed_until > v_now AS awaited
-        FROM holdfast.tasks t WHERE t.tenant = in_tenant AND t.id = ANY (held)
+    WITH given AS (
+        SELECT * FROM unnest(in_ids, in_fences, in_workers) AS g (id, fence, worker)
     ), moved AS (
         UPDATE holdfast.tasks t SET
             state = 'completed', updated_at = v_now, note = '""', status_seq = NULL,
             version = t.version + 1, transitions = t.transitions + 1, worker = '', lane = '',
             lease_expires_at = NULL, run_after = NULL, pause_requested = false,
             ask_kind = NULL, ask_name = NULL, ask_occurrence = NULL
-        WHERE t.tenant = in_tenant AND t.id = ANY (held) AND NOT t.cancel_requested
-        RETURNING t.id, t.version, t.transitions, t.fence, t.attempts
+        FROM given g
+        -- Found by its id, and not by an index on tasks at work.
+        WHERE t.tenant = in_tenant AND t.id = ANY (in_ids) AND t.id = g.id
+            AND CASE WHEN t.state = 'working' THEN t.fence END = g.fence
+            AND NOT t.cancel_requested
+        RETURNING t.id, t.version, t.transitions, t.fence, t.attempts, g.worker,
+                  t.has_push OR t.followed_until > v_now AS awaited
     ), logged AS (
         INSERT INTO holdfast.task_events (
             tenant, task_id, seq, kind, at, actor, fence, number, from_state, to_state,
             worker, attempt, note, message_id)
         SELECT in_tenant, m.id, m.version, 'transition', v_now, 'worker', m.fence, m.transitions,
-               'working', 'completed', b.worker, m.attempts, '""', ''
-        FROM moved m JOIN before b ON b.id = m.id
+               'working', 'completed', m.worker, m.attempts, '""', ''
+        FROM moved m
     )
-    SELECT array_agg(b.id) FILTER (WHERE b.cancel_requested),
-           array_agg(b.id) FILTER (WHERE b.awaited AND NOT b.cancel_requested)
-    INTO canceled, awaited FROM before b;
+    SELECT array_agg(m.id), bool_or(m.awaited) INTO done, awaited FROM moved m;
 
-    IF awaited IS NOT NULL THEN
+    IF awaited THEN
         PERFORM holdfast.tell_of_task(
             t.tenant, t.id, t.has_push, t.followed_until, v_now, NULL, t.version)
-        FROM holdfast.tasks t WHERE t.tenant = in_tenant AND t.id = ANY (awaited);
+        FROM holdfast.tasks t WHERE t.tenant = in_tenant AND t.id = ANY (done);
     END IF;
-    IF canceled IS NOT NULL THEN
+    RETURN QUERY SELECT d.id, 'completed' FROM unnest(done) AS d (id);
+
+    IF coalesce(cardinality(done), 0) < cardinality(in_ids) THEN
         FOR task IN
-            SELECT * FROM holdfast.tasks t WHERE t.tenant = in_tenant AND t.id = ANY (canceled)
+            SELECT t.* FROM holdfast.tasks t
+            JOIN unnest(in_ids, in_fences) AS g (id, fence) ON g.id = t.id
+            WHERE t.tenant = in_tenant AND t.id = ANY (in_ids)
+                AND CASE WHEN t.state = 'working' THEN t.fence END = g.fence
+            ORDER BY t.id FOR NO KEY UPDATE OF t
         LOOP
             settled := holdfast.settle_task(
                 task, 'completed', '""', 'the worker reported completed');
@@ -262,11 +258,9 @@ BEGIN
             task.ask_name := NULL;
             task.ask_occurrence := NULL;
             PERFORM holdfast.move_task(task, settled.reached, 'worker', v_now, settled.why);
+            RETURN QUERY SELECT task.id, settled.reached;
         END LOOP;
     END IF;
-    RETURN QUERY
-    SELECT h.id, CASE WHEN h.id = ANY (canceled) THEN 'canceled' ELSE 'completed' END
-    FROM unnest(held) AS h (id);
 END
 $$;
 

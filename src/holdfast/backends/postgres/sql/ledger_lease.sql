@@ -16,7 +16,7 @@ SELECT * FROM holdfast.transition_task(
 
 -- name: complete
 -- Complete tasks, each under its fence.
-SELECT task_id, reached FROM holdfast.complete_tasks($1, $2, $3);
+SELECT task_id, reached FROM holdfast.complete_tasks($1, $2, $3, $4);
 
 -- name: release
 -- Hand a task back.

@@ -1,0 +1,298 @@
+"""What is known about blobs, in objects beside their bytes: for when no database is at hand."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import msgspec
+
+from holdfast.backends.objects.engine import Objects
+from holdfast.backends.objects.errors import ENGINE
+from holdfast.backends.objects.life import ATTEMPTS, Change, Claim, First, Life, Lives, too_many
+from holdfast.backends.objects.paths import Hint, Paths, digest, slot
+from holdfast.kernel.core.checks import check_count, check_id, check_ids, check_seconds
+from holdfast.kernel.core.errors import ConflictError, NotFoundError, NotSupportedError
+from holdfast.kernel.storage.blob import BlobInfo, check_content_type
+from holdfast.kernel.storage.blob_index import BlobIndex, IndexedBlob, check_sha256
+
+_DANGLING = timedelta(days=1)
+"""How long a hint that leads nowhere is kept: whoever wrote it may be about to write the rest."""
+
+
+class ObjectBlobIndex(BlobIndex):
+    """``BlobIndex`` that needs nothing but conditional create of the object store.
+
+    A call is several requests, one after another: where a database is at hand, its index is
+    quicker. Put each ref once, as ``ObjectBlobs`` does: one that is put again while it is being
+    forgotten may be forgotten with it.
+
+    ::
+
+        index = ObjectBlobIndex(engine, tenant="acme")
+    """
+
+    def __init__(self, engine: Objects, *, tenant: str = "default") -> None:
+        if not engine.capabilities.conditional_create:
+            raise NotSupportedError(
+                ENGINE,
+                "an index of blobs",
+                why=f"{engine.place} does not create conditionally, so two writers would "
+                "overwrite each other: keep the index in Postgres",
+            )
+        self._engine = engine
+        self._paths = Paths(tenant)
+        self._lives = Lives(engine, self._paths)
+
+    async def put(
+        self,
+        ref: str,
+        object_key: str,
+        *,
+        size_bytes: int,
+        content_type: str,
+        sha256: str,
+        ttl_seconds: float,
+    ) -> BlobInfo:
+        """Make a ref to bytes that are uploaded."""
+        check_id("ref", ref)
+        check_id("object_key", object_key)
+        window = timedelta(seconds=check_seconds("ttl_seconds", ttl_seconds))
+        now = self._engine.now()
+        ref_digest = digest(ref)
+        hint = Hint.at("due", now + window, ref_digest)
+        first = First(
+            secrets.token_hex(8),
+            ref,
+            object_key,
+            check_count("size_bytes", size_bytes),
+            check_content_type(content_type),
+            check_sha256(sha256),
+            created_at=now,
+            expires_at=now + window,
+            hint=hint.name,
+        )
+        path = f"{self._paths.ref(ref_digest)}/0"
+        for _ in range(ATTEMPTS):
+            # Before the ref: what has no hint is never swept.
+            await self._engine.put(self._paths.hint(hint.name), b"")
+            if await self._engine.create(path, msgspec.json.encode(first)):
+                try:
+                    await self._claim(first)
+                except ConflictError:
+                    await self._engine.delete([path])
+                    await self._drop(hint.name)
+                    raise
+                return _info(first)
+            await self._drop(hint.name)
+            again = await self._again(first)
+            if again is not None:
+                return again
+        raise too_many(ref)
+
+    async def _claim(self, first: First) -> None:
+        """Make a ref valid, unless its object is another's or condemned."""
+        wanted = Claim(first.object_key, first.ref, first.life)
+        path = self._paths.claim(first.object_key)
+        for _ in range(ATTEMPTS):
+            if await self._engine.create(path, msgspec.json.encode(wanted)):
+                return
+            found = await self._lives.claim(first.object_key)
+            if found is None:
+                continue
+            if found.ref is None:
+                raise ConflictError(
+                    "object",
+                    first.object_key,
+                    "the bytes were swept as nobody's: upload them again",
+                )
+            raise _taken(first.ref)
+        raise too_many(first.object_key)
+
+    async def _again(self, first: First) -> BlobInfo | None:
+        """The ref that is there, if it is the same; ``None`` if it is gone meanwhile."""
+        life = await self._lives.read(digest(first.ref))
+        if life is None:
+            return None
+        valid = replace(life, committed=True)
+        if life.first.facts != first.facts or not valid.is_live(self._engine.now()):
+            raise _taken(first.ref)
+        if not life.committed:
+            # Another is about to make it valid, or died before it did.
+            await self._claim(life.first)
+        return life.blob.info
+
+    async def get(self, ref: str) -> IndexedBlob | None:
+        """A live blob."""
+        life = await self._live(ref)
+        return life.blob if life else None
+
+    async def pin(self, ref: str) -> None:
+        """Keep a blob."""
+        await self._set_expiry(ref, None)
+
+    async def unpin(self, ref: str, *, ttl_seconds: float) -> None:
+        """Let a blob expire."""
+        await self._set_expiry(ref, check_seconds("ttl_seconds", ttl_seconds))
+
+    async def take(self, ref: str) -> IndexedBlob | None:
+        """Hide a live blob."""
+        for _ in range(ATTEMPTS):
+            life = await self._live(ref)
+            if life is None:
+                return None
+            if await self._take(life):
+                return life.blob
+        raise too_many(ref)
+
+    async def take_expired(
+        self, limit: int = 100, *, retry_seconds: float = 300
+    ) -> list[IndexedBlob]:
+        """Expired blobs, and those whose removal was not finished."""
+        check_count("limit", limit)
+        now = self._engine.now()
+        retry = now - timedelta(seconds=check_seconds("retry_seconds", retry_seconds))
+        taken: list[IndexedBlob] = []
+        if limit == 0:
+            return taken
+        batch: list[Hint] = []
+        async with aclosing(self._due(now, retry)) as due:
+            async for hint in due:
+                batch.append(hint)
+                if len(taken) + len(batch) == limit:
+                    taken += await self._take_all(batch)
+                    batch = []
+                if len(taken) == limit:
+                    break
+        return taken + await self._take_all(batch)
+
+    async def forget(self, refs: Sequence[str]) -> int:
+        """Drop taken blobs."""
+        known = dict.fromkeys(check_ids("refs", refs))
+        return sum(await self._engine.each(known, self._forget))
+
+    async def condemn(self, object_keys: Sequence[str]) -> list[str]:
+        """The keys that no ref uses, barred."""
+        keys = list(dict.fromkeys(check_ids("object_keys", object_keys)))
+        unused = await self._engine.each(keys, self._condemn)
+        return [key for key, barred in zip(keys, unused, strict=True) if barred]
+
+    async def _live(self, ref: str) -> Life | None:
+        life = await self._lives.read(digest(check_id("ref", ref)))
+        return life if life and life.is_live(self._engine.now()) else None
+
+    async def _set_expiry(self, ref: str, window: float | None) -> None:
+        for _ in range(ATTEMPTS):
+            life = await self._live(ref)
+            if life is None:
+                raise NotFoundError("blob", ref)
+            if window is None and life.expires_at is None:
+                return
+            moment = None if window is None else self._engine.now() + timedelta(seconds=window)
+            hint = Hint.at("due", moment, digest(ref)) if moment else None
+            if await self._change(life, hint, expires_at=moment):
+                return
+        raise too_many(ref)
+
+    async def _take(self, life: Life) -> bool:
+        now = self._engine.now()
+        hint = Hint.at("taken", now, digest(life.first.ref))
+        return await self._change(life, hint, expires_at=life.expires_at, taken_at=now)
+
+    async def _change(
+        self,
+        life: Life,
+        hint: Hint | None,
+        *,
+        expires_at: datetime | None,
+        taken_at: datetime | None = None,
+    ) -> bool:
+        """The new hint before the change, the old one after it: one of them always leads here."""
+        name = hint.name if hint else None
+        if name:
+            await self._engine.put(self._paths.hint(name), b"")
+        change = Change(expires_at, taken_at, name, secrets.token_hex(8))
+        made = await self._lives.change(life, change)
+        await self._drop(life.hint if made else name)
+        return made
+
+    async def _drop(self, hint: str | None) -> None:
+        if hint:
+            await self._engine.delete([self._paths.hint(hint)])
+
+    async def _due(self, now: datetime, retry: datetime) -> AsyncGenerator[Hint, None]:
+        """What is due, the earliest first."""
+        until = {"due": now, "taken": retry}
+        slots = {
+            kind: set(await self._engine.folders(f"{self._paths.index}/{kind}")) for kind in until
+        }
+        for one in sorted(slots["due"] | slots["taken"]):
+            if one > slot(now):
+                return
+            hints = [
+                Hint.read(f"{kind}/{one}/{name}")
+                for kind in until
+                if one in slots[kind]
+                for name in await self._engine.names(f"{self._paths.index}/{kind}/{one}")
+            ]
+            for hint in sorted(hints, key=lambda hint: hint.moment):
+                if hint.moment <= until[hint.kind]:
+                    yield hint
+
+    async def _take_all(self, hints: list[Hint]) -> list[IndexedBlob]:
+        found = await self._engine.each(hints, self._take_due)
+        return [blob for blob in found if blob]
+
+    async def _take_due(self, hint: Hint) -> IndexedBlob | None:
+        life = await self._lives.read(hint.ref_digest)
+        if life is None or life.hint != hint.name:
+            if hint.moment <= self._engine.now() - _DANGLING:
+                await self._lives.clear_leftovers(hint.ref_digest)
+                await self._drop(hint.name)
+            return None
+        return life.blob if await self._take(life) else None
+
+    async def _forget(self, ref: str) -> bool:
+        life = await self._lives.read(digest(ref))
+        if life is None or life.taken_at is None:
+            return False
+        await self._lives.forget(life)
+        return True
+
+    async def _condemn(self, object_key: str) -> bool:
+        """Whether a key is nobody's, and nobody's for good."""
+        barred = msgspec.json.encode(Claim(object_key))
+        for _ in range(ATTEMPTS):
+            claim = await self._lives.claim(object_key)
+            if claim is None:
+                if await self._engine.create(self._paths.claim(object_key), barred):
+                    return True
+                continue
+            if claim.ref is None:
+                return True
+            first = await self._lives.first(claim.ref)
+            if first is not None and first.life == claim.life:
+                return False
+            # The ref is forgotten. If its claim is still there, it came too late for the ref and
+            # stands in everybody's way as a condemnation would.
+            if await self._lives.claim(object_key) == claim:
+                return True
+        raise too_many(object_key)
+
+
+def _info(first: First) -> BlobInfo:
+    return BlobInfo(
+        first.size_bytes,
+        first.content_type,
+        first.sha256,
+        first.created_at,
+        first.expires_at,
+        pinned=False,
+    )
+
+
+def _taken(ref: str) -> ConflictError:
+    return ConflictError("blob", ref, f"the ref {ref!r} or its object is taken: use new ones")

@@ -1,0 +1,78 @@
+"""What a folder needs beyond the driver: bytes that are on the disk, and no half-written files."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+
+_STAGED = re.compile(r"#\d+$")
+"""The driver writes to such a name first and lists none of them; a killed process leaves one."""
+
+
+class Disk:
+    """One folder; ``fsync`` makes a write survive a power cut, at the cost of waiting for it.
+
+    ::
+
+        await disk.settle(["acme/bytes/3f/3f09-4.0"])
+    """
+
+    def __init__(self, root: Path, *, fsync: bool) -> None:
+        self.root = root
+        self.fsync = fsync
+
+    async def settle(self, paths: Iterable[str]) -> None:
+        """Wait until files that were written, or their absence, are on the disk."""
+        if self.fsync:
+            await asyncio.to_thread(self._settle, list(paths))
+
+    def _settle(self, paths: list[str]) -> None:
+        folders: dict[Path, None] = {}
+        for name in paths:
+            path = self.root / name
+            _sync(path)
+            for folder in path.parents:
+                folders[folder] = None
+                if folder == self.root:
+                    break
+        for folder in folders:
+            _sync(folder)
+
+    async def remove_staged(self, folder: str, *, before: datetime) -> int:
+        """Remove half-written files that nobody has written to since; how many there were."""
+        return await asyncio.to_thread(self._remove_staged, self.root / folder, before)
+
+    def _remove_staged(self, folder: Path, before: datetime) -> int:
+        removed = 0
+        for inside, _, names in os.walk(folder, onerror=_unless_gone):
+            for path in (Path(inside, name) for name in names if _STAGED.search(name)):
+                try:
+                    if datetime.fromtimestamp(path.stat().st_mtime, UTC) <= before:
+                        path.unlink()
+                        removed += 1
+                except FileNotFoundError:
+                    # Renamed to what it was written for, or removed by another sweep.
+                    continue
+        return removed
+
+
+def _unless_gone(error: OSError) -> None:
+    """An empty folder is removed by whoever removes its last object."""
+    if not isinstance(error, FileNotFoundError):
+        raise error
+
+
+def _sync(path: Path) -> None:
+    try:
+        opened = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        # Removed meanwhile: nothing is left to keep.
+        return
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)

@@ -1,0 +1,259 @@
+"""The knowledge graph in Apache AGE: one vertex label, one edge label, and Cypher on top.
+
+What a user calls a label or a type is a property; no text of theirs is ever part of a statement.
+The contract's calls are SQL on the tables of AGE's labels, one statement each: AGE's own patterns
+of variable length enumerate paths, of which a small cyclic graph has more than can be walked.
+Cypher sees the same rows: properties as they are, with ``id``, ``label`` and ``type`` beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, LiteralString, TypeVar, cast
+
+import asyncpg
+
+from holdfast.backends.postgres.age_cypher import check_cypher
+from holdfast.backends.postgres.age_engine import Age, graph_name, no_graph, on_graph
+from holdfast.backends.postgres.age_values import EXACT, NAMES, from_agtype, same, to_agtype
+from holdfast.backends.postgres.index_key import index_key
+from holdfast.backends.postgres.queries import load
+from holdfast.kernel.core.checks import check_id, check_list, check_text
+from holdfast.kernel.core.codec import decode_json, encode_object
+from holdfast.kernel.core.errors import InvalidInputError, NotFoundError, SchemaError
+from holdfast.kernel.storage.graph import (
+    MAX_ENTITIES,
+    CypherCapable,
+    Direction,
+    Entity,
+    GraphStore,
+    Relationship,
+    SubGraph,
+)
+from holdfast.kernel.storage.graph_draft import (
+    Walk,
+    draft_entities,
+    draft_relationships,
+    folded_names,
+)
+
+_SQL = load("age/graph")
+_ENTITY, _RELATIONSHIP, _TRUNCATED = 1, 2, 3
+_OF_ENTITY = frozenset({"id", "label", EXACT, NAMES})
+_OF_RELATIONSHIP = frozenset({"id", "type", EXACT})
+MAX_ROWS = 10_000
+T = TypeVar("T")
+
+
+class AgeGraph(GraphStore, CypherCapable):
+    """``GraphStore`` and ``CypherCapable`` on Apache AGE; a tenant has a graph of its own.
+
+    ::
+
+        graph = AgeGraph(await Age.open("postgresql://app@db/main"), tenant="acme")
+    """
+
+    def __init__(self, age: Age, *, tenant: str = "default", max_rows: int = MAX_ROWS) -> None:
+        self._age = age
+        self._tenant = tenant
+        self._graph = graph_name(tenant)
+        self._max_rows = max_rows
+
+    async def add_entities(self, entities: list[Entity]) -> list[str]:
+        """Store entities, all or none; one whose id is there is replaced, its edges stay."""
+        drafts = draft_entities(entities)
+        if not drafts:
+            return []
+        rows = [
+            _properties(
+                one.properties, id=one.id, label=one.label, names=list(map(index_key, one.names))
+            )
+            for one in drafts
+        ]
+        ids = [draft.id for draft in drafts]
+        await self._fetch(_SQL["add_entities"], list(map(to_agtype, ids)), rows, safe=True)
+        return ids
+
+    async def add_relationships(self, relationships: list[Relationship]) -> list[str]:
+        """Store relationships, all or none; ``NotFoundError`` if an end is not there."""
+        drafts = draft_relationships(relationships)
+        if not drafts:
+            return []
+        missing = await self._fetch(
+            _SQL["add_relationships"],
+            [to_agtype(one.id) for one in drafts],
+            [to_agtype(one.source) for one in drafts],
+            [to_agtype(one.target) for one in drafts],
+            [_properties(one.properties, id=one.id, type=one.type) for one in drafts],
+            safe=True,
+        )
+        if missing:
+            raise NotFoundError("entity", from_agtype(missing[0]["name"]))
+        return [draft.id for draft in drafts]
+
+    async def get_neighbors(
+        self,
+        entity_id: str,
+        *,
+        depth: int = 1,
+        relationship_types: list[str] | None = None,
+        direction: Direction = "both",
+        max_entities: int = MAX_ENTITIES,
+    ) -> SubGraph:
+        """An entity, those within ``depth`` steps of it, and all relationships between them."""
+        walk = Walk.of(entity_id, depth, relationship_types, direction, max_entities)
+        rows = await self._fetch(
+            _SQL["walk"],
+            *(to_agtype(walk.start), walk.depth, walk.types),
+            *(walk.direction != "in", walk.direction != "out", walk.max_entities),
+            safe=True,
+        )
+        return SubGraph(
+            tuple(_entity(row) for row in rows if row["kind"] == _ENTITY),
+            tuple(_relationship(row) for row in rows if row["kind"] == _RELATIONSHIP),
+            any(row["kind"] == _TRUNCATED for row in rows),
+        )
+
+    async def delete_entity(self, entity_id: str) -> bool:
+        """Remove an entity and its relationships; whether it was there."""
+        key = to_agtype(check_id("entity_id", entity_id))
+        return bool(await self._fetch(_SQL["delete_entity"], key, safe=False))
+
+    async def delete_relationship(self, relationship_id: str) -> bool:
+        """Remove one relationship; whether it was there."""
+        key = to_agtype(check_id("relationship_id", relationship_id))
+        return bool(await self._fetch(_SQL["delete_relationship"], key, safe=False))
+
+    async def find_entities(self, names: list[str]) -> list[Entity]:
+        """The entities whose id or name is one of these, case and punctuation aside, by id."""
+        wanted = list(map(index_key, folded_names(names)))
+        if not wanted:
+            return []
+        rows = await self._fetch(_SQL["find_entities"], to_agtype(wanted), safe=True)
+        return list(map(_entity, rows))
+
+    async def query_cypher(
+        self,
+        query: str,
+        params: dict[str, Any] | None = None,
+        *,
+        columns: Sequence[str] = ("result",),
+        write: bool = False,
+    ) -> list[dict[str, Any]]:
+        """The rows of a query, each with the named columns; read-only unless ``write``.
+
+        Entities are vertices with the label ``Entity``, relationships are edges with the label
+        ``Relationship``; their properties are the user's, with ``id`` and ``label``, ``id`` and
+        ``type`` beside them. Values belong in ``params``. More than ``max_rows`` rows are refused.
+
+        ::
+
+            await graph.query_cypher(
+                "MATCH (a:Entity)-[r:Relationship]->(b) WHERE a.id = $id RETURN r.type, b.name",
+                {"id": "ravi"},
+                columns=["type", "name"],
+            )
+        """
+        text = check_cypher(query)
+        if f"${self._age.tag}$" in text:
+            raise InvalidInputError("query", "holds the mark that ends it: change the text")
+        encode_object({} if params is None else params, field="params")
+        given = to_agtype({} if params is None else params, field="params")
+        names = _columns(columns)
+        found = ", ".join(f"ag_catalog.agtype_out(c{at})::text" for at in range(len(names)))
+        types = ", ".join(f"c{at} ag_catalog.agtype" for at in range(len(names)))
+        sql = (
+            f"SELECT {found} FROM ag_catalog.cypher("  # noqa: S608 - the text is quoted and checked
+            f"'{self._graph}', ${self._age.tag}${text}${self._age.tag}$, $1) AS ({types}) LIMIT $2"
+        )
+        rows = await self._with_graph(lambda: self._cypher(sql, given, write=write))
+        return [dict(zip(names, map(from_agtype, row), strict=True)) for row in rows]
+
+    async def _cypher(self, sql: str, given: str, *, write: bool) -> Sequence[Any]:
+        async with (
+            self._age.postgres.connection(writes=write) as connection,
+            connection.transaction(readonly=not write),
+        ):
+            try:
+                rows: Sequence[Any] = await connection.fetch(sql, given, self._max_rows + 1)
+            except asyncpg.PostgresError as error:
+                refused = _refused(error, self._tenant)
+                if refused is None:
+                    raise
+                raise refused from error
+            if len(rows) > self._max_rows:
+                # Inside of the transaction, so that a query that writes has written nothing.
+                raise InvalidInputError(
+                    "query", f"finds more than {self._max_rows} rows: add a LIMIT"
+                )
+            return rows
+
+    async def _fetch(self, sql: LiteralString, *args: Any, safe: bool) -> Sequence[Any]:
+        named = on_graph(sql, self._graph)
+        return await self._with_graph(
+            lambda: self._age.postgres.fetch(named, *args, safe=safe),
+        )
+
+    async def _with_graph(self, call: Callable[[], Awaitable[T]]) -> T:
+        """Run a call; where there is no graph, make it if that was asked for, or say how."""
+        try:
+            return await call()
+        except SchemaError as error:
+            if not self._age.auto_create:
+                raise no_graph(self._tenant) from error
+        await self._age.create(self._tenant)
+        return await call()
+
+
+def _properties(exact: str, **own: Any) -> str:
+    """What Cypher sees of an entity or a relationship, and the exact text of its properties."""
+    names = own.pop("names", None)
+    kept = {} if names is None else {NAMES: names}
+    return to_agtype({**decode_json(exact), **own, **kept, EXACT: exact})
+
+
+def _exact(found: dict[str, Any], own: frozenset[str]) -> dict[str, Any]:
+    """The properties as they went in; as Cypher left them where it has changed them since."""
+    seen = {key: value for key, value in found.items() if key not in own}
+    if isinstance(found.get(EXACT), str):
+        stored = cast("dict[str, Any]", decode_json(found[EXACT]))
+        if same({key: value for key, value in stored.items() if key not in own}, seen):
+            return stored
+    return seen
+
+
+def _entity(row: Any) -> Entity:
+    found = from_agtype(row["properties"])
+    return Entity(found["label"], _exact(found, _OF_ENTITY), found["id"])
+
+
+def _relationship(row: Any) -> Relationship:
+    found = from_agtype(row["properties"])
+    properties = _exact(found, _OF_RELATIONSHIP)
+    return Relationship(row["source"], row["target"], found["type"], properties, found["id"])
+
+
+def _columns(columns: object) -> list[str]:
+    names = [
+        check_text(f"columns[{at}]", name) for at, name in enumerate(check_list("columns", columns))
+    ]
+    if not 0 < len(names) == len(set(names)):
+        raise InvalidInputError("columns", "must be names, at least one, and none twice")
+    return names
+
+
+def _refused(error: asyncpg.PostgresError, tenant: str) -> Exception | None:
+    """Our error for what is wrong with a query; ``None`` if it is not the query."""
+    state = str(getattr(error, "sqlstate", None) or "")
+    text = str(error)
+    if state == "3F000":
+        return no_graph(tenant)
+    if state == "25006":
+        return InvalidInputError("query", "writes, and this call only reads: pass write=True")
+    if state == "42804" and "column definition list" in text:
+        return InvalidInputError("columns", "must have one name for each value that is returned")
+    if state[:2] in {"0A", "22", "42"} and state != "42501":
+        return InvalidInputError("query", f"{text} ({state})")
+    if state[:2] == "23":
+        return InvalidInputError("query", f"would break the graph: {text}")
+    return None

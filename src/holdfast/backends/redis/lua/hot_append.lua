@@ -1,0 +1,65 @@
+-- Appends entries to the hot log, all or none: KEYS log, session, window and work of each session,
+-- then where each event id is remembered; ARGV tenant, soft and hard mark, number of sessions, number
+-- of entries of each, then name, agent, digest and payload of each entry. What came of it, and where.
+local sessions = ARGV[4] + 0
+local soft, hard = ARGV[2] + 0, ARGV[3] + 0
+local first_key, first_arg = 4 * sessions, 4 + sessions
+local places, todo, crowded, event = {}, {}, 0, 0
+for s = 1, sessions do
+  local there = redis.call('HMGET', KEYS[4 * s - 2], 'epoch', 'seq', 'limit', 'pending', 'heat', 'cold')
+  if not there[1] or there[6] then
+    return {'COLD', s}
+  end
+  local fresh = {}
+  for _ = 1, ARGV[4 + s] do
+    event = event + 1
+    local seen = redis.call('GET', KEYS[first_key + event])
+    if seen then
+      local place, digest = string.match(seen, '^(%d+ %d+) (%x+)$')
+      if digest ~= ARGV[first_arg + 4 * event - 1] then
+        return {'OTHER', event}
+      end
+      places[event] = place
+    else
+      fresh[#fresh + 1] = event
+    end
+  end
+  if #fresh > 0 then
+    if there[2] + #fresh > there[3] + 0 then
+      return {'LIMIT', s, there[5]}
+    end
+    local length = redis.call('XLEN', KEYS[4 * s - 3])
+    if length >= hard then
+      return {'FULL', s}
+    elseif length >= soft then
+      crowded = 1
+    end
+  end
+  todo[s] = {there, fresh}
+end
+local answer = {'OK', crowded, ''}
+for s = 1, sessions do
+  local there, fresh = todo[s][1], todo[s][2]
+  local mark = ''
+  if #fresh > 0 then
+    local seq = there[2] + 0
+    for _, at in ipairs(fresh) do
+      seq = seq + 1
+      local arg = first_arg + 4 * at - 3
+      local place, payload = string.format('%s %.0f', there[1], seq), ARGV[arg + 3]
+      mark = redis.call('XADD', KEYS[4 * s - 3], '*',
+        'k', ARGV[arg], 'n', place, 'a', ARGV[arg + 1], 'p', payload)
+      redis.call('RPUSH', KEYS[4 * s - 1], mark .. ' ' .. place .. '\n' .. payload)
+      redis.call('SET', KEYS[first_key + at], place .. ' ' .. ARGV[arg + 2])
+      places[at] = place
+    end
+    redis.call('HSET', KEYS[4 * s - 2],
+      'seq', string.format('%.0f', seq), 'pending', there[4] + #fresh)
+    if there[4] == '0' then
+      redis.call('SADD', KEYS[4 * s], ARGV[1])
+    end
+  end
+  answer[#answer + 1] = mark
+end
+answer[3] = table.concat(places, ' ')
+return answer

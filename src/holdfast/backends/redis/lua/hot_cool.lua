@@ -1,0 +1,9 @@
+-- Marks a session that rests as cold, so that nobody numbers it: KEYS session, idle; ARGV its member
+-- there. The heat of its grant; nothing when it is busy or gone.
+local there = redis.call('HMGET', KEYS[1], 'heat', 'pending')
+if not there[1] or there[2] ~= '0' then
+  redis.call('ZREM', KEYS[2], ARGV[1])
+  return false
+end
+redis.call('HSET', KEYS[1], 'cold', 1)
+return there[1]

@@ -1,0 +1,9 @@
+-- Lets a cold session expire: KEYS session, window, idle; ARGV its member there, the heat of its
+-- grant, how long it stays in milliseconds.
+local there = redis.call('HMGET', KEYS[1], 'heat', 'cold')
+if there[1] == ARGV[2] and there[2] then
+  redis.call('PEXPIRE', KEYS[1], ARGV[3])
+  redis.call('PEXPIRE', KEYS[2], ARGV[3])
+end
+redis.call('ZREM', KEYS[3], ARGV[1])
+return false

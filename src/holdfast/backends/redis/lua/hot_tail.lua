@@ -1,0 +1,21 @@
+-- What an agent has in the shards of a tenant that is not flushed: KEYS the logs; ARGV agent, then the
+-- beginning of the keys of each shard. Name, turn, place and payload of each entry; those that a
+-- clear has dropped are not remembered at their place any more.
+local found = {}
+for shard, log in ipairs(KEYS) do
+  local from = '-'
+  while from do
+    local entries = redis.call('XRANGE', log, from, '+', 'COUNT', 500)
+    for _, entry in ipairs(entries) do
+      local said = entry[2]
+      if said[6] == ARGV[1] then
+        local seen = redis.call('GET', ARGV[shard + 1] .. 'evt:' .. said[2])
+        if seen and string.match(seen, '^%d+ %d+') == said[4] then
+          found[#found + 1] = {said[2], entry[1], said[4], said[8]}
+        end
+      end
+    end
+    from = #entries == 500 and '(' .. entries[500][1]
+  end
+end
+return found

@@ -1,0 +1,134 @@
+"""The state of sessions, in Redis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from holdfast.backends.redis.connections import pairs_of
+from holdfast.backends.redis.engine import Redis
+from holdfast.backends.redis.keys import SessionKeys
+from holdfast.backends.redis.moments import moment, span
+from holdfast.kernel.core.checks import check_id, check_optional_count, check_seconds
+from holdfast.kernel.core.codec import decode_json, encode_fields
+from holdfast.kernel.core.errors import VersionConflictError
+from holdfast.kernel.storage.short_term import (
+    ShortTermMemory,
+    StateSnapshot,
+    check_keys,
+    check_patch,
+)
+
+_MARK = "="
+"""What the fields of the user begin with; those of the store do not."""
+
+
+class RedisShortTerm(ShortTermMemory):
+    """``ShortTermMemory`` in one HASH per session, each value as the codec's JSON text.
+
+    A state with a window is dropped by the server itself when that has passed. ::
+
+        short_term = RedisShortTerm(engine, tenant="acme")
+    """
+
+    def __init__(self, engine: Redis, *, tenant: str = "default") -> None:
+        self._engine = engine
+        self._tenant = tenant
+
+    async def get_state(
+        self, session_id: str, *, keys: Sequence[str] | None = None
+    ) -> dict[str, Any]:
+        """The state of a session, or ``{}``."""
+        if keys is None:
+            return (await self.snapshot(session_id)).state
+        state = self._keys(session_id).state
+        wanted = list(check_keys("keys", keys))
+        if not wanted:
+            return {}
+        texts = await self._engine.command(
+            state, "hmget", state, *[_MARK + key for key in wanted], safe=True
+        )
+        return _state(wanted, texts)
+
+    async def set_state(
+        self,
+        session_id: str,
+        state: dict[str, Any],
+        *,
+        expected_version: int | None = None,
+        ttl_seconds: float | None = None,
+    ) -> None:
+        """Replace the whole state."""
+        keys = self._keys(session_id)
+        values = encode_fields(state, field="state")
+        await self._write("set", session_id, keys, values, (), expected_version, ttl_seconds)
+
+    async def update_state(
+        self,
+        session_id: str,
+        patch: dict[str, Any],
+        *,
+        delete_keys: Sequence[str] = (),
+        expected_version: int | None = None,
+        ttl_seconds: float | None = None,
+    ) -> None:
+        """Merge a patch into the state."""
+        keys = self._keys(session_id)
+        values, dropped = check_patch(patch, delete_keys)
+        await self._write("patch", session_id, keys, values, dropped, expected_version, ttl_seconds)
+
+    async def clear(self, session_id: str) -> None:
+        """Remove the state of a session."""
+        state = self._keys(session_id).state
+        # Not safe to repeat: in between, somebody else's write would be removed by ours.
+        await self._engine.command(state, "del", state, safe=False)
+
+    async def snapshot(
+        self, session_id: str, *, keys: Sequence[str] | None = None
+    ) -> StateSnapshot:
+        """The state with its version and its expiry."""
+        state = self._keys(session_id).state
+        if keys is None:
+            fields = pairs_of(await self._engine.command(state, "hgetall", state, safe=True))
+            version, expires = fields.pop(b"v", None), fields.pop(b"x", None)
+            fields.pop(b"w", None)
+            found = {field[1:].decode(): decode_json(text) for field, text in fields.items()}
+        else:
+            wanted = list(check_keys("keys", keys))
+            version, expires, *texts = await self._engine.command(
+                state, "hmget", state, "v", "x", *[_MARK + key for key in wanted], safe=True
+            )
+            found = _state(wanted, texts)
+        return StateSnapshot(found, int(version or 0), None if expires is None else moment(expires))
+
+    async def _write(  # noqa: PLR0917 - all that a write has
+        self,
+        mode: str,
+        session_id: str,
+        keys: SessionKeys,
+        values: dict[str, str],
+        dropped: Iterable[str],
+        expected_version: int | None,
+        ttl_seconds: float | None,
+    ) -> None:
+        expected = check_optional_count("expected_version", expected_version)
+        window = "" if ttl_seconds is None else span(check_seconds("ttl_seconds", ttl_seconds))
+        args: list[Any] = [mode, "" if expected is None else expected, window, len(values)]
+        for key, text in values.items():
+            args += (_MARK + key, text)
+        args += [_MARK + key for key in dropped]
+        # Not safe to repeat: in between, somebody else's write would be undone by ours.
+        actual = await self._engine.run(
+            "state_write", (keys.state, keys.common.versions), args, safe=False
+        )
+        if expected is not None and actual is not None:
+            raise VersionConflictError("state", session_id, expected=expected, actual=int(actual))
+
+    def _keys(self, session_id: str) -> SessionKeys:
+        return SessionKeys.of(self._tenant, check_id("session_id", session_id), self._engine.shards)
+
+
+def _state(keys: list[str], texts: list[bytes | None]) -> dict[str, Any]:
+    return {
+        key: decode_json(text) for key, text in zip(keys, texts, strict=True) if text is not None
+    }

@@ -1,0 +1,185 @@
+"""Queues of no-op work on one Postgres: ours, a bare SKIP LOCKED loop, and installed peers."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import timedelta
+from importlib.util import find_spec
+from typing import Any, Protocol
+
+import asyncpg
+
+from holdfast.backends.postgres.engine import Postgres
+from holdfast.backends.postgres.ledger import PostgresLedger
+from holdfast.kernel.core.content import ChatMessage
+
+BODY = "the tide is low and the harbour is full of ships"
+
+
+class Queue(Protocol):
+    """What each contestant does with no-op tasks."""
+
+    name: str
+
+    async def open(self, url: str) -> None:
+        """Connect, and make what it needs."""
+        ...
+
+    async def submit(self) -> None:
+        """Queue one task."""
+        ...
+
+    async def work(self, batch: int) -> int:
+        """Claim up to so many, complete them, and say how many there were."""
+        ...
+
+    async def close(self) -> None:
+        """Disconnect."""
+        ...
+
+
+class Holdfast(Queue):
+    """The ledger: leases, fences, a log of transitions, one task of a context at a time."""
+
+    name = "holdfast"
+
+    async def open(self, url: str) -> None:
+        """One connection, as all have."""
+        self._engine = await Postgres.open(url, auto_migrate=True, max_connections=1)
+        self._ledger = PostgresLedger(self._engine, tenant="bench")
+
+    async def submit(self) -> None:
+        """A task with its first message, in a context of its own."""
+        await self._ledger.submit("bench", ChatMessage.user(BODY))
+
+    async def work(self, batch: int) -> int:
+        """Claim and complete, a statement each."""
+        claimed = await self._ledger.claim("w1", limit=batch)
+        if claimed:
+            await self._ledger.complete_many([one.lease for one in claimed])
+        return len(claimed)
+
+    async def close(self) -> None:
+        """Close the pool."""
+        await self._engine.aclose()
+
+
+class Bare(Queue):
+    """The floor: two statements, no lease, no history."""
+
+    name = "bare SKIP LOCKED"
+
+    async def open(self, url: str) -> None:
+        """A table of its own."""
+        self._held = await asyncpg.connect(url)
+        await self._held.execute(
+            "CREATE SCHEMA IF NOT EXISTS bare; CREATE TABLE bare.q (id bigserial PRIMARY KEY, "
+            "state text NOT NULL DEFAULT 'queued', body text NOT NULL); "
+            "CREATE INDEX ON bare.q (id) WHERE state = 'queued'"
+        )
+
+    async def submit(self) -> None:
+        """One row."""
+        await self._held.execute("INSERT INTO bare.q (body) VALUES ($1)", BODY)
+
+    async def work(self, batch: int) -> int:
+        """Take, then end."""
+        rows = await self._held.fetch(
+            "UPDATE bare.q SET state = 'taken' WHERE id IN (SELECT id FROM bare.q "
+            "WHERE state = 'queued' ORDER BY id FOR UPDATE SKIP LOCKED LIMIT $1) RETURNING id",
+            batch,
+        )
+        if rows:
+            await self._held.execute(
+                "UPDATE bare.q SET state = 'done' WHERE id = ANY ($1)", [row[0] for row in rows]
+            )
+        return len(rows)
+
+    async def close(self) -> None:
+        """Disconnect."""
+        await self._held.close()
+
+
+class PgQueuer(Queue):
+    """pgqueuer's own queries, as its queue manager calls them."""
+
+    name = "pgqueuer"
+
+    async def open(self, url: str) -> None:
+        """Its schema, by its own installer."""
+        from pgqueuer.db import AsyncpgDriver  # noqa: PLC0415 - optional
+        from pgqueuer.queries import EntrypointExecutionParameter, Queries  # noqa: PLC0415
+
+        self._held = await asyncpg.connect(url)
+        self._queries: Any = Queries(AsyncpgDriver(self._held))
+        await self._queries.install()
+        self._entrypoints = {"bench": EntrypointExecutionParameter(concurrency_limit=0)}
+        self._manager = uuid.uuid4()
+
+    async def submit(self) -> None:
+        """One job."""
+        await self._queries.enqueue("bench", BODY.encode())
+
+    async def work(self, batch: int) -> int:
+        """Dequeue, then move to its log."""
+        jobs = await self._queries.dequeue(
+            batch_size=batch,
+            entrypoints=self._entrypoints,
+            queue_manager_id=self._manager,
+            global_concurrency_limit=None,
+            heartbeat_timeout=timedelta(seconds=30),
+        )
+        if jobs:
+            await self._queries.log_jobs([(job, "successful", None) for job in jobs])
+        return len(jobs)
+
+    async def close(self) -> None:
+        """Disconnect."""
+        await self._held.close()
+
+
+class Procrastinate(Queue):
+    """procrastinate's job manager; it fetches one job at a time."""
+
+    name = "procrastinate"
+
+    async def open(self, url: str) -> None:
+        """Its schema, by its own installer."""
+        import procrastinate  # noqa: PLC0415 - optional
+
+        self._app: Any = procrastinate.App(
+            connector=procrastinate.PsycopgConnector(conninfo=url, min_size=1, max_size=1)
+        )
+        await self._app.open_async()
+        await self._app.schema_manager.apply_schema_async()
+        self._task = self._app.task(name="bench", queue="bench")(lambda body: body)
+        self._worker = await self._app.job_manager.register_worker()
+
+    async def submit(self) -> None:
+        """One job."""
+        await self._task.defer_async(body=BODY)
+
+    async def work(self, batch: int) -> int:
+        """Fetch and finish, one by one."""
+        from procrastinate.jobs import Status  # noqa: PLC0415 - optional
+
+        manager, count = self._app.job_manager, 0
+        while count < batch and (job := await manager.fetch_job(["bench"], self._worker)):
+            await manager.finish_job(job, Status.SUCCEEDED, delete_job=False)
+            count += 1
+        return count
+
+    async def close(self) -> None:
+        """Disconnect."""
+        await self._app.close_async()
+
+
+def contestants() -> tuple[list[Queue], list[str]]:
+    """Those that are installed, and the names of those that are not."""
+    peers: list[tuple[str, type[Queue]]] = [
+        ("pgqueuer", PgQueuer),
+        ("procrastinate", Procrastinate),
+    ]
+    found: list[Queue] = [Holdfast(), Bare()]
+    missing = [name for name, _ in peers if find_spec(name) is None]
+    return [*found, *(make() for name, make in peers if name not in missing)], missing

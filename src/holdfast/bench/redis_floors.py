@@ -1,0 +1,51 @@
+"""Bare redis-py doing the same work: the floors that the ratios of the Redis engine are taken from.
+
+One held connection, parameters already encoded, answers not decoded, keys with only what the work
+needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from redis.asyncio import Redis
+
+ADD = "return redis.call('XADD', KEYS[1], '*', 'b', ARGV[1])"
+"""A script that does nothing but append."""
+
+STATE, LOG = "floor:state", "floor:log"
+
+
+async def connect(path: str) -> Any:
+    """A client that holds one connection to a unix socket.
+
+    ::
+
+        held = await connect("/run/valkey.sock")
+    """
+    client = Redis(unix_socket_path=path, single_connection_client=True, protocol=2)
+    await client.initialize()
+    return client
+
+
+async def floor(held: Any, body: str) -> dict[str, Callable[[int], Any]]:
+    """Each operation by name, with the data that it needs.
+
+    ::
+
+        bare = await floor(held, "x" * 1800)
+    """
+    await held.hset(STATE, mapping={"current_task": '"x"', "other": '"y"'})
+    digest = await held.script_load(ADD)
+    text = body.encode()
+
+    def add(_number: int) -> Any:
+        return held.evalsha(digest, 1, LOG, text)
+
+    return {
+        "redis state get": lambda _n: held.hmget(STATE, ["current_task"]),
+        "redis state patch": lambda n: held.hset(STATE, "current_task", n),
+        "redis history append": add,
+        "redis turn log append": add,
+    }

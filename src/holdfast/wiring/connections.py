@@ -1,0 +1,96 @@
+"""What all views of one opened ``State`` share."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+
+from holdfast.kernel.core.errors import ConfigError
+from holdfast.kernel.storage.blob_index import BlobIndex
+from holdfast.kernel.storage.graph import GraphStore
+from holdfast.kernel.storage.ledger_work import WorkSignal
+from holdfast.wiring.health import Health
+from holdfast.wiring.parts import Part
+from holdfast.wiring.stores import Stores
+
+ATTRIBUTES: tuple[str, ...] = tuple(slot.name for slot in dataclasses.fields(Stores))
+"""What an engine can serve."""
+
+
+class Connections:
+    """The engines of an opened ``State``, and whether they are open.
+
+    A later part takes over what it serves from the parts before it. ``again`` opens the main engine
+    once more on another event loop.
+    """
+
+    def __init__(
+        self,
+        *,
+        stores: Callable[[str, GraphStore | None], Stores],
+        parts: list[Part],
+        work: WorkSignal | None = None,
+        again: Callable[[], Awaitable[Connections]] | None = None,
+        blob_index: Callable[[str], BlobIndex] | None = None,
+    ) -> None:
+        self._stores = stores
+        self._changes: list[Callable[[str, Stores], Stores]] = []
+        self._graph: Callable[[str], GraphStore] | None = None
+        self.parts = parts
+        self.work = work
+        self.again = again
+        self.blob_index = blob_index
+        self.loop = asyncio.get_running_loop()
+        self.closed = False
+
+    def add(self, part: Part, change: Callable[[str, Stores], Stores]) -> None:
+        """Let another engine serve some attributes: ``change`` puts its stores in."""
+        self.parts.append(part)
+        self._changes.append(change)
+
+    def use_graph(self, part: Part, graph: Callable[[str], GraphStore]) -> None:
+        """Let another engine keep the graph, also for what stands on it."""
+        self.parts.append(part)
+        self._graph = graph
+
+    def stores(self, tenant: str) -> Stores:
+        """The stores of a tenant."""
+        found = self._stores(tenant, self._graph(tenant) if self._graph else None)
+        for change in self._changes:
+            found = change(tenant, found)
+        return found
+
+    @property
+    def engines(self) -> dict[str, str]:
+        """Which engine serves which attribute."""
+        return {attribute: part.engine for part in self.parts for attribute in part.serves}
+
+    async def probe(self) -> Health:
+        """Ask every engine, at the same time."""
+        serving = self.engines
+        parts = [
+            part.serving(*(one for one in part.serves if serving[one] == part.engine))
+            for part in self.parts
+        ]
+        return Health(tuple(await asyncio.gather(*(part.probe() for part in parts))))
+
+    async def close(self) -> None:
+        """Let every engine go, the last that came first, also when one of them fails to."""
+        async with AsyncExitStack() as stack:
+            for part in self.parts:
+                stack.push_async_callback(part.close)
+
+    def check_usable(self) -> None:
+        """Raise when the state is closed, or in use on an event loop that is not its own."""
+        if self.closed:
+            raise ConfigError("this State is closed: open another with holdfast.open()")
+        try:
+            running = asyncio.get_running_loop()
+        except RuntimeError:
+            raise ConfigError(
+                "this State needs its event loop: await it there, or use holdfast.blocking"
+            ) from None
+        if running is not self.loop:
+            raise ConfigError("this State was opened on another event loop: open one on each loop")

@@ -1,0 +1,79 @@
+"""A look at everything that is configured, each part by itself."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+from holdfast.kernel.core.errors import ConfigError, HoldfastError
+from holdfast.wiring.connections import Connections
+from holdfast.wiring.engines import (
+    AGE,
+    EMBEDDED,
+    OBJECTS,
+    POSTGRES,
+    REDIS,
+    EngineSpec,
+    engine_of_settings,
+    load,
+)
+from holdfast.wiring.health import EngineHealth
+from holdfast.wiring.parts import Part
+from holdfast.wiring.request import OpenRequest
+from holdfast.wiring.settings import Settings
+
+
+async def examine(settings: Settings | None = None) -> AsyncIterator[EngineHealth]:
+    """Connect to every engine that the environment names, and tell how each is.
+
+    One that cannot be reached is told as ``down`` with the reason; the others are looked at all the
+    same. ::
+
+        async for engine in examine():
+            print(engine.engine, engine.status)
+    """
+    chosen = Settings.from_environment() if settings is None else settings
+    request = OpenRequest(
+        url=chosen.database_url,
+        redis=chosen.redis_url,
+        blobs=chosen.blob_url,
+        settings=chosen,
+        graph=chosen.graph,
+    )
+    main = engine_of_settings(chosen) or EMBEDDED
+    yield await _told(main, lambda: _main(main, request))
+    if request.graph == "age":
+        yield await _told(AGE, lambda: _beside(AGE, main, request))
+    if request.redis:
+        yield await _told(REDIS, lambda: _beside(REDIS, main, request))
+    if request.blobs:
+        yield await _told(OBJECTS, lambda: _beside(OBJECTS, main, request))
+
+
+async def _told(spec: EngineSpec, look: Callable[[], Awaitable[EngineHealth]]) -> EngineHealth:
+    try:
+        return await look()
+    except HoldfastError as error:
+        return EngineHealth(spec.name, "down", serves=(), durability="", detail=str(error))
+
+
+async def _main(spec: EngineSpec, request: OpenRequest) -> EngineHealth:
+    found: Connections = await load(spec).connect(request)
+    try:
+        return (await found.probe()).engines[0]
+    finally:
+        await found.close()
+
+
+async def _beside(spec: EngineSpec, main: EngineSpec, request: OpenRequest) -> EngineHealth:
+    if spec is AGE and main is not POSTGRES:
+        raise ConfigError("the graph can be on AGE only where DATABASE_URL is postgresql://")
+    wiring = load(spec)
+    if spec is REDIS:
+        engine = await wiring.opened(request, request.redis)
+    else:
+        engine = await wiring.opened(request)
+    part: Part = wiring.part_of(engine)
+    try:
+        return await part.probe()
+    finally:
+        await part.close()

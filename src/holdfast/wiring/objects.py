@@ -1,0 +1,90 @@
+"""An object store for the bytes of blobs; what is known about them stays in the durable engine."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Awaitable, Callable
+from types import ModuleType
+
+from holdfast.backends.objects.blob import ObjectBlobs
+from holdfast.backends.objects.blob_index import ObjectBlobIndex
+from holdfast.backends.objects.engine import Objects
+from holdfast.backends.objects.maintenance import Maintenance
+from holdfast.kernel.storage.blob_index import BlobIndex
+from holdfast.wiring.connections import Connections
+from holdfast.wiring.parts import Part
+from holdfast.wiring.request import OpenRequest
+from holdfast.wiring.settings import Settings
+from holdfast.wiring.stores import Stores
+
+
+async def put_beside(found: Connections, request: OpenRequest) -> None:
+    """Let an object store keep the bytes of an opened state's blobs."""
+    engine = await opened(request)
+
+    def index_of(tenant: str) -> BlobIndex:
+        if found.blob_index is not None:
+            return found.blob_index(tenant)
+        return ObjectBlobIndex(engine, tenant=tenant)
+
+    def change(tenant: str, stores: Stores) -> Stores:
+        ttl = request.settings.blob_ttl_seconds
+        blobs = ObjectBlobs(engine, index_of(tenant), tenant=tenant, ttl_seconds=ttl)
+        return dataclasses.replace(stores, blobs=blobs)
+
+    found.add(part_of(engine), change)
+
+
+async def opened(request: OpenRequest) -> Objects:
+    """A connected engine."""
+    return await Objects.open(request.blobs, clock=request.clock)
+
+
+def part_of(engine: Objects) -> Part:
+    """The engine as a part of a ``State``."""
+    found = engine.capabilities
+    warnings = () if found.tested else (f"{found.scheme}: is not tested with this version",)
+    return Part(
+        engine.name,
+        ("blobs",),
+        "stored: the object store has it when a write returns",
+        engine.ping,
+        engine.aclose,
+        version=found.describe(),
+        capabilities=("conditional create",) if found.conditional_create else (),
+        warnings=warnings,
+    )
+
+
+class Upkeep:
+    """What keeps the object store of a configuration well: its jobs, each connected by itself.
+
+    ::
+
+        jobs = Upkeep(settings, load(POSTGRES)).jobs()
+    """
+
+    def __init__(self, settings: Settings, main: ModuleType) -> None:
+        self._request = OpenRequest(
+            url=settings.database_url, redis="", blobs=settings.blob_url, settings=settings
+        )
+        self._main = main
+
+    def jobs(self) -> dict[str, Callable[[], Awaitable[int]]]:
+        """Each job by name; it says how much it did."""
+        return {
+            "expired blobs in the object store": lambda: self._do("expired blobs"),
+            "orphans in the object store": lambda: self._do("orphaned objects"),
+        }
+
+    async def _do(self, job: str) -> int:
+        found: Connections = await self._main.connect(self._request)
+        try:
+            engine = await opened(self._request)
+            try:
+                index_of = found.blob_index or (lambda one: ObjectBlobIndex(engine, tenant=one))
+                return await Maintenance(engine, index_of).jobs()[job]()
+            finally:
+                await engine.aclose()
+        finally:
+            await found.close()

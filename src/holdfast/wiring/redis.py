@@ -1,0 +1,74 @@
+"""Redis or Valkey: beside a durable engine, or alone."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from holdfast.backends.redis.channel import RedisChannel
+from holdfast.backends.redis.engine import Redis
+from holdfast.backends.redis.history import RedisHistory
+from holdfast.backends.redis.short_term import RedisShortTerm
+from holdfast.kernel.storage.channel import Channel
+from holdfast.kernel.storage.graph import GraphStore
+from holdfast.wiring.connections import Connections
+from holdfast.wiring.parts import Part
+from holdfast.wiring.request import OpenRequest
+from holdfast.wiring.stores import Stores
+
+ALONE = ("history", "short_term", "channel")
+"""What Redis serves by itself."""
+
+BESIDE = ("short_term", "channel")
+"""What Redis serves beside a durable engine."""
+
+
+async def connect(request: OpenRequest) -> Connections:
+    """Redis alone: transcripts with a time to live, working state and channels."""
+    engine = await opened(request, request.url)
+
+    def stores(tenant: str, _graph: GraphStore | None) -> Stores:
+        ttl = request.settings.history_ttl_seconds
+        history = RedisHistory(engine, tenant=tenant, ttl_seconds=ttl)
+        return dataclasses.replace(_hot(engine, tenant, request, Stores()), history=history)
+
+    return Connections(stores=stores, parts=[part_of(engine).serving(*ALONE)])
+
+
+async def put_beside(found: Connections, request: OpenRequest) -> None:
+    """Let Redis serve the hot contracts of an opened state."""
+    engine = await opened(request, request.redis)
+    found.add(
+        part_of(engine).serving(*BESIDE),
+        lambda tenant, stores: _hot(engine, tenant, request, stores),
+    )
+
+
+async def opened(request: OpenRequest, url: str) -> Redis:
+    """A connected engine."""
+    settings = request.settings
+    return await Redis.open(url, shards=settings.redis_shards, allow_unsafe=settings.allow_unsafe)
+
+
+def part_of(engine: Redis) -> Part:
+    """The engine as a part of a ``State``."""
+    found = engine.capabilities
+    return Part(
+        engine.name,
+        BESIDE,
+        found.durability,
+        engine.ping,
+        engine.aclose,
+        version=found.describe(),
+        capabilities=(f"{engine.shards} shards",),
+        warnings=found.warnings,
+    )
+
+
+def _hot(engine: Redis, tenant: str, request: OpenRequest, stores: Stores) -> Stores:
+    def channel(name: str) -> Channel:
+        retention = request.settings.channel_retention_seconds
+        return RedisChannel(engine, tenant=tenant, name=name, retention_seconds=retention)
+
+    return dataclasses.replace(
+        stores, short_term=RedisShortTerm(engine, tenant=tenant), channel=channel
+    )

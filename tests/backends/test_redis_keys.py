@@ -1,0 +1,100 @@
+"""What stands in Redis: keys that no user can bend, one shard for each script."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from importlib.resources import files
+
+import pytest
+
+from holdfast.backends.redis.channel import RedisChannel
+from holdfast.backends.redis.engine import Redis
+from holdfast.backends.redis.history import RedisHistory
+from holdfast.backends.redis.keys import SessionKeys, encode, shard_of
+from holdfast.backends.redis.short_term import RedisShortTerm
+from holdfast.backends.redis.turnlog import RedisTurnLog
+from holdfast.kernel.core.content import ChatMessage
+from holdfast.kernel.core.errors import ConfigError
+from holdfast.kernel.core.identity import AgentId
+from holdfast.kernel.storage.turnlog import TurnEntry
+from holdfast.testing.hostile import KEPT, TEXTS
+from tests.backends.redis_engine import bare, engine
+
+HOSTILE = [text.value for text in TEXTS if text.as_id is KEPT]
+WELL_FORMED = re.compile(rb"hf:\{s\d\d\}(:[A-Za-z0-9_.~%-]*)*")
+
+
+@pytest.mark.parametrize("name", [*HOSTILE, "a:b{c}*\n", "a\0b"], ids=repr)
+def test_user_text_is_inert_and_never_the_same_for_two(name: str) -> None:
+    assert re.fullmatch(r"[A-Za-z0-9_.~%-]+", encode(name))
+    assert len({encode(other) for other in (name, f"{name}%", f"%{name}x")}) == 3
+
+
+def test_sessions_spread_over_the_shards() -> None:
+    found = Counter(shard_of("default", f"session-{n}", 16) for n in range(16_000))
+    assert set(found) == set(range(16))
+    assert max(found.values()) < 1200
+
+
+def test_all_keys_of_a_session_carry_one_tag() -> None:
+    keys = SessionKeys.of("acme", "{s00}", 16)
+    own = (
+        keys.state,
+        keys.meta,
+        keys.window,
+        keys.event("{x}"),
+        keys.index,
+        keys.transcript("{y}"),
+    )
+    shared = (keys.common.log, keys.common.dirty, keys.common.versions, keys.common.tenants)
+    tags = [tag for key in (*own, *shared) for tag in re.findall(r"\{(.*?)\}", key)]
+    assert len(tags) == 10
+    assert len(set(tags)) == 1
+
+
+@pytest.mark.asyncio
+async def test_hostile_names_stay_inert_in_every_key() -> None:
+    async with engine() as opened, bare() as client:
+        for name in HOSTILE:
+            agent = AgentId.parse(name)
+            message = ChatMessage.user("x", id=name)
+            await RedisHistory(opened, tenant=name).append(
+                agent, message, session_id=name, run_id=name
+            )
+            await RedisShortTerm(opened, tenant=name).set_state(name, {name: 1}, ttl_seconds=60)
+            await RedisChannel(opened, tenant=name, name=name).publish({}, id=name)
+            log = RedisTurnLog(opened, tenant=name)
+            await log.append(TurnEntry(name, name, b"x"))
+            [turn] = await log.claim(name)
+            assert turn.entry == TurnEntry(name, name, b"x")
+            assert await log.acknowledge([turn.id]) == 1
+        keys = await client.keys("*")
+        assert [key for key in keys if not WELL_FORMED.fullmatch(key)] == []
+        assert all(key.count(b"{") == key.count(b"}") == 1 for key in keys)
+        for name in HOSTILE:
+            history = RedisHistory(opened, tenant=name)
+            assert await history.count_messages(AgentId.parse(name), session_id=name) == 1
+            assert await RedisShortTerm(opened, tenant=name).get_state(name) == {name: 1}
+
+
+@pytest.mark.asyncio
+async def test_the_number_of_shards_is_written_once_and_another_one_is_refused() -> None:
+    async with engine(shards=4) as opened, bare() as client:
+        assert await client.get("hf:{s00}:shards") == b"4"
+        url = f"redis://127.0.0.1:{client.connection_pool.connection_kwargs['port']}"
+        with pytest.raises(ConfigError, match="divided into 4 shards, not 16"):
+            await Redis.open(url)
+        with pytest.raises(ConfigError, match="shards must be 1 to 1024"):
+            await Redis.open(url, shards=0)
+        async with engine(url, shards=4) as again:
+            await RedisShortTerm(opened).set_state("s1", {"a": 1})
+            assert await RedisShortTerm(again).get_state("s1") == {"a": 1}
+
+
+def test_no_script_trims_a_stream_by_length() -> None:
+    folder = files("holdfast.backends.redis").joinpath("lua")
+    texts = {item.name: item.read_text() for item in folder.iterdir()}
+    assert len(texts) >= 10
+    assert [name for name, text in texts.items() if "MAXLEN" in text or "XTRIM" in text] == []
+    assert [name for name, text in texts.items() if not text.startswith("-- ")] == []
