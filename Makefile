@@ -21,8 +21,8 @@ $(STAMP): requirements/dev.txt pyproject.toml
 
 setup: $(STAMP)  ## make the virtual environment
 
-run: $(STAMP)  ## the tour: every contract, in memory
-	$(PY) examples/tour.py
+run: $(STAMP)  ## the demo: an agent that survives kill -9 (a tour of every contract: examples/tour.py)
+	$(VENV)/bin/holdfast demo
 
 test: $(STAMP)  ## all tests, the contract suite included
 	$(PYTEST)

@@ -1,6 +1,6 @@
 """A tour of Holdfast: one agent uses every contract, in memory, and says what it does.
 
-Run it with ``make run``. Nothing is kept: the same code on a Postgres URL would be.
+Run it with ``python examples/tour.py``. Nothing is kept: the same code on a Postgres URL would be.
 """
 
 from __future__ import annotations

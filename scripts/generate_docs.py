@@ -17,6 +17,7 @@ from holdfast.kernel.storage.channel import Channel
 from holdfast.kernel.storage.episodes import EpisodicMemory
 from holdfast.kernel.storage.graph import GraphStore
 from holdfast.kernel.storage.history import HistoryProvider
+from holdfast.kernel.storage.keys import KeyStore
 from holdfast.kernel.storage.ledger import TaskLedger
 from holdfast.kernel.storage.memory import LongTermMemory, ShortTermMemory
 from holdfast.kernel.storage.tasks import TaskStore
@@ -40,6 +41,7 @@ PROTOCOLS: dict[str, type[Any]] = {
     "episodes": EpisodicMemory,
     "graph": GraphStore,
     "history": HistoryProvider,
+    "keys": KeyStore,
     "long_term": LongTermMemory,
     "short_term": ShortTermMemory,
     "tasks": TaskLedger,

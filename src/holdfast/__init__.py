@@ -52,6 +52,7 @@ from holdfast.kernel.storage.embedding import Embedder
 from holdfast.kernel.storage.episodes import EpisodicMemory, Event, Recalled, Session
 from holdfast.kernel.storage.graph import CypherCapable, Entity, GraphStore, Relationship, SubGraph
 from holdfast.kernel.storage.history import HistoryProvider, HistoryRetention
+from holdfast.kernel.storage.keys import ApiKey, KeyStore, NewApiKey
 from holdfast.kernel.storage.ledger import TaskLedger
 from holdfast.kernel.storage.ledger_events import (
     ArtifactChunk,
@@ -98,6 +99,7 @@ from holdfast.wiring.state import State
 __all__ = [
     "AgentId",
     "AlreadyExistsError",
+    "ApiKey",
     "App",
     "Artifact",
     "ArtifactChunk",
@@ -140,6 +142,7 @@ __all__ = [
     "ImageBlock",
     "IndexedBlob",
     "InvalidInputError",
+    "KeyStore",
     "Lease",
     "LeaseLostError",
     "LogPosition",
@@ -147,6 +150,7 @@ __all__ = [
     "ManualClock",
     "Memory",
     "MissingExtraError",
+    "NewApiKey",
     "NotFoundError",
     "NotSupportedError",
     "Opening",

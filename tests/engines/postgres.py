@@ -16,6 +16,7 @@ from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.episodes import PostgresEpisodes
 from holdfast.backends.postgres.graph import PostgresGraph
 from holdfast.backends.postgres.history import PostgresHistory
+from holdfast.backends.postgres.keys import PostgresKeys
 from holdfast.backends.postgres.ledger import PostgresLedger
 from holdfast.backends.postgres.long_term import PostgresLongTerm
 from holdfast.backends.postgres.short_term import PostgresShortTerm
@@ -58,6 +59,7 @@ class PostgresHarness(Harness):
         "blob_index": PostgresBlobIndex,
         "episodes": PostgresEpisodes,
         "history": PostgresHistory,
+        "keys": PostgresKeys,
         "tasks": PostgresLedger,
         "vectors": PostgresVectors,
         "graph": PostgresGraph,

@@ -104,7 +104,11 @@ class CompletionOverwritesCancel(InMemoryLedger):
         return super()._settle(row, wanted, note, event)
 
 
-@mutant("tasks", "test_a_released_task_can_be_claimed_at_once_and_has_not_used_an_attempt")
+@mutant(
+    "tasks",
+    "test_a_released_task_can_be_claimed_at_once_and_has_not_used_an_attempt",
+    "test_what_was_recovered_or_released_goes_on_before_what_came_after_it",
+)
 class ReleaseCountsAnAttempt(InMemoryLedger):
     """A worker that shuts down uses up an attempt of what it hands back."""
 

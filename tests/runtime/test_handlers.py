@@ -295,6 +295,8 @@ async def test_a_handler_may_refuse_a_task_or_fail_it_for_good(state: State) -> 
     app = _app(work)
     refused = await _done(state, app, "refuse")
     assert (refused.state, refused.note) == (TaskState.REJECTED, "not my work")
+    assert refused.status_message is not None
+    assert refused.status_message.text == "not my work"
     failed = await _done(state, app, "fail")
     assert (failed.state, failed.note, failed.fence) == (TaskState.FAILED, "the page is gone", 1)
 

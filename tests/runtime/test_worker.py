@@ -23,6 +23,7 @@ from holdfast import (
 from holdfast.backends.inmemory.ledger_lease import InMemoryLeases
 from holdfast.backends.postgres.ledger_lease import PostgresLeases
 from holdfast.kernel.storage.ledger_records import Lease
+from holdfast.runtime.runner import Ending
 from holdfast.testing.ledger_invariants import check_invariants
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -276,3 +277,120 @@ async def test_the_same_answer_resumes_a_task_once(state: State) -> None:
         await asyncio.gather(*(state.tasks.respond(task.id, answer) for _ in range(5)))
         await _until(state, task.id, _is(TaskState.COMPLETED))
     assert len(runs) == 2
+
+
+async def test_a_tenant_that_has_only_what_a_dead_worker_held_is_not_forgotten(
+    state: State,
+) -> None:
+    async def work(_task: TaskContext) -> None: ...
+
+    app = App("forgets-nobody")
+    app.handler(work)
+    task = await app.submit(state, "go")
+    [_] = await state.tasks.claim("dead", lease_seconds=0.1)
+    async with _working(app, state, tenants=None):
+        await _until(state, task.id, _is(TaskState.COMPLETED))
+
+
+async def test_tenants_take_turns(state: State) -> None:
+    order: list[str] = []
+
+    async def work(task: TaskContext) -> None:
+        order.append(task.tenant)
+
+    app = _app(work)
+    names = [f"{state.tenant}-{letter}" for letter in "abc"]
+    tasks = [
+        (place, await app.submit(place, "go"))
+        for place in map(state.for_tenant, names)
+        for _ in range(3)
+    ]
+    async with _working(app, state, tenants=names, concurrency=1):
+        for place, task in tasks:
+            await _until(place, task.id, _is(TaskState.COMPLETED))
+    assert [sorted(order[at : at + 3]) for at in (0, 3, 6)] == [names] * 3
+
+
+async def test_those_who_watch_are_told_how_each_run_ended(state: State) -> None:
+    endings: list[Ending] = []
+
+    async def work(task: TaskContext) -> None:
+        if task.attempt == 1:
+            raise ValueError("not yet")
+
+    app = _app(work)
+    task = await app.submit(state, "go")
+    async with _working(app, state, watch=endings.append):
+        await _until(state, task.id, _is(TaskState.COMPLETED))
+    told = [(one.task_id, one.tenant, one.agent, one.attempt, one.outcome) for one in endings]
+    facts = (task.id, state.tenant, "writer")
+    assert told == [(*facts, 1, "submitted"), (*facts, 2, "completed")]
+    assert endings[0].why == "ValueError: not yet"
+
+
+async def test_a_handler_that_cancels_itself_is_a_failed_attempt(state: State) -> None:
+    async def work(_task: TaskContext) -> None:
+        raise asyncio.CancelledError
+
+    app = _app(work, max_attempts=1)
+    task = await app.submit(state, "go")
+    async with _working(app, state):
+        failed = await _until(state, task.id, lambda one: one.terminal)
+    assert failed.state is TaskState.FAILED
+    assert "CancelledError" in failed.note
+
+
+async def test_those_who_watch_are_told_what_a_suspended_task_waits_for(state: State) -> None:
+    endings: list[Ending] = []
+
+    async def work(task: TaskContext) -> None:
+        await task.ask("Which?")
+
+    app = _app(work)
+    task = await app.submit(state, "go")
+    async with _working(app, state, watch=endings.append):
+        await _until(state, task.id, lambda _: bool(endings))
+    assert [one.outcome for one in endings] == ["input-required"]
+
+
+async def test_the_last_attempt_after_a_death_is_made_alone(state: State) -> None:
+    """Any of them may have killed the worker: none takes another along, and each has its chance."""
+    at_work: set[str] = set()
+    beside: dict[str, set[str]] = {}
+
+    async def work(task: TaskContext) -> None:
+        beside[task.id] = set(at_work)
+        for other in at_work:
+            beside[other].add(task.id)
+        at_work.add(task.id)
+        await asyncio.sleep(0.02)
+        at_work.discard(task.id)
+
+    app = _app(work, max_attempts=2)
+    tasks = [await app.submit(state, "go") for _ in range(4)]
+    assert len(await state.tasks.claim("dead", limit=4, lease_seconds=0.05)) == 4
+    async with asyncio.timeout(60):
+        while len((await state.tasks.list(states=["submitted"])).tasks) < 4:
+            await state.tasks.recover_expired()
+    async with _working(app, state):
+        for task in tasks:
+            done = await _until(state, task.id, lambda one: one.terminal)
+            assert done.state is TaskState.COMPLETED
+    assert [one for one, others in beside.items() if not others], "none ran alone"
+    await check_invariants(state.tasks, submitted=4)
+
+
+async def test_the_last_attempt_after_an_error_is_made_beside_others(state: State) -> None:
+    both = asyncio.Barrier(2)
+
+    async def work(task: TaskContext) -> None:
+        if task.attempt == 1:
+            raise ValueError("not yet")
+        async with asyncio.timeout(60):
+            await both.wait()
+
+    app = _app(work, max_attempts=2)
+    tasks = [await app.submit(state, "go") for _ in range(2)]
+    async with _working(app, state):
+        for task in tasks:
+            await _until(state, task.id, _is(TaskState.COMPLETED))

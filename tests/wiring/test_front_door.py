@@ -16,7 +16,7 @@ pytestmark = pytest.mark.asyncio
 
 ATTRIBUTES = {
     *("blobs", "history", "vectors", "graph", "short_term", "long_term", "boards", "tasks"),
-    "episodes",
+    *("episodes", "keys"),
 }
 
 

@@ -5,7 +5,19 @@ from __future__ import annotations
 import typer
 from dotenv import load_dotenv
 
-from holdfast.cli import bench, db, doctor, graph
+from holdfast.cli import (
+    bench,
+    chaos,
+    contexts,
+    db,
+    demo,
+    doctor,
+    graph,
+    keys,
+    serve,
+    tasks,
+    worker,
+)
 
 app = typer.Typer(
     name="holdfast",
@@ -14,9 +26,16 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(bench.app, name="bench")
+app.add_typer(contexts.app, name="contexts")
 app.add_typer(db.app, name="db")
 app.add_typer(graph.app, name="graph")
+app.add_typer(keys.app, name="keys")
+app.add_typer(tasks.app, name="tasks")
+app.command()(demo.demo)
+app.command()(chaos.chaos)
 app.command()(doctor.doctor)
+app.command()(serve.serve)
+app.command()(worker.worker)
 
 
 @app.callback()

@@ -64,7 +64,8 @@ class TaskContext:
         self.history = TaskHistory(place.history, record, retention, self.cleanup)
         """The agent's transcript in this context, each message marked with this task's run."""
         self.log = logging.LoggerAdapter(
-            logging.getLogger("holdfast.handler"), {"task": record.id, "agent": str(record.agent)}
+            logging.getLogger("holdfast.handler"),
+            {"task": record.id, "tenant": place.tenant, "agent": str(record.agent)},
         )
         """A logger that knows the task."""
 
@@ -106,6 +107,11 @@ class TaskContext:
     def attempt(self) -> int:
         """How often it was claimed since the last progress, this time included."""
         return self._record.attempts
+
+    @property
+    def fence(self) -> int:
+        """Which claim of the task this run is: no write of an earlier one takes effect any more."""
+        return self._held.lease.fence
 
     @property
     def message(self) -> ChatMessage:
@@ -187,8 +193,10 @@ class TaskContext:
             wanted = stored.result["message_id"]
             return next(one for one in self._record.messages if one.id == wanted)
         to = TaskState.AUTH_REQUIRED if auth else TaskState.INPUT_REQUIRED
-        await self._place.tasks.transition(self._held.lease, to, message=said(question), ask=key)
-        raise Suspended
+        gone = await self._place.tasks.transition(
+            self._held.lease, to, message=said(question), ask=key
+        )
+        raise Suspended(gone.state)
 
     async def say(
         self, content: str | ChatMessage | Sequence[ContentBlock], *, name: str = "say"
@@ -265,15 +273,11 @@ class TaskContext:
         until = datetime.fromisoformat(stored.result)
         # The ledger's clock decided that it is due; a second of difference to ours is no reason to
         # go back to sleep.
-        if until > datetime.now(UTC) + timedelta(seconds=1 if stored.fence < self._fence else 0):
-            await self._place.tasks.transition(
+        if until > datetime.now(UTC) + timedelta(seconds=1 if stored.fence < self.fence else 0):
+            gone = await self._place.tasks.transition(
                 self._held.lease, TaskState.SUBMITTED, run_after=until, progress=True
             )
-            raise Suspended
-
-    @property
-    def _fence(self) -> int:
-        return self._held.lease.fence
+            raise Suspended(gone.state)
 
     async def _next(self, kind: str, name: str) -> StepKey:
         if _current.get() is not None:
@@ -285,8 +289,8 @@ class TaskContext:
 
     async def _pause_if_asked(self) -> None:
         if self._held.lease.pause_requested:
-            await self._place.tasks.transition(self._held.lease, TaskState.PAUSED)
-            raise Suspended
+            gone = await self._place.tasks.transition(self._held.lease, TaskState.PAUSED)
+            raise Suspended(gone.state)
 
 
 def said(content: str | ChatMessage | Sequence[ContentBlock]) -> ChatMessage:

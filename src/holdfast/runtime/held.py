@@ -21,6 +21,9 @@ class Stop(StrEnum):
     DRAIN = "drain"
     """The worker stops."""
 
+    ASIDE = "aside"
+    """Another task is to run alone."""
+
     TIMEOUT = "timeout"
     """The handler took longer than it may."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from holdfast.kernel.core.errors import HoldfastError
+from holdfast.kernel.core.lifecycle import TaskState
 
 
 class TaskRejectedError(HoldfastError):
@@ -34,3 +35,8 @@ class Suspended(BaseException):
 
     Not an ``Exception``, so that a handler's ``except Exception`` lets it pass.
     """
+
+    def __init__(self, state: TaskState) -> None:
+        super().__init__(state)
+        self.state = state
+        """Where the task went; ``canceled`` where a client had wanted that first."""

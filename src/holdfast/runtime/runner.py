@@ -33,6 +33,9 @@ _log = logging.getLogger("holdfast.worker")
 MAX_NOTE = 8_000
 """How much of a traceback is kept with a failed attempt."""
 
+MAX_REASON = 200
+"""How much of a reason is told to those who watch."""
+
 RETRY_SECONDS = 0.2
 
 
@@ -44,6 +47,19 @@ class Ending:
     state: TaskState | None
     """Where the task is now; ``None`` when the lease was lost."""
     why: str = ""
+    tenant: str = ""
+    agent: str = ""
+    attempt: int = 0
+    seconds: float = 0.0
+
+    @property
+    def outcome(self) -> str:
+        """In a word or two: the state, or why there is none.
+
+        >>> Ending("t1", TaskState.COMPLETED).outcome, Ending("t1", None, "lease lost").outcome
+        ('completed', 'lease lost')
+        """
+        return str(self.state or self.why)
 
 
 class Runner:
@@ -86,19 +102,18 @@ class Runner:
                 task.resume(Journal(await self._place.tasks.steps(claimed.task.id)))
                 await task.cleanup.resume()
             result = await self._handle(task, held)
-        except Suspended:
-            return None, "suspended"
-        except asyncio.CancelledError:
-            if held.stopped is None:
-                # Somebody cancelled the worker itself.
-                raise
-            return await self._stopped(held)
+        except Suspended as suspended:
+            return suspended.state, ""
+        except asyncio.CancelledError as error:
+            return await self._stopped(held, claimed.task, error)
         except LeaseLostError:
             raise
         except TaskRejectedError as refusal:
-            return await self._end(held, TaskState.REJECTED, note=refusal.reason)
+            told = said(refusal.reason) if refusal.reason else None
+            return await self._end(held, TaskState.REJECTED, message=told, note=refusal.reason)
         except TaskFailedError as failure:
-            return await self._end(held, TaskState.FAILED, note=failure.reason)
+            told = said(failure.reason) if failure.reason else None
+            return await self._end(held, TaskState.FAILED, message=told, note=failure.reason)
         except Exception as error:  # noqa: BLE001 - whatever a handler raises is a failed attempt
             return await self._failed(held, claimed.task, error)
         if result is None:
@@ -117,30 +132,42 @@ class Runner:
         finally:
             work.cancel()
 
-    async def _stopped(self, held: Held) -> tuple[TaskState | None, str]:
+    async def _stopped(
+        self, held: Held, record: TaskRecord, error: asyncio.CancelledError
+    ) -> tuple[TaskState | None, str]:
+        me = asyncio.current_task()
+        if held.stopped is None and me is not None and me.cancelling():
+            # Somebody cancelled the worker itself.
+            raise error
         match held.stopped:
+            case None:
+                # Something inside of the handler was cancelled, and nobody meant the handler.
+                return await self._failed(held, record, error)
             case Stop.CANCEL:
                 return await self._end(held, TaskState.CANCELED, note="the worker stopped it")
-            case Stop.DRAIN:
-                record = await self._reported(
-                    lambda: self._place.tasks.release(held.lease, note="the worker is stopping")
+            case Stop.DRAIN | Stop.ASIDE:
+                draining = held.stopped is Stop.DRAIN
+                note = "the worker is stopping" if draining else "another task is to run alone"
+                handed = await self._reported(
+                    lambda: self._place.tasks.release(held.lease, note=note)
                 )
-                return (record.state if record else None), "released"
+                return (handed.state if handed else None), "handed back"
             case Stop.TIMEOUT:
                 limit = self._handler.timeout_seconds
-                error = TimeoutError(f"the handler took longer than its {limit:g} seconds")
-                return await self._failed(held, None, error)
-            case _:
+                late = TimeoutError(f"the handler took longer than its {limit:g} seconds")
+                return await self._failed(held, record, late)
+            case Stop.LOST:
                 return None, "stopped: the lease is lost"
 
     async def _failed(
-        self, held: Held, record: TaskRecord | None, error: Exception
+        self, held: Held, record: TaskRecord, error: BaseException
     ) -> tuple[TaskState | None, str]:
         """A failed attempt: the ledger lets it wait, or ends it after the last."""
         text = "".join(traceback.format_exception(error))[-MAX_NOTE:]
-        _log.warning("task %s: a failed attempt: %r", held.lease.task_id, error)
-        later = self._handler.backoff_after(record.attempts if record else 1)
-        return await self._end(held, TaskState.SUBMITTED, note=text, run_after=later)
+        _log.warning("task %s: a failed attempt: %r", record.id, error, extra={"task": record.id})
+        later = self._handler.backoff_after(record.attempts)
+        reached, _ = await self._end(held, TaskState.SUBMITTED, note=text, run_after=later)
+        return reached, f"{type(error).__name__}: {error}"[:MAX_REASON]
 
     async def _end(
         self, held: Held, to: TaskState, *, message: ChatMessage | None = None, **options: Any
@@ -148,7 +175,7 @@ class Runner:
         record = await self._reported(
             lambda: self._place.tasks.transition(held.lease, to, message=message, **options)
         )
-        return (record.state if record else None), str(options.get("note", ""))[:200]
+        return (record.state if record else None), str(options.get("note", ""))[:MAX_REASON]
 
     async def _reported(self, report: Callable[[], Awaitable[Any]]) -> Any:
         """Report until the ledger answers or the lease is lost; a lost answer is no trouble.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import logging
 import os
 import platform
@@ -13,7 +14,8 @@ from contextlib import suppress
 from holdfast.kernel.core.checks import check_count, check_id, check_seconds
 from holdfast.kernel.core.errors import ConfigError, HoldfastError
 from holdfast.kernel.core.ids import new_ref
-from holdfast.kernel.storage.ledger_records import LEASE_SECONDS, ClaimedTask
+from holdfast.kernel.core.lifecycle import Actor
+from holdfast.kernel.storage.ledger_records import LEASE_SECONDS, ClaimedTask, TaskRecord
 from holdfast.runtime.app import App
 from holdfast.runtime.cleanup import sweep
 from holdfast.runtime.completions import Completions
@@ -23,6 +25,12 @@ from holdfast.runtime.runner import Ending, Runner
 from holdfast.runtime.workplace import Workplace
 
 _log = logging.getLogger("holdfast.worker")
+TENANTS = 10_000
+"""How many tenants with work one look takes in."""
+
+
+FIRST_LOOK_SECONDS = 0.01
+"""How soon to look again when something was due and nothing could be claimed."""
 
 
 class Worker:
@@ -63,11 +71,14 @@ class Worker:
         self._grace_seconds = grace_seconds
         self._watch = watch or (lambda _ending: None)
         self._running: dict[asyncio.Task[None], Held] = {}
+        self._alone: Held | None = None
         self._places: dict[str, Workplace] = {}
         self._completions: dict[str, Completions] = {}
         self._stopping = False
         self._wake = asyncio.Event()
+        self._looked_at_tenants = False
         self._runs = 0
+        self._last_tenant = ""
 
     @property
     def running(self) -> int:
@@ -92,12 +103,21 @@ class Worker:
                 asyncio.create_task(self._listen()),
                 asyncio.create_task(self._recover()),
             ]
+            patience = FIRST_LOOK_SECONDS
             try:
                 while not self._stopping:
                     self._wake.clear()
                     claimed = await self._claim(heart)
+                    # Something was due and nothing could be had: a row that is being written just
+                    # now is passed over, so look again soon, and less soon the longer it lasts.
+                    passed_over = self._looked_at_tenants and not claimed and self._free > 0
+                    patience = (
+                        min(patience * 2, self._poll_seconds)
+                        if passed_over
+                        else (FIRST_LOOK_SECONDS)
+                    )
                     if not claimed or self._free == 0:
-                        await self._pause()
+                        await self._pause(patience if passed_over else self._poll_seconds)
                 await self._drain()
             finally:
                 for one in [*helpers, *self._running]:
@@ -125,15 +145,16 @@ class Worker:
 
     @property
     def _free(self) -> int:
-        return self._concurrency - len(self._running)
+        return 0 if self._alone else self._concurrency - len(self._running)
 
     async def _claim(self, heart: Heart) -> int:
         """Claim for every free hand; how many tasks were begun."""
         begun = 0
         try:
-            for tenant in self._tenants or await self._state.work.tenants():
+            for tenant in await self._turns():
                 if self._free <= 0 or self._stopping:
                     break
+                self._last_tenant = tenant
                 place = self._place(tenant)
                 claimed_at = time.monotonic()
                 claimed = await place.tasks.claim(
@@ -143,13 +164,47 @@ class Worker:
                     lease_seconds=self._lease_seconds,
                     serial_contexts=self._app.serial_contexts,
                 )
+                alone = await self._to_be_alone(place, claimed)
                 for one in claimed:
-                    self._begin(place, one, claimed_at, heart)
+                    held = self._begin(place, one, claimed_at, heart)
+                    if one is alone:
+                        self._alone = held
+                    elif alone is not None:
+                        held.stop(Stop.ASIDE)
                 begun += len(claimed)
         except HoldfastError as error:
             _log.warning("worker %s: cannot claim, will try again: %s", self.name, error)
             await asyncio.sleep(min(self._poll_seconds, 1.0))
         return begun
+
+    async def _to_be_alone(
+        self, place: Workplace, claimed: Sequence[ClaimedTask]
+    ) -> ClaimedTask | None:
+        """A task at its last attempt whose worker died, if there is one.
+
+        Perhaps it killed its worker, and all else that was at work there lost an attempt with it.
+        Alone it takes nobody along, and a neighbour that was taken along is not blamed for it.
+        """
+        for one in claimed:
+            if 2 <= one.task.max_attempts <= one.task.attempts:
+                try:
+                    before = await place.tasks.events(
+                        one.task.id, after=one.task.version - 2, limit=1, owner=None
+                    )
+                except HoldfastError as error:
+                    # What is claimed must be begun all the same.
+                    _log.warning("task %s: its past cannot be read: %s", one.task.id, error)
+                    return None
+                if before and before[0].by is Actor.RECOVERY:
+                    return one
+        return None
+
+    async def _turns(self) -> list[str]:
+        """The tenants to claim for; who was first last time is last now, so that none starves."""
+        tenants = self._tenants or await self._state.work.tenants(limit=TENANTS)
+        self._looked_at_tenants = self._tenants is None and bool(tenants)
+        later = [one for one in tenants if one > self._last_tenant]
+        return later + [one for one in tenants if one <= self._last_tenant]
 
     def _place(self, tenant: str) -> Workplace:
         if tenant not in self._places:
@@ -159,8 +214,12 @@ class Worker:
         return self._places[tenant]
 
     def _begin(
-        self, place: Workplace, claimed: ClaimedTask, claimed_at: float, heart: Heart
-    ) -> None:
+        self,
+        place: Workplace,
+        claimed: ClaimedTask,
+        claimed_at: float,
+        heart: Heart,
+    ) -> Held:
         held = Held(
             place.tenant, claimed.lease, claimed_at=claimed_at, lease_seconds=self._lease_seconds
         )
@@ -171,31 +230,58 @@ class Worker:
         runner = Runner(place, handler, self._completions[place.tenant].complete)
         work = asyncio.create_task(self._see_through(runner, claimed, held, heart))
         self._running[work] = held
+        return held
 
     async def _see_through(
         self, runner: Runner, claimed: ClaimedTask, held: Held, heart: Heart
     ) -> None:
-        facts = {"task": claimed.task.id, "tenant": held.tenant, "agent": str(claimed.task.agent)}
-        _log.info("task %s: attempt %s", claimed.task.id, claimed.task.attempts, extra=facts)
+        task, begun = claimed.task, time.monotonic()
+        facts = _facts(held.tenant, task)
+        if held is self._alone:
+            await self._others_ended(held)
+        _log.info("task %s: attempt %s", task.id, task.attempts, extra=facts)
         try:
             ending = await runner.run(claimed, held)
         except HoldfastError as error:
             # The ledger refused what was reported; recovery will find the task by its lease.
-            _log.error("task %s: %s", claimed.task.id, error, extra=facts)
+            _log.error("task %s: %s", task.id, error, extra=facts)
         else:
-            self._watch(ending)
-            _log.info("task %s: %s", ending.task_id, ending.state or ending.why, extra=facts)
+            seconds = round(time.monotonic() - begun, 3)
+            facts |= {"outcome": ending.outcome, "seconds": seconds}
+            if ending.state is not None and ending.why:
+                facts["reason"] = ending.why
+            _log.info("task %s: %s", task.id, ending.outcome, extra=facts)
+            self._watch(
+                dataclasses.replace(
+                    ending,
+                    tenant=held.tenant,
+                    agent=str(task.agent),
+                    attempt=task.attempts,
+                    seconds=seconds,
+                )
+            )
         finally:
             heart.forget(held)
+            self._alone = None if held is self._alone else self._alone
             self._runs += 1
             work = asyncio.current_task()
             if work is not None:
                 self._running.pop(work, None)
             self._wake.set()
 
-    async def _pause(self) -> None:
+    async def _others_ended(self, held: Held) -> None:
+        """Wait until nothing else is at work here; nothing is claimed meanwhile."""
+        while held.stopped is None:
+            others = [work for work, other in self._running.items() if other is not held]
+            if not others:
+                return
+            await asyncio.wait(
+                others, timeout=self._poll_seconds, return_when=asyncio.FIRST_COMPLETED
+            )
+
+    async def _pause(self, seconds: float) -> None:
         with suppress(TimeoutError):
-            async with asyncio.timeout(self._poll_seconds):
+            async with asyncio.timeout(seconds):
                 await self._wake.wait()
 
     async def _listen(self) -> None:
@@ -212,10 +298,14 @@ class Worker:
         """Take back what dead workers held, and tidy up after what ended without them."""
         while not self._stopping:
             try:
-                for tenant in self._tenants or await self._state.work.tenants():
+                working = self._tenants or await self._state.work.tenants("working", limit=TENANTS)
+                for tenant in working:
                     place = self._place(tenant)
                     for task in await place.tasks.recover_expired():
-                        _log.warning("task %s: recovered, now %s", task.id, task.state)
+                        facts = _facts(tenant, task) | {"outcome": str(task.state)}
+                        _log.warning(
+                            "task %s: its worker is gone, now %s", task.id, task.state, extra=facts
+                        )
                         self._wake.set()
                 for place in list(self._places.values()):
                     await sweep(place)
@@ -232,3 +322,13 @@ class Worker:
             held.stop(Stop.DRAIN)
         if self._running:
             await asyncio.wait(self._running, timeout=self._lease_seconds)
+
+
+def _facts(tenant: str, task: TaskRecord) -> dict[str, object]:
+    """What every log line about a task tells, for programs that read logs."""
+    return {
+        "task": task.id,
+        "tenant": tenant,
+        "agent": str(task.agent),
+        "attempt": task.attempts,
+    }

@@ -18,6 +18,7 @@ NOUNS = {
     "episodes": "episodes",
     "graph": "graph",
     "history": "history",
+    "keys": "keys",
     "long_term": "long_term",
     "short_term": "short_term",
     "tasks": "ledger",

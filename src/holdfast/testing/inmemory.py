@@ -12,6 +12,7 @@ from holdfast.backends.inmemory.engine import InMemory
 from holdfast.backends.inmemory.episodes import InMemoryEpisodes
 from holdfast.backends.inmemory.graph import InMemoryGraph
 from holdfast.backends.inmemory.history import InMemoryHistory
+from holdfast.backends.inmemory.keys import InMemoryKeys
 from holdfast.backends.inmemory.ledger import InMemoryLedger
 from holdfast.backends.inmemory.long_term import InMemoryLongTerm
 from holdfast.backends.inmemory.short_term import InMemoryShortTerm
@@ -34,6 +35,7 @@ class InMemoryHarness(Harness):
         "short_term": InMemoryShortTerm,
         "episodes": InMemoryEpisodes,
         "history": InMemoryHistory,
+        "keys": InMemoryKeys,
         "tasks": InMemoryLedger,
         "vectors": InMemoryVectors,
         "graph": InMemoryGraph,

@@ -44,16 +44,24 @@ class PostgresServer:
             *("-c", "listen_addresses=127.0.0.1", "-c", "max_connections=60"),
             *("-c", "log_min_messages=warning"),
         ]
+        limit = time.monotonic() + 60
+        ready = [str(program("pg_isready", major=self.major)), "-h", str(self.folder), "-p"]
+        self._launch(command)
+        while subprocess.run([*ready, str(self.port)], capture_output=True, check=False).returncode:
+            assert time.monotonic() < limit, "postgres does not answer"
+            time.sleep(0.05)
+            if self.process is not None and self.process.poll() is not None:
+                # After a kill the orphans of the last server take a moment to notice.
+                said = (self.folder / "log").read_text()[self._said :]
+                assert "still in use" in said, said
+                self._launch(command)
+
+    def _launch(self, command: list[str]) -> None:
         with (self.folder / "log").open("ab") as log:
+            self._said = log.tell()
             self.process = subprocess.Popen(
                 command, user=self.user, cwd="/", stdout=log, stderr=log, stdin=subprocess.DEVNULL
             )
-        limit = time.monotonic() + 60
-        ready = [str(program("pg_isready", major=self.major)), "-h", str(self.folder), "-p"]
-        while subprocess.run([*ready, str(self.port)], capture_output=True, check=False).returncode:
-            assert self.process.poll() is None, (self.folder / "log").read_text()
-            assert time.monotonic() < limit, "postgres does not answer"
-            time.sleep(0.05)
 
     def kill(self) -> None:
         """As the power would: every process of it at once, without a word."""

@@ -311,6 +311,24 @@ async def test_a_released_task_can_be_claimed_at_once_and_has_not_used_an_attemp
         assert (task.note, task.worker) == ("shutting down", "")
 
 
+async def test_what_was_recovered_or_released_goes_on_before_what_came_after_it(
+    harness: Harness, store: Any
+) -> None:
+    first = await submitted(store, "first")
+    await harness.elapse(1)
+    await submitted(store, "second")
+    [one] = await store.claim("w1", limit=1)
+    assert one.task.id == first.id
+    await harness.elapse(LONG)
+    await store.recover_expired()
+    [again] = await store.claim("w2", limit=1)
+    assert again.task.id == first.id
+    await harness.elapse(1)
+    await store.release(again.lease)
+    [last] = await store.claim("w3", limit=1)
+    assert last.task.id == first.id
+
+
 async def test_a_released_task_with_a_cancel_requested_is_canceled(store: Any) -> None:
     lease = await leased(store)
     await store.cancel(lease.task_id)

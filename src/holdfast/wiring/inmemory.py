@@ -9,6 +9,7 @@ from holdfast.backends.inmemory.engine import InMemory
 from holdfast.backends.inmemory.episodes import InMemoryEpisodes
 from holdfast.backends.inmemory.graph import InMemoryGraph
 from holdfast.backends.inmemory.history import InMemoryHistory
+from holdfast.backends.inmemory.keys import InMemoryKeys
 from holdfast.backends.inmemory.ledger import InMemoryLedger
 from holdfast.backends.inmemory.ledger_work import InMemoryWork
 from holdfast.backends.inmemory.long_term import InMemoryLongTerm
@@ -58,4 +59,5 @@ def _stores(
         tasks=InMemoryLedger(engine, tenant=tenant),
         episodes=InMemoryEpisodes(engine, tenant=tenant, embedder=embedder),
         channel=channel,
+        keys=InMemoryKeys(engine, tenant=tenant),
     )

@@ -15,6 +15,7 @@ from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.episodes import PostgresEpisodes
 from holdfast.backends.postgres.graph import PostgresGraph
 from holdfast.backends.postgres.history import PostgresHistory
+from holdfast.backends.postgres.keys import PostgresKeys
 from holdfast.backends.postgres.ledger import PostgresLedger
 from holdfast.backends.postgres.ledger_work import PostgresWork
 from holdfast.backends.postgres.long_term import PostgresLongTerm
@@ -125,4 +126,5 @@ def _stores(
         tasks=PostgresLedger(engine, tenant=tenant),
         episodes=PostgresEpisodes(engine, tenant=tenant, embedder=embedder),
         channel=channel,
+        keys=PostgresKeys(engine, tenant=tenant),
     )

@@ -14,6 +14,7 @@ from holdfast.kernel.storage.channel import Channel
 from holdfast.kernel.storage.episodes import EpisodicMemory
 from holdfast.kernel.storage.graph import GraphStore
 from holdfast.kernel.storage.history import HistoryProvider
+from holdfast.kernel.storage.keys import KeyStore
 from holdfast.kernel.storage.ledger import TaskLedger
 from holdfast.kernel.storage.ledger_work import WorkSignal
 from holdfast.kernel.storage.memory import LongTermMemory, ShortTermMemory
@@ -100,6 +101,11 @@ class State:
     def episodes(self) -> EpisodicMemory:
         """The session log, recalled by time and by meaning."""
         return self._served("episodes", self._open.episodes)
+
+    @property
+    def keys(self) -> KeyStore:
+        """API keys of a service, by tenant and owner."""
+        return self._served("keys", self._open.keys)
 
     @property
     def work(self) -> WorkSignal:

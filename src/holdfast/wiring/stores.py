@@ -10,6 +10,7 @@ from holdfast.kernel.storage.channel import Channel
 from holdfast.kernel.storage.episodes import EpisodicMemory
 from holdfast.kernel.storage.graph import GraphStore
 from holdfast.kernel.storage.history import HistoryProvider
+from holdfast.kernel.storage.keys import KeyStore
 from holdfast.kernel.storage.ledger import TaskLedger
 from holdfast.kernel.storage.memory import LongTermMemory, ShortTermMemory
 from holdfast.kernel.storage.tasks import TaskStore
@@ -30,3 +31,4 @@ class Stores:
     tasks: TaskLedger | None = None
     episodes: EpisodicMemory | None = None
     channel: Callable[[str], Channel] | None = None
+    keys: KeyStore | None = None

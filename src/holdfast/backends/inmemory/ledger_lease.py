@@ -149,7 +149,7 @@ class InMemoryLeases(LedgerView, LeaseLedger):
         row = self._held(lease)
         row.attempts = 0
         reached, why = self._settle(row, TaskState.SUBMITTED, note, "the worker released it")
-        self._move(row, reached, Actor.WORKER, note=why)
+        self._move(row, reached, Actor.WORKER, note=why, keeps_place=True)
         return row.load()
 
     async def recover_expired(self, *, limit: int = 100) -> list[TaskRecord]:
@@ -165,7 +165,7 @@ class InMemoryLeases(LedgerView, LeaseLedger):
         for row in recovered:
             note = f"the lease of {row.worker} expired"
             reached, why = self._settle(row, TaskState.SUBMITTED, note, "its lease expired")
-            self._move(row, reached, Actor.RECOVERY, note=why)
+            self._move(row, reached, Actor.RECOVERY, note=why, keeps_place=True)
         return [row.load() for row in recovered]
 
     def _expiry(self, lease_seconds: object) -> datetime:

@@ -94,6 +94,7 @@ class LedgerView:
         status: str = "",
         run_after: datetime | None = None,
         worker: str = "",
+        keeps_place: bool = False,
     ) -> None:
         """Take one edge of the lifecycle, and write it to the log."""
         before = row.state if row.transitions else None
@@ -110,7 +111,8 @@ class LedgerView:
             self._context(row).working.add(row.id)
             row.worker = worker
         if to is TaskState.SUBMITTED:
-            row.due_at = max(run_after or now, now)
+            if not keeps_place or row.due_at is None:
+                row.due_at = max(run_after or now, now)
             insort(data.queue, (row.due_at, row.id))
             self._engine.table("", Doorbell).ring()
         if to is TaskState.PAUSED:

@@ -53,6 +53,7 @@ class LeaseLedger(Protocol):
     - a lease that expired but was not recovered is still good
     - a task whose lease has not expired is not recovered
     - a task whose lease expired goes back to the queue with the reason
+    - what was recovered or released goes on before what came after it
     - an expired task at max_attempts is failed with the reason
     - an expired task with a cancel requested is canceled
     - an expired task with a pause requested is paused

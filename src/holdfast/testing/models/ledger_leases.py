@@ -95,7 +95,7 @@ class NaiveLeases(NaiveTasks):
         """Hand it back."""
         task = self.held(lease)
         task.attempts = 0
-        self.stop(task, "submitted", note)
+        self.stop(task, "submitted", note, keeps_place=True)
         return self.show(task)
 
     async def recover_expired(self, *, limit: int = 100) -> list[TaskRecord]:
@@ -107,5 +107,5 @@ class NaiveLeases(NaiveTasks):
         ]
         expired = sorted(expired, key=lambda task: (task.lease_until, task.id))[:limit]
         for task in expired:
-            self.stop(task, "submitted", "expired")
+            self.stop(task, "submitted", "expired", keeps_place=True)
         return [self.show(task) for task in expired]

@@ -126,11 +126,12 @@ class NaiveTasks:
         *,
         run_after: datetime | None = None,
         status: ChatMessage | None = None,
+        keeps_place: bool = False,
     ) -> None:
         """Change the state."""
         before, task.state, task.note, task.status = task.state, state, note, status
         task.changed, task.run_after = self.shared.now, run_after
-        if state == "submitted":
+        if state == "submitted" and not keeps_place:
             task.due = max(self.shared.now, run_after or self.shared.now)
         if state != "working":
             task.worker, task.lease_until = "", None

@@ -200,7 +200,8 @@ $$;
 CREATE FUNCTION holdfast.move_task(
     task holdfast.tasks, in_to text, in_actor text, in_now timestamptz, in_note text DEFAULT '""',
     in_run_after timestamptz DEFAULT NULL, in_said bigint DEFAULT NULL,
-    in_status_seq bigint DEFAULT NULL, in_status_id text DEFAULT ''
+    in_status_seq bigint DEFAULT NULL, in_status_id text DEFAULT '',
+    in_keeps_place boolean DEFAULT false
 ) RETURNS void
 LANGUAGE plpgsql
 AS $$
@@ -213,7 +214,7 @@ BEGIN
         state = in_to, updated_at = in_now, note = in_note, status_seq = in_status_seq,
         version = task.version + 1, transitions = task.transitions + 1, attempts = left_attempts,
         worker = '', lane = '', lease_expires_at = NULL, run_after = in_run_after,
-        due_at = CASE WHEN in_to = 'submitted'
+        due_at = CASE WHEN in_to = 'submitted' AND NOT in_keeps_place
                       THEN greatest(coalesce(in_run_after, in_now), in_now) ELSE t.due_at END,
         cancel_requested = t.cancel_requested AND NOT ended,
         pause_requested = t.pause_requested AND NOT ended AND in_to <> 'paused',

@@ -275,7 +275,8 @@ DECLARE
 BEGIN
     task.attempts := 0;
     settled := holdfast.settle_task(task, 'submitted', in_note, 'the worker released it');
-    PERFORM holdfast.move_task(task, settled.reached, 'worker', holdfast.now(), settled.why);
+    PERFORM holdfast.move_task(
+        task, settled.reached, 'worker', holdfast.now(), settled.why, in_keeps_place => true);
     RETURN QUERY SELECT * FROM holdfast.task_records r
     WHERE r.tenant = in_tenant AND r.id = in_id;
 END
@@ -300,7 +301,9 @@ BEGIN
         settled := holdfast.settle_task(
             task, 'submitted', to_json(format('the lease of %s expired', task.worker))::text,
             'its lease expired');
-        PERFORM holdfast.move_task(task, settled.reached, 'recovery', holdfast.now(), settled.why);
+        PERFORM holdfast.move_task(
+            task, settled.reached, 'recovery', holdfast.now(), settled.why,
+            in_keeps_place => true);
         RETURN QUERY SELECT * FROM holdfast.task_records r
         WHERE r.tenant = in_tenant AND r.id = task.id;
     END LOOP;

@@ -1,0 +1,156 @@
+"""``holdfast contexts``: the conversations that tasks share."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from holdfast.cli.as_json import jsonable
+from holdfast.cli.opening import open_shared
+from holdfast.cli.options import Json, Tenant
+from holdfast.cli.words import ago, clock, state_mark
+from holdfast.kernel.core.errors import ConfigError, InvalidInputError, NotFoundError
+from holdfast.kernel.storage.ledger import TaskLedger
+from holdfast.kernel.storage.ledger_records import ContextPage, ContextRecord, TaskRecord
+from holdfast.runtime.cleanup import clear_context
+
+app = typer.Typer(
+    help="Look at the conversations that tasks share, and clear them.", no_args_is_help=True
+)
+_out = Console(highlight=False)
+
+ContextId = Annotated[str, typer.Argument(metavar="ID", help="The context's id.")]
+Owner = Annotated[
+    str | None, typer.Option(help="Whose context it is, where several owners have one of this id.")
+]
+
+
+@app.command("list")
+def list_contexts(
+    *,
+    owner: Annotated[str | None, typer.Option(help="Only of this owner.")] = None,
+    limit: Annotated[int, typer.Option(min=0, help="How many.")] = 20,
+    cursor: Annotated[str | None, typer.Option(help="Go on where a page ended.")] = None,
+    tenant: Tenant = "",
+    as_json: Json = False,
+) -> None:
+    """Show contexts, the newest first.
+
+    For example:
+
+        holdfast contexts list --owner ana
+    """
+
+    async def work() -> ContextPage:
+        async with open_shared(tenant) as state:
+            return await state.tasks.list_contexts(owner=owner, limit=limit, cursor=cursor)
+
+    page = asyncio.run(work())
+    if as_json:
+        typer.echo(json.dumps(jsonable(page)))
+        return
+    table = Table("context", "owner", "tasks", "created", box=None, header_style="dim")
+    for one in page.contexts:
+        table.add_row(escape(one.id), escape(one.owner), str(one.tasks), ago(one.created_at))
+    _out.print(table)
+    if page.next_cursor:
+        _out.print(f"[dim]more: --cursor {page.next_cursor}[/]", soft_wrap=True)
+
+
+@app.command()
+def show(
+    context_id: ContextId,
+    *,
+    owner: Owner = None,
+    last: Annotated[int | None, typer.Option(min=0, help="Only so many messages.")] = None,
+    tenant: Tenant = "",
+    as_json: Json = False,
+) -> None:
+    """Show the tasks of a context, and what was said in all of them, in order.
+
+    For example:
+
+        holdfast contexts show c1 --last 20
+    """
+
+    async def work() -> tuple[ContextRecord | None, list[TaskRecord]]:
+        async with open_shared(tenant) as state:
+            whose = await _owner(state.tasks, context_id, owner)
+            if whose is None:
+                return None, []
+            page = await state.tasks.list(owner=whose, context_id=context_id, limit=100)
+            found = await state.tasks.get_context(context_id, owner=whose, history_length=last)
+            return found, page.tasks
+
+    context, tasks = asyncio.run(work())
+    if context is None:
+        raise NotFoundError(
+            "context",
+            context_id,
+            f"no context {context_id!r} of this tenant: `holdfast contexts list` shows them",
+        )
+    if as_json:
+        typer.echo(json.dumps({**jsonable(context), "tasks": jsonable(tasks)}))
+        return
+    owned = f", owner {escape(context.owner)}" if context.owner else ""
+    _out.print(f"[bold]{escape(context.id)}[/]{owned}, {context.tasks} tasks")
+    for task in reversed(tasks):
+        agent = escape(str(task.agent))
+        _out.print(f"  {escape(task.id)} {agent} {state_mark(task.state)}", soft_wrap=True)
+    for message in context.messages:
+        _out.print(f"\n[bold]{message.role}[/] [dim]{clock(message.created_at)}[/]")
+        _out.print(escape(message.text))
+
+
+@app.command()
+def clear(
+    context_id: ContextId,
+    *,
+    owner: Owner = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    tenant: Tenant = "",
+    as_json: Json = False,
+) -> None:
+    """Remove a context with its tasks, their messages, artifacts and files. It is for good.
+
+    Tasks at work are stopped: their workers lose the lease. After a crash in the middle, the same
+    command again finishes it.
+
+    For example:
+
+        holdfast contexts clear c1 --yes
+    """
+    if as_json and not yes:
+        raise ConfigError("a program says --yes: contexts clear removes tasks for good")
+
+    async def work() -> int:
+        async with open_shared(tenant) as state:
+            # Without tasks it may still have files, of a clear that did not come to its end.
+            whose = await _owner(state.tasks, context_id, owner) or ""
+            return await clear_context(state, context_id, owner=whose)
+
+    if not yes:
+        typer.confirm(f"Remove the context {context_id!r} with all its tasks?", abort=True)
+    removed = asyncio.run(work())
+    if as_json:
+        typer.echo(json.dumps({"context": context_id, "tasks_removed": removed}))
+    else:
+        _out.print(f"removed {removed} tasks")
+
+
+async def _owner(ledger: TaskLedger, context_id: str, given: str | None) -> str | None:
+    """Whose context is meant: an operator may leave that to us where only one owner has it."""
+    if given is not None:
+        return given
+    page = await ledger.list(owner=None, context_id=context_id, limit=100)
+    owners = {task.owner for task in page.tasks}
+    if len(owners) > 1:
+        names = ", ".join(repr(one) for one in sorted(owners))
+        raise InvalidInputError("owner", f"{context_id!r} is a context of {names}: say --owner")
+    return owners.pop() if owners else None

@@ -1,0 +1,172 @@
+"""The processes of ``holdfast demo``: a Postgres in a folder, a service, workers."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, Self
+
+from holdfast.kernel.core.errors import UnavailableError
+
+AGENT = "holdfast.cli.demo_agent:app"
+STARTED_WITHIN_SECONDS = 60.0
+STOPPED_WITHIN_SECONDS = 15.0
+_NAMES = ("STORAGE_TYPE", "DATABASE_URL", "REDIS_URL", "BLOB_URL")
+
+Part = Literal["service", "worker"]
+
+
+class Stage:
+    """A folder with everything in it, and the processes that use it.
+
+    ::
+
+        with Stage("", port=8000) as stage:
+            stage.start("service")
+    """
+
+    def __init__(self, folder: str, *, port: int, pace_seconds: float = 0.3) -> None:
+        self._stack = ExitStack()
+        self._given = folder
+        self._pace_seconds = pace_seconds
+        self._processes: dict[Part, subprocess.Popen[bytes]] = {}
+        self.port = port
+        self.folder = Path(folder)
+        self.killed: list[str] = []
+        self.started: Counter[str] = Counter()
+
+    def __enter__(self) -> Self:
+        if self._given:
+            self.folder = Path(self._given).expanduser().resolve()
+            self.folder.mkdir(parents=True, exist_ok=True)
+        else:
+            self.folder = Path(tempfile.mkdtemp(prefix="holdfast-demo-"))
+            # Started by root, Postgres runs as another user, who must be able to enter.
+            self.folder.chmod(0o755)
+            self._stack.callback(shutil.rmtree, self.folder, ignore_errors=True)
+        self._stack.callback(self.stop)
+        self.journal.unlink(missing_ok=True)
+        self.journal.touch()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._stack.close()
+
+    @property
+    def url(self) -> str:
+        """Where the service is."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def journal(self) -> Path:
+        """What the agent's steps did, a line each."""
+        return self.folder / "journal"
+
+    @property
+    def state(self) -> Path:
+        """The folder of embedded Postgres."""
+        return self.folder / "state"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What the processes see: this folder, and no other storage."""
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if name not in _NAMES and not name.startswith("HOLDFAST_")
+        }
+        return kept | {
+            "STORAGE_TYPE": "embedded",
+            "HOLDFAST_DIR": str(self.state),
+            "DEMO_JOURNAL": str(self.journal),
+            "DEMO_PACE_SECONDS": str(self._pace_seconds),
+        }
+
+    def start(self, part: Part) -> None:
+        """Start the service or a worker; what it says goes to a file of the folder."""
+        self.started[part] += 1
+        with self.log(part).open("ab") as log:
+            self._processes[part] = subprocess.Popen(  # noqa: S603 - our own command
+                self.command(*_ARGUMENTS[part], *self._more(part)),
+                cwd=self.folder,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                # Ctrl-C is for the demo, which then stops its processes in order.
+                start_new_session=True,
+            )
+
+    def command(self, *arguments: str) -> list[str]:
+        """The ``holdfast`` command of this installation."""
+        return [sys.executable, "-m", "holdfast.cli", *arguments]
+
+    def log(self, part: Part) -> Path:
+        """What a process said."""
+        return self.folder / f"{part}.log"
+
+    def check(self) -> None:
+        """``UnavailableError`` if a process ended by itself."""
+        for part, process in self._processes.items():
+            if process.poll() is not None:
+                raise UnavailableError(
+                    part, f"ended with {process.returncode}: {self.log(part).read_text()[-800:]}"
+                )
+
+    def kill(self, part: Part) -> int:
+        """Kill a process as ``kill -9`` does; its number."""
+        process = self._processes.pop(part)
+        process.kill()
+        process.wait()
+        self.killed.append(part)
+        return process.pid
+
+    def kill_postgres(self) -> int:
+        """Kill the server of the folder as a power cut would; its number."""
+        pid = int((self.state / "data" / "postmaster.pid").read_text().splitlines()[0])
+        os.kill(pid, signal.SIGKILL)
+        self.killed.append("postgres")
+        return pid
+
+    def stop(self) -> None:
+        """End all processes, politely first; the last one stops Postgres."""
+        for process in self._processes.values():
+            process.terminate()
+        limit = time.monotonic() + STOPPED_WITHIN_SECONDS
+        for process in self._processes.values():
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(max(limit - time.monotonic(), 0.1))
+            process.kill()
+            process.wait()
+        self._processes = {}
+
+    def noted(self) -> list[str]:
+        """What the agent's steps did, in all processes, in order."""
+        lines = self.journal.read_text().splitlines()
+        return [line.split(" ", 1)[1] for line in lines if " " in line]
+
+    def _more(self, part: Part) -> tuple[str, ...]:
+        return ("--port", str(self.port)) if part == "service" else ()
+
+
+_ARGUMENTS: dict[Part, tuple[str, ...]] = {
+    "service": ("serve", AGENT, "--no-worker", "--host", "127.0.0.1"),
+    "worker": (
+        *("worker", AGENT, "--log-json", "--grace-seconds", "1"),
+        *("--lease-seconds", "2", "--recovery-seconds", "0.3", "--poll-seconds", "0.2"),
+    ),
+}

@@ -1,0 +1,35 @@
+"""Tasks by the id that a person types, whole or in part."""
+
+from __future__ import annotations
+
+from holdfast.kernel.core.errors import InvalidInputError, NotFoundError
+from holdfast.kernel.storage.ledger import TaskLedger
+
+SHORTEST = 4
+"""Fewer letters are no abbreviation."""
+
+SEARCHED = 1_000
+"""An abbreviation is looked for among so many tasks, those that changed last."""
+
+
+async def full_id(ledger: TaskLedger, given: str) -> str:
+    """The id of the task that is meant: all of it, or its beginning or end where that is enough.
+
+    ::
+
+        task_id = await full_id(state.tasks, "b1f03c")
+    """
+    if await ledger.get(given, owner=None, history_length=0, artifacts=False):
+        return given
+    if len(given) >= SHORTEST:
+        page = await ledger.list(owner=None, limit=SEARCHED)
+        found = [one.id for one in page.tasks if one.id.startswith(given) or one.id.endswith(given)]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise InvalidInputError(
+                "id", f"{given!r} may be {', '.join(found[:5])}: write more of it"
+            )
+    raise NotFoundError(
+        "task", given, f"no task {given!r} of this tenant: `holdfast tasks list` shows them"
+    )

@@ -1,0 +1,45 @@
+"""Finding the app that a command is to run: ``module:app``."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+
+from holdfast.kernel.core.errors import ConfigError
+from holdfast.runtime.app import App
+
+
+def load_app(spec: str) -> App:
+    """The ``App`` that ``module:name`` names; modules of the current folder are found first.
+
+    Without ``:name`` it is the module's ``app``. An error inside of the module itself is not ours
+    and shows its traceback.
+
+    ::
+
+        app = load_app("my_agents:app")
+    """
+    module_name, _, name = spec.partition(":")
+    name = name or "app"
+    if not module_name or module_name.startswith(".") or not name.isidentifier():
+        raise ConfigError(f"{spec!r} names no app: write it as module:app, such as my_agents:app")
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if not f"{module_name}.".startswith(f"{error.name}."):
+            raise
+        raise ConfigError(
+            f"there is no module {module_name!r}: run the command in the folder that it is in, "
+            "or install it"
+        ) from None
+    found = getattr(module, name, None)
+    if isinstance(found, App):
+        return found
+    apps = [one for one, value in vars(module).items() if isinstance(value, App)]
+    problem = "is not a holdfast.App" if hasattr(module, name) else "is not there"
+    hint = f"it has {', '.join(apps)}" if apps else 'make one: app = holdfast.App("my-agent")'
+    raise ConfigError(f"{name!r} in the module {module_name!r} {problem}: {hint}")

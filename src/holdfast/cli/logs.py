@@ -1,0 +1,87 @@
+"""Log lines of long-running commands: one line each, for people or as JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from datetime import UTC, datetime
+from typing import Any, TextIO
+
+_ORDINARY = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+"""What every record has; the rest are the facts that were logged with it."""
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object a line: when, how bad, who, what, and the facts of the record.
+
+    >>> record = logging.makeLogRecord({"msg": "task t1: completed", "task": "t1", "created": 0})
+    >>> json.loads(JsonLines().format(record))["task"]
+    't1'
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        """A record as a line."""
+        line: dict[str, Any] = {
+            "at": datetime.fromtimestamp(record.created, UTC).isoformat(),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **_facts(record),
+        }
+        if record.exc_info:
+            line["error"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False, default=str)
+
+
+class PlainLines(logging.Formatter):
+    """The time, the level, the text, and the facts that the text does not tell.
+
+    >>> record = logging.makeLogRecord({"msg": "task t1: completed", "task": "t1", "seconds": 2})
+    >>> PlainLines().format(record).endswith("task t1: completed  seconds=2")
+    True
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        """A record as a line; a traceback follows on lines of its own."""
+        text = record.getMessage()
+        words = {word.strip(":,") for word in text.split()}
+        told = "".join(
+            f" {name}={value}" for name, value in _facts(record).items() if str(value) not in words
+        )
+        when = datetime.fromtimestamp(record.created, UTC).astimezone().strftime("%H:%M:%S")
+        line = f"{when} {record.levelname.lower():7} {text}{told and ' '}{told}"
+        if record.exc_info:
+            line += "\n" + self.formatException(record.exc_info)
+        return line
+
+
+class ErrorStream(logging.Handler):
+    """Writes to whatever standard error is at the time, so that a live display can take it over."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a line."""
+        stream: TextIO = sys.stderr
+        try:
+            stream.write(self.format(record) + "\n")
+            stream.flush()
+        except (OSError, ValueError):
+            # Nobody reads it any more; work goes on.
+            self.handleError(record)
+
+
+def start_logs(*, as_json: bool, level: int = logging.INFO) -> None:
+    """Send the log lines of Holdfast and of handlers to standard error.
+
+    Other libraries are heard from a warning on. ::
+
+        start_logs(as_json=True)
+    """
+    handler = ErrorStream()
+    handler.setFormatter(JsonLines() if as_json else PlainLines())
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    logging.getLogger("holdfast").setLevel(level)
+
+
+def _facts(record: logging.LogRecord) -> dict[str, Any]:
+    return {name: value for name, value in vars(record).items() if name not in _ORDINARY}

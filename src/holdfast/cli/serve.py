@@ -1,0 +1,106 @@
+"""``holdfast serve``: an app over A2A, health and metrics."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Annotated
+
+import typer
+
+from holdfast.cli.loading import load_app
+from holdfast.cli.logs import start_logs
+from holdfast.cli.opening import open_shared, shared_settings
+from holdfast.cli.worker import run_until_signal
+from holdfast.kernel.core.errors import ConfigError, MissingExtraError
+
+_log = logging.getLogger("holdfast.server")
+
+
+def serve(
+    app: Annotated[
+        str, typer.Argument(help="The app, as module:app; the current folder is searched too.")
+    ],
+    *,
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, help="The port; 0 is any that is free.")] = 8000,
+    public_url: Annotated[
+        str, typer.Option(help="Where clients reach it, for the agent card, behind a balancer.")
+    ] = "",
+    no_worker: Annotated[
+        bool, typer.Option("--no-worker", help="Only serve; `holdfast worker` does the tasks.")
+    ] = False,
+    concurrency: Annotated[int, typer.Option(min=1, help="How many tasks run at once.")] = 10,
+    grpc_port: Annotated[
+        int | None, typer.Option(min=1, help="Also serve A2A over gRPC, on this port.")
+    ] = None,
+    auth: Annotated[
+        bool | None,
+        typer.Option(
+            "--auth/--no-auth", help="Ask for API keys; unless given, all but loopback does."
+        ),
+    ] = None,
+    anyone: Annotated[
+        bool,
+        typer.Option(
+            "--i-know-anyone-can-call", help="Go without API keys where others can reach it."
+        ),
+    ] = False,
+    max_request_bytes: Annotated[
+        int, typer.Option(min=1024, help="The largest request that is taken.")
+    ] = 4 * 1024 * 1024,
+    drain_seconds: Annotated[
+        float, typer.Option(min=0.0, help="How long open requests may go on after SIGTERM.")
+    ] = 30.0,
+    log_json: Annotated[bool, typer.Option("--log-json", help="Log JSON lines.")] = False,
+) -> None:
+    """Serve an app: A2A 1.0 over JSON-RPC and HTTP+JSON with streams, /health and /metrics.
+
+    A worker runs in the same process unless told otherwise. Start as many instances as you like on
+    one Postgres (DATABASE_URL): each gives the same answers.
+
+    On loopback it asks for no key, elsewhere for one made by `holdfast keys create`. SIGTERM and
+    Ctrl-C end streams, drain the worker and end with exit code 0.
+
+    For example:
+
+        holdfast serve my_agents:app
+
+        holdfast serve my_agents:app --host 0.0.0.0 --public-url https://agents.example.org
+    """
+    try:
+        # Imported here: what a service needs is an extra of its own.
+        from holdfast.server.options import ServiceOptions, is_loopback  # noqa: PLC0415
+        from holdfast.server.service import Service  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("holdfast"):
+            raise
+        raise MissingExtraError("the service", "server") from None
+    found = load_app(app)
+    if auth is False and not is_loopback(host) and not anyone:
+        raise ConfigError(
+            f"without API keys anybody who reaches {host} could use the service: leave --no-auth "
+            "out, or say --i-know-anyone-can-call"
+        )
+    settings = shared_settings()
+    options = ServiceOptions(
+        host=host,
+        port=port,
+        public_url=public_url,
+        auth=not is_loopback(host) if auth is None else auth,
+        grpc_port=grpc_port,
+        max_request_bytes=max_request_bytes,
+        drain_seconds=drain_seconds,
+        dedupe_message_ids=settings.dedupe_message_ids,
+        push_allow_private=settings.push_allow_private,
+    )
+    start_logs(as_json=log_json)
+
+    async def work() -> int:
+        async with open_shared() as state:
+            service = Service(found, state, options, workers=0 if no_worker else concurrency)
+            keys = "with API keys" if options.auth else "without API keys"
+            _log.info("app %s: serving on %s, %s", found.name, service.url, keys)
+            return await run_until_signal(service)
+
+    raise typer.Exit(asyncio.run(work()))

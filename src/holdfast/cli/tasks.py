@@ -1,0 +1,313 @@
+"""``holdfast tasks``: look at durable tasks, and act on them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from holdfast.cli import tasks_watch
+from holdfast.cli.as_json import jsonable
+from holdfast.cli.finding import full_id
+from holdfast.cli.opening import open_shared
+from holdfast.cli.options import Json, TaskId, Tenant
+from holdfast.cli.timeline import draw_head, draw_lines
+from holdfast.cli.words import clock, state_mark
+from holdfast.kernel.core.content import ChatMessage, TextBlock
+from holdfast.kernel.core.errors import InvalidInputError, NotFoundError
+from holdfast.kernel.storage.ledger import TaskLedger
+from holdfast.kernel.storage.ledger_records import MAX_ATTEMPTS, TaskPage, TaskRecord
+
+app = typer.Typer(
+    help="Look at durable tasks, and act on them. As an operator you see the tasks of all owners.",
+    no_args_is_help=True,
+)
+app.command("watch")(tasks_watch.watch)
+_out = Console(highlight=False)
+
+Note = Annotated[str, typer.Option(help="Why; it is kept in the timeline.")]
+
+
+@app.command("list")
+def list_tasks(
+    *,
+    state: Annotated[
+        list[str] | None, typer.Option(help="Only in this state; may be given again.")
+    ] = None,
+    agent: Annotated[str | None, typer.Option(help="Only of this agent.")] = None,
+    owner: Annotated[
+        str | None, typer.Option(help="Only of this owner; '' for tasks without one.")
+    ] = None,
+    context: Annotated[str | None, typer.Option(help="Only of this context.")] = None,
+    since: Annotated[
+        datetime | None, typer.Option(help="Only those whose state changed at this time or later.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=0, help="How many.")] = 20,
+    cursor: Annotated[str | None, typer.Option(help="Go on where a page ended.")] = None,
+    tenant: Tenant = "",
+    as_json: Json = False,
+) -> None:
+    """Show tasks, those whose state changed last first.
+
+    For example:
+
+        holdfast tasks list --state input-required
+
+        holdfast tasks list --agent researcher --owner ana --limit 50 --json
+    """
+
+    async def work() -> TaskPage:
+        async with open_shared(tenant) as opened:
+            return await opened.tasks.list(
+                owner=owner,
+                states=state or None,
+                agent=agent,
+                context_id=context,
+                updated_after=since.astimezone() if since else None,
+                limit=limit,
+                cursor=cursor,
+                history_length=1 if not as_json else 0,
+                count=True,
+            )
+
+    page = asyncio.run(work())
+    if as_json:
+        typer.echo(json.dumps(jsonable(page)))
+        return
+    _out.print(tasks_watch.table_of(page.tasks, total=page.total or 0))
+    if page.next_cursor:
+        _out.print(f"[dim]more: --cursor {page.next_cursor}[/]", soft_wrap=True)
+
+
+@app.command()
+def show(task_id: TaskId, *, tenant: Tenant = "", as_json: Json = False) -> None:
+    """Draw the timeline of a task: attempts, changes of state, steps, messages, artifacts.
+
+    Each line has its number (for replay), when it happened, and how long after the line before;
+    for a step that is about how long it took.
+
+    For example:
+
+        holdfast tasks show 0197a1
+
+        holdfast tasks show 0197a1 --json | jq '.timeline[] | select(.kind == "step")'
+    """
+
+    async def work() -> tuple[TaskRecord | None, Any]:
+        async with open_shared(tenant) as state:
+            found = await full_id(state.tasks, task_id)
+            task = await state.tasks.get(found, owner=None)
+            return task, await state.tasks.history(found, owner=None)
+
+    task, events = asyncio.run(work())
+    if task is None:
+        # Its context was cleared between the two reads.
+        raise NotFoundError("task", task_id)
+    if as_json:
+        typer.echo(json.dumps({**jsonable(task), "timeline": jsonable(events)}))
+        return
+    _out.print(draw_head(task))
+    _out.print()
+    _out.print(draw_lines(events))
+
+
+@app.command()
+def replay(
+    task_id: TaskId,
+    *,
+    at: Annotated[int, typer.Option(min=1, help="The number of the event, as `show` has it.")],
+    tenant: Tenant = "",
+    as_json: Json = False,
+) -> None:
+    """Show a task as it was after an event: its state, its messages, its artifacts.
+
+    Nothing runs again and nothing changes: the state is made anew from the timeline.
+
+    For example:
+
+        holdfast tasks replay 0197a1 --at 12
+    """
+
+    async def work() -> TaskRecord | None:
+        async with open_shared(tenant) as state:
+            return await state.tasks.replay(await full_id(state.tasks, task_id), at, owner=None)
+
+    task = asyncio.run(work())
+    if task is None:
+        raise InvalidInputError("at", "is before the first event")
+    if as_json:
+        typer.echo(json.dumps(jsonable(task)))
+        return
+    _out.print(draw_head(task))
+    for message in task.messages:
+        _out.print(f"\n[bold]{message.role}[/] [dim]{clock(message.created_at)}[/]")
+        _out.print(escape(message.text))
+    for artifact in task.artifacts:
+        _out.print(f"\n[bold]artifact {escape(artifact.id)}[/]")
+        _out.print(
+            escape("".join(part.text for part in artifact.parts if isinstance(part, TextBlock)))
+        )
+
+
+@app.command()
+def submit(
+    agent: Annotated[str, typer.Argument(help="Who is to do it.")],
+    text: Annotated[str, typer.Argument(help="What is to be done.")],
+    *,
+    context: Annotated[str, typer.Option(help="The conversation that it is part of.")] = "",
+    owner: Annotated[str, typer.Option(help="Whom it is done for.")] = "",
+    key: Annotated[
+        str, typer.Option(help="The same key again is the same task, and not a second one.")
+    ] = "",
+    max_attempts: Annotated[
+        int, typer.Option(min=1, help="How many attempts without progress it may have.")
+    ] = MAX_ATTEMPTS,
+    tenant: Tenant = "",
+    as_json: Json = False,
+) -> None:
+    """Queue a task for an agent; it has an id at once, and a worker does it.
+
+    For example:
+
+        holdfast tasks submit researcher "Tides of Brest?"
+
+        holdfast tasks submit researcher "Tides of Brest?" --key order-7 --json
+    """
+    _act(
+        tenant,
+        lambda ledger: ledger.submit(
+            agent,
+            ChatMessage.user(text),
+            context_id=context,
+            owner=owner,
+            submit_key=key,
+            max_attempts=max_attempts,
+        ),
+        as_json=as_json,
+        more="follow it: holdfast tasks watch {id}",
+    )
+
+
+@app.command()
+def answer(
+    task_id: TaskId,
+    text: Annotated[str, typer.Argument(help="The answer.")],
+    *,
+    tenant: Tenant = "",
+    as_json: Json = False,
+) -> None:
+    """Answer the question of a task that is input-required or auth-required.
+
+    The task goes back to the queue, and any worker goes on with it.
+
+    For example:
+
+        holdfast tasks answer 0197a1 "the second chapter"
+    """
+    _act_on(
+        task_id,
+        tenant,
+        lambda ledger, found: ledger.respond(found, ChatMessage.user(text), owner=None),
+        as_json=as_json,
+    )
+
+
+@app.command()
+def cancel(task_id: TaskId, *, note: Note = "", tenant: Tenant = "", as_json: Json = False) -> None:
+    """Stop a task: at once when nobody works on it, else at its worker's next heartbeat.
+
+    A task that has ended stays as it is.
+    """
+    _act_on(
+        task_id,
+        tenant,
+        lambda ledger, found: ledger.cancel(found, owner=None, note=note),
+        as_json=as_json,
+    )
+
+
+@app.command()
+def pause(task_id: TaskId, *, note: Note = "", tenant: Tenant = "", as_json: Json = False) -> None:
+    """Hold a task: at once when it is queued, else at the next step of its handler."""
+    _act_on(
+        task_id,
+        tenant,
+        lambda ledger, found: ledger.pause(found, owner=None, note=note),
+        as_json=as_json,
+    )
+
+
+@app.command()
+def resume(task_id: TaskId, *, note: Note = "", tenant: Tenant = "", as_json: Json = False) -> None:
+    """Let a paused task go on, or withdraw a pause that was only requested."""
+    _act_on(
+        task_id,
+        tenant,
+        lambda ledger, found: ledger.resume(found, owner=None, note=note),
+        as_json=as_json,
+    )
+
+
+@app.command()
+def retry(
+    task_id: TaskId,
+    *,
+    key: Annotated[str, typer.Option(help="The same key again is the same retry.")] = "",
+    tenant: Tenant = "",
+    as_json: Json = False,
+) -> None:
+    """Do the work of a task that has ended again, as a new task in the same context.
+
+    The old task stays as it was; the new one names it as `retry_of`.
+    """
+    _act_on(
+        task_id,
+        tenant,
+        lambda ledger, found: ledger.retry(found, owner=None, submit_key=key),
+        as_json=as_json,
+    )
+
+
+def _act_on(
+    task_id: str,
+    tenant: str,
+    act: Callable[[TaskLedger, str], Awaitable[TaskRecord]],
+    *,
+    as_json: bool,
+) -> None:
+    async def found(ledger: TaskLedger) -> TaskRecord:
+        return await act(ledger, await full_id(ledger, task_id))
+
+    _act(tenant, found, as_json=as_json)
+
+
+def _act(
+    tenant: str,
+    act: Callable[[TaskLedger], Awaitable[TaskRecord]],
+    *,
+    as_json: bool,
+    more: str = "",
+) -> None:
+    async def work() -> TaskRecord:
+        async with open_shared(tenant) as state:
+            return await act(state.tasks)
+
+    task = asyncio.run(work())
+    if as_json:
+        typer.echo(json.dumps(jsonable(task)))
+        return
+    requested = [
+        f"{what} requested"
+        for what, asked in (("cancel", task.cancel_requested), ("pause", task.pause_requested))
+        if asked
+    ]
+    told = f" [dim]({', '.join(requested)})[/]" if requested else ""
+    _out.print(f"{escape(task.id)} {state_mark(task.state)}{told}", soft_wrap=True)
+    if more:
+        _out.print(f"[dim]{more.format(id=escape(task.id))}[/]", soft_wrap=True)

@@ -1,0 +1,223 @@
+"""What happened to a task, drawn line by line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import assert_never
+
+from rich.markup import escape
+from rich.table import Table
+
+from holdfast.cli.as_json import jsonable
+from holdfast.cli.words import ago, clock, short, span, state_mark
+from holdfast.kernel.core.content import ChatMessage, ContentBlock, TextBlock
+from holdfast.kernel.core.lifecycle import WAITING, TaskState
+from holdfast.kernel.storage.ledger_events import (
+    ArtifactChunk,
+    EventBody,
+    StepRecord,
+    TaskEvent,
+    TaskRequest,
+    Transition,
+)
+from holdfast.kernel.storage.ledger_records import Artifact, TaskRecord
+
+DETAIL = 90
+"""How much of a text a line shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of the timeline; a run of chunks of one artifact is one line."""
+
+    seq: str
+    at: datetime
+    kind: str
+    detail: str
+
+
+def lines(events: Iterable[TaskEvent]) -> Iterator[Line]:
+    """The lines of a timeline, in order.
+
+    ::
+
+        for line in lines(await ledger.history(task.id, owner=None)):
+            print(line.seq, line.kind, line.detail)
+    """
+    chunks: list[TaskEvent] = []
+    claimed_at: datetime | None = None
+    for event in events:
+        if chunks and not _goes_on(chunks[-1], event):
+            yield _streamed(chunks)
+            chunks = []
+        if isinstance(event.body, ArtifactChunk):
+            chunks.append(event)
+            continue
+        line = line_of(event)
+        move = event.body
+        if isinstance(move, Transition) and move.from_state is TaskState.WORKING and claimed_at:
+            worked = span((event.at - claimed_at).total_seconds())
+            line = replace(line, detail=f"{line.detail}\n[dim]held for {worked}[/]")
+        if isinstance(move, Transition) and move.to_state is TaskState.WORKING:
+            claimed_at = event.at
+        yield line
+    if chunks:
+        yield _streamed(chunks)
+
+
+def line_of(event: TaskEvent) -> Line:
+    """One event as a line.
+
+    ::
+
+        async for event in ledger.follow(task.id):
+            print(line_of(event).detail)
+    """
+    kind, detail = _told(event.body)
+    return Line(str(event.seq), event.at, kind, detail)
+
+
+def _told(body: EventBody) -> tuple[str, str]:
+    match body:
+        case Transition():
+            return "state", _moved(body)
+        case TaskRequest():
+            return "request", f"{body.what} {escape(short(body.note, DETAIL))}".rstrip()
+        case ChatMessage():
+            return "message", f"[bold]{body.role}[/] {escape(short(body.text, DETAIL))}"
+        case StepRecord():
+            return "step", _step(body)
+        case ArtifactChunk():
+            return "artifact", _chunks([body])
+        case _ as never:
+            assert_never(never)
+
+
+def draw_lines(events: Sequence[TaskEvent]) -> Table:
+    """The timeline as a table: when, how long after the line before, and what.
+
+    ::
+
+        console.print(draw_lines(await ledger.history(task.id, owner=None)))
+    """
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("seq", justify="right", style="dim")
+    table.add_column("at", style="dim")
+    table.add_column("after", justify="right", style="dim")
+    table.add_column("what")
+    table.add_column("detail", overflow="fold")
+    before: datetime | None = None
+    for line in lines(events):
+        after = "" if before is None else span((line.at - before).total_seconds())
+        table.add_row(line.seq, clock(line.at)[11:], after, line.kind, line.detail)
+        before = line.at
+    return table
+
+
+def draw_head(task: TaskRecord) -> Table:
+    """What a task is and where it stands.
+
+    ::
+
+        console.print(draw_head(task))
+    """
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="dim")
+    table.add_column(overflow="fold")
+    table.add_row("task", f"[bold]{escape(task.id)}[/]")
+    table.add_row("state", state_mark(task.state, _reason(task.note)))
+    table.add_row("agent", escape(str(task.agent)))
+    owner = f", owner {escape(task.owner)}" if task.owner else ""
+    table.add_row("context", escape(task.context_id) + owner)
+    table.add_row("created", f"{clock(task.created_at)} ({ago(task.created_at)})")
+    took = span((task.updated_at - task.created_at).total_seconds())
+    table.add_row("last change", f"{clock(task.updated_at)} (after {took})")
+    table.add_row(
+        "claims", f"{task.fence}, {task.attempts} of {task.max_attempts} since the last progress"
+    )
+    if task.worker:
+        until = f" until {clock(task.lease_expires_at)[11:]}" if task.lease_expires_at else ""
+        table.add_row("held by", escape(task.worker) + until)
+    if task.run_after:
+        table.add_row("not before", f"{clock(task.run_after)} ({ago(task.run_after)})")
+    if task.retry_of:
+        table.add_row("retry of", escape(task.retry_of))
+    for artifact in task.artifacts:
+        table.add_row("artifact", _artifact(artifact))
+    if task.state in WAITING and task.status_message:
+        table.add_row("asks", escape(task.status_message.text))
+        table.add_row("", f"[bold]holdfast tasks answer {escape(task.id)} TEXT[/]")
+    return table
+
+
+def size_of(parts: Iterable[ContentBlock]) -> str:
+    """How much content it is.
+
+    >>> size_of([TextBlock("# Tides")])
+    '7 characters'
+    """
+    texts = [part.text for part in parts if isinstance(part, TextBlock)]
+    return f"{sum(map(len, texts)):,} characters"
+
+
+def _goes_on(last: TaskEvent, event: TaskEvent) -> bool:
+    before, body = last.body, event.body
+    return (
+        isinstance(before, ArtifactChunk)
+        and isinstance(body, ArtifactChunk)
+        and body.append
+        and (body.artifact_id, event.fence) == (before.artifact_id, last.fence)
+    )
+
+
+def _streamed(events: Sequence[TaskEvent]) -> Line:
+    first, last = events[0], events[-1]
+    seq = str(first.seq) if first is last else f"{first.seq}-{last.seq}"
+    chunks = [event.body for event in events if isinstance(event.body, ArtifactChunk)]
+    took = f" in {span((last.at - first.at).total_seconds())}" if len(chunks) > 1 else ""
+    return Line(seq, last.at, "artifact", _chunks(chunks) + took)
+
+
+def _chunks(chunks: Sequence[ArtifactChunk]) -> str:
+    begins = "" if chunks[0].append else ", from the start"
+    ends = ", complete" if chunks[-1].last_chunk else ""
+    size = size_of(part for chunk in chunks for part in chunk.parts)
+    count = "1 chunk" if len(chunks) == 1 else f"{len(chunks)} chunks"
+    return f"[bold]{escape(chunks[0].artifact_id)}[/] {count}, {size}{begins}{ends}"
+
+
+def _artifact(artifact: Artifact) -> str:
+    whole = "" if artifact.complete else ", no last chunk yet"
+    return f"[bold]{escape(artifact.id)}[/] {size_of(artifact.parts)}{whole}"
+
+
+def _moved(move: Transition) -> str:
+    origin = f"{state_mark(move.from_state)} → " if move.from_state else ""
+    told = [f"by {move.by}"]
+    if move.to_state is TaskState.WORKING:
+        told = [f"attempt {move.attempt}", f"fence {move.fence}", f"by {escape(move.worker)}"]
+    if move.run_after:
+        told.append(f"not before {clock(move.run_after)[11:]}")
+    note = f"\n{escape(short(_reason(move.note), DETAIL))}" if move.note else ""
+    return f"{origin}{state_mark(move.to_state)} [dim]{', '.join(told)}[/]{note}"
+
+
+def _step(step: StepRecord) -> str:
+    again = f" #{step.key.occurrence}" if step.key.occurrence > 1 else ""
+    name = f"[bold]{escape(step.key.name)}[/]{again}"
+    match step.key.kind:
+        case "ask":
+            return f"the answer to {name} is kept"
+        case "sleep":
+            return f"{name} until {escape(str(step.result))}"
+    result = json.dumps(jsonable(step.result), ensure_ascii=False)
+    return f"{name} = {escape(short(result, DETAIL))}"
+
+
+def _reason(note: str) -> str:
+    """The last line of a traceback is what went wrong."""
+    told = note.strip().splitlines()
+    return told[-1].strip() if told else ""

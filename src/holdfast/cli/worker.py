@@ -1,0 +1,150 @@
+"""``holdfast worker``: runs the handlers of an app until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import sys
+from contextlib import ExitStack
+from types import FrameType
+from typing import Annotated, Protocol
+
+import typer
+
+from holdfast.cli.loading import load_app
+from holdfast.cli.logs import start_logs
+from holdfast.cli.opening import open_shared
+from holdfast.cli.worker_screen import WorkerScreen
+from holdfast.kernel.storage.ledger_records import LEASE_SECONDS
+from holdfast.runtime.app import App
+from holdfast.runtime.worker import Worker
+
+_log = logging.getLogger("holdfast.worker")
+STOPPED_AT_ONCE = 128
+"""With the signal's number: how a command ends that a second signal stopped."""
+
+
+def worker(
+    app: Annotated[
+        str, typer.Argument(help="The app, as module:app; the current folder is searched too.")
+    ],
+    *,
+    concurrency: Annotated[int, typer.Option(min=1, help="How many tasks run at once.")] = 10,
+    tenant: Annotated[
+        list[str] | None,
+        typer.Option(help="Serve only this tenant; may be given again. Without it: all of them."),
+    ] = None,
+    name: Annotated[
+        str, typer.Option(help="What the timeline calls this worker; host and process by default.")
+    ] = "",
+    lease_seconds: Annotated[
+        float,
+        typer.Option(min=0.3, help="How long a dead worker's tasks wait until another may go on."),
+    ] = LEASE_SECONDS,
+    recovery_seconds: Annotated[
+        float, typer.Option(min=0.05, help="How often it looks for what dead workers held.")
+    ] = 5.0,
+    poll_seconds: Annotated[
+        float, typer.Option(min=0.01, help="How often it looks for tasks that nobody announced.")
+    ] = 1.0,
+    grace_seconds: Annotated[
+        float, typer.Option(min=0.0, help="How long handlers may go on after SIGTERM.")
+    ] = 30.0,
+    log_json: Annotated[
+        bool, typer.Option("--log-json", help="Log JSON lines, and draw nothing.")
+    ] = False,
+) -> None:
+    """Run the handlers of an app: claim tasks, do them, take over from workers that died.
+
+    Start as many as you like, on as many machines as you like, on one Postgres (DATABASE_URL), or
+    on one machine without anything set up (embedded in .holdfast).
+
+    SIGTERM and Ctrl-C drain: it claims no more, gives handlers the grace time, hands the rest back
+    without counting an attempt, and ends with exit code 0. A second signal stops it at once; what
+    it held goes on elsewhere after the lease.
+
+    For example:
+
+        holdfast worker my_agents:app --concurrency 20
+
+        holdfast worker my_agents:app --tenant acme --log-json
+    """
+    found = load_app(app)
+    watched = sys.stdout.isatty() and not log_json
+    start_logs(as_json=log_json, level=logging.WARNING if watched else logging.INFO)
+
+    async def work() -> int:
+        async with open_shared() as state:
+            with ExitStack() as stack:
+                screen = WorkerScreen(found.name, concurrency)
+                made = Worker(
+                    found,
+                    state,
+                    name=name,
+                    concurrency=concurrency,
+                    tenants=tenant or None,
+                    lease_seconds=lease_seconds,
+                    recovery_seconds=recovery_seconds,
+                    poll_seconds=poll_seconds,
+                    grace_seconds=grace_seconds,
+                    watch=screen.add,
+                )
+                if watched:
+                    stack.enter_context(screen.shown(made))
+                return await run_until_signal(made)
+
+    _say_ready(found)
+    raise typer.Exit(asyncio.run(work()))
+
+
+class Runs(Protocol):
+    """What runs until it is told to stop: a worker, a service."""
+
+    def stop(self) -> None:
+        """Drain."""
+        ...
+
+    async def run(self) -> None:
+        """Run until then."""
+        ...
+
+
+async def run_until_signal(worker: Runs) -> int:
+    """Run a worker; the first signal drains it, a second stops it at once. The exit code.
+
+    ::
+
+        raise SystemExit(await run_until_signal(worker))
+    """
+    loop = asyncio.get_running_loop()
+    run = asyncio.create_task(worker.run())
+    received: list[int] = []
+
+    def heed(number: int, _frame: FrameType | None) -> None:
+        # A plain handler, and not one of the loop: it is called also while a handler of a task
+        # keeps the loop busy.
+        received.append(number)
+        if len(received) == 1:
+            loop.call_soon_threadsafe(worker.stop)
+            return
+        signal.signal(number, signal.SIG_DFL)
+        loop.call_soon_threadsafe(run.cancel)
+
+    before = {one: signal.signal(one, heed) for one in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        await run
+    except asyncio.CancelledError:
+        if len(received) < 2:
+            raise
+        _log.warning("stopped at once: what was at work goes on elsewhere after its lease")
+        return STOPPED_AT_ONCE + received[-1]
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+    return 0
+
+
+def _say_ready(app: App) -> None:
+    names = ", ".join(str(agent) for agent in app.agents) or "no agent"
+    _log.info("app %s: handlers for %s", app.name, names)

@@ -1,0 +1,140 @@
+"""Where news may be delivered: no address that only we can reach, whatever its name says.
+
+A client names the URL, so without a guard it could make the service call what stands beside it:
+its own ports, the network behind the firewall, the cloud's metadata. The name is resolved here, all
+its addresses are checked, and the connection goes to a checked address, so that a name that
+answers differently the second time gains nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import socket
+import ssl
+from collections.abc import Iterable
+from urllib.parse import urlsplit
+
+import httpcore
+import httpx
+
+from holdfast.kernel.core.errors import InvalidInputError
+
+_NETWORKS_64 = ipaddress.ip_network("64:ff9b::/96")
+_NETWORKS_6TO4 = ipaddress.ip_network("2002::/16")
+
+
+def is_public(address: str) -> bool:
+    """Whether an address is one of the open internet.
+
+    An IPv6 address that carries an IPv4 one is as public as that.
+
+    >>> is_public("93.184.215.14"), is_public("169.254.169.254"), is_public("::ffff:10.0.0.1")
+    (True, False, False)
+    """
+    try:
+        found = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return False
+    if isinstance(found, ipaddress.IPv6Address):
+        inner = found.ipv4_mapped or found.sixtofour or (found.teredo or (None, None))[1]
+        if inner is None and found in _NETWORKS_64:
+            inner = ipaddress.IPv4Address(int(found) & 0xFFFFFFFF)
+        if inner is not None and not is_public(str(inner)):
+            return False
+    return found.is_global and not (found.is_multicast or found.is_reserved)
+
+
+class AddressGuard:
+    """Decides where news may go.
+
+    >>> AddressGuard(allow_private=False).check_url("https://example.org/hook")
+    """
+
+    def __init__(self, *, allow_private: bool) -> None:
+        self.allow_private = allow_private
+
+    def check_url(self, url: str) -> None:
+        """Refuse a URL that could never be delivered to; names are not looked up yet."""
+        try:
+            parts = urlsplit(url)
+            host, _ = parts.hostname or "", parts.port
+        except ValueError:
+            raise InvalidInputError("url", "is not a URL") from None
+        allowed = ("https", "http") if self.allow_private else ("https",)
+        if parts.scheme not in allowed or not host:
+            raise InvalidInputError("url", f"must begin with {' or '.join(allowed)}://, and a host")
+        if parts.username or parts.password:
+            raise InvalidInputError("url", "must not hold a user or password: use authentication")
+        if not self.allow_private and self._literal(host) is False:
+            raise InvalidInputError("url", "must not name an address that is not public")
+
+    @staticmethod
+    def _literal(host: str) -> bool | None:
+        """Whether an address that is written out is public; ``None`` for a name."""
+        if host == "localhost" or host.endswith(".localhost"):
+            return False
+        try:
+            ipaddress.ip_address(host)
+        except ValueError:
+            return None
+        return is_public(host)
+
+    async def addresses(self, host: str, port: int) -> list[str]:
+        """The addresses of a host, if every one of them may be delivered to."""
+        loop = asyncio.get_running_loop()
+        try:
+            found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError) as error:
+            raise httpcore.ConnectError(f"{host} cannot be resolved") from error
+        addresses = list(dict.fromkeys(str(one[4][0]) for one in found))
+        if not self.allow_private and not all(map(is_public, addresses)):
+            raise httpcore.ConnectError(f"{host} is at an address that is not public")
+        return addresses
+
+
+class GuardedNetwork(httpcore.AsyncNetworkBackend):
+    """Connects to checked addresses only; TLS still asks for the name."""
+
+    def __init__(self, guard: AddressGuard) -> None:
+        self._guard = guard
+        self._inner = httpcore.AnyIOBackend()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109 - httpcore's own signature
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        """Connect to the first address of the host that answers."""
+        failed: Exception | None = None
+        for address in await self._guard.addresses(host, port):
+            try:
+                return await self._inner.connect_tcp(
+                    address, port, timeout, local_address, socket_options
+                )
+            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+                failed = error
+        raise failed or httpcore.ConnectError(f"{host} has no address")
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        await self._inner.sleep(seconds)
+
+
+def guarded_client(guard: AddressGuard, *, seconds: float) -> httpx.AsyncClient:
+    """An HTTP client that connects to checked addresses, follows no redirect and no proxy."""
+    context = ssl.create_default_context()
+    transport = httpx.AsyncHTTPTransport(verify=context)
+    # httpx has no parameter for the network that its pool connects with.
+    transport._pool = httpcore.AsyncConnectionPool(  # noqa: SLF001
+        ssl_context=context,
+        max_connections=100,
+        max_keepalive_connections=0,
+        network_backend=GuardedNetwork(guard),
+    )
+    return httpx.AsyncClient(
+        transport=transport, timeout=seconds, follow_redirects=False, trust_env=False
+    )

@@ -1,0 +1,122 @@
+"""What is done around every A2A method: checks, counting, and errors that give nothing away."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import aclosing
+from typing import Any, Protocol, TypeVar
+
+from a2a.server.context import ServerCallContext
+from a2a.utils.errors import A2AError, InvalidParamsError
+from a2a.utils.proto_utils import validate_proto_required_fields
+from google.protobuf.message import Message as ProtoMessage
+
+from holdfast.kernel.core.errors import BackPressureError
+from holdfast.server.caller import Call, call_of
+from holdfast.server.errors import to_a2a
+from holdfast.server.metrics import Metrics
+from holdfast.server.options import ServiceOptions
+
+P = TypeVar("P")
+R = TypeVar("R")
+
+
+class Counted(Protocol):
+    """What a handler has that these decorators use."""
+
+    metrics: Metrics
+    options: ServiceOptions
+    streams: int
+
+
+S = TypeVar("S", bound=Counted)
+
+
+def answers(
+    name: str,
+) -> Callable[
+    [Callable[[S, P, Call], Coroutine[Any, Any, R]]],
+    Callable[[S, P, ServerCallContext], Coroutine[Any, Any, R]],
+]:
+    """Make a coroutine method that takes our call the one that takes the SDK's context."""
+
+    def wrap(
+        method: Callable[[S, P, Call], Coroutine[Any, Any, R]],
+    ) -> Callable[[S, P, ServerCallContext], Coroutine[Any, Any, R]]:
+        @functools.wraps(method)
+        async def wrapped(self: S, params: P, context: ServerCallContext) -> R:
+            call = call_of(context)
+            with self.metrics.call(name):
+                try:
+                    _check(params, context, call)
+                    return await method(self, params, call)
+                except Exception as error:
+                    raise _told(call, error) from error
+
+        return wrapped
+
+    return wrap
+
+
+def streams(
+    name: str,
+) -> Callable[
+    [Callable[[S, P, Call], AsyncGenerator[R, None]]],
+    Callable[[S, P, ServerCallContext], AsyncGenerator[R, None]],
+]:
+    """The same for a method that yields events; one process holds only so many open."""
+
+    def wrap(
+        method: Callable[[S, P, Call], AsyncGenerator[R, None]],
+    ) -> Callable[[S, P, ServerCallContext], AsyncGenerator[R, None]]:
+        @functools.wraps(method)
+        async def wrapped(
+            self: S, params: P, context: ServerCallContext
+        ) -> AsyncGenerator[R, None]:
+            call = call_of(context)
+            try:
+                with self.metrics.call(name):
+                    try:
+                        _check(params, context, call)
+                        _check_room(self)
+                        events = method(self, params, call)
+                        first = await anext(events, None)
+                    except Exception as error:
+                        raise _told(call, error) from error
+                self.streams += 1
+                self.metrics.streams.set(self.streams)
+                try:
+                    async with aclosing(events):
+                        if first is not None:
+                            yield first
+                        async for event in events:
+                            yield event
+                finally:
+                    self.streams -= 1
+                    self.metrics.streams.set(self.streams)
+            except A2AError:
+                raise
+            except Exception as error:
+                raise _told(call, error) from error
+
+        return wrapped
+
+    return wrap
+
+
+def _check(params: Any, context: ServerCallContext, call: Call) -> None:
+    if context.tenant and context.tenant != call.caller.tenant:
+        raise InvalidParamsError(message="the tenant is that of the API key: leave it out")
+    if isinstance(params, ProtoMessage):
+        validate_proto_required_fields(params)
+
+
+def _check_room(handler: Counted) -> None:
+    if handler.streams >= handler.options.max_streams:
+        raise BackPressureError(retry_after_seconds=5, message="too many streams are open")
+
+
+def _told(call: Call, error: Exception) -> A2AError:
+    told, call.hint = to_a2a(error)
+    return told

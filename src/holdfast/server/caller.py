@@ -1,0 +1,104 @@
+"""Who calls, and what a call carries through the layers."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from a2a.server.context import ServerCallContext
+
+from holdfast.server.errors import Hint
+from holdfast.wiring.state import State
+
+CALL = "holdfast.call"
+"""Where a call is kept in a request's scope and in the SDK's context."""
+
+CALLER = "holdfast.caller"
+"""Where the caller is kept in a request's scope."""
+
+_MOST_TENANTS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """On whose behalf a request is served.
+
+    >>> Caller("acme", "ana").owner
+    'ana'
+    """
+
+    tenant: str
+    owner: str
+
+
+@dataclass(slots=True)
+class Call:
+    """One request: its caller, the stores of the caller's tenant, and what to say in HTTP's words.
+
+    ``event_ids`` has the sequence of each event that a stream has yielded and not yet sent.
+    """
+
+    caller: Caller
+    place: State
+    headers: Mapping[str, str]
+    event_ids: deque[str] = field(default_factory=deque)
+    hint: Hint | None = None
+
+    @property
+    def owner(self) -> str:
+        """Whose tasks it is about."""
+        return self.caller.owner
+
+    def header(self, name: str) -> str:
+        """A header's value; empty where it is not sent."""
+        return self.headers.get(name.lower(), "").strip()
+
+
+def call_of(context: ServerCallContext) -> Call:
+    """The call that the SDK's context belongs to."""
+    call = context.state[CALL]
+    if not isinstance(call, Call):
+        raise TypeError("the context was not built by this service")
+    return call
+
+
+class Doors:
+    """Bearer keys in, callers out; and the stores of each caller's tenant.
+
+    ::
+
+        caller = await doors.caller("Bearer hf_…")
+    """
+
+    def __init__(self, state: State, *, auth: bool) -> None:
+        self._state = state
+        self._auth = auth
+        self._places: dict[str, State] = {}
+
+    async def caller(self, authorization: str) -> Caller | None:
+        """Who sends this ``Authorization`` header; ``None`` for nobody we know.
+
+        Without auth, a request without the header is the tenant's own, of no owner; a key is
+        honoured all the same, and a wrong one refused.
+        """
+        if not authorization and not self._auth:
+            return Caller(self._state.tenant, "")
+        scheme, _, text = authorization.partition(" ")
+        if scheme.lower() != "bearer":
+            return None
+        key = await self._state.keys.verify(text.strip())
+        return None if key is None else Caller(key.tenant, key.owner)
+
+    def call(self, caller: Caller, headers: Mapping[str, str]) -> Call:
+        """A call of this caller."""
+        return Call(caller, self._place(caller.tenant), headers)
+
+    def _place(self, tenant: str) -> State:
+        if tenant == self._state.tenant:
+            return self._state
+        if tenant not in self._places:
+            if len(self._places) >= _MOST_TENANTS:
+                self._places.clear()
+            self._places[tenant] = self._state.for_tenant(tenant)
+        return self._places[tenant]

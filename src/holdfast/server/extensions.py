@@ -1,0 +1,168 @@
+"""The JSON-RPC methods that A2A does not have: contexts, feedback, pause and resume."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import msgspec
+from a2a.compat.v0_3.conversions import to_compat_task
+from a2a.server.context import ServerCallContext
+from a2a.server.routes.common import serialize_list_tasks_response
+from a2a.types import a2a_pb2 as a2a
+from a2a.utils.errors import InvalidParamsError, VersionNotSupportedError
+from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
+
+from holdfast.kernel.storage.ledger_records import ContextRecord
+from holdfast.runtime.cleanup import clear_context
+from holdfast.server.answers import answers
+from holdfast.server.caller import CALL, Call
+from holdfast.server.handler import PAGE_SIZE, LedgerRequestHandler
+
+_VERSION = re.compile(r"[01](\.\d{1,3}){0,2}")
+
+
+class _ContextsList(msgspec.Struct, rename="camel"):
+    page_size: int = PAGE_SIZE
+    page_token: str = ""
+    tenant: str = ""
+
+
+class _ContextsClear(msgspec.Struct, rename="camel"):
+    context_id: str
+    tenant: str = ""
+
+
+class _TaskOf(msgspec.Struct, rename="camel"):
+    id: str
+    tenant: str = ""
+
+
+class _FeedbackOn(msgspec.Struct, rename="camel"):
+    id: str
+    text: str
+    rating: int | None = None
+    metadata: dict[str, Any] | None = None
+    feedback_id: str = ""
+    tenant: str = ""
+
+
+P = TypeVar("P", _ContextsList, _ContextsClear, _TaskOf, _FeedbackOn)
+
+
+class Extensions:
+    """Our own methods, for the same callers and with the same errors as A2A's.
+
+    ::
+
+        result = await extensions.serve("tasks/pause", {"id": task_id}, call)
+    """
+
+    def __init__(self, handler: LedgerRequestHandler) -> None:
+        self._handler = handler
+        self.metrics = handler.metrics
+        self.options = handler.options
+        self.streams = 0
+        self._methods: dict[str, Callable[[Any, Call], Awaitable[Any]]] = {
+            "contexts/list": self._with(_ContextsList, self._contexts_list),
+            "contexts/clear": self._with(_ContextsClear, self._contexts_clear),
+            "tasks/feedback": self._with(_FeedbackOn, self._feedback),
+            "tasks/pause": self._with(_TaskOf, self._pause),
+            "tasks/resume": self._with(_TaskOf, self._resume),
+            "tasks/list": self._list,
+        }
+
+    def __contains__(self, method: object) -> bool:
+        return method in self._methods
+
+    async def serve(self, method: str, params: Any, call: Call) -> Any:
+        """The result of a method."""
+        version = call.header("a2a-version")
+        if version and not _VERSION.fullmatch(version):
+            raise VersionNotSupportedError
+        return await self._methods[method]({} if params is None else params, call)
+
+    def _with(
+        self,
+        kind: type[P],
+        method: Callable[[P, ServerCallContext], Awaitable[Any]],
+    ) -> Callable[[Any, Call], Awaitable[Any]]:
+        async def serve(params: Any, call: Call) -> Any:
+            try:
+                read = msgspec.convert(params, kind)
+            except msgspec.ValidationError as error:
+                raise InvalidParamsError(message=str(error)) from None
+            context = ServerCallContext(state={CALL: call}, tenant=read.tenant)
+            return await method(read, context)
+
+        return serve
+
+    @answers("contexts/list")
+    async def _contexts_list(self, params: _ContextsList, call: Call) -> dict[str, Any]:
+        if not 1 <= params.page_size <= 100:
+            raise InvalidParamsError(message="the page size is from 1 to 100")
+        page = await call.place.tasks.list_contexts(
+            owner=call.owner, limit=params.page_size, cursor=params.page_token or None
+        )
+        return {
+            "contexts": [_context(one) for one in page.contexts],
+            "nextPageToken": page.next_cursor or "",
+        }
+
+    @answers("contexts/clear")
+    async def _contexts_clear(self, params: _ContextsClear, call: Call) -> dict[str, Any]:
+        removed = await clear_context(call.place, params.context_id, owner=call.owner)
+        return {"contextId": params.context_id, "removedTasks": removed}
+
+    @answers("tasks/feedback")
+    async def _feedback(self, params: _FeedbackOn, call: Call) -> dict[str, Any]:
+        given = await call.place.tasks.append_feedback(
+            params.id,
+            params.text,
+            rating=params.rating,
+            metadata=params.metadata,
+            feedback_id=params.feedback_id or call.header("idempotency-key"),
+            owner=call.owner,
+        )
+        when = given.created_at.isoformat()
+        return {"id": given.task_id, "feedbackId": given.id, "createdAt": when}
+
+    @answers("tasks/pause")
+    async def _pause(self, params: _TaskOf, call: Call) -> dict[str, Any]:
+        await call.place.tasks.pause(params.id, owner=call.owner)
+        return self._shaped(await self._handler.task(call, params.id), call)
+
+    @answers("tasks/resume")
+    async def _resume(self, params: _TaskOf, call: Call) -> dict[str, Any]:
+        await call.place.tasks.resume(params.id, owner=call.owner)
+        return self._shaped(await self._handler.task(call, params.id), call)
+
+    async def _list(self, params: Any, call: Call) -> dict[str, Any]:
+        """``tasks/list``, the name that 0.3 would have had for ``ListTasks``."""
+        try:
+            read = ParseDict(params, a2a.ListTasksRequest())
+        except ParseError as error:
+            raise InvalidParamsError(message=str(error)) from None
+        context = ServerCallContext(state={CALL: call}, tenant=read.tenant)
+        found = await self._handler.on_list_tasks(read, context)
+        answer: dict[str, Any] = serialize_list_tasks_response(found, read.include_artifacts)
+        if not _modern(call):
+            answer["tasks"] = [self._shaped(task, call) for task in found.tasks]
+        return answer
+
+    @staticmethod
+    def _shaped(task: a2a.Task, call: Call) -> dict[str, Any]:
+        """A task in the words of the version that the client speaks."""
+        if _modern(call):
+            modern: dict[str, Any] = MessageToDict(task)
+            return modern
+        return to_compat_task(task).model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+def _modern(call: Call) -> bool:
+    return call.header("a2a-version").startswith("1")
+
+
+def _context(one: ContextRecord) -> dict[str, Any]:
+    return {"contextId": one.id, "createdAt": one.created_at.isoformat(), "tasks": one.tasks}

@@ -1,0 +1,75 @@
+"""The files of a task: small ones go along, large ones are fetched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from urllib.parse import quote
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+
+from holdfast.kernel.core.content import ContentBlock
+from holdfast.kernel.core.errors import HoldfastError, InvalidInputError, NotFoundError
+from holdfast.server.caller import CALL, Call
+from holdfast.server.errors import to_a2a
+from holdfast.server.wire import Files, blob_refs, blocks_of
+from holdfast.wiring.state import State
+
+INLINE_BYTES = 65_536
+"""Up to this size a file is sent with its message or artifact."""
+
+NOT_FOUND = {"error": {"code": 404, "status": "NOT_FOUND", "message": "not found"}}
+
+
+class FileLinks:
+    """Finds what to send for the blobs of blocks.
+
+    ::
+
+        files = await FileLinks("https://agents.example.org").of(state, blocks, task_id=task.id)
+    """
+
+    def __init__(self, public_url: str) -> None:
+        self._base = public_url.rstrip("/")
+
+    async def of(self, place: State, blocks: Iterable[ContentBlock], *, task_id: str) -> Files:
+        """The bytes of small blobs, and the URLs of the others."""
+        found: dict[str, bytes | str] = {}
+        for ref in sorted(blob_refs(blocks)):
+            found[ref] = f"{self._base}/blobs/{quote(ref, safe='')}?task={quote(task_id, safe='')}"
+            try:
+                if (await place.blobs.stat(ref)).size_bytes <= INLINE_BYTES:
+                    found[ref] = await place.blobs.resolve(ref)
+            except NotFoundError:
+                # It has expired: the link says so to whoever follows it.
+                continue
+        return found
+
+
+async def download(request: Request) -> Response:
+    """``GET /blobs/{ref}?task=ID``: a file of one of the caller's own tasks."""
+    call: Call = request.scope[CALL]
+    ref, task_id = request.path_params["ref"], request.query_params.get("task", "")
+    try:
+        task = await call.place.tasks.get(task_id, owner=call.owner)
+        if task is None or ref not in blob_refs(blocks_of(task)):
+            return JSONResponse(NOT_FOUND, status_code=404)
+        info = await call.place.blobs.stat(ref)
+    except (NotFoundError, InvalidInputError):
+        return JSONResponse(NOT_FOUND, status_code=404)
+    except HoldfastError as error:
+        told, hint = to_a2a(error)
+        code = hint.status if hint else 500
+        body = {"error": {"code": code, "message": told.message}}
+        return JSONResponse(body, status_code=code, headers=hint.headers if hint else None)
+    return StreamingResponse(
+        call.place.blobs.open(ref),
+        media_type=info.content_type,
+        headers={
+            "Content-Length": str(info.size_bytes),
+            "Content-Disposition": "attachment",
+            "Cache-Control": "private, no-store",
+            "X-Content-Type-Options": "nosniff",
+            "ETag": f'"{info.sha256}"',
+        },
+    )

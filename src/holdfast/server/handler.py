@@ -1,0 +1,221 @@
+"""A2A's methods on the task ledger; any instance gives the same answers."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import replace
+from datetime import UTC
+
+from a2a.server.events import Event
+from a2a.server.request_handlers import RequestHandler
+from a2a.types import a2a_pb2 as a2a
+from a2a.utils.errors import (
+    InvalidParamsError,
+    TaskNotCancelableError,
+    TaskNotFoundError,
+    UnsupportedOperationError,
+)
+from a2a.utils.task import validate_page_size
+
+from holdfast.kernel.core.errors import InvalidInputError
+from holdfast.kernel.core.lifecycle import TERMINAL, WAITING, TaskState
+from holdfast.kernel.storage.ledger_records import TaskRecord
+from holdfast.server.addresses import AddressGuard
+from holdfast.server.answers import answers, streams
+from holdfast.server.caller import Call
+from holdfast.server.files import FileLinks
+from holdfast.server.intake import Intake
+from holdfast.server.metrics import Metrics
+from holdfast.server.options import ServiceOptions
+from holdfast.server.push_configs import PushConfigs
+from holdfast.server.streams import Timeline
+from holdfast.server.wire import blocks_of, states_of, task_to_wire
+
+PAGE_SIZE = 50
+
+
+class LedgerRequestHandler(PushConfigs, RequestHandler):
+    """The SDK's ``RequestHandler`` without anything kept in this process."""
+
+    def __init__(
+        self,
+        intake: Intake,
+        timeline: Timeline,
+        files: FileLinks,
+        guard: AddressGuard,
+        *,
+        metrics: Metrics,
+        options: ServiceOptions,
+    ) -> None:
+        self._intake = intake
+        self._timeline = timeline
+        self._files = files
+        self.guard = guard
+        self.metrics = metrics
+        self.options = options
+        self.streams = 0
+
+    @answers("GetTask")
+    async def on_get_task(self, params: a2a.GetTaskRequest, call: Call) -> a2a.Task | None:
+        """A task of the caller's."""
+        return await self.task(call, params.id, history_length=_history(params))
+
+    @answers("ListTasks")
+    async def on_list_tasks(
+        self, params: a2a.ListTasksRequest, call: Call
+    ) -> a2a.ListTasksResponse:
+        """A page of the caller's tasks, those whose state changed last first."""
+        size = params.page_size if params.HasField("page_size") else PAGE_SIZE
+        validate_page_size(size)
+        since = None
+        if params.HasField("status_timestamp_after"):
+            since = params.status_timestamp_after.ToDatetime(tzinfo=UTC)
+        page = await call.place.tasks.list(
+            owner=call.owner,
+            context_id=params.context_id or None,
+            states=states_of(params.status) if params.status else None,
+            updated_after=since,
+            limit=size,
+            cursor=params.page_token or None,
+            # Unset is for the server to choose, and a page of whole conversations is not wanted.
+            history_length=_history(params) or 0,
+            artifacts=params.include_artifacts,
+            count=True,
+        )
+        return a2a.ListTasksResponse(
+            tasks=[await self._shown(call, task) for task in page.tasks],
+            next_page_token=page.next_cursor or "",
+            page_size=size,
+            total_size=page.total or 0,
+        )
+
+    @answers("CancelTask")
+    async def on_cancel_task(self, params: a2a.CancelTaskRequest, call: Call) -> a2a.Task | None:
+        """Stop a task; a running one once its worker has confirmed it, or after a while."""
+        before = await self.found(call, params.id)
+        if before.terminal:
+            raise TaskNotCancelableError
+        task = await call.place.tasks.cancel(params.id, owner=call.owner)
+        if task.cancel_requested and not task.terminal:
+            await self._timeline.settled(call.place, task, seconds=self.options.cancel_seconds)
+            task = await self.found(call, params.id)
+        if task.terminal and task.state is not TaskState.CANCELED:
+            raise TaskNotCancelableError
+        return await self.task(call, params.id)
+
+    @answers("SendMessage")
+    async def on_message_send(
+        self, params: a2a.SendMessageRequest, call: Call
+    ) -> a2a.Task | a2a.Message:
+        """Submit a task or answer one, and wait for what comes of it, unless told not to."""
+        length = _history(params.configuration)
+        task = await self._intake.take(call, params)
+        if not params.configuration.return_immediately:
+            await self._timeline.settled(call.place, task, seconds=self.options.wait_seconds)
+        return await self.task(call, task.id, history_length=length)
+
+    @streams("SendStreamingMessage")
+    async def on_message_send_stream(
+        self, params: a2a.SendMessageRequest, call: Call
+    ) -> AsyncGenerator[Event, None]:
+        """Submit a task or answer one, and tell what comes of it, until it ends or asks."""
+        length, cursor = _history(params.configuration), _cursor(call)
+        taken = await self._intake.take(call, params)
+        # As it was then: by now a worker may have gone on, and that is for the stream to tell.
+        task = await call.place.tasks.replay(taken.id, taken.version, owner=call.owner)
+        if task is None:
+            raise TaskNotFoundError
+        if length is not None:
+            task = replace(task, messages=task.messages[-length:] if length else [])
+        async with aclosing(self._told(call, task, cursor, stop_at_question=True)) as told:
+            async for event in told:
+                yield event
+
+    @streams("SubscribeToTask")
+    async def on_subscribe_to_task(
+        self, params: a2a.SubscribeToTaskRequest, call: Call
+    ) -> AsyncGenerator[Event, None]:
+        """The task as it is and all that happens next; or, after a cursor, what was missed."""
+        cursor = _cursor(call)
+        task = await self._whole(call, params.id)
+        if task.terminal and (cursor is None or cursor >= task.version):
+            raise UnsupportedOperationError(message=f"the task is {task.state}: get it instead")
+        async with aclosing(self._told(call, task, cursor)) as told:
+            async for event in told:
+                yield event
+
+    async def on_get_extended_agent_card(
+        self, params: a2a.GetExtendedAgentCardRequest, context: object
+    ) -> a2a.AgentCard:
+        """There is one card, for everybody."""
+        del params, context
+        raise UnsupportedOperationError(message="the agent card is the same for everybody")
+
+    async def _told(
+        self, call: Call, task: TaskRecord, cursor: int | None, *, stop_at_question: bool = False
+    ) -> AsyncGenerator[Event, None]:
+        """A stream: the task, unless the client has it, then its news."""
+        if cursor is not None and cursor > task.version:
+            raise InvalidInputError("Last-Event-ID", "is not one that this task's stream gave")
+        after = cursor
+        if after is None:
+            after = task.version
+            call.event_ids.append(str(after))
+            yield await self._shown(call, task)
+        ends = TERMINAL | WAITING if stop_at_question else TERMINAL
+        # Where the task rests already, only what the client has missed is left to tell.
+        over = task.state in ends
+        source = self._timeline.missed if over else self._timeline.follow
+        async with aclosing(source(call.place, task, after=after)) as news:
+            async for one in news:
+                call.event_ids.append(str(one.seq))
+                yield one.update
+                if one.state in ends and one.seq > task.version:
+                    return
+
+    async def task(
+        self, call: Call, task_id: str, *, history_length: int | None = None
+    ) -> a2a.Task:
+        """A task of the caller's, for the wire."""
+        return await self._shown(call, await self._whole(call, task_id, history_length))
+
+    async def _whole(
+        self, call: Call, task_id: str, history_length: int | None = None
+    ) -> TaskRecord:
+        task = await call.place.tasks.get(task_id, owner=call.owner, history_length=history_length)
+        if task is None:
+            raise TaskNotFoundError
+        return task
+
+    async def found(self, call: Call, task_id: str) -> TaskRecord:
+        """A task of the caller's, without its messages and artifacts."""
+        task = await call.place.tasks.get(
+            task_id, owner=call.owner, history_length=0, artifacts=False
+        )
+        if task is None:
+            raise TaskNotFoundError
+        return task
+
+    async def _shown(self, call: Call, task: TaskRecord) -> a2a.Task:
+        files = await self._files.of(call.place, blocks_of(task), task_id=task.id)
+        return task_to_wire(task, files=files)
+
+
+def _history(
+    params: a2a.GetTaskRequest | a2a.ListTasksRequest | a2a.SendMessageConfiguration,
+) -> int | None:
+    if not params.HasField("history_length"):
+        return None
+    if params.history_length < 0:
+        raise InvalidParamsError(message="history length must be 0 or more")
+    return int(params.history_length)
+
+
+def _cursor(call: Call) -> int | None:
+    given = call.header("last-event-id")
+    if not given:
+        return None
+    if not (given.isascii() and given.isdecimal() and len(given) < 19):
+        raise InvalidInputError("Last-Event-ID", "is not one that a stream of ours gave")
+    return int(given)

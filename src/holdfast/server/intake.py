@@ -1,0 +1,103 @@
+"""What a client sends: a new task, or the answer to a question of one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from a2a.types import a2a_pb2 as a2a
+from a2a.utils.errors import InvalidParamsError, TaskNotFoundError
+
+from holdfast.kernel.core.errors import NotFoundError
+from holdfast.kernel.core.ids import new_id
+from holdfast.kernel.storage.ledger_push import PushConfig
+from holdfast.kernel.storage.ledger_records import TaskRecord
+from holdfast.runtime.app import App, Handler
+from holdfast.server.addresses import AddressGuard
+from holdfast.server.caller import Call
+from holdfast.server.push import check_push
+from holdfast.server.wire import message_from_wire, object_from_wire, push_from_wire
+
+AGENT = "holdfast.agent"
+"""The key in a send's metadata that names the agent, where an app has several."""
+
+_MOST_REFERENCES = 50
+
+
+class Intake:
+    """Puts what clients send into the ledger, once.
+
+    A send that dies on the way is sent again with its ``Idempotency-Key``, to any instance: the
+    ledger knows whether it has arrived.
+    """
+
+    def __init__(self, app: App, guard: AddressGuard, *, dedupe_message_ids: bool) -> None:
+        self._app = app
+        self._guard = guard
+        self._dedupe = dedupe_message_ids
+
+    async def take(self, call: Call, params: a2a.SendMessageRequest) -> TaskRecord:
+        """Submit a task or answer one; the record as it is after that."""
+        said, push = params.message, self._push(params)
+        if len(said.reference_task_ids) > _MOST_REFERENCES:
+            raise InvalidParamsError(
+                message=f"a message refers to at most {_MOST_REFERENCES} tasks"
+            )
+        for reference in said.reference_task_ids:
+            await self._known(call, reference)
+        if said.task_id:
+            return await self._answer(call, said, push)
+        key = call.header("idempotency-key")
+        if not key and self._dedupe:
+            key = f"message-id:{said.message_id}"
+        handler, metadata = self._meant(params)
+        return await call.place.tasks.submit(
+            handler.agent,
+            message_from_wire(said),
+            context_id=said.context_id,
+            owner=call.owner,
+            metadata=metadata,
+            submit_key=key,
+            max_attempts=handler.max_attempts,
+            push=push,
+        )
+
+    async def _answer(self, call: Call, said: a2a.Message, push: list[PushConfig]) -> TaskRecord:
+        task = await self._known(call, said.task_id)
+        if said.context_id and said.context_id != task.context_id:
+            raise InvalidParamsError(message="the context is not the task's: leave it out")
+        for config in push:
+            await call.place.tasks.upsert_push_config(task.id, config, owner=call.owner)
+        # An answer is idempotent by its id, so that is what a key is made to be.
+        answer = message_from_wire(said, id=call.header("idempotency-key"))
+        return await call.place.tasks.respond(task.id, answer, owner=call.owner)
+
+    async def _known(self, call: Call, task_id: str) -> TaskRecord:
+        found = await call.place.tasks.get(
+            task_id, owner=call.owner, history_length=0, artifacts=False
+        )
+        if found is None:
+            raise TaskNotFoundError
+        return found
+
+    def _push(self, params: a2a.SendMessageRequest) -> list[PushConfig]:
+        if not params.configuration.HasField("task_push_notification_config"):
+            return []
+        config = params.configuration.task_push_notification_config
+        return [check_push(push_from_wire(config, id=config.id or new_id()), self._guard)]
+
+    def _meant(self, params: a2a.SendMessageRequest) -> tuple[Handler, dict[str, Any]]:
+        """The handler that a send is for, and the task's metadata."""
+        metadata = object_from_wire(params.metadata, field="metadata")
+        named = metadata.pop(AGENT, None)
+        if named is None:
+            own = self._app.agent in self._app.agents or len(self._app.agents) != 1
+            named = self._app.name if own else str(self._app.agents[0])
+        if not isinstance(named, str):
+            raise InvalidParamsError(message=f"metadata: {AGENT} must be text")
+        try:
+            return self._app.handler_of(named), metadata
+        except NotFoundError:
+            known = ", ".join(map(str, self._app.agents))
+            raise InvalidParamsError(
+                message=f"there is no such agent: metadata.{AGENT} is one of {known}"
+            ) from None

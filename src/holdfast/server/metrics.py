@@ -1,0 +1,71 @@
+"""What is counted, for Prometheus, in a registry of the service's own."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from a2a.utils.errors import A2AError
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
+
+
+class Metrics:
+    """The figures of one process; no label holds what a client has sent.
+
+    >>> b"holdfast_streams" in Metrics().text()
+    True
+    """
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        self.calls = Counter(
+            "holdfast_calls", "A2A calls", ["method", "outcome"], registry=self._registry
+        )
+        self.call_seconds = Histogram(
+            "holdfast_call_seconds",
+            "How long A2A calls took; streams up to their first event",
+            ["method"],
+            registry=self._registry,
+            buckets=_SECONDS,
+        )
+        self.responses = Counter(
+            "holdfast_responses", "HTTP responses", ["status"], registry=self._registry
+        )
+        self.streams = Gauge("holdfast_streams", "Open streams", registry=self._registry)
+        self.task_runs = Counter(
+            "holdfast_task_runs",
+            "Runs of handlers in this process, by how they ended",
+            ["outcome"],
+            registry=self._registry,
+        )
+        self.running = Gauge(
+            "holdfast_tasks_running", "Handlers that run in this process", registry=self._registry
+        )
+        self.deliveries = Counter(
+            "holdfast_deliveries", "Push notifications", ["outcome"], registry=self._registry
+        )
+
+    @contextmanager
+    def call(self, method: str) -> Iterator[None]:
+        """Count one call, and how long it took."""
+        begin = time.perf_counter()
+        outcome = "ok"
+        try:
+            yield
+        except A2AError as error:
+            outcome = type(error).__name__
+            raise
+        except BaseException:
+            outcome = "left"
+            raise
+        finally:
+            self.calls.labels(method, outcome).inc()
+            self.call_seconds.labels(method).observe(time.perf_counter() - begin)
+
+    def text(self) -> bytes:
+        """All figures, as Prometheus reads them."""
+        return generate_latest(self._registry)

@@ -1,0 +1,65 @@
+"""How a service behaves; the command line and the environment decide."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+
+LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceOptions:
+    """What can be chosen about a service.
+
+    >>> ServiceOptions(port=9000).public_url_or_default
+    'http://127.0.0.1:9000'
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    public_url: str = ""
+    """Where clients reach it, for the agent card; unless given, the host and port it listens on."""
+
+    auth: bool = True
+    """Whether a request needs an API key."""
+
+    grpc_port: int | None = None
+    max_request_bytes: int = 4 * 1024 * 1024
+    max_streams: int = 1_000
+    """How many streams one process holds open at a time."""
+
+    wait_seconds: float = 300.0
+    """How long a blocking send waits for its task before it answers with the task as it is."""
+
+    cancel_seconds: float = 15.0
+    """How long a cancel waits for the worker to confirm it."""
+
+    drain_seconds: float = 30.0
+    """How long open requests may take to end when the service stops."""
+
+    dedupe_message_ids: bool = False
+    """Whether the same messageId again is the same send."""
+
+    push_allow_private: bool = False
+    """Whether news may be delivered to private and loopback addresses, and without TLS."""
+
+    @property
+    def public_url_or_default(self) -> str:
+        """Where clients reach it."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return (self.public_url or f"http://{host}:{self.port}").rstrip("/")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach a service on that host.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("0.0.0.0"), is_loopback("localhost")
+    (True, False, True)
+    """
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

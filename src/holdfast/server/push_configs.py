@@ -1,0 +1,95 @@
+"""A2A's methods for push notification configs."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from abc import abstractmethod
+
+from a2a.types import a2a_pb2 as a2a
+from a2a.utils.errors import InvalidParamsError, TaskNotFoundError
+
+from holdfast.kernel.core.ids import new_id
+from holdfast.kernel.storage.ledger_records import TaskRecord
+from holdfast.server.addresses import AddressGuard
+from holdfast.server.answers import answers
+from holdfast.server.caller import Call
+from holdfast.server.metrics import Metrics
+from holdfast.server.options import ServiceOptions
+from holdfast.server.push import check_push
+from holdfast.server.wire import push_from_wire, push_to_wire
+
+_MOST = 100
+
+
+class PushConfigs:
+    """Where the news of the caller's tasks go."""
+
+    guard: AddressGuard
+    metrics: Metrics
+    options: ServiceOptions
+    streams: int
+
+    @abstractmethod
+    async def found(self, call: Call, task_id: str) -> TaskRecord:
+        """A task of the caller's."""
+
+    @answers("CreateTaskPushNotificationConfig")
+    async def on_create_task_push_notification_config(
+        self, params: a2a.TaskPushNotificationConfig, call: Call
+    ) -> a2a.TaskPushNotificationConfig:
+        """Store a config under its id, or under a new one."""
+        task = await self.found(call, params.task_id)
+        config = check_push(push_from_wire(params, id=params.id or new_id()), self.guard)
+        await call.place.tasks.upsert_push_config(task.id, config, owner=call.owner)
+        return push_to_wire(config, task_id=task.id)
+
+    @answers("GetTaskPushNotificationConfig")
+    async def on_get_task_push_notification_config(
+        self, params: a2a.GetTaskPushNotificationConfigRequest, call: Call
+    ) -> a2a.TaskPushNotificationConfig:
+        """One config."""
+        config = await call.place.tasks.get_push_config(params.task_id, params.id, owner=call.owner)
+        if config is None:
+            raise TaskNotFoundError
+        return push_to_wire(config, task_id=params.task_id)
+
+    @answers("ListTaskPushNotificationConfigs")
+    async def on_list_task_push_notification_configs(
+        self, params: a2a.ListTaskPushNotificationConfigsRequest, call: Call
+    ) -> a2a.ListTaskPushNotificationConfigsResponse:
+        """The configs of a task, by id."""
+        task = await self.found(call, params.task_id)
+        after = _after(params.page_token)
+        configs = [
+            one
+            for one in await call.place.tasks.list_push_configs(task.id, owner=call.owner)
+            if one.id > after
+        ]
+        size = params.page_size or _MOST
+        if not 1 <= size <= _MOST:
+            raise InvalidParamsError(message=f"the page size is from 1 to {_MOST}")
+        page = configs[:size]
+        return a2a.ListTaskPushNotificationConfigsResponse(
+            configs=[push_to_wire(one, task_id=task.id) for one in page],
+            next_page_token=_token(page[-1].id) if len(configs) > size else "",
+        )
+
+    @answers("DeleteTaskPushNotificationConfig")
+    async def on_delete_task_push_notification_config(
+        self, params: a2a.DeleteTaskPushNotificationConfigRequest, call: Call
+    ) -> None:
+        """Remove a config; one that is not there is fine."""
+        task = await self.found(call, params.task_id)
+        await call.place.tasks.delete_push_config(task.id, params.id, owner=call.owner)
+
+
+def _token(last: str) -> str:
+    return base64.urlsafe_b64encode(last.encode()).decode("ascii")
+
+
+def _after(token: str) -> str:
+    try:
+        return base64.b64decode(token, altchars=b"-_", validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        raise InvalidParamsError(message="the page token is not one of ours") from None

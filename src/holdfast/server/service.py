@@ -1,0 +1,216 @@
+"""The service: routes, a worker, deliveries, and an orderly end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
+from email.utils import formatdate
+from importlib.util import find_spec
+
+import uvicorn
+from a2a.server.routes import create_agent_card_routes
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from holdfast.kernel.core.errors import ConfigError, MissingExtraError
+from holdfast.runtime.app import App
+from holdfast.runtime.runner import Ending
+from holdfast.runtime.worker import Worker
+from holdfast.server.addresses import AddressGuard
+from holdfast.server.caller import Doors
+from holdfast.server.card import agent_card
+from holdfast.server.files import FileLinks, download
+from holdfast.server.gate import Gate
+from holdfast.server.handler import LedgerRequestHandler
+from holdfast.server.health import health_endpoint, metrics_endpoint
+from holdfast.server.intake import Intake
+from holdfast.server.metrics import Metrics
+from holdfast.server.options import ServiceOptions
+from holdfast.server.push import Deliverer
+from holdfast.server.routes import a2a_routes, with_call
+from holdfast.server.streams import Timeline
+from holdfast.wiring.state import State
+
+_log = logging.getLogger("holdfast.server")
+WORKER_POLL_SECONDS = 0.25
+"""Shorter than a worker's own: a client waits, and a claim may pass over a task in use."""
+
+
+class Service:
+    """An app over HTTP, on the stores of a ``State``; stateless, so that there can be many.
+
+    ::
+
+        service = Service(app, state, ServiceOptions(port=8000))
+        loop.add_signal_handler(signal.SIGTERM, service.stop)
+        await service.run()
+    """
+
+    def __init__(
+        self,
+        app: App,
+        state: State,
+        options: ServiceOptions | None = None,
+        *,
+        workers: int = 10,
+        listener: socket.socket | None = None,
+        delivery_poll_seconds: float = 1.0,
+    ) -> None:
+        chosen = options or ServiceOptions()
+        self._listener = listener or listening(chosen.host, chosen.port)
+        self.options = replace(chosen, port=self._listener.getsockname()[1])
+        if chosen.grpc_port is not None and find_spec("grpc") is None:
+            raise MissingExtraError("gRPC", "grpc")
+        self.metrics = Metrics()
+        self._closing = asyncio.Event()
+        files = FileLinks(self.options.public_url_or_default)
+        timeline = Timeline(files, self._closing)
+        guard = AddressGuard(allow_private=chosen.push_allow_private)
+        self._doors = Doors(state, auth=chosen.auth)
+        self._handler = LedgerRequestHandler(
+            Intake(app, guard, dedupe_message_ids=chosen.dedupe_message_ids),
+            timeline,
+            files,
+            guard,
+            metrics=self.metrics,
+            options=self.options,
+        )
+        self._deliverer = Deliverer(
+            state, timeline, guard, metrics=self.metrics, poll_seconds=delivery_poll_seconds
+        )
+        self._worker = (
+            Worker(
+                app,
+                state,
+                concurrency=workers,
+                poll_seconds=WORKER_POLL_SECONDS,
+                watch=self._watch,
+            )
+            if workers
+            else None
+        )
+        if self._worker is not None:
+            self.metrics.running.set_function(lambda: self._running)
+        self.asgi = self._assembled(app, state)
+
+    @property
+    def url(self) -> str:
+        """Where clients reach it."""
+        return self.options.public_url_or_default
+
+    @property
+    def _running(self) -> float:
+        return float(self._worker.running) if self._worker else 0.0
+
+    def stop(self) -> None:
+        """Take no more requests, end streams, let the worker drain."""
+        self._closing.set()
+        self._deliverer.stop()
+        if self._worker is not None:
+            self._worker.stop()
+
+    async def run(self) -> None:
+        """Serve until ``stop`` is called; what is open by then has ``drain_seconds``."""
+        server = _Server(
+            uvicorn.Config(
+                self.asgi,
+                log_config=None,
+                lifespan="off",
+                server_header=False,
+                timeout_graceful_shutdown=max(1, round(self.options.drain_seconds)),
+            )
+        )
+        jobs = [
+            asyncio.create_task(server.serve(sockets=[self._listener]), name="http"),
+            asyncio.create_task(self._deliverer.run(), name="deliveries"),
+        ]
+        if self._worker is not None:
+            jobs.append(asyncio.create_task(self._worker.run(), name="worker"))
+        stopping = asyncio.create_task(self._closing.wait(), name="stop")
+        try:
+            async with self._grpc():
+                # Whatever ends before it was told to takes the others along.
+                await asyncio.wait([*jobs, stopping], return_when=asyncio.FIRST_COMPLETED)
+                self.stop()
+                server.should_exit = True
+                await asyncio.wait(jobs)
+            for job in jobs:
+                job.result()
+        finally:
+            for one in [*jobs, stopping]:
+                one.cancel()
+            await asyncio.gather(*jobs, stopping, return_exceptions=True)
+            self._listener.close()
+
+    @asynccontextmanager
+    async def _grpc(self) -> AsyncIterator[None]:
+        if self.options.grpc_port is None:
+            yield
+            return
+        # Imported here: gRPC is an extra of its own.
+        from holdfast.server.grpc_service import grpc_server  # noqa: PLC0415
+
+        server = grpc_server(self._handler, self._doors, self.options)
+        await server.start()
+        try:
+            yield
+        finally:
+            await server.stop(self.options.drain_seconds)
+
+    def _watch(self, ending: Ending) -> None:
+        self.metrics.task_runs.labels(ending.outcome if ending.state else "suspended or lost").inc()
+
+    def _assembled(self, app: App, state: State) -> Gate:
+        began = formatdate(usegmt=True)
+        [card] = create_agent_card_routes(
+            agent_card(app, self.options), cache_control="public, max-age=60"
+        )
+
+        async def dated_card(request: Request) -> Response:
+            response: Response = await card.endpoint(request)
+            response.headers["Last-Modified"] = began
+            return response
+
+        routes = [
+            Route(card.path, dated_card, methods=["GET"]),
+            Route("/health", health_endpoint(state, self._closing), methods=["GET"]),
+            Route("/metrics", metrics_endpoint(self.metrics), methods=["GET"]),
+            Route("/blobs/{ref}", with_call(download, self._doors), methods=["GET"]),
+            *a2a_routes(self._handler, self._doors),
+        ]
+        inner = Starlette(routes=routes)
+        inner.router.redirect_slashes = False
+        return Gate(inner, self._doors, self.options, self.metrics)
+
+
+class _Server(uvicorn.Server):
+    """Leaves signals to whoever runs it, so that an orderly end is exit code 0."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Take none."""
+        yield
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """A socket that listens; port 0 is any that is free.
+
+    >>> with listening("127.0.0.1", 0) as one:
+    ...     one.getsockname()[1] > 0
+    True
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        found = socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        raise ConfigError(f"cannot listen on {host}:{port}: {error.strerror or error}") from None
+    # Connections inherit it; asyncio sets it only where a socket names its protocol, and without
+    # it an answer waits up to 40 ms for the client's acknowledgement.
+    found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return found

@@ -1,0 +1,170 @@
+"""The timeline of a task as a client sees it: in order, each event once, from any instance."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import TypeVar
+
+from a2a.types import a2a_pb2 as a2a
+
+from holdfast.kernel.core.content import ChatMessage
+from holdfast.kernel.core.lifecycle import TERMINAL, WAITING, TaskState
+from holdfast.kernel.storage.ledger_events import ArtifactChunk, TaskEvent, Transition
+from holdfast.kernel.storage.ledger_records import TaskRecord
+from holdfast.server.files import FileLinks
+from holdfast.server.wire import artifact_to_wire, object_to_wire, status_to_wire
+from holdfast.wiring.state import State
+
+T = TypeVar("T")
+_PAGE = 100
+Update = a2a.TaskStatusUpdateEvent | a2a.TaskArtifactUpdateEvent
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """One event of a timeline that clients are told of."""
+
+    seq: int
+    update: Update
+    state: TaskState | None = None
+    """Where the task went by it; ``None`` when it stayed where it was."""
+
+
+class Timeline:
+    """Follows tasks for clients until they end, the client leaves or the service stops.
+
+    What a client is told of an event depends on the timeline alone, so that every instance tells
+    the same.
+    """
+
+    def __init__(self, files: FileLinks, closing: asyncio.Event) -> None:
+        self._files = files
+        self._closing = closing
+
+    async def follow(
+        self, place: State, task: TaskRecord, *, after: int
+    ) -> AsyncGenerator[News, None]:
+        """What happens to a task above a cursor."""
+        events = place.tasks.follow(task.id, after=after, owner=task.owner)
+        async with aclosing(until(self._closing, events)) as open_events:
+            async for event in open_events:
+                if news := await self.news(place, task, event):
+                    yield news
+
+    async def missed(
+        self, place: State, task: TaskRecord, *, after: int
+    ) -> AsyncGenerator[News, None]:
+        """What happened to a task from a cursor up to the record's version."""
+        while after < task.version:
+            page = await place.tasks.events(
+                task.id, after=after, limit=min(_PAGE, task.version - after), owner=task.owner
+            )
+            for event in page:
+                if news := await self.news(place, task, event):
+                    yield news
+            after = page[-1].seq if page else task.version
+
+    async def news(self, place: State, task: TaskRecord, event: TaskEvent) -> News | None:
+        """What clients are told of an event; ``None`` for what is not theirs to know."""
+        body = event.body
+        if isinstance(body, ArtifactChunk):
+            files = await self._files.of(place, body.parts, task_id=task.id)
+            piece = a2a.TaskArtifactUpdateEvent(
+                task_id=task.id,
+                context_id=task.context_id,
+                artifact=artifact_to_wire(body, files=files),
+                append=body.append,
+                last_chunk=body.last_chunk,
+            )
+            return News(event.seq, piece)
+        if isinstance(body, Transition):
+            said = await self._said(place, task, event, body.message_id)
+            return News(event.seq, await self._status(place, task, body, said), body.to_state)
+        if isinstance(body, ChatMessage) and body.role != "user":
+            after = await place.tasks.events(task.id, after=event.seq, limit=1, owner=task.owner)
+            then = after[0].body if after else None
+            if isinstance(then, Transition) and then.message_id == body.id:
+                # It was written together with this change of state, and is told with it.
+                return None
+            here = Transition(task.id, 0, None, TaskState.WORKING, event.at, event.by)
+            return News(event.seq, await self._status(place, task, here, body))
+        return None
+
+    async def _said(
+        self, place: State, task: TaskRecord, event: TaskEvent, message_id: str
+    ) -> ChatMessage | None:
+        """The message of a change of state: it stands right before it."""
+        if not message_id or event.seq < 2:
+            return None
+        before = await place.tasks.events(task.id, after=event.seq - 2, limit=1, owner=task.owner)
+        body = before[0].body if before else None
+        return body if isinstance(body, ChatMessage) and body.id == message_id else None
+
+    async def _status(
+        self, place: State, task: TaskRecord, at: Transition, said: ChatMessage | None
+    ) -> a2a.TaskStatusUpdateEvent:
+        blocks = said.content if said else []
+        files = await self._files.of(place, blocks, task_id=task.id)
+        update = a2a.TaskStatusUpdateEvent(
+            task_id=task.id,
+            context_id=task.context_id,
+            status=status_to_wire(at, context_id=task.context_id, message=said, files=files),
+        )
+        if at.to_state is TaskState.PAUSED:
+            update.metadata.CopyFrom(object_to_wire({"paused": True}))
+        return update
+
+    async def settled(self, place: State, task: TaskRecord, *, seconds: float) -> bool:
+        """Wait until a task has ended or waits for its client; whether it does by now."""
+        if task.state in TERMINAL | WAITING:
+            return True
+        events = place.tasks.follow(task.id, after=task.version, owner=task.owner)
+        try:
+            async with (
+                asyncio.timeout(seconds),
+                aclosing(until(self._closing, events)) as open_events,
+            ):
+                async for event in open_events:
+                    body = event.body
+                    if isinstance(body, Transition) and body.to_state in TERMINAL | WAITING:
+                        return True
+        except TimeoutError:
+            return False
+        return False
+
+
+async def until(closing: asyncio.Event, items: AsyncIterator[T]) -> AsyncGenerator[T, None]:
+    """The items, until there are no more or ``closing`` is set.
+
+    ::
+
+        async for event in until(closing, ledger.follow(task.id)):
+            ...
+    """
+
+    async def following() -> T:
+        return await anext(items)
+
+    stop = asyncio.create_task(closing.wait())
+    step: asyncio.Task[T] | None = None
+    try:
+        while not closing.is_set():
+            step = asyncio.create_task(following())
+            await asyncio.wait({step, stop}, return_when=asyncio.FIRST_COMPLETED)
+            if not step.done():
+                return
+            try:
+                item = step.result()
+            except StopAsyncIteration:
+                return
+            yield item
+    finally:
+        for task in (step, stop):
+            if task is not None:
+                task.cancel()
+        await asyncio.gather(*(one for one in (step, stop) if one), return_exceptions=True)
+        if isinstance(items, AsyncGenerator):
+            await items.aclose()

@@ -1,0 +1,379 @@
+"""A2A's parts, messages, tasks and artifacts, and ours: one to the other and back.
+
+What a block cannot say is kept with its message under ``holdfast.wire`` and put back on the way
+out: metadata of parts, names of text parts, extensions, references. Keys that begin with
+``holdfast.`` are ours on the wire, too: ``holdfast.type`` tells which block a part is where its
+media type does not, ``holdfast.name`` and ``holdfast.role`` what A2A has no word for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from a2a.types import a2a_pb2 as a2a
+from google.protobuf.json_format import MessageToDict, ParseDict
+from google.protobuf.struct_pb2 import Struct, Value
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from holdfast.kernel.core.codec import block_from_json, block_to_json, plain
+from holdfast.kernel.core.content import (
+    AudioBlock,
+    ChatMessage,
+    ContentBlock,
+    DataBlock,
+    DocumentBlock,
+    ImageBlock,
+    TextBlock,
+    ToolResultBlock,
+    VideoBlock,
+)
+from holdfast.kernel.core.errors import CodecError, InvalidInputError
+from holdfast.kernel.core.lifecycle import TaskState
+from holdfast.kernel.storage.ledger_events import ArtifactChunk, Transition
+from holdfast.kernel.storage.ledger_push import PushConfig
+from holdfast.kernel.storage.ledger_records import Artifact, TaskRecord
+
+TYPE, NAME, ROLE, WIRE = "holdfast.type", "holdfast.name", "holdfast.role", "holdfast.wire"
+
+Files = Mapping[str, bytes | str]
+"""The blobs of some blocks by ref: their bytes, or the URL to fetch them from."""
+
+Media = ImageBlock | AudioBlock | VideoBlock | DocumentBlock
+_MEDIA: dict[str, type[Media]] = {
+    "image": ImageBlock,
+    "audio": AudioBlock,
+    "video": VideoBlock,
+    "document": DocumentBlock,
+}
+_STATES: dict[TaskState, a2a.TaskState] = {
+    TaskState.SUBMITTED: a2a.TASK_STATE_SUBMITTED,
+    TaskState.WORKING: a2a.TASK_STATE_WORKING,
+    TaskState.INPUT_REQUIRED: a2a.TASK_STATE_INPUT_REQUIRED,
+    TaskState.AUTH_REQUIRED: a2a.TASK_STATE_AUTH_REQUIRED,
+    TaskState.PAUSED: a2a.TASK_STATE_SUBMITTED,
+    TaskState.COMPLETED: a2a.TASK_STATE_COMPLETED,
+    TaskState.FAILED: a2a.TASK_STATE_FAILED,
+    TaskState.CANCELED: a2a.TASK_STATE_CANCELED,
+    TaskState.REJECTED: a2a.TASK_STATE_REJECTED,
+}
+_EXACT = 1 << 53
+"""Numbers travel as doubles: a whole number beyond this is sent as text, digit by digit."""
+
+
+def states_of(state: a2a.TaskState) -> list[TaskState]:
+    """Our states that show as one of A2A's.
+
+    >>> states_of(a2a.TASK_STATE_SUBMITTED)
+    [<TaskState.SUBMITTED: 'submitted'>, <TaskState.PAUSED: 'paused'>]
+    """
+    return [ours for ours, theirs in _STATES.items() if theirs == state]
+
+
+def object_from_wire(value: Struct | Value, *, field: str) -> Any:
+    """A JSON value of the wire; whole numbers are ints again.
+
+    >>> object_from_wire(object_to_wire({"page": 2}), field="metadata")
+    {'page': 2}
+    """
+    try:
+        return _whole(MessageToDict(value))
+    except ValueError:
+        raise InvalidInputError(field, "holds NaN or infinity, which is not JSON") from None
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, float):
+        # Minus zero has no integer.
+        whole = value.is_integer() and abs(value) <= _EXACT and str(value) != "-0.0"
+        return int(value) if whole else value
+    if isinstance(value, list):
+        return [_whole(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _whole(item) for key, item in value.items()}
+    return value
+
+
+def object_to_wire(value: dict[str, Any]) -> Struct:
+    """A JSON object for the wire.
+
+    >>> object_to_wire({"page": 2})["page"]
+    2.0
+    """
+    return ParseDict(_sendable(value), Struct(), max_recursion_depth=1_000)
+
+
+def _value_to_wire(value: Any) -> Value:
+    return ParseDict(_sendable(value), Value(), max_recursion_depth=1_000)
+
+
+def _sendable(value: Any) -> Any:
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > _EXACT:
+        return str(value)
+    if isinstance(value, list):
+        return [_sendable(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _sendable(item) for key, item in value.items()}
+    return value
+
+
+def part_from_wire(part: a2a.Part, *, field: str = "part") -> tuple[ContentBlock, dict[str, Any]]:
+    """The block of a part, and whatever else the part said.
+
+    >>> part_from_wire(a2a.Part(text="low tide"))
+    (TextBlock(text='low tide'), {})
+    """
+    metadata = object_from_wire(part.metadata, field=f"{field}.metadata")
+    kind = metadata.get(TYPE)
+    rest = {"filename": part.filename, "mediaType": part.media_type}
+    block: ContentBlock
+    match part.WhichOneof("content"):
+        case "text":
+            block = TextBlock(part.text)
+        case "data":
+            value = object_from_wire(part.data, field=f"{field}.data")
+            known = isinstance(value, dict) and kind is not None and value.get("type") == kind
+            if known and kind not in {*_MEDIA, "text", "data"}:
+                block = _block_from_data(value, field=field)
+                del metadata[TYPE]
+            else:
+                block = DataBlock(value)
+        case "raw" | "url" as how:
+            implied = _kind_of(part.media_type)
+            if kind in _MEDIA:
+                del metadata[TYPE]
+            content: dict[str, Any] = (
+                {"data": bytes(part.raw)} if how == "raw" else {"url": part.url}
+            )
+            block = _MEDIA[kind if kind in _MEDIA else implied](
+                **content, media_type=part.media_type, name=part.filename
+            )
+            rest = {}
+        case _:
+            raise InvalidInputError(field, "has no content: give it text, data, raw or url")
+    extra: dict[str, Any] = {key: value for key, value in rest.items() if value}
+    return block, extra | ({"metadata": metadata} if metadata else {})
+
+
+def _block_from_data(value: dict[str, Any], *, field: str) -> ContentBlock:
+    try:
+        block = block_from_json(plain(value))
+    except CodecError:
+        raise InvalidInputError(f"{field}.data", f"is no {value['type']} block") from None
+    if any(getattr(one, "blob_ref", None) is not None for one in _inside([block])):
+        # A ref is not a client's to name: it would be resolved, whoever's it is.
+        raise InvalidInputError(f"{field}.data", "must not name a blob_ref: send the file itself")
+    return block
+
+
+def _inside(blocks: Iterable[ContentBlock]) -> Iterable[ContentBlock]:
+    for block in blocks:
+        yield block
+        if isinstance(block, ToolResultBlock):
+            yield from _inside(block.content)
+
+
+def blob_refs(blocks: Iterable[ContentBlock]) -> set[str]:
+    """The refs of the blobs that blocks are made of.
+
+    >>> blob_refs([DocumentBlock(blob_ref="b1"), TextBlock("x")])
+    {'b1'}
+    """
+    return {
+        block.blob_ref
+        for block in blocks
+        if isinstance(block, Media) and block.blob_ref is not None
+    }
+
+
+def _kind_of(media_type: str) -> str:
+    kind = media_type.partition("/")[0].lower()
+    return kind if kind in _MEDIA else "document"
+
+
+def part_to_wire(
+    block: ContentBlock, *, extra: Mapping[str, Any] | None = None, files: Files | None = None
+) -> a2a.Part:
+    """A block as a part, with what ``part_from_wire`` had beside it.
+
+    >>> part_to_wire(TextBlock("low tide")).text
+    'low tide'
+    """
+    given = extra or {}
+    metadata: dict[str, Any] = {}
+    part = a2a.Part(filename=given.get("filename", ""), media_type=given.get("mediaType", ""))
+    if isinstance(block, TextBlock):
+        part.text = block.text
+    elif isinstance(block, DataBlock):
+        part.data.CopyFrom(_value_to_wire(block.data))
+    elif isinstance(block, Media):
+        part.filename, part.media_type = block.name, block.media_type
+        if block.type != _kind_of(block.media_type):
+            metadata[TYPE] = block.type
+        content = block.data if block.data is not None else block.url
+        if block.blob_ref is not None:
+            content = (files or {}).get(block.blob_ref, "")
+        if isinstance(content, bytes):
+            part.raw = content
+        else:
+            part.url = content or ""
+    else:
+        part.data.CopyFrom(_value_to_wire(block_to_json(block)))
+        metadata[TYPE] = block.type
+    metadata |= given.get("metadata", {})
+    if metadata:
+        part.metadata.CopyFrom(object_to_wire(metadata))
+    return part
+
+
+def message_from_wire(message: a2a.Message, *, id: str = "") -> ChatMessage:
+    """A message that came in; its task and context are its place, not its content.
+
+    >>> said = a2a.Message(message_id="m1", role=a2a.ROLE_USER, parts=[a2a.Part(text="hi")])
+    >>> message_from_wire(said).text
+    'hi'
+    """
+    metadata = object_from_wire(message.metadata, field="message.metadata")
+    if WIRE in metadata:
+        raise InvalidInputError("message.metadata", f"must not have the key {WIRE!r}: it is ours")
+    content, beside = [], {}
+    for at, part in enumerate(message.parts):
+        block, extra = part_from_wire(part, field=f"message.parts[{at}]")
+        content.append(block)
+        if extra:
+            beside[str(at)] = extra
+    kept = {
+        "parts": beside,
+        "extensions": list(message.extensions),
+        "referenceTaskIds": list(message.reference_task_ids),
+    }
+    kept = {key: value for key, value in kept.items() if value}
+    name = metadata.pop(NAME, "") if isinstance(metadata.get(NAME), str) else ""
+    return ChatMessage(
+        "assistant" if message.role == a2a.ROLE_AGENT else "user",
+        content,
+        name=name,
+        metadata=metadata | ({WIRE: kept} if kept else {}),
+        id=id or message.message_id,
+    )
+
+
+def message_to_wire(
+    message: ChatMessage, *, task_id: str = "", context_id: str = "", files: Files | None = None
+) -> a2a.Message:
+    """One of our messages, in its place.
+
+    >>> message_to_wire(ChatMessage.assistant("done", id="m1")).parts[0].text
+    'done'
+    """
+    metadata = dict(message.metadata)
+    kept = metadata.pop(WIRE, {})
+    beside = kept.get("parts", {})
+    if message.name:
+        metadata[NAME] = message.name
+    if message.role in {"system", "tool"}:
+        metadata[ROLE] = message.role
+    found = a2a.Message(
+        message_id=message.id,
+        task_id=task_id,
+        context_id=context_id,
+        role=a2a.ROLE_USER if message.role == "user" else a2a.ROLE_AGENT,
+        parts=[
+            part_to_wire(block, extra=beside.get(str(at)), files=files)
+            for at, block in enumerate(message.content)
+        ],
+        extensions=kept.get("extensions", []),
+        reference_task_ids=kept.get("referenceTaskIds", []),
+    )
+    if metadata:
+        found.metadata.CopyFrom(object_to_wire(metadata))
+    return found
+
+
+def status_to_wire(
+    task: TaskRecord | Transition,
+    *,
+    context_id: str,
+    message: ChatMessage | None,
+    files: Files | None = None,
+) -> a2a.TaskStatus:
+    """Where a task is, or came to be, with what its agent said about it."""
+    state, when, task_id = (
+        (task.to_state, task.at, task.task_id)
+        if isinstance(task, Transition)
+        else (task.state, task.updated_at, task.id)
+    )
+    status = a2a.TaskStatus(state=_STATES[state], timestamp=_moment(when))
+    if message is not None and message.role != "user":
+        said = message_to_wire(message, task_id=task_id, context_id=context_id, files=files)
+        status.message.CopyFrom(said)
+    elif state is TaskState.REJECTED and task.note:
+        # What a handler refuses with is meant for the client; other notes may hold a traceback.
+        refusal = ChatMessage.assistant(task.note, id=f"{task_id}:rejected")
+        said = message_to_wire(refusal, task_id=task_id, context_id=context_id)
+        status.message.CopyFrom(said)
+    return status
+
+
+def _moment(when: datetime) -> Timestamp:
+    moment = Timestamp()
+    moment.FromDatetime(when)
+    return moment
+
+
+def task_to_wire(task: TaskRecord, *, files: Files | None = None) -> a2a.Task:
+    """A task with the messages and artifacts that its record has."""
+    found = a2a.Task(
+        id=task.id,
+        context_id=task.context_id,
+        status=status_to_wire(
+            task, context_id=task.context_id, message=task.status_message, files=files
+        ),
+        artifacts=[artifact_to_wire(one, files=files) for one in task.artifacts],
+        history=[
+            message_to_wire(one, task_id=task.id, context_id=task.context_id, files=files)
+            for one in task.messages
+        ],
+    )
+    metadata = task.metadata | ({"paused": True} if task.state is TaskState.PAUSED else {})
+    if metadata:
+        found.metadata.CopyFrom(object_to_wire(metadata))
+    return found
+
+
+def artifact_to_wire(
+    artifact: Artifact | ArtifactChunk, *, files: Files | None = None
+) -> a2a.Artifact:
+    """An artifact, or the piece of one that a stream shows."""
+    found = a2a.Artifact(
+        artifact_id=artifact.id if isinstance(artifact, Artifact) else artifact.artifact_id,
+        name=artifact.name,
+        parts=[part_to_wire(block, files=files) for block in artifact.parts],
+    )
+    if artifact.metadata:
+        found.metadata.CopyFrom(object_to_wire(artifact.metadata))
+    return found
+
+
+def blocks_of(task: TaskRecord) -> Sequence[ContentBlock]:
+    """All blocks that a task's record shows."""
+    said = [*task.messages, *([task.status_message] if task.status_message else [])]
+    parts = [one.content for one in said] + [one.parts for one in task.artifacts]
+    return [block for blocks in parts for block in blocks]
+
+
+def push_from_wire(config: a2a.TaskPushNotificationConfig, *, id: str) -> PushConfig:
+    """Where to send news, under its id."""
+    given = MessageToDict(config.authentication) if config.HasField("authentication") else {}
+    return PushConfig(id, config.url, token=config.token, authentication=given)
+
+
+def push_to_wire(config: PushConfig, *, task_id: str) -> a2a.TaskPushNotificationConfig:
+    """A push config as its owner gave it."""
+    found = a2a.TaskPushNotificationConfig(
+        id=config.id, task_id=task_id, url=config.url, token=config.token
+    )
+    if config.authentication:
+        ParseDict(config.authentication, found.authentication, ignore_unknown_fields=True)
+    return found

@@ -1,0 +1,37 @@
+"""A worker whose ledger does not check the fence: what chaos must catch.
+
+``python -m tests.chaos.unfenced_worker`` takes the arguments of the real one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import sys
+from typing import Any
+
+from holdfast.backends.postgres.ledger_progress import PostgresProgress
+from holdfast.chaos.task_worker import main
+from holdfast.kernel.core.errors import LeaseLostError
+from holdfast.kernel.storage.ledger_records import Lease
+
+_append_artifact = PostgresProgress.append_artifact
+
+
+async def _append_whatever(self: Any, lease: Lease, *args: Any, **named: Any) -> Any:
+    """As if the fence of the lease were not compared: with whatever fence the task has now."""
+    for _ in range(40):
+        task = await self.get(lease.task_id, owner=None, history_length=0, artifacts=False)
+        current = dataclasses.replace(lease, fence=task.fence)
+        try:
+            return await _append_artifact(self, current, *args, **named)
+        except LeaseLostError:
+            # Nobody works on it just now.
+            await asyncio.sleep(0.1)
+    return await _append_artifact(self, lease, *args, **named)
+
+
+PostgresProgress.append_artifact = _append_whatever  # type: ignore[method-assign]
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1], sys.argv[2], float(sys.argv[3])))

@@ -1,0 +1,241 @@
+"""``holdfast tasks`` as an operator uses it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import holdfast
+from holdfast import App, TaskContext
+from tests.cli.command import Command, start, wait_until
+
+app = App("researcher")
+
+
+@app.handler
+async def research(task: TaskContext) -> str:
+    """Fetch, draft, ask, and tell."""
+    if task.message.text == "break":
+        raise ValueError("no such tide")
+    await task.step("fetch", lambda: ["page 1", "page 2"])
+    for at in range(3):
+        await task.artifact("draft.md", f"line {at}\n", append=True, last=at == 2)
+    answer = await task.ask("Which chapter matters?")
+    return f"Done with {answer.text}"
+
+
+def _work(database: str, tenant: str) -> None:
+    async def work() -> None:
+        async with holdfast.open(database, tenant=tenant) as state:
+            await app.run_until_idle(state)
+
+    asyncio.run(work())
+
+
+def _submitted(command: Command, *more: str) -> str:
+    found: str = command("tasks", "submit", "researcher", "Tides?", "--json", *more).json["id"]
+    return found
+
+
+def _timeline(shown: dict[str, Any], kind: str) -> list[dict[str, Any]]:
+    return [one["body"] for one in shown["timeline"] if one["kind"] == kind]
+
+
+def test_a_task_goes_from_submit_to_its_answer(
+    command: Command, database: str, tenant: str
+) -> None:
+    told = command("tasks", "submit", "researcher", "Tides?", "--owner", "ana")
+    assert (told.code, "holdfast tasks watch" in told.out) == (0, True), told.err
+    [task] = command("tasks", "list", "--json").json["tasks"]
+    assert (task["state"], task["owner"]) == ("submitted", "ana")
+    _work(database, tenant)
+    waiting = command("tasks", "show", task["id"])
+    for word in ("input-required", "fetch", "page 1", "draft.md", "3 chunks", "attempt 1"):
+        assert word in waiting.out
+    assert f"holdfast tasks answer {task['id']} TEXT" in waiting.out
+    assert command("tasks", "answer", task["id"], "chapter 2").code == 0
+    _work(database, tenant)
+    done = command("tasks", "show", task["id"], "--json").json
+    assert done["state"] == "completed"
+    assert [one["text"] for one in done["messages"]] == [
+        "Tides?",
+        "Which chapter matters?",
+        "chapter 2",
+        "Done with chapter 2",
+    ]
+    assert [one["key"] for one in _timeline(done, "step")] == ["step:fetch:1", "ask:ask:1"]
+    assert "".join(part["text"] for part in done["artifacts"][0]["parts"]) == (
+        "line 0\nline 1\nline 2\n"
+    )
+
+
+def test_a_task_is_shown_as_it_was_at_any_event(
+    command: Command, database: str, tenant: str
+) -> None:
+    task = _submitted(command)
+    _work(database, tenant)
+    timeline = command("tasks", "show", task, "--json").json["timeline"]
+    second_chunk = [one["seq"] for one in timeline if one["kind"] == "artifact"][1]
+    then = command("tasks", "replay", task, "--at", str(second_chunk), "--json").json
+    assert then["state"] == "working"
+    assert "".join(part["text"] for part in then["artifacts"][0]["parts"]) == "line 0\nline 1\n"
+    told = command("tasks", "replay", task, "--at", str(second_chunk)).out
+    assert ("line 1" in told, "line 2" in told) == (True, False)
+    first = command("tasks", "replay", task, "--at", "1", "--json").json
+    assert (first["state"], first["messages"]) == ("submitted", [])
+
+
+def test_list_filters_and_goes_on_from_a_cursor(command: Command, tenant: str) -> None:
+    assert tenant
+    tasks = [_submitted(command, "--owner", owner) for owner in ("ana", "ana", "bob")]
+    command("tasks", "cancel", tasks[0])
+    first = command("tasks", "list", "--limit", "2", "--json").json
+    rest = command("tasks", "list", "--cursor", first["next_cursor"], "--json").json
+    assert first["total"] == 3
+    assert {one["id"] for one in first["tasks"] + rest["tasks"]} == set(tasks)
+    assert "--cursor" in command("tasks", "list", "--limit", "2").out
+
+    def ids(*options: str) -> list[str]:
+        return [one["id"] for one in command("tasks", "list", *options, "--json").json["tasks"]]
+
+    assert ids("--owner", "bob") == [tasks[2]]
+    assert ids("--state", "canceled") == [tasks[0]]
+    assert set(ids("--state", "canceled", "--state", "submitted")) == set(tasks)
+    assert ids("--agent", "somebody-else") == []
+    assert ids("--since", "2100-01-01") == []
+    assert ids("--tenant", "nobody") == []
+    table = command("tasks", "list").out
+    assert all(one in table for one in (*tasks, "canceled", "ana", "Tides?", "3 of 3"))
+
+
+def test_a_task_is_paused_resumed_canceled_and_retried(command: Command, tenant: str) -> None:
+    assert tenant
+    task = _submitted(command)
+    for act, state in (("pause", "paused"), ("resume", "submitted"), ("cancel", "canceled")):
+        assert command("tasks", act, task, "--note", "why not", "--json").json["state"] == state
+    assert "why not" in command("tasks", "show", task).out
+    again = command("tasks", "retry", task, "--key", "r1", "--json").json
+    assert (again["retry_of"], again["state"]) == (task, "submitted")
+    assert command("tasks", "retry", task, "--key", "r1", "--json").json["id"] == again["id"]
+    refused = command("tasks", "pause", task)
+    assert (refused.code, refused.err.count("\n")) == (1, 1)
+    assert "cannot go from 'canceled' to 'paused'" in refused.err
+
+
+def test_a_cancel_of_a_task_at_work_says_that_it_is_requested(
+    command: Command, database: str, tenant: str
+) -> None:
+    task = _submitted(command)
+
+    async def claim() -> None:
+        async with holdfast.open(database, tenant=tenant) as state:
+            assert await state.tasks.claim("w1")
+
+    asyncio.run(claim())
+    assert "cancel requested" in command("tasks", "cancel", task).out
+    assert "w1 until" in command("tasks", "show", task).out
+
+
+def test_the_reason_of_a_failure_is_shown_and_not_its_whole_traceback(
+    command: Command, database: str, tenant: str
+) -> None:
+    command("tasks", "submit", "researcher", "break", "--max-attempts", "1")
+    _work(database, tenant)
+    [task] = command("tasks", "list", "--state", "failed", "--json").json["tasks"]
+    shown = command("tasks", "show", task["id"])
+    assert "ValueError: no such tide" in shown.out
+    assert "Traceback" not in shown.out
+    assert "Traceback" in command("tasks", "show", task["id"], "--json").json["note"]
+
+
+def test_an_id_may_be_abbreviated_while_it_is_unambiguous(command: Command, tenant: str) -> None:
+    assert tenant
+    tasks = [_submitted(command) for _ in range(2)]
+    assert command("tasks", "show", tasks[1][-12:], "--json").json["id"] == tasks[1]
+    common = command("tasks", "show", tasks[0][:4])
+    assert common.code == 1
+    assert all(one in common.err for one in tasks)
+    for unknown in ("no-such-task", tasks[0][-3:]):
+        missing = command("tasks", "cancel", unknown)
+        assert (missing.code, "holdfast tasks list" in missing.err) == (1, True)
+
+
+def test_what_a_handler_or_a_client_wrote_is_no_markup(command: Command, tenant: str) -> None:
+    assert tenant
+    odd = "[bold]not bold[/] [/nothing] 🌊"
+    task = command("tasks", "submit", "researcher", odd, "--owner", "[red]", "--json").json["id"]
+    for shown in (
+        command("tasks", "show", task),
+        command("tasks", "list"),
+        command("tasks", "replay", task, "--at", "2"),
+        command("tasks", "watch", command("tasks", "cancel", task, "--json").json["id"]),
+    ):
+        assert odd in shown.out, shown.err
+
+
+def test_watch_follows_a_task_until_it_has_ended(
+    command: Command, database: str, tenant: str, tmp_path: Path
+) -> None:
+    task = _submitted(command)
+    environment = {"DATABASE_URL": database, "HOLDFAST_TENANT": tenant}
+    watching = start(tmp_path, "tasks", "watch", task[-10:], "--json", **environment)
+
+    def seen() -> list[dict[str, Any]]:
+        return [json.loads(line) for line in (tmp_path / "out").read_text().splitlines()]
+
+    try:
+        wait_until(lambda: bool(seen()), "the first event", watching, tmp_path / "err")
+        _work(database, tenant)
+        command("tasks", "answer", task, "all")
+        _work(database, tenant)
+        assert watching.wait(60) == 0, (tmp_path / "err").read_text()
+    finally:
+        watching.kill()
+        watching.wait()
+    timeline = command("tasks", "show", task, "--json").json["timeline"]
+    assert seen() == timeline
+
+
+def test_watch_of_a_task_that_did_not_complete_ends_with_1(command: Command, tenant: str) -> None:
+    assert tenant
+    task = _submitted(command)
+    command("tasks", "cancel", task)
+    watched = command("tasks", "watch", task)
+    assert (watched.code, "canceled" in watched.out) == (1, True)
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_watch_of_all_tasks_ends_cleanly_at_ctrl_c(
+    command: Command, database: str, tenant: str, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    first = _submitted(command)
+    environment = {"DATABASE_URL": database, "HOLDFAST_TENANT": tenant}
+    watching = start(tmp_path, "tasks", "watch", "--poll-seconds", "0.05", *options, **environment)
+    out = tmp_path / "out"
+    try:
+        wait_until(
+            lambda: first in out.read_text(), "the task that was there", watching, tmp_path / "err"
+        )
+        second = _submitted(command)
+        wait_until(lambda: second in out.read_text(), "the new task", watching, tmp_path / "err")
+        watching.send_signal(signal.SIGINT)
+        assert watching.wait(60) == 0
+    finally:
+        watching.kill()
+        watching.wait()
+    assert out.read_text().count(first) <= 2
+    assert (tmp_path / "err").read_text() == ""
+
+
+def test_every_command_teaches_in_its_help(command: Command) -> None:
+    shown = command("tasks", "--help").out
+    for name in ("list", "show", "replay", "submit", "answer", "cancel", "pause", "resume"):
+        assert name in shown
+        assert len(command("tasks", name, "--help").out.splitlines()) > 8
+    for name in ("list", "show", "replay", "submit", "answer", "watch"):
+        assert f"holdfast tasks {name}" in command("tasks", name, "--help").out

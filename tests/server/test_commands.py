@@ -1,0 +1,159 @@
+"""``holdfast serve`` and ``holdfast keys``, as a person starts them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import holdfast
+from holdfast import TaskState
+from holdfast.cli.commands import app
+from holdfast.cli.loading import load_app
+from holdfast.kernel.core.errors import ConfigError, HoldfastError
+from holdfast.server.service import listening
+from tests.backends.postgres_database import connected
+from tests.server.running import MODERN, http_client
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+AGENT = """
+import asyncio, holdfast
+app = holdfast.App("slow")
+@app.handler
+async def work(task: holdfast.TaskContext) -> str:
+    await asyncio.sleep(float(task.message.text))
+    return "done"
+"""
+
+
+@asynccontextmanager
+async def _started(
+    folder: Path, database: str, *options: str
+) -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
+    (folder / "agents.py").write_text(AGENT)
+    environment = {key: value for key, value in os.environ.items() if "HOLDFAST" not in key}
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "holdfast.cli", "serve", "agents:app", "--port", "0"),
+        *("--log-json", *options),
+        cwd=folder,
+        env=environment | {"DATABASE_URL": database},
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        assert process.stderr is not None
+        async with asyncio.timeout(60):
+            while True:
+                line = await process.stderr.readline()
+                assert line, "the service ended before it served"
+                told = json.loads(line)["message"]
+                if "serving on" in told:
+                    break
+        yield process, told.partition("serving on ")[2].partition(",")[0]
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.communicate()
+
+
+async def test_sigterm_ends_streams_drains_the_worker_and_exits_with_zero(
+    tmp_path: Path, database: str
+) -> None:
+    async with (
+        _started(tmp_path, database, "--drain-seconds", "5") as (process, url),
+        http_client(base_url=url, headers=MODERN, timeout=60) as http,
+    ):
+        message = {"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": "0.5"}]}
+        async with http.stream("POST", "/message:stream", json={"message": message}) as stream:
+            lines = stream.aiter_lines()
+            async for line in lines:
+                if "WORKING" in line:
+                    break
+            process.send_signal(signal.SIGTERM)
+            rest = [line async for line in lines]
+        assert not any("error" in line for line in rest)
+        async with asyncio.timeout(60):
+            assert await process.wait() == 0
+    async with holdfast.open(database) as state:
+        [task] = (await state.tasks.list()).tasks
+        assert task.state is TaskState.COMPLETED
+
+
+async def test_a_port_that_is_taken_and_an_open_house_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "agents_of_serve.py").write_text(AGENT)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    command = ["serve", "agents_of_serve:app", "--host", "0.0.0.0", "--no-auth"]  # noqa: S104 - refused
+    found = CliRunner().invoke(app, command)
+    assert isinstance(found.exception, ConfigError)
+    assert "--i-know-anyone-can-call" in str(found.exception)
+    with (
+        listening("127.0.0.1", 0) as taken,
+        pytest.raises(ConfigError, match="cannot listen on"),
+    ):
+        listening("127.0.0.1", taken.getsockname()[1])
+
+
+async def test_the_app_is_found_or_the_error_says_what_to_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "agents_of_loading.py").write_text(AGENT)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    assert load_app("agents_of_loading:app").name == "slow"
+    assert load_app("agents_of_loading").name == "slow"
+    for spec, told in (
+        ("", "module:app"),
+        ("no_such_module:app", "no module"),
+        ("agents_of_loading:other", "it has app"),
+        ("agents_of_loading:asyncio", "is not a holdfast.App"),
+        ("agents_of_loading:a-b", "module:app"),
+    ):
+        with pytest.raises(ConfigError, match=told):
+            load_app(spec)
+    (tmp_path / "broken_agents.py").write_text("import nothing_of_the_kind\n")
+    with pytest.raises(ModuleNotFoundError, match="nothing_of_the_kind"):
+        load_app("broken_agents:app")
+
+
+async def test_a_key_is_made_shown_once_listed_and_revoked(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", database)
+    monkeypatch.delenv("STORAGE_TYPE", raising=False)
+
+    async def run(*command: str) -> str:
+        found = await asyncio.to_thread(CliRunner().invoke, app, ["keys", *command])
+        if found.exception is not None and not isinstance(found.exception, SystemExit):
+            raise found.exception
+        return found.stdout
+
+    to = ("--tenant", "key-test")
+    made = json.loads(await run("create", *to, "--owner", "ana", "--name", "lap[top]", "--json"))
+    text = made["text"]
+    plain = await run("create", *to, "--owner", "max")
+    assert plain.startswith("hf_")
+    assert len(plain.split()) == 1
+    listed = json.loads(await run("list", *to, "--json"))
+    assert [(one["owner"], one["name"]) for one in listed] == [("ana", "lap[top]"), ("max", "")]
+    assert text not in json.dumps(listed)
+    table = await run("list", *to)
+    assert "lap[top]" in table
+    async with connected(database) as connection:
+        rows = await connection.fetch("SELECT k::text FROM holdfast.api_keys k")
+        assert not any(text.rpartition("_")[2] in row[0] for row in rows)
+    assert (
+        await run("revoke", made["id"], *to, "--json") == json.dumps({"revoked": made["id"]}) + "\n"
+    )
+    with pytest.raises(HoldfastError, match="no live key"):
+        await run("revoke", made["id"], *to)

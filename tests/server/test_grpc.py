@@ -1,0 +1,65 @@
+"""The same service over gRPC."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import grpc
+import pytest
+from a2a.types import a2a_pb2 as a2a
+from a2a.types import a2a_pb2_grpc
+
+from holdfast import State
+from holdfast.server.service import listening
+from tests.server.running import example_app, said, serving
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+def _free_port() -> int:
+    with listening("127.0.0.1", 0) as sock:
+        port: int = sock.getsockname()[1]
+        return port
+
+
+async def test_grpc_serves_the_same_tasks_to_the_same_callers(state: State) -> None:
+    port = _free_port()
+    ana, max_ = (await state.keys.create("ana")).text, (await state.keys.create("max")).text
+    async with (
+        serving(example_app(), state, auth=True, grpc_port=port) as service,
+        grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel,
+    ):
+        del service
+        make: Callable[[Any], Any] = a2a_pb2_grpc.A2AServiceStub
+        stub = make(channel)
+        mine = [("authorization", f"Bearer {ana}"), ("idempotency-key", "k1")]
+        ids = set()
+        for _ in range(2):
+            answer = await stub.SendMessage(said("say hi"), metadata=mine, wait_for_ready=True)
+            assert answer.task.status.message.parts[0].text == "done: hi"
+            ids.add(answer.task.id)
+        assert len(ids) == 1
+        [task_id] = ids
+        request = a2a.GetTaskRequest(id=task_id)
+        assert (await stub.GetTask(request, metadata=mine)).id == task_id
+
+        streamed = [
+            one async for one in stub.SendStreamingMessage(said("stream 2"), metadata=mine[:1])
+        ]
+        assert streamed[-1].status_update.status.state == a2a.TASK_STATE_COMPLETED
+
+        for metadata, code in (
+            ([], grpc.StatusCode.UNAUTHENTICATED),
+            ([("authorization", "Bearer hf_mfrw2zi_x")], grpc.StatusCode.UNAUTHENTICATED),
+            ([("authorization", f"Bearer {max_}")], grpc.StatusCode.NOT_FOUND),
+        ):
+            with pytest.raises(grpc.aio.AioRpcError) as caught:
+                await stub.GetTask(request, metadata=metadata)
+            assert caught.value.code() is code
+            watched = stub.SubscribeToTask(
+                a2a.SubscribeToTaskRequest(id=task_id), metadata=metadata
+            )
+            with pytest.raises(grpc.aio.AioRpcError) as caught:
+                await anext(aiter(watched))
+            assert caught.value.code() is code
