@@ -8,7 +8,8 @@ ENGINES := holdfast.testing.inmemory:InMemoryHarness tests.engines.postgres:Post
 	tests.engines.postgres:Postgres16Harness tests.engines.postgres:BorrowedPoolHarness \
 	tests.engines.redis:RedisHarness tests.engines.redis:RedisClusterHarness \
 	tests.engines.objects:S3Harness tests.engines.objects:S3PostgresHarness \
-	tests.engines.objects:DiskHarness tests.engines.age:AgeHarness
+	tests.engines.objects:DiskHarness tests.engines.age:AgeHarness \
+	tests.engines.hybrid:HybridHarness
 PYTEST := $(PY) -m pytest -n 2 --dist worksteal $(ENGINES:%=--engine %)
 
 .PHONY: setup run test test-long check bench lock docs clean

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.backends.postgres.migrate import migrations
+from holdfast.kernel.storage.agent_memory import AgentMemory
 from holdfast.kernel.storage.blob import BlobStore
 from holdfast.kernel.storage.blob_index import BlobIndex
 from holdfast.kernel.storage.channel import Channel
@@ -26,6 +27,7 @@ from holdfast.kernel.storage.vector import VectorStore
 from holdfast.testing.harness import NOUNS, Harness
 from holdfast.testing.inmemory import InMemoryHarness
 from tests.engines.age import AgeHarness
+from tests.engines.hybrid import HybridHarness
 from tests.engines.objects import DiskHarness, S3Harness
 from tests.engines.postgres import Postgres16Harness, PostgresHarness
 from tests.engines.redis import RedisClusterHarness, RedisHarness
@@ -43,6 +45,7 @@ PROTOCOLS: dict[str, type[Any]] = {
     "history": HistoryProvider,
     "keys": KeyStore,
     "long_term": LongTermMemory,
+    "memory": AgentMemory,
     "short_term": ShortTermMemory,
     "tasks": TaskLedger,
     "turn_log": TurnLog,
@@ -55,6 +58,7 @@ ENGINES: dict[str, type[Harness]] = {
     "Postgres 16, server": Postgres16Harness,
     "Valkey": RedisHarness,
     "Valkey Cluster": RedisClusterHarness,
+    "Valkey + Postgres": HybridHarness,
     "S3": S3Harness,
     "disk": DiskHarness,
     "Apache AGE": AgeHarness,

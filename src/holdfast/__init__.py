@@ -45,6 +45,7 @@ from holdfast.kernel.core.errors import (
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.core.ids import new_id
 from holdfast.kernel.core.lifecycle import TaskState
+from holdfast.kernel.storage.agent_memory import AgentMemory, Assembled, ContextItem, Hydrated
 from holdfast.kernel.storage.blob import BlobInfo, BlobStore
 from holdfast.kernel.storage.blob_index import BlobIndex, IndexedBlob
 from holdfast.kernel.storage.channel import Channel, ChannelEvent
@@ -77,6 +78,8 @@ from holdfast.kernel.storage.memory import LongTermMemory, Memory, ShortTermMemo
 from holdfast.kernel.storage.tasks import Task, TaskList, TaskStatus, TaskStore
 from holdfast.kernel.storage.turnlog import Backlog, ClaimedTurn, LogPosition, TurnEntry, TurnLog
 from holdfast.kernel.storage.vector import Document, SearchResult, VectorStore
+from holdfast.kernel.storage.wake import Wake, WakeStatus
+from holdfast.kernel.storage.working_memory import AgentFacts, WorkingMemory
 from holdfast.memory.compaction import (
     SlidingWindow,
     Strategy,
@@ -97,12 +100,15 @@ from holdfast.wiring.settings import Settings
 from holdfast.wiring.state import State
 
 __all__ = [
+    "AgentFacts",
     "AgentId",
+    "AgentMemory",
     "AlreadyExistsError",
     "ApiKey",
     "App",
     "Artifact",
     "ArtifactChunk",
+    "Assembled",
     "AudioBlock",
     "BackPressureError",
     "Backlog",
@@ -119,6 +125,7 @@ __all__ = [
     "ConfigError",
     "ConflictError",
     "ContentBlock",
+    "ContextItem",
     "ContextPage",
     "ContextRecord",
     "CypherCapable",
@@ -138,6 +145,7 @@ __all__ = [
     "HistoryProvider",
     "HistoryRetention",
     "HoldfastError",
+    "Hydrated",
     "IllegalTransitionError",
     "ImageBlock",
     "IndexedBlob",
@@ -202,7 +210,10 @@ __all__ = [
     "VectorStore",
     "VersionConflictError",
     "VideoBlock",
+    "Wake",
+    "WakeStatus",
     "Worker",
+    "WorkingMemory",
     "compact",
     "compact_async",
     "estimate_tokens",

@@ -20,6 +20,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from holdfast.kernel.core.errors import ConfigError
+from holdfast.kernel.storage.working_memory import AgentFacts, WorkingMemory
 from holdfast.wiring import front_door
 from holdfast.wiring.state import State
 
@@ -70,7 +71,9 @@ class _Portal:
             return self._iterate(answer)
         if isinstance(answer, State):
             return BlockingState(answer, self, owns=False)
-        if type(answer).__module__.startswith("holdfast.backends."):
+        if isinstance(answer, (AgentFacts, WorkingMemory)):
+            return _Portaled(answer, self)
+        if type(answer).__module__.startswith(("holdfast.backends.", "holdfast.memory.")):
             return _Portaled(answer, self)
         return answer
 

@@ -10,8 +10,9 @@ from pathlib import Path
 from tests.architecture.source import PACKAGE, ROOT, imports, modules, package_of
 
 KERNEL_MAY_IMPORT = {
-    *("__future__", "abc", "base64", "binascii", "collections", "dataclasses", "datetime"),
-    *("decimal", "enum", "functools", "hashlib", "itertools", "math", "operator", "os", "re"),
+    *("__future__", "abc", "base64", "binascii", "collections", "contextlib", "dataclasses"),
+    *("datetime", "decimal", "enum", "functools", "hashlib", "itertools", "math", "operator"),
+    *("os", "re"),
     *("secrets", "struct", "threading", "time", "types", "typing", "unicodedata"),
     "msgspec",
 }
@@ -29,6 +30,9 @@ DRIVERS = {
     "starlette": {"server", "bench"},
     "uvicorn": {"server", "bench", "cli"},
     "a2a": {"server", "bench"},
+    "wordllama": {"backends/embedders"},
+    "onnxruntime": {"backends/embedders"},
+    "tokenizers": {"backends/embedders"},
     "numpy": {"backends", "bench"},
     "pytest": {"testing"},
     "hypothesis": {"testing"},

@@ -21,6 +21,7 @@ from holdfast.backends.postgres.ledger import PostgresLedger
 from holdfast.backends.postgres.long_term import PostgresLongTerm
 from holdfast.backends.postgres.short_term import PostgresShortTerm
 from holdfast.backends.postgres.vector import PostgresVectors
+from holdfast.backends.postgres.wake import PostgresWake
 from holdfast.kernel.core.ids import new_ref
 from holdfast.testing.harness import Harness
 from holdfast.testing.postgres_server import PASSWORD, PostgresServer
@@ -65,7 +66,7 @@ class PostgresHarness(Harness):
         "graph": PostgresGraph,
         "long_term": PostgresLongTerm,
     }
-    contracts = frozenset(stores)
+    contracts = frozenset({*stores, "memory"})
     _ready: ClassVar[set[str]] = set()
     _dump: ClassVar[str] = ""
 
@@ -104,6 +105,10 @@ class PostgresHarness(Harness):
     def store(self, contract: str, *, tenant: str = "default", **options: Any) -> Any:
         """A store on the shared pool."""
         return self.stores[contract](self.engine, tenant=self._prefix + tenant, **options)
+
+    def wakes(self, *, tenant: str = "default") -> PostgresWake:
+        """How sessions are found."""
+        return PostgresWake(self.engine, tenant=self._prefix + tenant)
 
     async def raw(self, contract: str) -> list[str | bytes]:  # noqa: ARG002 - one dump serves all
         """A fingerprint of each table's rows of this test's tenants, read around the stores."""

@@ -78,3 +78,14 @@ def test_in_async_code_it_says_what_to_use() -> None:
 
         with pytest.raises(ConfigError, match=r"async with holdfast.open"):
             asyncio.run(wrong())
+
+
+def test_a_memory_waits_for_its_answers_too() -> None:
+    with holdfast.blocking.open("memory:") as state:
+        memory = state.memory("planner/a1", session_id="s1")
+        assert memory.record("decision", {"use": "postgres"}).seq == 1
+        memory.state.update({"step": 2})
+        fact = memory.facts.save("Bo sails")
+        woken = memory.hydrate("postgres?")
+        assert (woken.state, len(woken.recalled)) == ({"step": 2}, 1)
+        assert memory.facts.get(fact).content == "Bo sails"

@@ -63,8 +63,9 @@ async def _keeps_blobs(state: State) -> None:
 async def test_redis_beside_postgres_serves_what_must_be_fast(database: str) -> None:
     async with _opened(database, redis=valkey().url) as state:
         await _works(state)
-        hot = {"short_term", "channel"}
-        assert {one for one, engine in state.engines.items() if engine == "redis"} >= hot
+        assert state.engines["channel"] == "redis"
+        hybrid = {one for one, engine in state.engines.items() if engine == "hybrid"}
+        assert hybrid == {"history", "episodes", "short_term"}
         assert state.engines["tasks"] == "postgres"
         assert set(state.engines) == set(ATTRIBUTES)
 

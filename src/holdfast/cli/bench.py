@@ -10,12 +10,14 @@ from collections.abc import Callable
 from enum import StrEnum
 from importlib.metadata import version
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
+from holdfast.bench import recall as recall_bench
 from holdfast.bench import stores as stores_bench
 from holdfast.bench import tasks as tasks_bench
 from holdfast.bench.contest import Result
@@ -136,6 +138,38 @@ def tasks(
     for name in report.missing:
         _out.print(f"{name} is not installed: pip install {name}")
     _out.print(f"a message to a task with 1,000 messages against one with 10: {report.growth:.2f}")
+
+
+@app.command()
+def recall(
+    *,
+    data: Annotated[Path, typer.Option(help="LoCoMo's or LongMemEval's JSON file.")],
+    embedder: Annotated[str, typer.Option(help="none, static, onnx:FOLDER or hash.")] = "static",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    quick: Annotated[bool, typer.Option(help="Two conversations instead of all.")] = False,
+) -> None:
+    """How much of the evidence for its questions recall finds, and how fast.
+
+    One conversation is one agent; everything goes through state.memory(), in memory and on a
+    Postgres that is started for this. R@k is the share of a question's evidence among the first k.
+    """
+    with _out.status("starting", spinner="dots") as shown:
+        report = asyncio.run(recall_bench.run(shown.update, data, embedder=embedder, quick=quick))
+    if as_json:
+        command = f"holdfast bench recall --data {data.name} --embedder {embedder}"
+        typer.echo(json.dumps({"command": command, **_machine()} | report.to_json(), indent=2))
+        return
+    title = f"{report.data}: {report.questions:,} questions, {report.turns:,} turns"
+    columns = ("engine", "method", "R@5", "R@10", "MRR", "p50 ms", "p95 ms")
+    table = Table(*columns, title=title, title_justify="left")
+    for one in report.methods:
+        scores = (one.all.recall_5, one.all.recall_10, one.all.mrr)
+        figures = [f"{score:.3f}" for score in scores] + [f"{one.p50_ms:.2f}", f"{one.p95_ms:.2f}"]
+        table.add_row(one.engine, one.method, *figures)
+    _out.print(table)
+    for name, bar in report.bars().items():
+        mark = "[green]✓[/]" if bar["met"] else "[red]✗[/]"
+        _out.print(f"{mark} {name}: {bar['got']} (bar {bar['bar']})")
 
 
 def _machine() -> dict[str, str]:

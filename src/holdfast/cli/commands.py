@@ -8,10 +8,13 @@ from dotenv import load_dotenv
 from holdfast.cli import (
     bench,
     chaos,
+    consolidate,
     contexts,
     db,
+    dead_letters,
     demo,
     doctor,
+    embed,
     graph,
     keys,
     serve,
@@ -28,9 +31,12 @@ app = typer.Typer(
 app.add_typer(bench.app, name="bench")
 app.add_typer(contexts.app, name="contexts")
 app.add_typer(db.app, name="db")
+app.add_typer(dead_letters.app, name="dead-letters")
+app.add_typer(embed.app, name="embed")
 app.add_typer(graph.app, name="graph")
 app.add_typer(keys.app, name="keys")
 app.add_typer(tasks.app, name="tasks")
+app.command()(consolidate.consolidate)
 app.command()(demo.demo)
 app.command()(chaos.chaos)
 app.command()(doctor.doctor)

@@ -293,7 +293,7 @@ def _pipeline(
 ) -> Generator[tuple[Summariser, list[ChatMessage]], str, Window]:
     """Yields what to summarise and is sent the summary, so that asking may be async or not."""
     window = Window((), check_count("budget", budget), count)
-    window = window.with_turns(_turns(messages, window))
+    window = window.with_turns(turns_of(messages, window))
     for strategy in (*strategies, TokenBudget()):
         if not isinstance(strategy, SummaryCheckpoint):
             window = strategy.apply(window)
@@ -302,8 +302,13 @@ def _pipeline(
     return window
 
 
-def _turns(messages: Sequence[ChatMessage], window: Window) -> list[Turn]:
-    """Group each tool call with its results; the latest call of an id owns the results after it."""
+def turns_of(messages: Sequence[ChatMessage], window: Window) -> list[Turn]:
+    """Group each tool call with its results; the latest call of an id owns the results after it.
+
+    >>> empty = Window((), 0, estimate_tokens)
+    >>> [turn.places for turn in turns_of([ChatMessage.user("a"), ChatMessage.user("b")], empty)]
+    [(0,), (1,)]
+    """
     leader = list(range(len(messages)))
 
     def first(place: int) -> int:

@@ -15,16 +15,18 @@ from holdfast.kernel.core.content import ChatMessage, ContentBlock
 from holdfast.kernel.core.errors import ConfigError, InvalidInputError
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.core.lifecycle import TaskState
+from holdfast.kernel.storage.agent_memory import AgentMemory
 from holdfast.kernel.storage.history import HistoryRetention
 from holdfast.kernel.storage.ledger_events import ArtifactChunk, StepKey
 from holdfast.kernel.storage.ledger_records import TaskRecord
+from holdfast.kernel.storage.working_memory import WorkingMemory
 from holdfast.runtime.cleanup import Cleanup
 from holdfast.runtime.held import Held, Stop
 from holdfast.runtime.journal import Journal, arguments_digest, check_digest
 from holdfast.runtime.large import pack, unpack
 from holdfast.runtime.outcome import Suspended
 from holdfast.runtime.parts import parts_of
-from holdfast.runtime.session import TaskHistory, TaskSession
+from holdfast.runtime.session import TaskHistory
 from holdfast.runtime.workplace import Workplace
 
 _current: ContextVar[StepKey | None] = ContextVar("holdfast_step", default=None)
@@ -59,7 +61,7 @@ class TaskContext:
         self._held = held
         self._journal = journal
         self.cleanup = Cleanup(place, record.id, str(record.agent), record.context_id)
-        self.state = TaskSession(place.short_term, record.context_id)
+        self.state = WorkingMemory(place.short_term, record.context_id)
         """The working state of the task's context: ``get``, ``update``, ``set``, ``clear``."""
         self.history = TaskHistory(place.history, record, retention, self.cleanup)
         """The agent's transcript in this context, each message marked with this task's run."""
@@ -122,6 +124,17 @@ class TaskContext:
     def messages(self) -> list[ChatMessage]:
         """All messages of the task when this run began."""
         return list(self._record.messages)
+
+    @property
+    def memory(self) -> AgentMemory:
+        """What the agent remembers, bound to the task's context.
+
+        A handler may run again: record with an ``event_id``, or inside of a step. ::
+
+            woken = await task.memory.hydrate(task.message.text)
+            await task.memory.record("decision", {"use": "postgres"}, event_id=f"{task.id}:db")
+        """
+        return self._place.memory(self.agent, session_id=self.context_id)
 
     @property
     def cancelled(self) -> bool:

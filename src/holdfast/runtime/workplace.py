@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
+from holdfast.kernel.core.identity import AgentId
+from holdfast.kernel.storage.agent_memory import AgentMemory
 from holdfast.kernel.storage.blob import BlobStore
 from holdfast.kernel.storage.history import HistoryProvider
 from holdfast.kernel.storage.ledger import TaskLedger
@@ -38,6 +40,10 @@ class Workplace(Protocol):
     @property
     def short_term(self) -> ShortTermMemory:
         """Working state of contexts."""
+        ...
+
+    def memory(self, agent: AgentId | str, *, session_id: str | None = None) -> AgentMemory:
+        """What an agent does, did and knows."""
         ...
 
     @property

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from holdfast.kernel.core.errors import HoldfastError
+from holdfast.kernel.core.errors import EngineError, HoldfastError, NotSupportedError
+from holdfast.memory.metrics import HELP
 from holdfast.server.caller import CALLER
 from holdfast.server.metrics import CONTENT_TYPE, Metrics
 from holdfast.wiring.state import State
 
+_log = logging.getLogger("holdfast.server")
 PROBE_SECONDS = 5.0
 
 
@@ -49,10 +52,26 @@ def health_endpoint(
     return health
 
 
-def metrics_endpoint(metrics: Metrics) -> Callable[[Request], Awaitable[Response]]:
-    """The figures of this process."""
+def metrics_endpoint(metrics: Metrics, state: State) -> Callable[[Request], Awaitable[Response]]:
+    """The figures of this process, and those of the hot log where there is one."""
 
     async def figures(_request: Request) -> Response:
-        return Response(metrics.text(), headers={"Content-Type": CONTENT_TYPE})
+        text = metrics.text() + (await _hot_log(state)).encode()
+        return Response(text, headers={"Content-Type": CONTENT_TYPE})
 
     return figures
+
+
+async def _hot_log(state: State) -> str:
+    try:
+        samples = await state.hybrid.samples()
+    except NotSupportedError:
+        return ""
+    except EngineError as error:
+        _log.warning("the figures of the hot log are missing: %s", error)
+        return "# the hot log does not answer\n"
+    lines = []
+    for name, value in samples:
+        kind = "counter" if name.endswith("_total") else "gauge"
+        lines += [f"# HELP {name} {HELP[name]}", f"# TYPE {name} {kind}", f"{name} {value}"]
+    return "\n".join([*lines, ""])

@@ -180,7 +180,7 @@ class Service:
         routes = [
             Route(card.path, dated_card, methods=["GET"]),
             Route("/health", health_endpoint(state, self._closing), methods=["GET"]),
-            Route("/metrics", metrics_endpoint(self.metrics), methods=["GET"]),
+            Route("/metrics", metrics_endpoint(self.metrics, state), methods=["GET"]),
             Route("/blobs/{ref}", with_call(download, self._doors), methods=["GET"]),
             *a2a_routes(self._handler, self._doors),
         ]

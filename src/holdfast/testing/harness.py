@@ -10,6 +10,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
+from holdfast.kernel.storage.agent_memory import AgentMemory
+from holdfast.kernel.storage.wake import SessionWake
+from holdfast.memory.agent_memory import MemoryStores, StoredMemory
+
 NOUNS = {
     "blobs": "blob",
     "blob_index": "blob_index",
@@ -20,6 +24,7 @@ NOUNS = {
     "history": "history",
     "keys": "keys",
     "long_term": "long_term",
+    "memory": "agent_memory",
     "short_term": "short_term",
     "tasks": "ledger",
     "turn_log": "turnlog",
@@ -81,6 +86,27 @@ class Harness(ABC):
         and ``language`` (long_term), ``ttl_seconds`` (blobs: the default time to live), ``name``
         and ``retention_seconds`` (channels).
         """
+
+    def wakes(self, *, tenant: str = "default") -> SessionWake:
+        """How sessions are found; for an engine that provides the contract ``memory``."""
+        raise NotImplementedError(f"{self.name} does not tell how it finds session of {tenant}")
+
+    def memory(
+        self,
+        agent: str,
+        *,
+        session_id: str | None = None,
+        tenant: str = "default",
+        **options: Any,
+    ) -> AgentMemory:
+        """An agent's memory on the engine's own stores; ``options`` are those of the episodes."""
+        stores = MemoryStores(
+            episodes=self.store("episodes", tenant=tenant, **options),
+            short_term=self.store("short_term", tenant=tenant),
+            wakes=self.wakes(tenant=tenant),
+            long_term=self.store("long_term", tenant=tenant),
+        )
+        return StoredMemory(stores, agent, session_id=session_id)
 
     async def raw(self, contract: str) -> list[str | bytes]:
         """What the engine holds for a contract, read around the store; for all tenants."""

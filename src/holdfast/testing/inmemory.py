@@ -18,6 +18,7 @@ from holdfast.backends.inmemory.long_term import InMemoryLongTerm
 from holdfast.backends.inmemory.short_term import InMemoryShortTerm
 from holdfast.backends.inmemory.turnlog import InMemoryTurnLog
 from holdfast.backends.inmemory.vector import InMemoryVectors
+from holdfast.backends.inmemory.wake import InMemoryWake
 from holdfast.kernel.core.clock import ManualClock
 from holdfast.testing.harness import Harness
 
@@ -41,7 +42,7 @@ class InMemoryHarness(Harness):
         "graph": InMemoryGraph,
         "long_term": InMemoryLongTerm,
     }
-    contracts = frozenset(stores)
+    contracts = frozenset({*stores, "memory"})
 
     @classmethod
     def reference(cls) -> type[Harness]:
@@ -68,6 +69,10 @@ class InMemoryHarness(Harness):
     def store(self, contract: str, *, tenant: str = "default", **options: Any) -> Any:
         """A new view on the engine's data."""
         return self.stores[contract](self.engine, tenant=tenant, **options)
+
+    def wakes(self, *, tenant: str = "default") -> InMemoryWake:
+        """How sessions are found."""
+        return InMemoryWake(self.engine, tenant=tenant)
 
     async def raw(self, contract: str) -> list[str | bytes]:  # noqa: ARG002 - one dump serves all
         """All that the engine holds, for every tenant and contract; empty tables are nothing."""

@@ -11,11 +11,15 @@ from holdfast.kernel.core.errors import ConfigError
 from holdfast.kernel.storage.blob_index import BlobIndex
 from holdfast.kernel.storage.graph import GraphStore
 from holdfast.kernel.storage.ledger_work import WorkSignal
+from holdfast.wiring.embedding_side import EmbeddingSide
 from holdfast.wiring.health import Health
+from holdfast.wiring.hybrid_sides import DurableSide, HybridSide
 from holdfast.wiring.parts import Part
 from holdfast.wiring.stores import Stores
 
-ATTRIBUTES: tuple[str, ...] = tuple(slot.name for slot in dataclasses.fields(Stores))
+ATTRIBUTES: tuple[str, ...] = tuple(
+    slot.name for slot in dataclasses.fields(Stores) if slot.name not in {"memory_log", "wakes"}
+)
 """What an engine can serve."""
 
 
@@ -34,6 +38,8 @@ class Connections:
         work: WorkSignal | None = None,
         again: Callable[[], Awaitable[Connections]] | None = None,
         blob_index: Callable[[str], BlobIndex] | None = None,
+        embedding: EmbeddingSide | None = None,
+        durable: DurableSide | None = None,
     ) -> None:
         self._stores = stores
         self._changes: list[Callable[[str, Stores], Stores]] = []
@@ -42,6 +48,10 @@ class Connections:
         self.work = work
         self.again = again
         self.blob_index = blob_index
+        self.durable = durable
+        self.hybrid: HybridSide | None = None
+        self.embedding = embedding
+        self.on_close: list[Callable[[], Awaitable[None]]] = []
         self.loop = asyncio.get_running_loop()
         self.closed = False
 
@@ -81,6 +91,8 @@ class Connections:
         async with AsyncExitStack() as stack:
             for part in self.parts:
                 stack.push_async_callback(part.close)
+            for callback in self.on_close:
+                stack.push_async_callback(callback)
 
     def check_usable(self) -> None:
         """Raise when the state is closed, or in use on an event loop that is not its own."""

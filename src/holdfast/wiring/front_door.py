@@ -23,7 +23,7 @@ from holdfast.wiring.engines import (
     engine_of_url,
     load,
 )
-from holdfast.wiring.request import OpenRequest
+from holdfast.wiring.request import OpenRequest, with_embedder
 from holdfast.wiring.settings import GRAPHS, Settings
 from holdfast.wiring.state import State
 
@@ -67,10 +67,17 @@ class Opening:
                 "no storage is configured: state is kept in this process and ends with it. "
                 "Set STORAGE_TYPE or DATABASE_URL, or open('memory:') to say that you mean it"
             )
-        connections = await load(self._spec or INMEMORY).connect(self._request)
+        request = await with_embedder(self._request)
+        connections = await load(self._spec or INMEMORY).connect(request)
         try:
             for beside in self._beside():
-                await load(beside).put_beside(connections, self._request)
+                await load(beside).put_beside(connections, request)
+            if request.embedder is not self._request.embedder:
+                close = getattr(request.embedder, "aclose", None)
+                connections.on_close += [close] if close else []
+            if connections.embedding is not None and request.background:
+                connections.on_close.append(connections.embedding.stop)
+                connections.embedding.start(self._tenant)
             return State(connections, self._tenant)
         except BaseException:
             await connections.close()
@@ -99,6 +106,7 @@ def open(  # noqa: A001 - holdfast.open is the front door's name
     embedder: Embedder | None = None,
     settings: Settings | None = None,
     clock: Clock | None = None,
+    background: bool | None = None,
 ) -> Opening:
     """Open a ``State``: from the environment, or from what is given here.
 
@@ -106,8 +114,9 @@ def open(  # noqa: A001 - holdfast.open is the front door's name
     of a server. ``redis`` is the URL of a Redis or Valkey for what must be fast, ``blobs`` of an
     object store for what is large, and ``graph="age"`` keeps the graph in Apache AGE. Without a
     URL and without ``STORAGE_TYPE`` or ``DATABASE_URL`` it is ``memory:``, with a logged warning.
-    An unknown value is an error that lists the known ones. ``clock`` replaces the time of the
-    in-memory engine, for tests.
+    An unknown value is an error that lists the known ones. With a Postgres and a ``redis`` this
+    process consolidates in the background, unless ``background=False``. ``clock`` replaces the time
+    of the in-memory engine, for tests.
 
     ::
 
@@ -136,6 +145,7 @@ def open(  # noqa: A001 - holdfast.open is the front door's name
             settings=chosen,
             embedder=embedder,
             clock=clock,
+            background=chosen.background if background is None else background,
         ),
         check_id("tenant", chosen.tenant if tenant is None else tenant),
     )

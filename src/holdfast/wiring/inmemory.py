@@ -15,6 +15,7 @@ from holdfast.backends.inmemory.ledger_work import InMemoryWork
 from holdfast.backends.inmemory.long_term import InMemoryLongTerm
 from holdfast.backends.inmemory.short_term import InMemoryShortTerm
 from holdfast.backends.inmemory.vector import InMemoryVectors
+from holdfast.backends.inmemory.wake import InMemoryWake
 from holdfast.kernel.storage.channel import Channel
 from holdfast.kernel.storage.graph import GraphStore
 from holdfast.wiring.connections import ATTRIBUTES, Connections
@@ -60,4 +61,5 @@ def _stores(
         episodes=InMemoryEpisodes(engine, tenant=tenant, embedder=embedder),
         channel=channel,
         keys=InMemoryKeys(engine, tenant=tenant),
+        wakes=InMemoryWake(engine, tenant=tenant),
     )

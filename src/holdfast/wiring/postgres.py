@@ -11,6 +11,10 @@ from holdfast.backends.postgres.blob import PostgresBlobs
 from holdfast.backends.postgres.blob_index import PostgresBlobIndex
 from holdfast.backends.postgres.boards import PostgresBoards
 from holdfast.backends.postgres.channel import PostgresChannel
+from holdfast.backends.postgres.durable_log import PostgresDurableLog
+from holdfast.backends.postgres.durable_queue import PostgresDurableQueue
+from holdfast.backends.postgres.durable_states import PostgresDurableStates
+from holdfast.backends.postgres.embedding_queue import PostgresEmbeddingQueue, tenants_waiting
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.episodes import PostgresEpisodes
 from holdfast.backends.postgres.graph import PostgresGraph
@@ -21,9 +25,12 @@ from holdfast.backends.postgres.ledger_work import PostgresWork
 from holdfast.backends.postgres.long_term import PostgresLongTerm
 from holdfast.backends.postgres.short_term import PostgresShortTerm
 from holdfast.backends.postgres.vector import PostgresVectors
+from holdfast.backends.postgres.wake import PostgresWake
 from holdfast.kernel.storage.channel import Channel
 from holdfast.kernel.storage.graph import GraphStore
 from holdfast.wiring.connections import ATTRIBUTES, Connections
+from holdfast.wiring.embedding_side import EmbeddingSide
+from holdfast.wiring.hybrid_sides import DurableSide
 from holdfast.wiring.parts import Part
 from holdfast.wiring.request import OpenRequest
 from holdfast.wiring.stores import Stores
@@ -50,6 +57,16 @@ def connections(engine: Postgres, request: OpenRequest) -> Connections:
         work=PostgresWork(engine),
         again=lambda: connect(_small(request)),
         blob_index=lambda tenant: PostgresBlobIndex(engine, tenant=tenant, place="objects"),
+        embedding=EmbeddingSide(
+            queue=lambda tenant: PostgresEmbeddingQueue(engine, tenant=tenant),
+            waiting=lambda model: tenants_waiting(engine, model),
+            embedder=request.embedder,
+        ),
+        durable=DurableSide(
+            log=lambda tenant: PostgresDurableLog(engine, tenant=tenant),
+            queue=PostgresDurableQueue(engine),
+            states=PostgresDurableStates(engine),
+        ),
     )
 
 
@@ -127,4 +144,5 @@ def _stores(
         episodes=PostgresEpisodes(engine, tenant=tenant, embedder=embedder),
         channel=channel,
         keys=PostgresKeys(engine, tenant=tenant),
+        wakes=PostgresWake(engine, tenant=tenant),
     )

@@ -7,10 +7,12 @@ import dataclasses
 from holdfast.backends.redis.channel import RedisChannel
 from holdfast.backends.redis.engine import Redis
 from holdfast.backends.redis.history import RedisHistory
+from holdfast.backends.redis.memory_log import RedisMemoryLog
 from holdfast.backends.redis.short_term import RedisShortTerm
 from holdfast.kernel.storage.channel import Channel
 from holdfast.kernel.storage.graph import GraphStore
 from holdfast.wiring.connections import Connections
+from holdfast.wiring.hybrid import put_hybrid
 from holdfast.wiring.parts import Part
 from holdfast.wiring.request import OpenRequest
 from holdfast.wiring.stores import Stores
@@ -29,18 +31,26 @@ async def connect(request: OpenRequest) -> Connections:
     def stores(tenant: str, _graph: GraphStore | None) -> Stores:
         ttl = request.settings.history_ttl_seconds
         history = RedisHistory(engine, tenant=tenant, ttl_seconds=ttl)
-        return dataclasses.replace(_hot(engine, tenant, request, Stores()), history=history)
+        log = RedisMemoryLog(engine, tenant=tenant, ttl_seconds=ttl)
+        hot = _hot(engine, tenant, request, Stores())
+        return dataclasses.replace(hot, history=history, memory_log=log, wakes=log)
 
     return Connections(stores=stores, parts=[part_of(engine).serving(*ALONE)])
 
 
 async def put_beside(found: Connections, request: OpenRequest) -> None:
-    """Let Redis serve the hot contracts of an opened state."""
+    """Let Redis serve the hot contracts of an opened state; with a durable engine, as a hybrid.
+
+    The hot log is on a standalone server only: a cluster serves working state and channels.
+    """
     engine = await opened(request, request.redis)
+    hybrid = found.durable is not None and engine.capabilities.mode != "cluster"
     found.add(
-        part_of(engine).serving(*BESIDE),
+        part_of(engine).serving(*(("channel",) if hybrid else BESIDE)),
         lambda tenant, stores: _hot(engine, tenant, request, stores),
     )
+    if hybrid:
+        await put_hybrid(found, request, engine)
 
 
 async def opened(request: OpenRequest, url: str) -> Redis:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass, field
 
 from holdfast.kernel.core.clock import Clock
@@ -20,3 +21,20 @@ class OpenRequest:
     graph: str = "tables"
     embedder: Embedder | None = None
     clock: Clock | None = None
+    background: bool = True
+
+
+async def with_embedder(request: OpenRequest) -> OpenRequest:
+    """The same request with the embedder that the settings name, unless the caller brought one.
+
+    ::
+
+        request = await with_embedder(request)
+    """
+    if request.embedder is not None or request.settings.embedder in {"", "none"}:
+        return request
+    from holdfast.wiring.embedders import embedder_named  # noqa: PLC0415 - it needs numpy
+
+    settings = request.settings
+    made = await embedder_named(settings.embedder, key=settings.embedder_key)
+    return dataclasses.replace(request, embedder=made)

@@ -14,6 +14,8 @@ from holdfast.wiring.masking import mask_url
 
 STORAGE_TYPES = ("memory", "embedded", "postgres")
 GRAPHS = ("tables", "age")
+ACK_LEVELS = ("", "hot", "fsync", "committed")
+REDIS_LEVELS = ("", "hot", "fsync")
 
 _NAMES = {
     "storage_type": "STORAGE_TYPE",
@@ -31,6 +33,13 @@ _NAMES = {
     "graph": "HOLDFAST_GRAPH",
     "history_ttl_seconds": "HOLDFAST_HISTORY_TTL_SECONDS",
     "redis_shards": "HOLDFAST_REDIS_SHARDS",
+    "ack_level": "HOLDFAST_ACK_LEVEL",
+    "redis_level": "HOLDFAST_REDIS_LEVEL",
+    "background": "HOLDFAST_BACKGROUND",
+    "soft_mark": "HOLDFAST_SOFT_MARK",
+    "hard_mark": "HOLDFAST_HARD_MARK",
+    "embedder": "HOLDFAST_EMBEDDER",
+    "embedder_key": "HOLDFAST_EMBEDDER_KEY",
     "dedupe_message_ids": "HOLDFAST_DEDUPE_MESSAGE_IDS",
     "push_allow_private": "HOLDFAST_PUSH_ALLOW_PRIVATE",
 }
@@ -84,6 +93,20 @@ class Settings:
     """``HOLDFAST_HISTORY_TTL_SECONDS``: how long Redis alone keeps a transcript that rests."""
     redis_shards: int = 16
     """``HOLDFAST_REDIS_SHARDS``: over how many shards a Redis is spread; fixed at first use."""
+    ack_level: str = ""
+    """``HOLDFAST_ACK_LEVEL``: hot, fsync or committed; empty: fsync if proved, else committed."""
+    redis_level: str = ""
+    """``HOLDFAST_REDIS_LEVEL``: hot or fsync, where the server does not show its settings."""
+    background: bool = True
+    """``HOLDFAST_BACKGROUND``: consolidate in this process; else run ``holdfast consolidate``."""
+    soft_mark: int = 20_000
+    """``HOLDFAST_SOFT_MARK``: so many events waiting in a shard, and writers wait for the flush."""
+    hard_mark: int = 200_000
+    """``HOLDFAST_HARD_MARK``: so many events waiting in a shard, and nothing more is taken."""
+    embedder: str = ""
+    """``HOLDFAST_EMBEDDER``: none, static, onnx:FOLDER, openai:URL?model=NAME&dimension=N, hash."""
+    embedder_key: str = ""
+    """``HOLDFAST_EMBEDDER_KEY``: the secret of an embedding service."""
     dedupe_message_ids: bool = False
     """``HOLDFAST_DEDUPE_MESSAGE_IDS``: to the service, the same messageId again is one send."""
     push_allow_private: bool = False
@@ -94,6 +117,14 @@ class Settings:
             raise UnknownSchemeError(self.storage_type, known=STORAGE_TYPES, setting="STORAGE_TYPE")
         if self.graph not in GRAPHS:
             raise UnknownSchemeError(self.graph, known=GRAPHS, setting="HOLDFAST_GRAPH")
+        if self.ack_level not in ACK_LEVELS:
+            raise UnknownSchemeError(
+                self.ack_level, known=ACK_LEVELS[1:], setting="HOLDFAST_ACK_LEVEL"
+            )
+        if self.redis_level not in REDIS_LEVELS:
+            raise UnknownSchemeError(
+                self.redis_level, known=REDIS_LEVELS[1:], setting="HOLDFAST_REDIS_LEVEL"
+            )
         if self.storage_type == "postgres" and not self.database_url:
             raise ConfigError(
                 "STORAGE_TYPE is postgres, but DATABASE_URL is not set: "
@@ -110,7 +141,7 @@ class Settings:
         for slot in dataclasses.fields(self):
             value = getattr(self, slot.name)
             if value != slot.default:
-                text = mask_url(value) if slot.name.endswith("_url") else value
+                text = _masked(slot.name, value)
                 shown.append(f"{slot.name}={text!r}")
         return f"Settings({', '.join(shown)})"
 
@@ -134,6 +165,15 @@ class Settings:
             if text:
                 fields[field] = _READ.get(field, _text)(name, text)
         return cls(**fields)
+
+
+def _masked(field: str, value: object) -> object:
+    if field == "embedder_key":
+        return "***"
+    if field == "embedder":
+        kind, colon, rest = str(value).partition(":")
+        return kind + colon + mask_url(rest)
+    return mask_url(str(value)) if field.endswith("_url") else value
 
 
 def _nearest(name: str, known: set[str]) -> list[str]:
@@ -161,6 +201,12 @@ def _count(name: str, text: str) -> int:
     return int(text)
 
 
+def _mark(name: str, text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 1_000_000_000:
+        raise ConfigError(f"{name} must be a whole number from 1 to 1000000000, not {text!r}")
+    return int(text)
+
+
 def _switch(name: str, text: str) -> bool:
     if text.lower() not in _SWITCH:
         raise UnknownSchemeError(text, known=list(_SWITCH), setting=name)
@@ -176,6 +222,9 @@ _READ: dict[str, Callable[[str, str], Any]] = {
     "allow_unsafe": _switch,
     "history_ttl_seconds": _seconds,
     "redis_shards": _count,
+    "background": _switch,
+    "soft_mark": _mark,
+    "hard_mark": _mark,
     "dedupe_message_ids": _switch,
     "push_allow_private": _switch,
 }

@@ -8,7 +8,9 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from holdfast.kernel.core.checks import check_id
-from holdfast.kernel.core.errors import NotSupportedError
+from holdfast.kernel.core.errors import NotSupportedError, UnavailableError
+from holdfast.kernel.core.identity import AgentId
+from holdfast.kernel.storage.agent_memory import AgentMemory
 from holdfast.kernel.storage.blob import BlobStore
 from holdfast.kernel.storage.channel import Channel
 from holdfast.kernel.storage.episodes import EpisodicMemory
@@ -20,8 +22,10 @@ from holdfast.kernel.storage.ledger_work import WorkSignal
 from holdfast.kernel.storage.memory import LongTermMemory, ShortTermMemory
 from holdfast.kernel.storage.tasks import TaskStore
 from holdfast.kernel.storage.vector import VectorStore
+from holdfast.memory.agent_memory import MemoryStores, StoredMemory
 from holdfast.wiring.connections import Connections
 from holdfast.wiring.health import Health
+from holdfast.wiring.hybrid_sides import HybridSide
 from holdfast.wiring.stores import Stores
 
 T = TypeVar("T")
@@ -113,6 +117,46 @@ class State:
         self._connections.check_usable()
         return self._served("tasks", self._connections.work)
 
+    def memory(self, agent: AgentId | str, *, session_id: str | None = None) -> AgentMemory:
+        """What an agent does, did and knows: in one session, or without one in all of them.
+
+        ::
+
+            memory = state.memory("planner/a1", session_id="s1")
+            await memory.record("decision", {"use": "postgres"})
+            woken = await memory.hydrate("which database did we choose?")
+        """
+        stores = self._open
+        return StoredMemory(
+            MemoryStores(
+                episodes=self._served("memory", stores.episodes or stores.memory_log),
+                short_term=self._served("memory", stores.short_term),
+                wakes=self._served("memory", stores.wakes),
+                long_term=stores.long_term,
+            ),
+            agent,
+            session_id=session_id,
+        )
+
+    async def embed_pending(self) -> int:
+        """Embed now what waits to be embedded; how many events. A worker does it otherwise.
+
+        Nothing waits where there is no embedder, and in memory, where recall embeds what it reads.
+        ::
+
+            await state.embed_pending()
+        """
+        self._connections.check_usable()
+        side = self._connections.embedding
+        if side is None or side.embedder is None:
+            return 0
+        worker = side.worker(self._tenant, side.embedder)
+        await worker.adopt()
+        done, problem = await worker.drain()
+        if problem:
+            raise UnavailableError(f"embedder {side.embedder.name}", problem)
+        return done
+
     def channel(self, name: str) -> Channel:
         """A named stream of events between agents.
 
@@ -152,6 +196,30 @@ class State:
         """
         self._connections.check_usable()
         return await self._connections.probe()
+
+    async def pending_events(self) -> int:
+        """How many events are in Redis and not in Postgres yet; 0 where there is no such pair.
+
+        ::
+
+            assert await state.pending_events() == 0
+        """
+        self._connections.check_usable()
+        side = self._connections.hybrid
+        return 0 if side is None else (await side.hot.stats()).pending
+
+    @property
+    def hybrid(self) -> HybridSide:
+        """The consolidator and its queues, for operators: where Redis stands beside Postgres."""
+        self._connections.check_usable()
+        side = self._connections.hybrid
+        if side is None:
+            raise NotSupportedError(
+                " and ".join(sorted(set(self.engines.values()))),
+                "consolidation",
+                why=f"there is nothing to consolidate without a Redis: {WIRINGS}",
+            )
+        return side
 
     async def aclose(self) -> None:
         """Close the connections; again, or on a view for another tenant, does nothing.

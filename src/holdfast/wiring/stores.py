@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from holdfast.kernel.storage.agent_memory import MemoryLog
 from holdfast.kernel.storage.blob import BlobStore
 from holdfast.kernel.storage.channel import Channel
 from holdfast.kernel.storage.episodes import EpisodicMemory
@@ -15,6 +16,7 @@ from holdfast.kernel.storage.ledger import TaskLedger
 from holdfast.kernel.storage.memory import LongTermMemory, ShortTermMemory
 from holdfast.kernel.storage.tasks import TaskStore
 from holdfast.kernel.storage.vector import VectorStore
+from holdfast.kernel.storage.wake import SessionWake
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,3 +34,7 @@ class Stores:
     episodes: EpisodicMemory | None = None
     channel: Callable[[str], Channel] | None = None
     keys: KeyStore | None = None
+    memory_log: MemoryLog | None = None
+    """What ``memory()`` writes to where there are no episodes; no attribute of its own."""
+    wakes: SessionWake | None = None
+    """What ``memory()`` asks how a session is found; no attribute of its own."""

@@ -7,11 +7,11 @@ from typing import Any, LiteralString
 
 from holdfast.backends.postgres.errors import mapped
 from holdfast.backends.postgres.indexes import index_collections
+from holdfast.backends.postgres.indexing import index_batch
 from holdfast.backends.postgres.queries import load
-from holdfast.backends.postgres.recall import index_batch
 
 _BATCH = 1000
-_RECALL = load("recall")
+_INDEXING = load("indexing")
 _ADMIN = load("admin")
 
 
@@ -46,7 +46,7 @@ class Maintenance:
     async def _index_events(self) -> int:
         total = 0
         with mapped(wrote=True):
-            while agents := await self._connection.fetch(_RECALL["queue"], _BATCH):
+            while agents := await self._connection.fetch(_INDEXING["queue"], _BATCH):
                 for tenant, agent in agents:
                     while done := await index_batch(self._connection.fetch, tenant, agent):
                         total += done

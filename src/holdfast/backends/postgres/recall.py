@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, LiteralString
+from typing import Any
 
+from holdfast.backends.postgres.embedding_queue import PostgresEmbeddingQueue
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.queries import load
 from holdfast.kernel.core.checks import check_vector
-from holdfast.kernel.core.codec import decode_json
 from holdfast.kernel.core.errors import EngineError, InvalidInputError
 from holdfast.kernel.core.ranking import K1, LEXICAL_WEIGHT, B
 from holdfast.kernel.core.text import tokenize
-from holdfast.kernel.storage.embedding import Embedder, embed_possible, embed_texts
+from holdfast.kernel.storage.embedding import Embedder, embed_texts
+from holdfast.kernel.storage.embedding_queue import embed_batch
 from holdfast.kernel.storage.episodes import Recalled
-from holdfast.kernel.storage.event_text import event_text
 from holdfast.kernel.storage.log_entry import LogEntry
 
 _SQL = load("recall")
 _log = logging.getLogger("holdfast.recall")
-BATCH = 500
-"""How many events are indexed or embedded at once."""
+TAIL = 32
+"""So many events are embedded by who asks: what was just written is found by meaning too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +41,27 @@ class Scope:
         return (self.session, self.types, self.since, self.until)
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A question as a vector, or why it is none."""
+
+    vector: list[float] | None
+    degraded: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a search found, and what of the log it has not seen."""
+
+    unindexed: bool
+    model: str | None
+    unembedded: bool
+    hits: list[Recalled]
+
+    def embedded(self, model: str | None) -> bool:
+        return self.model == model and not self.unembedded
+
+
 class Recall:
     """Finds the events of one agent by words and by meaning."""
 
@@ -50,6 +69,8 @@ class Recall:
         self._engine = engine
         self._tenant = tenant
         self._embedder = embedder
+        self._model = embedder.name if embedder else None
+        self._queue = PostgresEmbeddingQueue(engine, tenant=tenant)
 
     async def by_vector(self, vector: list[float], scope: Scope, limit: int) -> list[Recalled]:
         """The nearest events that have a vector."""
@@ -72,44 +93,34 @@ class Recall:
         """By words, and by meaning where there is an embedder."""
         if not text.strip():
             return await self._most_recent(scope, limit)
-        vector, degraded = await self._embed_question(text, scope.agent)
+        asked = await self._embed_question(text)
         lexemes = list(dict.fromkeys(tokenize(text)))
-        queued, found = await self._search(lexemes, vector, scope, limit, degraded)
-        if queued:
+        found = await self._search(lexemes, asked, scope, limit)
+        if found.unindexed:
             # What was appended before this call must be found: index the queue, and ask again.
-            await self._index_queue(scope.agent)
-            _, found = await self._search(lexemes, vector, scope, limit, degraded)
-        return found
+            await self._queue.index(scope.agent)
+        if asked.vector is not None and (found.unindexed or not found.embedded(self._model)):
+            asked = await self._embed_tail(asked, scope.agent, found.model)
+        elif not found.unindexed:
+            return found.hits
+        return (await self._search(lexemes, asked, scope, limit)).hits
 
-    async def _index_queue(self, agent: str) -> None:
-        async def fetch(sql: LiteralString, *args: Any) -> Sequence[Any]:
-            return await self._engine.fetch(sql, *args, safe=True)
-
-        while await index_batch(fetch, self._tenant, agent):
-            pass
-
-    async def _search(
-        self,
-        lexemes: list[str],
-        vector: list[float] | None,
-        scope: Scope,
-        limit: int,
-        degraded: str,
-    ) -> tuple[bool, list[Recalled]]:
+    async def _search(self, lexemes: list[str], asked: _Asked, scope: Scope, limit: int) -> _Found:
         rows = await self._engine.fetch(
             _SQL["search"],
-            *(self._tenant, scope.agent, lexemes, vector, limit, *scope.filters),
-            *(K1, B, LEXICAL_WEIGHT),
+            *(self._tenant, scope.agent, lexemes, asked.vector, limit, *scope.filters),
+            *(K1, B, LEXICAL_WEIGHT, self._model),
             safe=True,
         )
-        found = []
-        for _, score, lexical, semantic, *row in rows:
+        hits = []
+        for _, _, _, score, lexical, semantic, *row in rows:
             if score is not None:
                 parts = {"lexical": lexical, "semantic": semantic}
                 given = {arm: part for arm, part in parts.items() if part is not None}
                 event = LogEntry(*row[:7]).to_event(row[7], row[8])
-                found.append(Recalled(event, score, tuple(given), given, degraded))
-        return bool(rows and rows[0][0]), found
+                hits.append(Recalled(event, score, tuple(given), given, asked.degraded))
+        unindexed, model, unembedded = rows[0][:3]
+        return _Found(unindexed, model, unembedded, hits)
 
     async def _most_recent(self, scope: Scope, limit: int) -> list[Recalled]:
         rows = await self._engine.fetch(
@@ -118,60 +129,44 @@ class Recall:
         events = [LogEntry(*row[:7]).to_event(row[7], row[8]) for row in rows]
         return [Recalled(event, 1.0, ("recent",), {}) for event in events]
 
-    async def _embed_question(self, text: str, agent: str) -> tuple[list[float] | None, str]:
-        """The question as a vector, after every event of the agent has one; or why not."""
+    async def _embed_question(self, text: str) -> _Asked:
+        """The question as a vector, or why it has none."""
         if self._embedder is None:
-            return None, ""
+            return _Asked(None)
         try:
-            [asked] = await embed_texts(self._embedder, [text], mode="query")
+            [vector] = await embed_texts(self._embedder, [text], mode="query")
         except EngineError as error:
             _log.warning("recall by words only: %s", error)
-            return None, f"recall by words only: {error}"
-        rows = await self._engine.fetch(
-            _SQL["missing_vectors"], self._tenant, agent, BATCH, safe=True
-        )
-        texts = [event_text(row["type"], decode_json(row["body"])) for row in rows]
-        vectors, problem = await embed_possible(self._embedder, texts)
-        kept = [(row, vector) for row, vector in zip(rows, vectors, strict=True) if vector]
-        try:
-            await self._engine.fetch(
-                _SQL["keep_vectors"],
-                *(
-                    self._tenant,
-                    [row["session"] for row, _ in kept],
-                    [row["id"] for row, _ in kept],
-                ),
-                *([number for _, vector in kept for number in vector], len(asked)),
-                safe=True,
+            return _Asked(None, f"recall by words only: {error}")
+        return _Asked(vector)
+
+    async def _embed_tail(self, asked: _Asked, agent: str, model: str | None) -> _Asked:
+        """Embed the few newest events that wait; many are a worker's to embed."""
+        embedder = self._embedder
+        if embedder is None:
+            return asked
+        if model not in {None, embedder.name}:
+            # Two programs with two embedders would undo each other's work: a worker decides.
+            return _Asked(
+                None,
+                f"recall by words only: the log is embedded by {model}, not by {embedder.name}: "
+                "run `holdfast embed run`",
             )
+        try:
+            if model is None:
+                await self._queue.adopt(embedder.name, embedder.dimension)
         except InvalidInputError as error:
-            return None, f"the embedder {self._embedder.name}: {error}"
-        return asked, f"some events have no embedding yet: {problem}" if problem else ""
-
-
-async def index_batch(
-    fetch: Callable[..., Awaitable[Sequence[Any]]], tenant: str, agent: str
-) -> int:
-    """Index some of an agent's queued events; how many there were, 0 when the queue is empty."""
-    rows = await fetch(_SQL["unindexed"], tenant, agent, BATCH)
-    if not rows:
-        return 0
-    ranges: dict[tuple[int, int, int], int] = {}
-    events: list[tuple[int, int, int]] = []
-    postings: list[tuple[int, str, int]] = []
-    for session_key, epoch, first_seq, seq, kind, body in rows:
-        place = ranges.setdefault((session_key, epoch, first_seq), len(ranges) + 1)
-        if seq is not None:
-            words = Counter(tokenize(event_text(kind, decode_json(body))))
-            events.append((place, seq, words.total()))
-            postings += [(len(events), lexeme, times) for lexeme, times in words.items()]
-    await fetch(
-        _SQL["index"],
-        *(tenant, agent),
-        *(
-            [row[slot] for row in table]
-            for table in (list(ranges), events, postings)
-            for slot in range(3)
-        ),
-    )
-    return len(rows)
+            return _Asked(None, f"recall by words only: the embedder {embedder.name}: {error}")
+        batch = await self._queue.tail(agent, TAIL + 1)
+        if len(batch.texts) > TAIL:
+            return _Asked(
+                asked.vector,
+                f"more than {TAIL} events have no embedding yet and are found by words only: "
+                "the embedding worker is behind",
+            )
+        if not batch.ranges:
+            return asked
+        _, problem = await embed_batch(self._queue, embedder, batch)
+        return _Asked(
+            asked.vector, f"some events have no embedding yet: {problem}" if problem else ""
+        )

@@ -25,6 +25,7 @@ key                                       type    what it holds
 ``hf:{sNN}:<t>:dirty``                    zset    states that are not in the durable store yet
 ``hf:{sNN}:<t>:idx:<session>``            hash    message ids, runs and the last number
 ``hf:{sNN}:<t>:msg:<session>:<agent>``    stream  a transcript; the id of an entry is its number
+``hf:{sNN}:<t>:msg:<session>:!<agent>``   stream  what an agent recorded that is no message
 ``hf:{sNN}:<t>:chan:<name>``              stream  a channel; the id of an entry is its number
 ``hf:{sNN}:<t>:chid:<name>``              hash    the numbers of its events by their ids
 ``hf:{sNN}:<t>:chex:<name>``              zset    when they expire
@@ -86,6 +87,9 @@ class ShardKeys:
     log: str
     versions: str
     dirty: str
+    work: str
+    tenant: str
+    """The tenant as it stands in keys."""
 
     @classmethod
     def of(cls, tenant: str, shard: int) -> ShardKeys:
@@ -93,7 +97,14 @@ class ShardKeys:
         tag = f"hf:{{s{shard:02}}}:"
         prefix = f"{tag}{encode(tenant)}:"
         return cls(
-            shard, prefix, f"{tag}tenants", f"{prefix}log", f"{prefix}versions", f"{prefix}dirty"
+            shard,
+            prefix,
+            f"{tag}tenants",
+            f"{prefix}log",
+            f"{prefix}versions",
+            f"{prefix}dirty",
+            f"{tag}work",
+            encode(tenant),
         )
 
 

@@ -23,3 +23,12 @@ def span(seconds: float) -> int:
     500000
     """
     return max(1, round(seconds * 1_000_000))
+
+
+def microseconds(when: datetime) -> int:
+    """A moment as a script takes it.
+
+    >>> microseconds(datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC))
+    1000000
+    """
+    return (when - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)

@@ -8,32 +8,36 @@ from typing import Any
 from holdfast.backends.redis.connections import pairs_of
 from holdfast.backends.redis.engine import Redis
 from holdfast.backends.redis.keys import SessionKeys
-from holdfast.backends.redis.moments import moment, span
+from holdfast.backends.redis.moments import microseconds, moment, span
 from holdfast.kernel.core.checks import check_id, check_optional_count, check_seconds
 from holdfast.kernel.core.codec import decode_json, encode_fields
 from holdfast.kernel.core.errors import VersionConflictError
 from holdfast.kernel.storage.short_term import (
-    ShortTermMemory,
     StateSnapshot,
     check_keys,
     check_patch,
 )
+from holdfast.kernel.storage.state_snapshots import AbsentStateError, HotStates, SavedState
 
 _MARK = "="
 """What the fields of the user begin with; those of the store do not."""
 
 
-class RedisShortTerm(ShortTermMemory):
+class RedisShortTerm(HotStates):
     """``ShortTermMemory`` in one HASH per session, each value as the codec's JSON text.
 
-    A state with a window is dropped by the server itself when that has passed. ::
+    A state with a window is dropped by the server itself when that has passed. With ``snapshots``
+    each write marks its session, so that a consolidator can save it elsewhere, and what is absent
+    here may be there. ::
 
         short_term = RedisShortTerm(engine, tenant="acme")
     """
 
-    def __init__(self, engine: Redis, *, tenant: str = "default") -> None:
+    def __init__(self, engine: Redis, *, tenant: str = "default", snapshots: bool = False) -> None:
         self._engine = engine
         self._tenant = tenant
+        self._snapshots = snapshots
+        self._sure = False
 
     async def get_state(
         self, session_id: str, *, keys: Sequence[str] | None = None
@@ -101,6 +105,34 @@ class RedisShortTerm(ShortTermMemory):
             found = _state(wanted, texts)
         return StateSnapshot(found, int(version or 0), None if expires is None else moment(expires))
 
+    async def restore(self, state: SavedState) -> bool:
+        """Bring a state back, unless it was written since; whether there is one now."""
+        keys = self._keys(state.session)
+        window, expires = "", ""
+        if state.ttl_seconds is not None and state.expires_at is not None:
+            window, expires = str(span(state.ttl_seconds)), str(microseconds(state.expires_at))
+        pairs = [part for key, text in state.values.items() for part in (_MARK + key, text)]
+        # Safe to repeat: there is a state then.
+        there = await self._engine.run(
+            "state_restore",
+            (keys.state, keys.common.versions, keys.common.dirty),
+            (keys.name, state.version, window, expires, *pairs),
+            safe=True,
+        )
+        return bool(there)
+
+    async def forget(self, session: str, *, version: int) -> bool:
+        """Remove a state that is still at a version."""
+        state = self._keys(session).state
+        gone = await self._engine.run("state_forget", (state,), (version,), safe=False)
+        return bool(gone)
+
+    def sure(self) -> RedisShortTerm:
+        """The same store for writers who know that an absent state is absent elsewhere too."""
+        found = RedisShortTerm(self._engine, tenant=self._tenant, snapshots=self._snapshots)
+        found._sure = True
+        return found
+
     async def _write(  # noqa: PLR0917 - all that a write has
         self,
         mode: str,
@@ -117,10 +149,14 @@ class RedisShortTerm(ShortTermMemory):
         for key, text in values.items():
             args += (_MARK + key, text)
         args += [_MARK + key for key in dropped]
+        where: tuple[str, ...] = (keys.state, keys.common.versions)
+        if self._snapshots:
+            where += (keys.common.dirty, keys.common.work)
+            args += (int(not self._sure), keys.name, keys.common.tenant)
         # Not safe to repeat: in between, somebody else's write would be undone by ours.
-        actual = await self._engine.run(
-            "state_write", (keys.state, keys.common.versions), args, safe=False
-        )
+        actual = await self._engine.run("state_write", where, args, safe=False)
+        if actual == b"absent":
+            raise AbsentStateError(session_id)
         if expected is not None and actual is not None:
             raise VersionConflictError("state", session_id, expected=expected, actual=int(actual))
 

@@ -1,7 +1,8 @@
 -- name: search
 -- The best events of an agent by words ($3 lexemes, NULL for none) and by meaning ($4), fused.
 -- $5 limit; $6 session, $7 types, $8 since, $9 until, each NULL for all; $10 k1, $11 b, $12 the
--- weight of the words. The first column tells of queued events that no index has yet.
+-- weight of the words, $13 the model of the vector. The first columns tell of queued events that no
+-- index has yet, which model the log is embedded by, and of events that wait for a vector.
 WITH question AS MATERIALIZED (
     SELECT lexeme COLLATE "C" AS lexeme, at FROM unnest($3::text[]) WITH ORDINALITY AS q (lexeme, at)
 ), totals AS MATERIALIZED (
@@ -26,7 +27,8 @@ WITH question AS MATERIALIZED (
            round((1 - (v.embedding OPERATOR(public.<=>) (SELECT $4::real[]::public.vector)))
                * 1000000) / 1000000 AS score
     FROM holdfast.event_vectors v
-    WHERE $4::real[] IS NOT NULL AND v.tenant = $1 AND v.agent = $2
+    WHERE $4::real[] IS NOT NULL AND v.tenant = $1 AND v.agent = $2 AND v.model IN ('', $13)
+        AND (SELECT m.model = $13::text FROM holdfast.event_models m WHERE m.tenant = $1)
 ), found AS MATERIALIZED (
     SELECT session_key, epoch, seq, w.score AS lexical, v.score AS semantic
     FROM words w FULL JOIN vectors v USING (session_key, epoch, seq)
@@ -71,6 +73,9 @@ WITH question AS MATERIALIZED (
     SELECT * FROM scored ORDER BY score DESC FETCH FIRST ($5::bigint) ROWS WITH TIES
 )
 SELECT EXISTS (SELECT FROM holdfast.unindexed_events u WHERE u.tenant = $1 AND u.agent = $2),
+       (SELECT m.model FROM holdfast.event_models m WHERE m.tenant = $1 AND $4 IS NOT NULL),
+       $4 IS NOT NULL AND EXISTS (
+           SELECT FROM holdfast.unembedded_events u WHERE u.tenant = $1 AND u.agent = $2),
        r.*
 FROM (SELECT 1) one LEFT JOIN (
     SELECT b.score, b.lexical, b.semantic, e.agent, s.id AS session, e.type, e.body, e.id, e.run,
@@ -94,6 +99,8 @@ WITH asked AS MATERIALIZED (
            v.embedding OPERATOR(public.<=>) (SELECT $3::real[]::public.vector) AS distance
     FROM holdfast.event_vectors v
     WHERE v.tenant = $1 AND v.agent = $2 AND (SELECT dimension = $4 FROM asked)
+        AND v.model IN (
+            '', (SELECT m.model FROM holdfast.event_models m WHERE m.tenant = $1))
         AND (num_nonnulls($6::text, $7::text[], $8::timestamptz, $9::timestamptz) = 0
             OR EXISTS (
                 SELECT FROM holdfast.events e
@@ -122,44 +129,6 @@ FROM (SELECT 1) one LEFT JOIN asked a ON true LEFT JOIN (
     ORDER BY n.semantic DESC, e.id LIMIT $5
 ) r ON true
 ORDER BY r.semantic DESC, r.id;
-
--- name: unindexed
--- The events of some ranges of an agent's queue; a range whose events are gone has one empty row.
--- $3 limit of ranges.
-SELECT u.session_key, u.epoch, u.first_seq, e.seq, e.type, e.body
-FROM (
-    SELECT * FROM holdfast.unindexed_events q
-    WHERE q.tenant = $1 AND q.agent = $2
-    ORDER BY q.session_key, q.epoch, q.first_seq LIMIT $3
-) u
-LEFT JOIN holdfast.events e
-    ON e.tenant = u.tenant AND e.session_key = u.session_key AND e.epoch = u.epoch
-    AND e.seq BETWEEN u.first_seq AND u.last_seq AND e.agent = u.agent
-ORDER BY u.session_key, u.epoch, u.first_seq, e.seq;
-
--- name: index
--- Put a batch into the index.
-SELECT holdfast.index_events($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
-
--- name: queue
--- Which agents of which tenants have events that no index has yet: $1 limit.
-SELECT DISTINCT tenant, agent FROM holdfast.unindexed_events LIMIT $1;
-
--- name: missing_vectors
--- A batch of an agent's events without a vector: $3 limit.
-SELECT s.id AS session, e.id, e.type, e.body
-FROM holdfast.events e
-JOIN holdfast.sessions s ON s.tenant = e.tenant AND s.key = e.session_key
-WHERE e.tenant = $1 AND e.agent = $2
-    AND NOT EXISTS (
-        SELECT FROM holdfast.event_vectors v
-        WHERE v.tenant = $1 AND v.session_key = e.session_key
-            AND v.epoch = e.epoch AND v.seq = e.seq)
-LIMIT $3;
-
--- name: keep_vectors
--- Keep the vectors of events: $2 sessions, $3 ids, $4 all numbers, $5 the dimension.
-SELECT holdfast.keep_event_vectors($1, $2, $3, $4, $5);
 
 -- name: most_recent
 -- The newest events of an agent: $3 limit; $4 session, $5 types, $6 since, $7 until or NULL.

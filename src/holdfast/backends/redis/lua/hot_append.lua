@@ -5,6 +5,16 @@ local sessions = ARGV[4] + 0
 local soft, hard = ARGV[2] + 0, ARGV[3] + 0
 local first_key, first_arg = 4 * sessions, 4 + sessions
 local places, todo, crowded, event = {}, {}, 0, 0
+for at = 1, #KEYS - first_key do
+  local seen = redis.call('GET', KEYS[first_key + at])
+  if seen then
+    local place, digest = string.match(seen, '^(%d+ %d+) (%x+)$')
+    if digest ~= ARGV[first_arg + 4 * at - 1] then
+      return {'OTHER', at}
+    end
+    places[at] = place
+  end
+end
 for s = 1, sessions do
   local there = redis.call('HMGET', KEYS[4 * s - 2], 'epoch', 'seq', 'limit', 'pending', 'heat', 'cold')
   if not there[1] or there[6] then
@@ -13,20 +23,13 @@ for s = 1, sessions do
   local fresh = {}
   for _ = 1, ARGV[4 + s] do
     event = event + 1
-    local seen = redis.call('GET', KEYS[first_key + event])
-    if seen then
-      local place, digest = string.match(seen, '^(%d+ %d+) (%x+)$')
-      if digest ~= ARGV[first_arg + 4 * event - 1] then
-        return {'OTHER', event}
-      end
-      places[event] = place
-    else
+    if not places[event] then
       fresh[#fresh + 1] = event
     end
   end
   if #fresh > 0 then
     if there[2] + #fresh > there[3] + 0 then
-      return {'LIMIT', s, there[5]}
+      return {'LIMIT', s, there[5], there[1]}
     end
     local length = redis.call('XLEN', KEYS[4 * s - 3])
     if length >= hard then
@@ -41,7 +44,10 @@ local answer = {'OK', crowded, ''}
 for s = 1, sessions do
   local there, fresh = todo[s][1], todo[s][2]
   local mark = ''
-  if #fresh > 0 then
+  if #fresh == 0 and there[4] ~= '0' then
+    -- Said again before it was flushed: whoever waits for the flush waits for all of it.
+    mark = redis.call('XREVRANGE', KEYS[4 * s - 3], '+', '-', 'COUNT', 1)[1][1]
+  elseif #fresh > 0 then
     local seq = there[2] + 0
     for _, at in ipairs(fresh) do
       seq = seq + 1

@@ -1,7 +1,16 @@
--- Writes a state: KEYS state, versions; ARGV mode, expected version, window in microseconds, number
--- of pairs, the pairs, the fields to drop. Nothing on success, else the version that is there.
+-- Writes a state: KEYS state, versions, and with snapshots dirty and work; ARGV mode, expected version,
+-- window in microseconds, number of pairs, the pairs, the fields to drop; with snapshots, at the end,
+-- whether there may be an absent state elsewhere, the session and the tenant. Nothing on success, else
+-- the version that is there, or 'absent'.
 -- include clock
-local state = KEYS[1]
+local state, snapshots = KEYS[1], #KEYS == 4
+local count = #ARGV
+if snapshots then
+  count = count - 3
+  if ARGV[count + 1] == '1' and redis.call('HEXISTS', state, 'v') == 0 then
+    return 'absent'
+  end
+end
 if ARGV[2] ~= '' then
   local there = redis.call('HGET', state, 'v') or '0'
   if there ~= ARGV[2] then
@@ -9,12 +18,10 @@ if ARGV[2] ~= '' then
   end
 end
 local window = ARGV[3] ~= '' and ARGV[3] or redis.call('HGET', state, 'w')
--- A lost counter starts above every version that it has ever given.
-local version = redis.call('INCR', KEYS[2])
-if version == 1 then
-  version = now()
-  redis.call('SET', KEYS[2], version)
-end
+-- Above the clock too: what lost its memory, or some of it, never gives a version again.
+local last_version = redis.call('GET', KEYS[2]) or 0
+local version = string.format('%.0f', math.max(last_version + 1, now()))
+redis.call('SET', KEYS[2], version)
 if ARGV[1] == 'set' then
   redis.call('DEL', state)
 end
@@ -27,12 +34,16 @@ else
     redis.call('HSET', state, unpack(ARGV, at, math.min(at + 1999, last)))
   end
 end
-for at = last + 1, #ARGV do
+for at = last + 1, count do
   redis.call('HDEL', state, ARGV[at])
 end
 if window then
   local expires = now() + window
   redis.call('HSET', state, 'w', window, 'x', expires)
   expire_at(state, expires)
+end
+if snapshots then
+  redis.call('ZADD', KEYS[3], version, ARGV[count + 2])
+  redis.call('SADD', KEYS[4], ARGV[count + 3])
 end
 return false

@@ -1,0 +1,103 @@
+"""The durable side of a session log whose newest turns are in Redis, for one tenant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from holdfast.backends.postgres import session_log
+from holdfast.backends.postgres.engine import Postgres
+from holdfast.backends.postgres.queries import load
+from holdfast.kernel.core.errors import InvalidInputError
+from holdfast.kernel.storage.durable_log import Cleared, DurableLog, Gap, Grant, Known
+from holdfast.kernel.storage.hot_entry import PlacedEntry
+from holdfast.kernel.storage.log_entry import LogEntry
+
+_SQL = load("durable_log")
+
+
+class PostgresDurableLog(DurableLog):
+    """``DurableLog`` on the session log of the Postgres engine.
+
+    ::
+
+        durable = PostgresDurableLog(engine, tenant="acme")
+    """
+
+    def __init__(self, engine: Postgres, *, tenant: str = "default") -> None:
+        self._engine = engine
+        self._tenant = tenant
+
+    async def warm(self, session: str, agent: str | None, known: Known | None) -> Grant | None:
+        """Let the hot log number a session."""
+        there = (known.epoch, known.seq, known.heat) if known else (None, None, None)
+        # Not safe to repeat: a grant of which nobody knows counts as lost.
+        row = await self._engine.fetchrow(
+            _SQL["warm"], self._tenant, session, agent, *there, safe=False
+        )
+        if row is None:
+            return None
+        gaps = await self._engine.fetch(_SQL["gaps"], self._tenant, session, safe=True)
+        epoch, seq, limit, heat = row
+        return Grant(epoch, seq, limit, heat, tuple(Gap(*gap) for gap in gaps))
+
+    async def reserve(self, session: str, *, heat: int) -> int | None:
+        """Up to which number a grant now goes."""
+        # Safe to repeat: numbers that were reserved twice are only spare.
+        limit: int | None = await self._engine.fetchval(
+            _SQL["reserve"], self._tenant, session, heat, safe=True
+        )
+        return limit
+
+    async def append(self, entries: Sequence[LogEntry]) -> dict[str, tuple[int, int]]:
+        """Append past the hot log."""
+        return await session_log.append(self._engine, self._tenant, entries)
+
+    async def tail(self, session: str, limit: int) -> list[PlacedEntry]:
+        """The newest entries of a session, ascending."""
+        rows = await self._engine.fetch(_SQL["tail"], self._tenant, session, limit, safe=True)
+        return [PlacedEntry(LogEntry(*row[:7]), row[7], row[8]) for row in reversed(rows)]
+
+    async def clear(
+        self,
+        session: str,
+        *,
+        agent: str | None,
+        run: str | None,
+        types: list[str] | None,
+        until: tuple[int, int] | None,
+    ) -> Cleared:
+        """Remove what matches up to a place, and leave a tombstone."""
+        rows = await self._engine.fetch(
+            _SQL["clear"],
+            *(self._tenant, session, agent, run, types, *(until or (None, None))),
+            safe=False,
+        )
+        places = {id_: (epoch, seq) for id_, epoch, seq in rows}
+        return Cleared(places, places.pop(None, until))
+
+    async def count_messages(self, session: str, agent: str, *, besides: Sequence[str]) -> int:
+        """How many messages an agent has in a session, some left out."""
+        count: int = await self._engine.fetchval(
+            _SQL["count_messages"], self._tenant, session, agent, list(besides), safe=True
+        )
+        return count
+
+    async def check_dimension(self, dimension: int) -> None:
+        """Refuse vectors that are not of the log's dimension."""
+        have = await self._engine.fetchval(_SQL["dimension"], self._tenant, safe=True)
+        if have not in {None, dimension}:
+            raise InvalidInputError(
+                "embeddings[0]", f"has dimension {dimension}, but the log's is {have}"
+            )
+
+    async def keep_vectors(
+        self, entries: Sequence[LogEntry], vectors: Sequence[Sequence[float]]
+    ) -> None:
+        """Keep the vectors of stored events."""
+        if vectors:
+            await self._engine.fetch(
+                _SQL["keep_vectors"],
+                *(self._tenant, [one.session for one in entries], [one.id for one in entries]),
+                *([number for vector in vectors for number in vector], len(vectors[0])),
+                safe=True,
+            )

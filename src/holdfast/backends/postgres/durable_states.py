@@ -1,0 +1,51 @@
+"""Working states as of their last flush, on Postgres."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from holdfast.backends.postgres.engine import Postgres
+from holdfast.backends.postgres.queries import load
+from holdfast.kernel.core.codec import decode_json, encode_json
+from holdfast.kernel.storage.state_snapshots import DurableStates, SavedState
+
+_SQL = load("durable_log")
+
+
+class PostgresDurableStates(DurableStates):
+    """``DurableStates`` in one row for each session.
+
+    ::
+
+        states = PostgresDurableStates(engine)
+    """
+
+    def __init__(self, engine: Postgres) -> None:
+        self._engine = engine
+
+    async def save(self, tenant: str, states: Sequence[SavedState]) -> None:
+        """Keep states, each unless a newer version is there."""
+        await self._engine.fetch(
+            _SQL["save_states"],
+            tenant,
+            [one.session for one in states],
+            [one.version for one in states],
+            [encode_json(one.values) for one in states],
+            [one.ttl_seconds for one in states],
+            [one.expires_at for one in states],
+            [one.gone for one in states],
+            safe=True,
+        )
+
+    async def load(self, tenant: str, session: str) -> SavedState | None:
+        """A state that neither was cleared nor has expired."""
+        row = await self._engine.fetchrow(_SQL["load_state"], tenant, session, safe=True)
+        if row is None:
+            return None
+        version, state, ttl_seconds, expires_at = row
+        return SavedState(session, version, decode_json(state), ttl_seconds, expires_at)
+
+    async def clear(self, tenant: str, session: str, *, version: int) -> None:
+        """Remember that a state was cleared at a version."""
+        # Safe to repeat: it says the same again.
+        await self._engine.fetch(_SQL["clear_state"], tenant, session, version, safe=True)

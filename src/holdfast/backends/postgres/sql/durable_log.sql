@@ -1,0 +1,105 @@
+-- name: warm
+-- Let Redis number a session: $3 agent or NULL, $4 to $6 what Redis knows, or NULL.
+SELECT * FROM holdfast.warm_session($1, $2, $3, $4, $5, $6);
+
+-- name: gaps
+-- What is lost of a session.
+SELECT g.epoch, g.from_seq, g.to_seq
+FROM holdfast.session_gaps g
+JOIN holdfast.sessions s ON s.tenant = g.tenant AND s.key = g.session_key
+WHERE s.tenant = $1 AND s.id = $2 AND NOT g.open
+ORDER BY g.epoch, g.from_seq;
+
+-- name: reserve
+-- More numbers for a grant: $3 its heat.
+UPDATE holdfast.sessions SET reserved = reserved + 1000
+WHERE tenant = $1 AND id = $2 AND hot AND heat = $3
+RETURNING reserved;
+
+-- name: tail
+-- The newest $3 events of a session, the newest first.
+SELECT e.agent, $2 AS session, e.type, e.body, e.id, e.run, e.occurred_at, e.epoch, e.seq
+FROM holdfast.events e
+WHERE e.tenant = $1
+    AND e.session_key = (SELECT key FROM holdfast.sessions WHERE tenant = $1 AND id = $2)
+ORDER BY e.epoch DESC, e.seq DESC
+LIMIT $3;
+
+-- name: clear
+-- Remove events up to a place: $3 agent, $4 run, $5 types, $6 epoch, $7 seq, each NULL for all.
+SELECT * FROM holdfast.clear_events_until($1, $2, $3, $4, $5, $6, $7);
+
+-- name: count_messages
+-- How many messages, besides those with the ids of $4.
+SELECT count(*)
+FROM holdfast.events e
+WHERE e.tenant = $1
+    AND e.session_key = (SELECT key FROM holdfast.sessions WHERE tenant = $1 AND id = $2)
+    AND (e.agent || '') = $3 AND e.type = 'message' AND e.id <> ALL ($4::text[]);
+
+-- name: dimension
+-- How many numbers a vector of the log has.
+SELECT dimension FROM holdfast.event_dimensions WHERE tenant = $1;
+
+-- name: keep_vectors
+-- Keep the vectors of events: $2 sessions, $3 ids, $4 all numbers, $5 the dimension.
+SELECT holdfast.keep_event_vectors($1, $2, $3, $4, $5);
+
+-- name: hold_shard
+-- Be the one who flushes a shard of a tenant, until the end of the transaction; whether we are.
+SELECT pg_try_advisory_xact_lock(hashtextextended('holdfast flush ' || $1::text, $2::bigint));
+
+-- name: flush
+-- Store a batch of turns at their places.
+SELECT * FROM holdfast.flush_events($1, $2, $3, $4, $5, $6, $7, $8, $9, $10);
+
+-- name: bury
+-- Put a turn among the dead letters: $2 its id there.
+SELECT holdfast.bury_turn($1, $2, $3, $4, $5, $6, $7, $8);
+
+-- name: cool
+-- Take back the numbering of a session that rests.
+SELECT holdfast.cool_session($1, $2, $3);
+
+-- name: letters
+-- Dead letters, oldest first, after an id: $2 the id, $3 limit.
+SELECT id, session, event, epoch, seq, payload, reason, failed_at
+FROM holdfast.dead_letters WHERE tenant = $1 AND id > $2 ORDER BY id LIMIT $3;
+
+-- name: letter
+-- One dead letter.
+SELECT id, session, event, epoch, seq, payload, reason, failed_at
+FROM holdfast.dead_letters WHERE tenant = $1 AND id = $2;
+
+-- name: replay
+-- Store the event of a dead letter after all.
+SELECT * FROM holdfast.replay_letter($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
+
+-- name: discard
+-- Give a dead letter up; its place stays empty.
+DELETE FROM holdfast.dead_letters WHERE tenant = $1 AND id = $2 RETURNING id;
+
+-- name: save_states
+-- Keep states as they are in Redis, each unless a newer version is there.
+INSERT INTO holdfast.state_snapshots AS s
+    (tenant, session_id, version, state, ttl_seconds, expires_at, cleared)
+SELECT $1, i.*
+FROM unnest($2::text[], $3::bigint[], $4::text[], $5::float8[], $6::timestamptz[], $7::bool[]) i
+ON CONFLICT (tenant, session_id) DO UPDATE SET
+    version = excluded.version, state = excluded.state, ttl_seconds = excluded.ttl_seconds,
+    expires_at = excluded.expires_at, cleared = excluded.cleared
+WHERE s.version < excluded.version;
+
+-- name: load_state
+-- A state that neither was cleared nor has expired.
+SELECT version, state, ttl_seconds, expires_at FROM holdfast.state_snapshots
+WHERE tenant = $1 AND session_id = $2 AND NOT cleared
+    AND (expires_at IS NULL OR expires_at > holdfast.now());
+
+-- name: clear_state
+-- Remember that a state was cleared: $3 the version that it had.
+INSERT INTO holdfast.state_snapshots AS s (tenant, session_id, version, state, cleared)
+VALUES ($1, $2, $3, '{}', true)
+ON CONFLICT (tenant, session_id) DO UPDATE SET
+    version = GREATEST(s.version, excluded.version), state = '{}', ttl_seconds = NULL,
+    expires_at = NULL, cleared = true;

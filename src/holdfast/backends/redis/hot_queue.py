@@ -1,0 +1,132 @@
+"""The hot log of all tenants, as consolidators see it, in Redis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import unquote
+
+from holdfast.backends.redis.engine import Redis
+from holdfast.backends.redis.keys import HotKeys, ShardKeys, encode
+from holdfast.backends.redis.moments import span
+from holdfast.kernel.storage.durable_log import Outcome
+from holdfast.kernel.storage.hot_log import WINDOW, HotQueue, HotStats, HotTurn, Work
+from holdfast.kernel.storage.turnlog import SEEN_SECONDS
+
+SUSPECT_DELIVERIES = 5
+"""A turn that was handed out so often is handed out alone: it may be killing its consumers."""
+
+BATCH_BYTES = 16 << 20
+_HOW = {Outcome.STORED: 1, Outcome.COVERED: 0, Outcome.KNOWN: 0, Outcome.DEAD: 2}
+
+
+class RedisHotQueue(HotQueue):
+    """``HotQueue`` over the streams of all shards.
+
+    ``window`` is how many events of a session stay at hand after the flush, and
+    ``window_seconds`` for how long once the session rests. ::
+
+        queue = RedisHotQueue(engine)
+    """
+
+    def __init__(
+        self, engine: Redis, *, window: int = WINDOW, window_seconds: float = 3600
+    ) -> None:
+        self._engine = engine
+        self._window = window
+        self.window_seconds = window_seconds
+
+    async def work(self, *, rested_seconds: float) -> Work:
+        """What there is to do now."""
+        tags = [_tag(shard) for shard in range(self._engine.shards)]
+        answers = await self._engine.run_many(
+            "hot_work",
+            [((f"{tag}work", f"{tag}idle"), (span(rested_seconds),)) for tag in tags],
+            safe=True,
+        )
+        flush: list[tuple[str, int]] = []
+        idle: list[tuple[str, str]] = []
+        for shard, (tenants, members) in enumerate(answers):
+            flush += [(unquote(tenant.decode()), shard) for tenant in tenants]
+            for member in members:
+                tenant, _, session = member.decode().partition(":")
+                idle.append((unquote(tenant), unquote(session)))
+        return Work(tuple(flush), tuple(idle))
+
+    async def length(self, tenant: str, shard: int) -> int:
+        """How many turns wait."""
+        log = f"{ShardKeys.of(tenant, shard).prefix}hot"
+        return int(await self._engine.command(log, "xlen", log, safe=True))
+
+    async def claim(self, tenant: str, shard: int, *, limit: int) -> list[HotTurn]:
+        """The oldest turns of a shard."""
+        log = f"{ShardKeys.of(tenant, shard).prefix}hot"
+        # Safe to repeat: what the lost answer held is handed out again.
+        turns = await self._engine.run(
+            "hot_claim",
+            (log,),
+            ("consolidator", limit, SUSPECT_DELIVERIES, BATCH_BYTES),
+            safe=True,
+        )
+        return [_turn(*turn) for turn in turns]
+
+    async def acknowledge(
+        self, tenant: str, shard: int, turns: Sequence[tuple[HotTurn, Outcome]]
+    ) -> None:
+        """Drop turns that are durable."""
+        keys = ShardKeys.of(tenant, shard)
+        tag = _tag(shard)
+        given: list[Any] = [encode(tenant), keys.prefix, self._window, SEEN_SECONDS * 1000]
+        for turn, outcome in turns:
+            given += (turn.mark, encode(turn.session), encode(turn.event_id), _HOW[outcome])
+        # Safe to repeat: what is gone is gone.
+        await self._engine.run(
+            "hot_acknowledge",
+            (f"{keys.prefix}hot", f"{tag}work", f"{tag}idle", keys.dirty),
+            given,
+            safe=True,
+        )
+
+    async def cool(self, tenant: str, session: str) -> int | None:
+        """Mark a session that rests as cold."""
+        keys = HotKeys.of(tenant, session, self._engine.shards)
+        heat = await self._engine.run("hot_cool", (keys.meta, keys.idle), (keys.member,), safe=True)
+        return None if heat is None else int(heat)
+
+    async def cooled(self, tenant: str, session: str, *, heat: int) -> None:
+        """Let the window of a cold session expire."""
+        keys = HotKeys.of(tenant, session, self._engine.shards)
+        await self._engine.run(
+            "hot_cooled",
+            (keys.meta, keys.window, keys.idle),
+            (keys.member, heat, round(self.window_seconds * 1000)),
+            safe=True,
+        )
+
+    async def stats(self) -> HotStats:
+        """How far behind."""
+        tags = [_tag(shard) for shard in range(self._engine.shards)]
+        answers = await self._engine.run_many(
+            "hot_stats", [((f"{tag}work",), (tag,)) for tag in tags], safe=True
+        )
+        about = await self._engine.command("", "info", "memory", safe=True)
+        memory = dict(line.split(b":", 1) for line in about.splitlines() if b":" in line)
+        most = int(memory.get(b"maxmemory", 0))
+        return HotStats(
+            sum(count for count, _ in answers),
+            max(0, *(age for _, age in answers)) / 1000,
+            int(memory[b"used_memory"]) / most if most else 0.0,
+        )
+
+
+def _tag(shard: int) -> str:
+    return f"hf:{{s{shard:02}}}:"
+
+
+def _turn(mark: bytes, said: list[bytes], deliveries: int) -> HotTurn:
+    _, name, _, place, _, _, _, payload = said
+    session, _, event = name.decode().partition(":")
+    epoch, _, seq = place.decode().partition(" ")
+    return HotTurn(
+        mark.decode(), unquote(session), unquote(event), int(epoch), int(seq), payload, deliveries
+    )

@@ -1,0 +1,60 @@
+-- Appends events of one session, all or none: KEYS index; ARGV prefix of streams, window in
+-- milliseconds, then stream, run, id, time and body of each. Their numbers, in order; or the id that
+-- is another event's. The streams are those of transcripts, and beside each one for what is no
+-- message: they share the numbers and the index of ids.
+local index, prefix, window = KEYS[1], ARGV[1], ARGV[2]
+local places, fresh = {}, {}
+for at = 3, #ARGV, 5 do
+  local place = redis.call('HGET', index, 'm' .. ARGV[at + 2])
+  local seq, of, entry
+  if place then
+    seq, of = string.match(place, '^(%d+) (.*)$')
+    entry = redis.call('XRANGE', prefix .. of, seq, seq)[1]
+  end
+  if entry then
+    local said = entry[2]
+    if of ~= ARGV[at] or said[4] ~= ARGV[at + 1] or said[6] ~= ARGV[at + 3]
+        or said[8] ~= ARGV[at + 4] then
+      return ARGV[at + 2]
+    end
+    places[#places + 1] = seq + 0
+  else
+    -- Not seen, or left of a stream that has expired.
+    fresh[#fresh + 1] = at
+    places[#places + 1] = -#fresh
+  end
+end
+local last = redis.call('HINCRBY', index, 's', #fresh) - #fresh
+local touched = {}
+for i, at in ipairs(fresh) do
+  local stream, run = ARGV[at], ARGV[at + 1]
+  redis.call('XADD', prefix .. stream, (last + i) .. '-0',
+    'i', ARGV[at + 2], 'r', run, 't', ARGV[at + 3], 'b', ARGV[at + 4])
+  redis.call('HSET', index, 'm' .. ARGV[at + 2], (last + i) .. ' ' .. stream)
+  if run ~= '' then
+    redis.call('HSETNX', index, 'r' .. stream .. ' ' .. run, last + i)
+  end
+  touched[prefix .. stream] = true
+end
+for stream in pairs(touched) do
+  if window == '' then
+    redis.call('PERSIST', stream)
+  else
+    redis.call('PEXPIRE', stream, window)
+  end
+end
+-- The index outlives every stream of the session.
+if window == '' then
+  redis.call('PERSIST', index)
+else
+  local left = redis.call('PTTL', index)
+  if left < window + 0 and (left >= 0 or last == 0) then
+    redis.call('PEXPIRE', index, math.ceil(window * 1.1))
+  end
+end
+for i, place in ipairs(places) do
+  if place < 0 then
+    places[i] = last - place
+  end
+end
+return places

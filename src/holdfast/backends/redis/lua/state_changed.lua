@@ -1,0 +1,9 @@
+-- States that were written since they were last saved: KEYS dirty; ARGV beginning of the keys of
+-- states, limit. Session, version and fields of each; no fields where the state is gone.
+local found = {}
+local marks = redis.call('ZRANGE', KEYS[1], 0, ARGV[2] - 1, 'WITHSCORES')
+for at = 1, #marks, 2 do
+  local version = string.format('%.0f', marks[at + 1])
+  found[#found + 1] = {marks[at], version, redis.call('HGETALL', ARGV[1] .. marks[at])}
+end
+return found

@@ -1,0 +1,70 @@
+"""``holdfast consolidate``: takes what agents recorded from Redis into Postgres."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Annotated
+
+import typer
+
+from holdfast.cli.logs import start_logs
+from holdfast.cli.opening import shared_settings
+from holdfast.cli.worker import run_until_signal
+from holdfast.memory.consolidation import Consolidator
+from holdfast.wiring.front_door import open as open_state
+
+_log = logging.getLogger("holdfast.consolidation")
+DRAIN_SECONDS = 30.0
+"""How long it goes on after SIGTERM; what is left then is safe in Redis."""
+
+
+def consolidate(
+    *,
+    once: Annotated[
+        bool, typer.Option("--once", help="Take along what is there now, then end.")
+    ] = False,
+    log_json: Annotated[bool, typer.Option("--log-json", help="Log JSON lines.")] = False,
+) -> None:
+    """Take what agents recorded from Redis (REDIS_URL) into Postgres (DATABASE_URL).
+
+    Processes that open both do it by themselves, unless HOLDFAST_BACKGROUND=0. Start as many of
+    these as you like: they share the shards, and when one dies the others go on. SIGTERM and Ctrl-C
+    drain, and end with exit code 0.
+
+    For example:
+
+        holdfast consolidate --log-json
+    """
+    start_logs(as_json=log_json)
+
+    async def work() -> int:
+        async with open_state(settings=shared_settings(), background=False) as state:
+            consolidator = state.hybrid.consolidator
+            if once:
+                await consolidator.drain()
+                typer.echo(f"{consolidator.metrics.flushed} events are in Postgres now")
+                return 0
+            _log.info("consolidating")
+            return await run_until_signal(_Run(consolidator))
+
+    raise typer.Exit(asyncio.run(work()))
+
+
+class _Run:
+    """A consolidator that runs until it is told to stop, and drains then."""
+
+    def __init__(self, consolidator: Consolidator) -> None:
+        self._consolidator = consolidator
+        self._stop = asyncio.Event()
+
+    def stop(self) -> None:
+        """Drain."""
+        self._stop.set()
+
+    async def run(self) -> None:
+        """Run until then."""
+        await self._consolidator.run(self._stop)
+        done = await self._consolidator.drain(limit_seconds=DRAIN_SECONDS)
+        flushed = self._consolidator.metrics.flushed
+        _log.info("drained" if done else "stopped, and more is waiting", extra={"flushed": flushed})

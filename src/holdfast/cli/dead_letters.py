@@ -1,0 +1,124 @@
+"""``holdfast dead-letters``: events that could not be stored as they are."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any, TypeVar
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from holdfast.cli.opening import shared_settings
+from holdfast.cli.options import Json
+from holdfast.cli.words import clock
+from holdfast.kernel.core.errors import NotFoundError
+from holdfast.kernel.storage.durable_log import DeadLetter
+from holdfast.kernel.storage.hot_entry import check_entry, unpack
+from holdfast.wiring.front_door import open as open_state
+from holdfast.wiring.state import State
+
+app = typer.Typer(
+    help="Look at events that could not be stored, store them after all, or give them up.",
+    no_args_is_help=True,
+)
+_out = Console()
+T = TypeVar("T")
+
+Tenant = Annotated[
+    str, typer.Option(help="Whose events; HOLDFAST_TENANT, or 'default', unless given.")
+]
+LetterId = Annotated[str, typer.Argument(metavar="ID", help="As `dead-letters list` shows it.")]
+
+
+def _with_state(tenant: str, work: Callable[[State], Awaitable[T]]) -> T:
+    async def run() -> T:
+        settings = shared_settings()
+        async with open_state(settings=settings, tenant=tenant or None, background=False) as state:
+            return await work(state)
+
+    return asyncio.run(run())
+
+
+@app.command(name="list")
+def list_(*, tenant: Tenant = "", as_json: Json = False) -> None:
+    """List what could not be stored, the oldest first."""
+
+    async def work(state: State) -> list[DeadLetter]:
+        found: list[DeadLetter] = []
+        while page := await state.hybrid.durable.dead_letters(
+            state.tenant, limit=500, after=found[-1].id if found else ""
+        ):
+            found += page
+        return found
+
+    letters = _with_state(tenant, work)
+    if as_json:
+        typer.echo(json.dumps([_facts(one) for one in letters], indent=2))
+        return
+    table = Table("id", "session", "event", "place", "failed", "why")
+    for one in letters:
+        place = f"{one.epoch}.{one.seq}"
+        names = (escape(one.session), escape(one.event_id))
+        table.add_row(one.id, *names, place, clock(one.failed_at), escape(one.reason))
+    _out.print(table)
+
+
+@app.command()
+def show(id: LetterId, *, tenant: Tenant = "", as_json: Json = False) -> None:
+    """Show one, with its bytes as they came."""
+    letter = _with_state(tenant, lambda state: _letter(state, id))
+    if as_json:
+        typer.echo(json.dumps(_facts(letter), indent=2))
+        return
+    for name, value in _facts(letter).items():
+        typer.echo(f"{name}: {value}")
+
+
+@app.command()
+def replay(id: LetterId, *, tenant: Tenant = "") -> None:
+    """Store one after all, once what was wrong is put right: at its place if that is free."""
+
+    async def work(state: State) -> tuple[int, int]:
+        letter = await _letter(state, id)
+        entry = check_entry(unpack(letter.session, letter.payload))
+        return await state.hybrid.durable.replay(state.tenant, letter, entry)
+
+    epoch, seq = _with_state(tenant, work)
+    typer.echo(f"stored at {epoch}.{seq}")
+
+
+@app.command()
+def discard(id: LetterId, *, tenant: Tenant = "") -> None:
+    """Give one up; its bytes are gone then."""
+
+    async def work(state: State) -> None:
+        if not await state.hybrid.durable.discard(state.tenant, id):
+            raise NotFoundError("dead letter", id)
+
+    _with_state(tenant, work)
+    typer.echo("discarded")
+
+
+async def _letter(state: State, id: str) -> DeadLetter:
+    found = await state.hybrid.durable.get_dead_letter(state.tenant, id)
+    if found is None:
+        raise NotFoundError("dead letter", id)
+    return found
+
+
+def _facts(letter: DeadLetter) -> dict[str, Any]:
+    return {
+        "id": letter.id,
+        "session": letter.session,
+        "event_id": letter.event_id,
+        "epoch": letter.epoch,
+        "seq": letter.seq,
+        "failed_at": letter.failed_at.isoformat(),
+        "reason": letter.reason,
+        "payload": letter.payload.decode("utf-8", "backslashreplace"),
+        "payload_hex": letter.payload.hex(),
+    }

@@ -1,0 +1,116 @@
+"""``holdfast embed``: how far the embedder is behind the log, and catching up."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import json
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from holdfast.cli.opening import shared_settings
+from holdfast.cli.options import Json
+from holdfast.kernel.core.errors import ConfigError
+from holdfast.wiring.embedding import Embedding
+
+app = typer.Typer(help="Embed what agents did, for recall by meaning.", no_args_is_help=True)
+_out = Console()
+_err = Console(stderr=True)
+Tenant = Annotated[str, typer.Option(help="Whose log; HOLDFAST_TENANT, or 'default'.")]
+
+
+@app.command()
+def status(*, tenant: Tenant = "", as_json: Json = False) -> None:
+    """Show which model the log is embedded by, and what waits for it.
+
+    Exit code 0 when nothing waits, 1 when something does.
+    """
+
+    async def work() -> dict[str, Any]:
+        async with Embedding.open(shared_settings(), tenant) as embedding:
+            found = await embedding.queue.status()
+            configured = embedding.embedder.name if embedding.embedder else "none"
+            return {"configured": configured, **dataclasses.asdict(found)}
+
+    facts = asyncio.run(work())
+    behind = bool(facts["waiting"] or facts["configured"] not in {"none", facts["model"]})
+    if as_json:
+        typer.echo(json.dumps(facts | {"behind": behind}, indent=2))
+        raise typer.Exit(code=int(behind))
+    table = Table(show_header=False)
+    for label, value in (
+        ("configured embedder", facts["configured"]),
+        ("the log is embedded by", facts["model"] or "none"),
+        ("dimension", facts["dimension"] or "—"),
+        ("embedded", facts["embedded"]),
+        ("given by their writers", facts["given"]),
+        ("of an earlier model, left out of recall", facts["outdated"]),
+        ("waiting, at most", facts["waiting"]),
+        ("refused by the model", facts["refused"]),
+    ):
+        table.add_row(label, f"{value:,}" if isinstance(value, int) else str(value))
+    _out.print(table)
+    if behind:
+        _out.print("Run [bold]holdfast embed run[/bold].")
+    raise typer.Exit(code=int(behind))
+
+
+@app.command()
+def run(
+    *,
+    tenant: Tenant = "",
+    retry: Annotated[bool, typer.Option(help="Also try again what the model refused.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Embed everything that waits, with the embedder of HOLDFAST_EMBEDDER.
+
+    A model that is not the log's becomes it: everything is embedded again, while agents go on.
+    Interrupt it at any time, and run it again to go on; several may run at once.
+    """
+
+    async def work() -> dict[str, Any]:
+        async with Embedding.open(shared_settings(), tenant) as embedding:
+            worker = embedding.worker
+            if worker is None:
+                raise ConfigError(
+                    "no embedder is configured: set HOLDFAST_EMBEDDER, as in "
+                    "HOLDFAST_EMBEDDER=static"
+                )
+            changed = await worker.adopt()
+            if retry:
+                await embedding.queue.retry_refused()
+            with Progress(
+                TextColumn("embedding"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TimeRemainingColumn(),
+                console=_err,
+                disable=as_json or not _err.is_terminal,
+            ) as progress:
+                waiting = (await embedding.queue.status()).waiting
+                bar = progress.add_task("embedding", total=waiting)
+                done, problem = await worker.drain(lambda count: progress.advance(bar, count))
+            left = await embedding.queue.status()
+            return {
+                "model": left.model,
+                "adopted": changed,
+                "embedded": done,
+                "waiting": left.waiting,
+                "refused": left.refused,
+                "problem": problem,
+            }
+
+    facts = asyncio.run(work())
+    if as_json:
+        typer.echo(json.dumps(facts, indent=2))
+    else:
+        _out.print(f"embedded {facts['embedded']:,} events by {facts['model']}")
+        if facts["refused"]:
+            _out.print(f"{facts['refused']:,} were refused: try them again with --retry")
+        if facts["problem"]:
+            _err.print(f"holdfast: {facts['problem']}: run it again to go on", style="red")
+    raise typer.Exit(code=1 if facts["problem"] else 0)

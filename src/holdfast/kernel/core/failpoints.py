@@ -1,0 +1,61 @@
+"""Named places between two durable steps, where a test may interrupt; nothing otherwise.
+
+A place that nobody asked for costs one look into an empty dict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+FAILPOINTS = (
+    "append.after_hot",
+    "append.after_aside",
+    "consolidate.after_claim",
+    "consolidate.before_commit",
+    "consolidate.after_commit",
+    "consolidate.after_acknowledge",
+    "cool.after_mark",
+    "cool.after_durable",
+    "clear.after_place",
+    "clear.after_durable",
+    "refill.after_lock",
+    "refill.after_grant",
+    "refill.after_window",
+    "state.after_read",
+    "state.after_save",
+    "state_clear.after_durable",
+)
+"""All places, in the order in which the steps stand."""
+
+_hooks: dict[str, Callable[[], None]] = {}
+
+
+def hit(name: str) -> None:
+    """Say that a place was reached.
+
+    >>> hit("append.after_hot")
+    """
+    if _hooks:
+        hook = _hooks.get(name)
+        if hook is not None:
+            hook()
+
+
+@contextmanager
+def failpoint(name: str, hook: Callable[[], None]) -> Iterator[None]:
+    """Call ``hook`` at a place, for as long as the block lasts; it may raise, or kill the process.
+
+    >>> seen = []
+    >>> with failpoint("append.after_hot", lambda: seen.append(1)):
+    ...     hit("append.after_hot")
+    >>> seen
+    [1]
+    """
+    if name not in FAILPOINTS:
+        raise ValueError(f"there is no failpoint {name!r}")
+    _hooks[name] = hook
+    try:
+        yield
+    finally:
+        del _hooks[name]

@@ -1,0 +1,236 @@
+"""The durable log behind a hot one: grants of numbers, flushes, tombstones, gaps, dead letters.
+
+``DurableLog`` is what a writer and a reader of one tenant need, ``DurableQueue`` what consolidators
+and operators need.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol
+
+from holdfast.kernel.storage.hot_entry import PlacedEntry
+from holdfast.kernel.storage.log_entry import LogEntry
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A range of a session's log that was acknowledged, at least in part, and is lost.
+
+    >>> Gap(epoch=1, from_seq=41, to_seq=60).from_seq
+    41
+    """
+
+    epoch: int
+    from_seq: int
+    to_seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Where the hot log was with a session when it last numbered it.
+
+    >>> Known(epoch=1, seq=40, heat=2).heat
+    2
+    """
+
+    epoch: int
+    seq: int
+    heat: int
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """Leave to number a session: go on after ``seq``, up to ``limit``. A newer one is hotter.
+
+    >>> Grant(epoch=1, seq=0, limit=1000, heat=1).limit
+    1000
+    """
+
+    epoch: int
+    seq: int
+    limit: int
+    heat: int
+    gaps: tuple[Gap, ...] = ()
+
+
+class Outcome(StrEnum):
+    """What a flush made of an entry.
+
+    >>> Outcome("stored").kept
+    True
+    """
+
+    STORED = "stored"
+    """It is in the log, now or since an earlier flush."""
+    COVERED = "covered"
+    """A clear came first."""
+    KNOWN = "known"
+    """Its id is in the log already, at another place."""
+    DEAD = "dead"
+    """It cannot be stored as it is, and lies among the dead letters."""
+
+    @property
+    def kept(self) -> bool:
+        """Whether it may still be read at its place."""
+        return self is Outcome.STORED
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What a consolidator hands over: an entry with its place, or bytes that are none.
+
+    >>> Turn("s1", "e1", 1, 1, b"", entry=None, problem="not an entry").problem
+    'not an entry'
+    """
+
+    session: str
+    event_id: str
+    epoch: int
+    seq: int
+    payload: bytes
+    entry: LogEntry | None
+    problem: str = ""
+    """Why it is to be put among the dead letters without trying."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flushed:
+    """What became of a batch.
+
+    >>> Flushed([Outcome.STORED]).overtaken
+    {}
+    """
+
+    outcomes: list[Outcome]
+    overtaken: dict[str, int] = field(default_factory=dict)
+    """Sessions that the durable log has numbered meanwhile, and the epoch to raise them to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cleared:
+    """What a clear removed from the durable log.
+
+    >>> Cleared({"e1": (1, 1)}, until=(1, 4)).until
+    (1, 4)
+    """
+
+    ids: dict[str, tuple[int, int]]
+    """With their places."""
+
+    until: tuple[int, int] | None
+    """Up to which place the clear goes."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """An entry that could not be stored, byte for byte, and why.
+
+    >>> from datetime import UTC
+    >>> DeadLetter("d1", "s1", "e1", 1, 7, b"x", "22P02", datetime(2030, 1, 1, tzinfo=UTC)).seq
+    7
+    """
+
+    id: str
+    session: str
+    event_id: str
+    epoch: int
+    seq: int
+    payload: bytes
+    reason: str
+    failed_at: datetime
+
+
+class ShardFlush(Protocol):
+    """One transaction that holds a shard: nobody else flushes it until it has ended."""
+
+    @abstractmethod
+    async def store(self, turns: Sequence[Turn]) -> Flushed:
+        """Store a batch; what cannot be stored goes among the dead letters in the same step."""
+
+
+class DurableLog(Protocol):
+    """The durable log of one tenant."""
+
+    @abstractmethod
+    async def warm(self, session: str, agent: str | None, known: Known | None) -> Grant | None:
+        """Let the hot log number a session, made on first use by ``agent``.
+
+        ``known`` is what the hot log knows. If the session was granted before and the hot log does
+        not know of it, what it may have numbered since is recorded as a gap. Without an agent an
+        unknown session is ``None``.
+        """
+
+    @abstractmethod
+    async def reserve(self, session: str, *, heat: int) -> int | None:
+        """Up to which number a grant now goes; ``None`` if there is a newer one."""
+
+    @abstractmethod
+    async def append(self, entries: Sequence[LogEntry]) -> dict[str, tuple[int, int]]:
+        """Append past the hot log, all or none; takes the numbering back where it was granted."""
+
+    @abstractmethod
+    async def tail(self, session: str, limit: int) -> list[PlacedEntry]:
+        """The newest entries of a session, ascending, whoever wrote them."""
+
+    @abstractmethod
+    async def clear(
+        self,
+        session: str,
+        *,
+        agent: str | None,
+        run: str | None,
+        types: list[str] | None,
+        until: tuple[int, int] | None,
+    ) -> Cleared:
+        """Remove what matches up to a place, and leave a tombstone for what is still on its way.
+
+        Without ``until`` nothing is on its way. What was stored meanwhile is removed as well.
+        """
+
+    @abstractmethod
+    async def count_messages(self, session: str, agent: str, *, besides: Sequence[str]) -> int:
+        """How many messages an agent has in a session, those with the given ids left out."""
+
+    @abstractmethod
+    async def check_dimension(self, dimension: int) -> None:
+        """Refuse vectors that are not of the log's dimension."""
+
+    @abstractmethod
+    async def keep_vectors(
+        self, entries: Sequence[LogEntry], vectors: Sequence[Sequence[float]]
+    ) -> None:
+        """Keep the vectors of stored events."""
+
+
+class DurableQueue(Protocol):
+    """The durable log of all tenants, as consolidators and operators see it."""
+
+    @abstractmethod
+    def flushing(self, tenant: str, shard: int) -> AbstractAsyncContextManager[ShardFlush | None]:
+        """Hold a shard, commit at the end; ``None`` when somebody else holds it."""
+
+    @abstractmethod
+    async def cool(self, tenant: str, session: str, *, heat: int) -> bool:
+        """Take back the numbering of a session that rests; not if there is a newer grant."""
+
+    @abstractmethod
+    async def dead_letters(self, tenant: str, *, limit: int, after: str = "") -> list[DeadLetter]:
+        """What could not be stored, oldest first."""
+
+    @abstractmethod
+    async def get_dead_letter(self, tenant: str, id: str) -> DeadLetter | None:
+        """One of them."""
+
+    @abstractmethod
+    async def replay(self, tenant: str, letter: DeadLetter, entry: LogEntry) -> tuple[int, int]:
+        """Store an entry after all, at its place if that is free; where it stands."""
+
+    @abstractmethod
+    async def discard(self, tenant: str, id: str) -> bool:
+        """Give one up; whether it was there."""

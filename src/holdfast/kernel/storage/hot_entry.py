@@ -1,0 +1,94 @@
+"""An event on its way through the hot log: its bytes, and its place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import blake2b
+
+from holdfast.kernel.core.checks import check_id, check_optional_id, check_time
+from holdfast.kernel.core.codec import decode_json
+from holdfast.kernel.core.errors import CodecError, InvalidInputError
+from holdfast.kernel.storage.episodes import Event
+from holdfast.kernel.storage.log_entry import LogEntry
+
+NOWHERE = (0, 0)
+"""Before the first place of every session."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedEntry:
+    """An entry of a session's log, where it stands, and the mark of its turn in the hot log.
+
+    >>> from datetime import UTC
+    >>> entry = LogEntry("a1", "s1", "note", "{}", "e1", "", datetime(2030, 1, 1, tzinfo=UTC))
+    >>> PlacedEntry(entry, 1, 7).place
+    (1, 7)
+    """
+
+    entry: LogEntry
+    epoch: int
+    seq: int
+    mark: str = ""
+    """Which turn of its shard it is; empty when it came from the durable log."""
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Where it stands: order within a session is by this."""
+        return self.epoch, self.seq
+
+    def to_event(self) -> Event:
+        """A new event for the caller to keep."""
+        return self.entry.to_event(self.epoch, self.seq)
+
+
+def pack(entry: LogEntry) -> bytes:
+    r"""The bytes of an entry: five lines and the body, none of which can hold a line break.
+
+    >>> from datetime import UTC
+    >>> pack(LogEntry("a1", "s1", "note", "{}", "e1", "", datetime(2030, 1, 1, tzinfo=UTC)))
+    b'a1\nnote\n\n2030-01-01T00:00:00+00:00\ne1\n{}'
+    """
+    when = entry.occurred_at.isoformat()
+    return f"{entry.agent}\n{entry.type}\n{entry.run}\n{when}\n{entry.id}\n{entry.body}".encode()
+
+
+def unpack(session: str, payload: bytes) -> LogEntry:
+    r"""What ``pack`` made bytes of; anything else is a ``CodecError``.
+
+    >>> unpack("s1", b'a1\nnote\n\n2030-01-01T00:00:00+00:00\ne1\n{}').id
+    'e1'
+    """
+    try:
+        agent, type_, run, when, id_, body = payload.decode().split("\n", 5)
+        return LogEntry(agent, session, type_, body, id_, run, datetime.fromisoformat(when))
+    except ValueError as error:
+        raise CodecError(f"an entry of session {session!r} cannot be read: {error}") from error
+
+
+def check_entry(entry: LogEntry) -> LogEntry:
+    """Refuse an entry that no append would have let in: its bytes were damaged on the way.
+
+    >>> from datetime import UTC
+    >>> when = datetime(2030, 1, 1, tzinfo=UTC)
+    >>> check_entry(LogEntry("a1", "s1", "note", "{}", "e1", "", when)).id
+    'e1'
+    """
+    try:
+        for field in ("agent", "session", "type", "id"):
+            check_id(field, getattr(entry, field))
+        check_optional_id("run", entry.run)
+        check_time("occurred_at", entry.occurred_at)
+        decode_json(entry.body)
+    except (InvalidInputError, CodecError) as error:
+        raise CodecError(f"an entry of session {entry.session!r} is damaged: {error}") from error
+    return entry
+
+
+def digest(payload: bytes) -> str:
+    """What tells two events under one id apart.
+
+    >>> digest(b"x") == digest(b"x"), digest(b"x") == digest(b"y")
+    (True, False)
+    """
+    return blake2b(payload, digest_size=16).hexdigest()

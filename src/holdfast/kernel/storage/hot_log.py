@@ -1,0 +1,239 @@
+"""The hot log: where events are acknowledged fast, until a consolidator has made them durable.
+
+``HotLog`` is what a writer and a reader of one tenant need, ``HotQueue`` what consolidators need.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from holdfast.kernel.storage.durable_log import Gap, Grant, Known, Outcome
+from holdfast.kernel.storage.hot_entry import NOWHERE, PlacedEntry
+from holdfast.kernel.storage.log_entry import LogEntry
+
+WINDOW = 100
+"""How many events of a session stay at hand after they were flushed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """How many turns may wait in one shard of a tenant before writers are held up.
+
+    >>> Marks(soft=10, hard=20).soft
+    10
+    """
+
+    soft: int = 20_000
+    """From here on every append waits until its shard is flushed."""
+
+    hard: int = 200_000
+    """From here on nothing is taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """All entries are in the hot log.
+
+    >>> Appended({}, {}).crowded
+    False
+    """
+
+    places: dict[str, tuple[int, int]]
+    """By the key of the entry."""
+
+    marks: dict[int, str]
+    """The last turn in each shard that something was written to."""
+
+    crowded: bool = False
+    """A soft mark was passed: wait for the flush."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cold:
+    """Nothing was written: the hot log does not know where the session's numbers go on.
+
+    >>> Cold("s1").session
+    's1'
+    """
+
+    session: str
+
+
+@dataclass(frozen=True, slots=True)
+class UsedUp:
+    """Nothing was written: the numbers that were reserved for the session are used up.
+
+    >>> UsedUp("s1", heat=3, epoch=1).heat
+    3
+    """
+
+    session: str
+    heat: int
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What the hot log has of a session.
+
+    >>> Window().hot
+    False
+    """
+
+    hot: bool = False
+    """Whether the hot log numbers this session now."""
+
+    known: Known | None = None
+    """Where it was when the hot log last numbered it; ``None`` when it knows nothing."""
+
+    floor: tuple[int, int] = NOWHERE
+    """Everything after this place is here; at ``NOWHERE`` the whole log is."""
+
+    entries: list[PlacedEntry] = field(default_factory=list)
+    unflushed: frozenset[str] = frozenset()
+    """The ids of those entries that are not known to be durable."""
+
+    gaps: tuple[Gap, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HotTurn:
+    """An entry in the hands of a consolidator, as bytes.
+
+    >>> HotTurn("1-0", "s1", "e1", 1, 1, b"", deliveries=1).epoch
+    1
+    """
+
+    mark: str
+    session: str
+    event_id: str
+    epoch: int
+    seq: int
+    payload: bytes
+    deliveries: int
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What there is to do in the shards: logs and states to flush, sessions to cool.
+
+    >>> Work().flush
+    ()
+    """
+
+    flush: tuple[tuple[str, int], ...] = ()
+    """Tenants, each with a shard that has something to flush."""
+
+    idle: tuple[tuple[str, str], ...] = ()
+    """Sessions by tenant that have rested long enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class HotStats:
+    """How far the consolidators are behind.
+
+    >>> HotStats(pending=3, oldest_seconds=0.5).memory_ratio
+    0.0
+    """
+
+    pending: int
+    oldest_seconds: float
+    memory_ratio: float = 0.0
+    """Of the memory that the server may use; 0 when it may use all."""
+
+
+class HotLog(Protocol):
+    """The hot log of one tenant.
+
+    One script assigns the numbers of a session, and only for a session that was granted to it by
+    the durable log: ``Cold`` and ``UsedUp`` say that a grant is needed first.
+    """
+
+    @abstractmethod
+    def shard_of(self, session: str) -> int:
+        """Where a session lives."""
+
+    @abstractmethod
+    async def append(self, entries: Sequence[LogEntry]) -> Appended | Cold | UsedUp:
+        """Append entries with different keys, all or none, in one round trip.
+
+        ``ConflictError`` for a known id with another body, ``BackPressureError`` at the hard mark.
+        """
+
+    @abstractmethod
+    async def window(self, session: str) -> Window:
+        """What is at hand of a session, in the order of its log."""
+
+    @abstractmethod
+    async def tail(self, agent: str) -> list[PlacedEntry]:
+        """What an agent has in all sessions that is not flushed."""
+
+    @abstractmethod
+    async def lock(self, session: str, *, seconds: float) -> str:
+        """Be the one who warms or clears a session, for so long; empty when somebody else is."""
+
+    @abstractmethod
+    async def unlock(self, session: str, token: str) -> None:
+        """Let the next one."""
+
+    @abstractmethod
+    async def warm(
+        self,
+        session: str,
+        grant: Grant,
+        *,
+        floor: tuple[int, int],
+        entries: Sequence[PlacedEntry],
+    ) -> None:
+        """Take over the numbers of a session, unless a newer grant is there; fill its window."""
+
+    @abstractmethod
+    async def reserve(self, session: str, *, heat: int, limit: int) -> None:
+        """Let the numbers of a session go up to ``limit``, if the grant is still the same."""
+
+    @abstractmethod
+    async def forget(
+        self, session: str, gone: Sequence[PlacedEntry], ids: dict[str, tuple[int, int]]
+    ) -> None:
+        """Drop entries from the window, and ids at their places from what was seen."""
+
+    @abstractmethod
+    async def flushed(self, shard: int, mark: str) -> bool:
+        """Whether everything up to a turn has left the shard."""
+
+
+class HotQueue(Protocol):
+    """The hot log of all tenants, as consolidators see it."""
+
+    @abstractmethod
+    async def work(self, *, rested_seconds: float) -> Work:
+        """What there is to do now."""
+
+    @abstractmethod
+    async def length(self, tenant: str, shard: int) -> int:
+        """How many turns wait in a shard of a tenant."""
+
+    @abstractmethod
+    async def claim(self, tenant: str, shard: int, *, limit: int) -> list[HotTurn]:
+        """The oldest turns of a shard, also those that somebody else has claimed."""
+
+    @abstractmethod
+    async def acknowledge(
+        self, tenant: str, shard: int, turns: Sequence[tuple[HotTurn, Outcome]]
+    ) -> None:
+        """Drop turns that are durable; those that were not stored also from the window."""
+
+    @abstractmethod
+    async def cool(self, tenant: str, session: str) -> int | None:
+        """Mark a session that rests as cold; the heat of its grant, ``None`` if it is busy."""
+
+    @abstractmethod
+    async def cooled(self, tenant: str, session: str, *, heat: int) -> None:
+        """Let the window of a cold session expire."""
+
+    @abstractmethod
+    async def stats(self) -> HotStats:
+        """How far behind."""

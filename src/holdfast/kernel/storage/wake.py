@@ -1,0 +1,62 @@
+"""How a session is found when its agent wakes up: new, at hand, brought back, or damaged."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import ClassVar, Protocol, runtime_checkable
+
+from holdfast.kernel.storage.durable_log import Gap
+from holdfast.kernel.storage.episodes import Event
+
+
+class WakeStatus(StrEnum):
+    """How a session was found.
+
+    >>> WakeStatus("new") is WakeStatus.NEW
+    True
+    """
+
+    NEW = "new"
+    """Nothing was ever written to it."""
+    WARM = "warm"
+    """All of it is at hand."""
+    RESTORED = "restored"
+    """It was no longer in the hot store, and was brought back from the durable one."""
+    GAP = "gap"
+    """Something that may have been acknowledged is lost; ``gaps`` says what."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wake:
+    """How a session was found, from durable marks and never from what happens to be empty.
+
+    >>> Wake(WakeStatus.GAP, gaps=(Gap(epoch=1, from_seq=41, to_seq=60),)).gaps[0].from_seq
+    41
+    """
+
+    status: WakeStatus
+    events: list[Event] = field(default_factory=list)
+    """What of its log came along, ascending; a store that only looked brings nothing."""
+
+    gaps: tuple[Gap, ...] = ()
+
+
+@runtime_checkable
+class SessionWake(Protocol):
+    """Tells a new session from a known one, and a whole one from one that has lost something."""
+
+    brings_events: ClassVar[bool] = False
+    """Whether ``wake`` reads the newest events anyway, so that nobody else needs to."""
+
+    @abstractmethod
+    async def wake(self, session_id: str) -> Wake:
+        """How a session is found now; a hot store takes it in again if it must.
+
+        ::
+
+            found = await wakes.wake("s1")
+            if found.status is WakeStatus.GAP:
+                warn(found.gaps)
+        """

@@ -1,0 +1,318 @@
+"""``AgentMemory`` over the contracts, so that it runs on whatever engines serve them."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from holdfast.kernel.core.checks import (
+    MAX_ID_BYTES,
+    check_count,
+    check_id,
+    check_seconds,
+    check_text,
+)
+from holdfast.kernel.core.content import ChatMessage
+from holdfast.kernel.core.errors import ConflictError, InvalidInputError, NotSupportedError
+from holdfast.kernel.core.identity import AgentId
+from holdfast.kernel.core.ids import new_id
+from holdfast.kernel.storage.agent_memory import (
+    DAY_SECONDS,
+    AgentMemory,
+    Assembled,
+    Hydrated,
+    MemoryLog,
+    Recordable,
+)
+from holdfast.kernel.storage.episodes import Event, Recalled
+from holdfast.kernel.storage.memory import LongTermMemory, Memory, ShortTermMemory
+from holdfast.kernel.storage.wake import SessionWake, Wake
+from holdfast.kernel.storage.working_memory import AgentFacts, WorkingMemory
+from holdfast.memory.assemble import assemble
+from holdfast.memory.hydrate import hydrate
+from holdfast.memory.reranking import (
+    Beside,
+    candidates,
+    check_weight,
+    with_neighbours,
+    with_recency,
+)
+
+RETRIES_SEEN = 200
+"""Among how many of a session's newest events a retried ``record`` is looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryStores:
+    """The stores of one tenant that a memory is made of; without facts where none are served."""
+
+    episodes: MemoryLog
+    short_term: ShortTermMemory
+    wakes: SessionWake
+    long_term: LongTermMemory | None = None
+
+
+def own_session(agent_id: AgentId) -> str:
+    """The session that is the agent's own: what it keeps and records outside of any other.
+
+    >>> own_session(AgentId.parse("planner/a1"))
+    'agent:planner/a1'
+    """
+    name = f"agent:{agent_id}"
+    if len(name.encode()) <= MAX_ID_BYTES:
+        return name
+    return f"agent:sha256:{hashlib.sha256(str(agent_id).encode()).hexdigest()}"
+
+
+class StoredMemory(AgentMemory):
+    """The memory of one agent on some stores; ``State.memory()`` makes it.
+
+    ::
+
+        memory = StoredMemory(stores, AgentId.parse("planner/a1"), session_id="s1")
+    """
+
+    def __init__(
+        self, stores: MemoryStores, agent_id: AgentId | str, *, session_id: str | None = None
+    ) -> None:
+        self._stores = stores
+        self._episodes = stores.episodes
+        self._agent = AgentId.parse(agent_id)
+        self._session = None if session_id is None else check_id("session_id", session_id)
+        self._home = self._session or own_session(self._agent)
+
+    def __repr__(self) -> str:
+        return f"<AgentMemory of {self._agent} in {self._session or 'all sessions'}>"
+
+    @property
+    def agent_id(self) -> AgentId:
+        """Whose memory it is."""
+        return self._agent
+
+    @property
+    def session_id(self) -> str | None:
+        """The session that it is bound to; ``None`` for all of them."""
+        return self._session
+
+    @property
+    def state(self) -> WorkingMemory:
+        """Working memory."""
+        return WorkingMemory(self._stores.short_term, self._home)
+
+    @property
+    def facts(self) -> AgentFacts:
+        """What the agent knows across sessions."""
+        if self._stores.long_term is None:
+            raise NotSupportedError(
+                "redis", "facts", why="they must outlive a window: open a Postgres with it"
+            )
+        return AgentFacts(self._stores.long_term, self._agent, self._session or "")
+
+    async def record(
+        self,
+        type: str,
+        payload: dict[str, Any] | ChatMessage,
+        *,
+        event_id: str | None = None,
+        run_id: str = "",
+        occurred_at: datetime | None = None,
+    ) -> Event:
+        """Write down one thing that happened; with an ``event_id`` a retry is the same event."""
+        event = self._event(type, payload, run_id)
+        event = dataclasses.replace(
+            event,
+            id=event.id if event_id is None else event_id,
+            occurred_at=event.occurred_at if occurred_at is None else occurred_at,
+        )
+        try:
+            [placed] = await self._episodes.append([event])
+        except ConflictError:
+            # The caller gave an id but no time, so a retry has another one. It is the same event
+            # if nothing else differs.
+            if event_id is None or occurred_at is not None or isinstance(payload, ChatMessage):
+                raise
+            first = await self._recorded(event)
+            if first is None:
+                raise
+            return first
+        return placed
+
+    async def record_many(
+        self, events: Sequence[Recordable], embeddings: list[list[float]] | None = None
+    ) -> list[Event]:
+        """Write down several things, all or none; ``embeddings`` are their vectors."""
+        if not isinstance(events, (list, tuple)):
+            raise InvalidInputError("events", f"must be a list, not {_kind(events)}")
+        made = [self._recordable(f"events[{at}]", one) for at, one in enumerate(events)]
+        return await self._episodes.append(made, embeddings=embeddings)
+
+    async def recent(self, n: int = 20, *, types: list[str] | None = None) -> list[Event]:
+        """The newest events, ascending."""
+        return await self._episodes.recent(
+            self._agent, session_id=self._session, limit=check_count("n", n), types=types
+        )
+
+    async def between(
+        self,
+        start: datetime,
+        end: datetime,
+        *,
+        types: list[str] | None = None,
+        limit: int = 1000,
+        after: Event | None = None,
+    ) -> list[Event]:
+        """What happened from ``start`` until before ``end``, in pages."""
+        return await self._episodes.between(
+            self._agent,
+            start,
+            end,
+            session_id=self._session,
+            types=types,
+            limit=limit,
+            after=after,
+        )
+
+    async def recall(
+        self,
+        query: str | list[float],
+        k: int = 5,
+        *,
+        types: list[str] | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        session_id: str | None = None,
+        neighbours: int = 0,
+        recency_weight: float = 0.0,
+        half_life_seconds: float = 7 * DAY_SECONDS,
+    ) -> list[Recalled]:
+        """What the agent remembers of a question, from all sessions, the best first."""
+        k = check_count("k", k)
+        reach = check_count("neighbours", neighbours)
+        weight = check_weight("recency_weight", recency_weight)
+        half_life = check_seconds("half_life_seconds", half_life_seconds)
+        hits = await self._episodes.recall(
+            self._agent,
+            query,
+            limit=candidates(k) if reach or weight else k,
+            session_id=session_id,
+            types=types,
+            since=since,
+            until=until,
+        )
+        if reach:
+            look = Beside(reach, types, since, until)
+            hits = await with_neighbours(self._episodes, hits, look, k)
+        if weight:
+            hits = with_recency(hits, weight, half_life, datetime.now(UTC))
+        return hits[:k]
+
+    async def hydrate(
+        self, query: str | list[float] | None = None, *, k: int = 5, window: int = 20
+    ) -> Hydrated:
+        """All that an agent needs when it wakes up, read at the same time."""
+        limit, k = check_count("window", window), check_count("k", k)
+        return await hydrate(
+            wake=self._stores.wakes.wake(self._home),
+            state=self.state.snapshot(),
+            recent=lambda found: self._recent(found, limit),
+            recall=None if query is None else self.recall(query, k),
+            across=self._session is None,
+            brings_events=self._session is not None and self._stores.wakes.brings_events,
+        )
+
+    async def assemble(
+        self,
+        query: str,
+        budget_tokens: int,
+        *,
+        k: int = 8,
+        window: int = 40,
+        facts: int = 5,
+        count_tokens: Callable[[ChatMessage], int] | None = None,
+    ) -> Assembled:
+        """What a model should see before it answers, in at most ``budget_tokens``."""
+        budget, k = check_count("budget_tokens", budget_tokens), check_count("k", k)
+        last, most = check_count("window", window), check_count("facts", facts)
+        text = check_text("query", query)
+        state, recent, (recalled, problem), known = await asyncio.gather(
+            self.state.get(), self.recent(last), self._recalled(text, k), self._known(text, most)
+        )
+        found = assemble(
+            state=state,
+            facts=known,
+            recalled=recalled,
+            window=recent,
+            budget_tokens=budget,
+            count_tokens=count_tokens,
+        )
+        return dataclasses.replace(found, degraded=found.degraded or problem)
+
+    async def _recent(self, found: Wake | None, limit: int) -> list[Event]:
+        """The newest events: from what a wake brought, if that is enough of them, else read."""
+        if found is not None:
+            mine = [event for event in found.events if event.agent_id == self._agent]
+            whole = bool(found.events) and found.events[0].seq == 1
+            if whole or len(mine) >= limit:
+                return mine[len(mine) - limit :] if limit < len(mine) else mine
+        return await self.recent(limit)
+
+    async def _recalled(self, query: str, k: int) -> tuple[list[Recalled], str]:
+        """What is recalled; where nothing can be, the rest of the memory is still of use."""
+        try:
+            return await self.recall(query, k), ""
+        except NotSupportedError as error:
+            return [], str(error)
+
+    async def _known(self, query: str, limit: int) -> list[Memory]:
+        if self._stores.long_term is None:
+            return []
+        return await self.facts.search(query, limit=limit)
+
+    async def _recorded(self, event: Event) -> Event | None:
+        """The event that is stored under the same id, if it says the same."""
+        newest = await self._episodes.recent(
+            self._agent, session_id=self._home, limit=RETRIES_SEEN, types=[event.type]
+        )
+        return next(
+            (
+                one
+                for one in newest
+                if (one.id, one.run_id, one.payload) == (event.id, event.run_id, event.payload)
+            ),
+            None,
+        )
+
+    def _event(self, type: str, payload: dict[str, Any] | ChatMessage, run_id: str = "") -> Event:
+        if isinstance(payload, ChatMessage):
+            if type != "message":
+                raise InvalidInputError("type", f"must be 'message' for a message, not {type!r}")
+            return Event.of_message(self._agent, self._home, payload, run_id=run_id)
+        return Event(self._agent, self._home, type, payload, id=new_id(), run_id=run_id)
+
+    def _recordable(self, field: str, one: Recordable) -> Event:
+        if isinstance(one, ChatMessage):
+            return self._event("message", one)
+        if isinstance(one, tuple) and len(one) == 2:
+            return self._event(*one)
+        if not isinstance(one, Event):
+            raise InvalidInputError(
+                field, f"must be (type, payload), a ChatMessage or an Event, not {_kind(one)}"
+            )
+        if one.agent_id != self._agent:
+            raise InvalidInputError(
+                f"{field}.agent_id", f"must be {self._agent}, whose memory it is"
+            )
+        if self._session is not None and one.session_id != self._session:
+            raise InvalidInputError(
+                f"{field}.session_id", f"must be {self._session!r}, the memory's session"
+            )
+        return one
+
+
+def _kind(value: object) -> str:
+    return type(value).__name__

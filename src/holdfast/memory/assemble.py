@@ -1,0 +1,231 @@
+"""What a model should see of a memory, under a budget: pure, so that it can be tried on anything.
+
+The working state comes first, since the agent cannot go on without it. Half of what then is left
+goes to the newest turns, the rest to facts and recalled events, and what remains to older turns. A
+section is one system message; the turns stay messages of their own, in their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from holdfast.kernel.core.checks import check_count
+from holdfast.kernel.core.codec import encode_json
+from holdfast.kernel.core.content import ChatMessage
+from holdfast.kernel.storage.agent_memory import Assembled, ContextItem, ContextKind
+from holdfast.kernel.storage.episodes import Event, Recalled
+from holdfast.kernel.storage.event_text import event_text
+from holdfast.kernel.storage.long_term import Memory
+from holdfast.memory.compaction import TokenCounter, Turn, Window, estimate_tokens, turns_of
+
+OVER = "over the budget"
+IN_WINDOW = "in the recent window already"
+SAME_WORDS = "says the same as another"
+RECALLED = "recalled already"
+ORPHAN = "its tool call is beyond the window"
+
+STATE_TITLE = "Working state:"
+FACTS_TITLE = "What you know:"
+RECALLED_TITLE = "What you remember from earlier:"
+
+
+@dataclass(slots=True)
+class _Draft:
+    """The budget as it is spent, and the account of it."""
+
+    count: TokenCounter
+    left: int
+    kept: list[ContextItem] = field(default_factory=list)
+    left_out: list[ContextItem] = field(default_factory=list)
+    said: set[str] = field(default_factory=set)
+    recalled: set[tuple[str, str]] = field(default_factory=set)
+
+    def keep(self, kind: ContextKind, id: str, tokens: int) -> None:
+        self.left -= tokens
+        self.kept.append(ContextItem(kind, id, tokens))
+
+    def leave(self, kind: ContextKind, id: str, tokens: int, reason: str) -> None:
+        self.left_out.append(ContextItem(kind, id, tokens, reason))
+
+    def cost(self, *messages: ChatMessage) -> int:
+        return sum(max(0, self.count(one)) for one in messages)
+
+    def section(
+        self, kind: ContextKind, title: str, lines: Sequence[tuple[int, str, str, str]]
+    ) -> dict[int, str]:
+        """Take as many (place, id, text, line) as fit under one title; their lines by place."""
+        taken: dict[int, str] = {}
+        spent = 0
+        for at, name, text, line in lines:
+            words = _folded(text)
+            total = self.cost(_section(title, [*taken.values(), line]))
+            if words in self.said:
+                self.leave(kind, name, total - spent, SAME_WORDS)
+            elif total - spent > self.left:
+                self.leave(kind, name, total - spent, OVER)
+            else:
+                self.said.add(words)
+                self.keep(kind, name, total - spent)
+                taken[at] = line
+                spent = total
+        return taken
+
+
+def assemble(
+    *,
+    state: dict[str, Any],
+    facts: Sequence[Memory],
+    recalled: Sequence[Recalled],
+    window: Sequence[Event],
+    budget_tokens: int,
+    count_tokens: Callable[[ChatMessage], int] | None = None,
+) -> Assembled:
+    r"""Put the parts of a memory together in at most ``budget_tokens``.
+
+    >>> found = assemble(state={"step": 2}, facts=[], recalled=[], window=[], budget_tokens=100)
+    >>> [one.text for one in found.messages]
+    ['Working state:\n{"step":2}']
+    """
+    budget = check_count("budget_tokens", budget_tokens)
+    draft = _Draft(count_tokens or estimate_tokens, budget)
+    messages = _state(draft, state)
+
+    shown = [_as_message(event) for event in window]
+    turns = _turns(draft, shown)
+    newest = _newest(draft, turns, draft.left - draft.left // 2)
+    fresh = {_key(window[place]) for turn in newest for place in turn.places}
+    draft.said |= {_words(event) for event in window if _key(event) in fresh}
+
+    lines = [(at, fact.id, fact.content, f"- {fact.content}") for at, fact in enumerate(facts)]
+    known = draft.section("fact", FACTS_TITLE, lines)
+    if known:
+        messages.append(_section(FACTS_TITLE, list(known.values())))
+
+    remembered = _recalled(draft, recalled, fresh)
+    if remembered:
+        messages.append(_section(RECALLED_TITLE, remembered))
+
+    older = _older(draft, turns[: len(turns) - len(newest)], [_key(event) for event in window])
+    places = sorted(place for turn in [*older, *newest] for place in turn.places)
+    messages += [shown[place] for place in places]
+    degraded = next((hit.degraded for hit in recalled if hit.degraded), "")
+    return Assembled(
+        messages,
+        budget_tokens=budget,
+        tokens=budget - draft.left,
+        kept=tuple(draft.kept),
+        left_out=tuple(draft.left_out),
+        degraded=degraded,
+    )
+
+
+def _state(draft: _Draft, state: dict[str, Any]) -> list[ChatMessage]:
+    if not state:
+        return []
+    message = _section(STATE_TITLE, [encode_json(state, field="state")])
+    tokens = draft.cost(message)
+    if tokens > draft.left:
+        draft.leave("state", "state", tokens, OVER)
+        return []
+    draft.keep("state", "state", tokens)
+    return [message]
+
+
+def _turns(draft: _Draft, messages: list[ChatMessage]) -> list[Turn]:
+    """The window in what stays together, oldest first; a result without its call is left out."""
+    turns = []
+    for turn in turns_of(messages, Window((), 0, draft.count)):
+        calls = {call.id for one in turn.messages for call in one.tool_uses}
+        asked = {result.tool_use_id for one in turn.messages for result in one.tool_results}
+        if asked <= calls:
+            turns.append(turn)
+        else:
+            _leave(draft, turn, ORPHAN)
+    return sorted(turns, key=lambda turn: turn.places[-1])
+
+
+def _newest(draft: _Draft, turns: list[Turn], share: int) -> list[Turn]:
+    """The newest turns within a share of the budget; the very newest may take more than that."""
+    taken: list[Turn] = []
+    spent = 0
+    for turn in reversed(turns):
+        bound = share if taken else draft.left
+        if spent + turn.tokens > bound:
+            break
+        spent += turn.tokens
+        taken.append(turn)
+    for turn in taken:
+        _keep(draft, turn)
+    return taken[::-1]
+
+
+def _older(draft: _Draft, turns: list[Turn], keys: list[tuple[str, str]]) -> list[Turn]:
+    """More of the window, from the newest of the rest back to the first that is too much."""
+    taken: list[Turn] = []
+    full = False
+    for turn in reversed(turns):
+        again = all(keys[place] in draft.recalled for place in turn.places)
+        full = full or (not again and turn.tokens > draft.left)
+        if again or full:
+            _leave(draft, turn, RECALLED if again else OVER)
+        else:
+            _keep(draft, turn)
+            taken.append(turn)
+    return taken
+
+
+def _keep(draft: _Draft, turn: Turn) -> None:
+    for message in turn.messages:
+        draft.keep("recent", message.id, draft.cost(message))
+
+
+def _leave(draft: _Draft, turn: Turn, reason: str) -> None:
+    for message in turn.messages:
+        draft.leave("recent", message.id, draft.cost(message), reason)
+
+
+def _recalled(
+    draft: _Draft, recalled: Sequence[Recalled], fresh: set[tuple[str, str]]
+) -> list[str]:
+    """Lines of what is remembered: the best are chosen, and told in the order they happened."""
+    lines = []
+    for at, hit in enumerate(recalled):
+        event = hit.event
+        if _key(event) in fresh:
+            draft.leave("recalled", event.id, 0, IN_WINDOW)
+        else:
+            text = event_text(event.type, event.payload)
+            lines.append((at, event.id, text, f"- {event.occurred_at:%Y-%m-%d %H:%M} {text}"))
+    taken = draft.section("recalled", RECALLED_TITLE, lines)
+    draft.recalled = {_key(recalled[at].event) for at in taken}
+    return [taken[at] for at in sorted(taken, key=lambda at: _order(recalled[at].event))]
+
+
+def _order(event: Event) -> tuple[object, ...]:
+    return (event.occurred_at, event.session_id, event.epoch, event.seq)
+
+
+def _key(event: Event) -> tuple[str, str]:
+    return (event.session_id, event.id)
+
+
+def _words(event: Event) -> str:
+    return _folded(event_text(event.type, event.payload))
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.split()).casefold()
+
+
+def _as_message(event: Event) -> ChatMessage:
+    """A message as it is; anything else as a note of what happened, under the event's id."""
+    if event.type == "message":
+        return event.to_message()
+    text = f"[{event.type}] {event_text(event.type, event.payload)}"
+    return ChatMessage.system(text, id=event.id, created_at=event.occurred_at)
+
+
+def _section(title: str, lines: Sequence[str]) -> ChatMessage:
+    return ChatMessage.system("\n".join([title, *lines]))

@@ -1,0 +1,236 @@
+"""The consolidator: takes events from the hot log into the durable one, and nothing on the way.
+
+Any number of processes may run one, and each may die on any line: what was claimed and not
+acknowledged is claimed again by the next, and what was stored already is known by its id.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from holdfast.kernel.core.errors import CodecError, EngineError, HoldfastError, TimedOutError
+from holdfast.kernel.core.failpoints import hit
+from holdfast.kernel.storage.durable_log import DurableQueue, Outcome, Turn
+from holdfast.kernel.storage.hot_entry import check_entry, unpack
+from holdfast.kernel.storage.hot_log import HotLog, HotQueue, HotTurn
+from holdfast.memory.metrics import HybridMetrics
+
+_log = logging.getLogger("holdfast.consolidation")
+
+STATES_AT_ONCE = 200
+"""How many working states are saved in one step."""
+
+DEADLY_DELIVERIES = 10
+"""A turn that was handed out so often, at the end alone, kills whoever stores it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How much a consolidator takes at once, how often it looks, and when a session rests.
+
+    >>> Pace().batch
+    500
+    """
+
+    batch: int = 500
+    interval_seconds: float = 0.2
+    rested_seconds: float = 900
+    longest_pause_seconds: float = 5.0
+
+
+class Consolidator:
+    """Flushes shards, cools sessions that rest, and raises those that the durable log overtook.
+
+    ``raise_session`` lets the hot log of a tenant catch up with a session, up to an epoch;
+    ``states`` flushes the working states of a tenant in a shard. ::
+
+        consolidator = Consolidator(hot, durable, raise_session=raise_session)
+        await consolidator.run_once()
+    """
+
+    def __init__(
+        self,
+        hot: HotQueue,
+        durable: DurableQueue,
+        *,
+        raise_session: Callable[[str, str, int], Awaitable[None]],
+        states: Callable[[str, int], Awaitable[int]] | None = None,
+        pace: Pace | None = None,
+        metrics: HybridMetrics | None = None,
+    ) -> None:
+        self._hot = hot
+        self._durable = durable
+        self._raise = raise_session
+        self._states = states
+        self._pace = pace or Pace()
+        self._locks: dict[tuple[str, int], asyncio.Lock] = {}
+        self.metrics = metrics or HybridMetrics()
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Consolidate until told to stop; an outage is waited out with growing pauses."""
+        pause = self._pace.interval_seconds
+        while not stop.is_set():
+            try:
+                more = await self.run_once()
+            except Exception as error:  # noqa: BLE001 - the top of a worker's loop: it goes on
+                self.metrics.failures += 1
+                pause = min(pause * 2, self._pace.longest_pause_seconds)
+                strange = not isinstance(error, HoldfastError)
+                _log.warning("consolidation waits %.1f s: %s", pause, error, exc_info=strange)
+                await _wait(stop, pause * random.uniform(0.5, 1.0))  # noqa: S311 - only jitter
+                continue
+            pause = self._pace.interval_seconds
+            if not more:
+                await _wait(stop, pause)
+
+    async def run_once(self) -> bool:
+        """Everything that is there to do now; whether there was a full batch, so perhaps more."""
+        work = await self._hot.work(rested_seconds=self._pace.rested_seconds)
+        more = False
+        for tenant, shard in work.flush:
+            done = await self.flush_shard(tenant, shard)
+            more = more or (done is not None and done >= self._pace.batch)
+            if self._states is not None:
+                await self._states(tenant, shard)
+        for tenant, session in work.idle:
+            await self._cool(tenant, session)
+        return more
+
+    async def drain(self, *, limit_seconds: float | None = None) -> bool:
+        """Consolidate all that is there at the beginning; whether it was done in time.
+
+        ::
+
+            await consolidator.drain(limit_seconds=10)
+        """
+        try:
+            async with asyncio.timeout(limit_seconds):
+                work = await self._hot.work(rested_seconds=self._pace.rested_seconds)
+                for tenant, shard in work.flush:
+                    await self._drain(tenant, shard)
+                return True
+        except TimeoutError as error:
+            if isinstance(error, HoldfastError):
+                raise
+            return False
+
+    async def _drain(self, tenant: str, shard: int) -> None:
+        left = await self._hot.length(tenant, shard)
+        while left > 0:
+            done = await self.flush_shard(tenant, shard)
+            if done == 0:
+                break
+            if done is None:
+                await _moment()
+                # Somebody else is at it: what they flush is not ours to wait for twice.
+                left = min(left, await self._hot.length(tenant, shard))
+            else:
+                left -= done
+        if self._states is not None:
+            while await self._states(tenant, shard) >= STATES_AT_ONCE:
+                pass
+
+    async def flush_shard(self, tenant: str, shard: int) -> int | None:
+        """Make the oldest batch of a shard durable; how many, ``None`` if somebody else is at it.
+
+        ::
+
+            flushed = await consolidator.flush_shard("acme", 7)
+        """
+        async with self._durable.flushing(tenant, shard) as flush:
+            if flush is None:
+                return None
+            turns = await self._hot.claim(tenant, shard, limit=self._pace.batch)
+            hit("consolidate.after_claim")
+            flushed = await flush.store([_read(turn) for turn in turns])
+        hit("consolidate.after_commit")
+        if not turns:
+            # Whatever says that there is work is told that there is none.
+            await self._hot.acknowledge(tenant, shard, [])
+            return 0
+        self._report(tenant, turns, flushed.outcomes)
+        await self._hot.acknowledge(tenant, shard, list(zip(turns, flushed.outcomes, strict=True)))
+        hit("consolidate.after_acknowledge")
+        for session, epoch in flushed.overtaken.items():
+            await self._raise(tenant, session, epoch)
+        return len(turns)
+
+    async def through(
+        self, tenant: str, hot: HotLog, marks: dict[int, str], *, limit_seconds: float = 30
+    ) -> None:
+        """Have everything up to the given turns flushed, by us or by somebody else.
+
+        ``TimedOutError`` when it is not for too long: it is in the hot log, and will be. ::
+
+            await consolidator.through("acme", hot, appended.marks)
+        """
+        try:
+            async with asyncio.timeout(limit_seconds):
+                for shard, mark in marks.items():
+                    await self._through(tenant, hot, shard, mark)
+        except TimeoutError:
+            raise TimedOutError("hybrid", "the flush takes too long") from None
+        except EngineError as error:
+            raise TimedOutError("hybrid", f"not committed yet: {error}") from error
+
+    async def _through(self, tenant: str, hot: HotLog, shard: int, mark: str) -> None:
+        lock = self._locks.setdefault((tenant, shard), asyncio.Lock())
+        # Those who wait for the lock find their turns flushed by who had it.
+        waited = lock.locked()
+        async with lock:
+            if waited and await hot.flushed(shard, mark):
+                return
+            while True:
+                done = await self.flush_shard(tenant, shard)
+                if await hot.flushed(shard, mark):
+                    return
+                if done is None:
+                    await _moment()
+
+    async def _cool(self, tenant: str, session: str) -> None:
+        heat = await self._hot.cool(tenant, session)
+        hit("cool.after_mark")
+        if heat is not None:
+            await self._durable.cool(tenant, session, heat=heat)
+            hit("cool.after_durable")
+            await self._hot.cooled(tenant, session, heat=heat)
+            self.metrics.cooled += 1
+
+    def _report(self, tenant: str, turns: Sequence[HotTurn], outcomes: Sequence[Outcome]) -> None:
+        self.metrics.flushed += len(turns)
+        for turn, outcome in zip(turns, outcomes, strict=True):
+            if outcome is Outcome.DEAD:
+                self.metrics.dead += 1
+                _log.error(
+                    "event %s of session %s of %s could not be stored: "
+                    "see `holdfast dead-letters list`",
+                    *(turn.event_id, turn.session, tenant),
+                )
+
+
+def _read(turn: HotTurn) -> Turn:
+    entry, problem = None, ""
+    if turn.deliveries > DEADLY_DELIVERIES:
+        problem = f"handed out {turn.deliveries} times, and never stored"
+    else:
+        try:
+            entry = check_entry(unpack(turn.session, turn.payload))
+        except CodecError as error:
+            problem = str(error)
+    return Turn(*(turn.session, turn.event_id, turn.epoch, turn.seq, turn.payload), entry, problem)
+
+
+async def _moment() -> None:
+    await asyncio.sleep(random.uniform(0.002, 0.01))  # noqa: S311 - only jitter
+
+
+async def _wait(stop: asyncio.Event, seconds: float) -> None:
+    try:
+        async with asyncio.timeout(seconds):
+            await stop.wait()
+    except TimeoutError:
+        return

@@ -1,0 +1,94 @@
+"""The worker that follows the log with an embedder."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from holdfast.kernel.core.errors import HoldfastError
+from holdfast.kernel.storage.embedding import Embedder
+from holdfast.kernel.storage.embedding_queue import EmbeddingQueue, embed_batch
+
+_log = logging.getLogger("holdfast.embedding")
+BATCH = 256
+LONGEST_PAUSE_SECONDS = 30.0
+
+
+class EmbeddingWorker:
+    """Embeds what waits, in batches; it may die at any line, and any number may run.
+
+    What it has taken and not kept waits again after a while. An embedder that is down loses
+    nothing: the log goes on, and the worker goes on when the embedder is back. ::
+
+        worker = EmbeddingWorker(queue, embedder)
+        await worker.adopt()
+        await worker.drain()
+    """
+
+    def __init__(self, queue: EmbeddingQueue, embedder: Embedder) -> None:
+        self._queue = queue
+        self._embedder = embedder
+
+    async def adopt(self) -> bool:
+        """Make the embedder's model the log's; whether it was another, or none.
+
+        Everything is then embedded again, while recall goes on by words and by what is embedded
+        already. ::
+
+            await worker.adopt()
+        """
+        return await self._queue.adopt(self._embedder.name, self._embedder.dimension)
+
+    async def drain(self, progress: Callable[[int], None] | None = None) -> tuple[int, str]:
+        """Embed until nothing waits; how many events, and why it ended early, if it did.
+
+        ::
+
+            done, problem = await worker.drain()
+        """
+        await self._queue.catch_up()
+        total = 0
+        while batch := await self._queue.take(BATCH):
+            done, problem = await embed_batch(self._queue, self._embedder, batch)
+            if not done:
+                return total, problem
+            if problem:
+                _log.warning("the embedder %s refused events: %s", self._embedder.name, problem)
+            total += len(batch.texts)
+            if progress is not None:
+                progress(len(batch.texts))
+        return total, ""
+
+
+async def follow(
+    queue: Callable[[str], EmbeddingQueue],
+    waiting: Callable[[str], Awaitable[list[str]]],
+    embedder: Embedder,
+    *,
+    home: str,
+    poll_seconds: float = 1.0,
+) -> None:
+    """Embed until cancelled what waits in the logs of all tenants that have the embedder's model.
+
+    The tenant ``home`` gets the model first, if it has another. An outage is waited out, longer
+    each time. ::
+
+        task = asyncio.create_task(follow(queue, waiting, embedder, home="acme"))
+    """
+    pause = poll_seconds
+    adopted = False
+    while True:
+        problem = ""
+        try:
+            if not adopted:
+                await EmbeddingWorker(queue(home), embedder).adopt()
+                adopted = True
+            for tenant in await waiting(embedder.name):
+                _, problem = await EmbeddingWorker(queue(tenant), embedder).drain()
+        except HoldfastError as error:
+            problem = str(error)
+        if problem:
+            _log.warning("events wait to be embedded: %s", problem)
+        pause = min(LONGEST_PAUSE_SECONDS, pause * 2) if problem else poll_seconds
+        await asyncio.sleep(pause)

@@ -1,0 +1,370 @@
+"""The session log of one tenant, hot in one store and durable in another.
+
+Only one place numbers a session at a time: the hot log while it holds a grant of the durable one,
+the durable log otherwise. So events are never numbered twice, whichever store is lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Literal, TypeAlias, TypeVar
+from weakref import WeakValueDictionary
+
+from holdfast.kernel.core.errors import (
+    BackPressureError,
+    EngineError,
+    TimedOutError,
+    UnavailableError,
+)
+from holdfast.kernel.core.failpoints import hit
+from holdfast.kernel.storage.durable_log import DurableLog, Gap, Grant
+from holdfast.kernel.storage.hot_entry import NOWHERE, PlacedEntry
+from holdfast.kernel.storage.hot_log import WINDOW, Appended, Cold, HotLog, UsedUp, Window
+from holdfast.kernel.storage.log_entry import LogEntry, distinct
+from holdfast.kernel.storage.wake import Wake, WakeStatus
+from holdfast.memory.consolidation import Consolidator
+from holdfast.memory.pressure import Pressure
+
+_log = logging.getLogger("holdfast.hybrid")
+
+_BEYOND = (1 << 62, 0)
+"""A floor that no place is above: the window alone is never enough."""
+
+AckLevel: TypeAlias = Literal["hot", "fsync", "committed"]
+T = TypeVar("T")
+
+
+class HybridLog:
+    """Appends, reads back and clears the sessions of one tenant.
+
+    ``level`` says what an acknowledged append has survived; ``patience_seconds`` how long the hot
+    log may take before the durable one is written to directly. ::
+
+        log = HybridLog(hot, durable, consolidator, tenant="acme", level="committed")
+    """
+
+    def __init__(
+        self,
+        hot: HotLog,
+        durable: DurableLog,
+        consolidator: Consolidator,
+        *,
+        tenant: str,
+        level: AckLevel,
+        pressure: Pressure | None = None,
+        patience_seconds: float = 3.0,
+    ) -> None:
+        self.hot = hot
+        self.durable = durable
+        self._consolidator = consolidator
+        self._metrics = consolidator.metrics
+        self._tenant = tenant
+        self._level = level
+        self._pressure = pressure
+        self._patience = patience_seconds
+        self._flights: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._aside: dict[str, int] = {}
+        self._unplaced: dict[str, Grant] = {}
+        self._told: set[tuple[str, Gap]] = set()
+        self._down_until = 0.0
+
+    async def append(
+        self, entries: Sequence[LogEntry], *, commit: bool = False
+    ) -> dict[str, tuple[int, int]]:
+        """Append what is new, all or nothing; the place of each entry by its key.
+
+        The ids make it idempotent: after a lost answer it may simply run again. ``commit`` waits
+        until it is durable, whatever the level. ::
+
+            places = await log.append(entries)
+        """
+        batch = list(distinct(entries).values())
+        if not batch:
+            return {}
+        crowded = await self._admit()
+        try:
+            appended = await self._append_hot(batch)
+        except _SilentError as error:
+            return await self._append_aside(batch, error)
+        hit("append.after_hot")
+        if commit or self._level == "committed":
+            await self._consolidator.through(self._tenant, self.hot, appended.marks)
+        elif crowded or appended.crowded:
+            await self._slow_down(appended)
+        return appended.places
+
+    async def commit(self, entries: Sequence[PlacedEntry]) -> None:
+        """Have entries of the hot log flushed, for a reader who needs them in the durable one.
+
+        ::
+
+            await log.commit(await log.tail("writer/ana"))
+        """
+        marks: dict[int, str] = {}
+        for one in entries:  # in the order of their turns, shard by shard
+            marks[self.hot.shard_of(one.entry.session)] = one.mark
+        await self._consolidator.through(self._tenant, self.hot, marks)
+
+    async def window(self, session: str) -> Window:
+        """What is at hand of a session; nothing when the hot log does not answer.
+
+        ::
+
+            window = await log.window("s1")
+        """
+        try:
+            found = await self._reach(lambda: self.hot.window(session))
+        except _SilentError as error:
+            _log.warning("session %s is read from the durable log: %s", session, error)
+            return Window(floor=_BEYOND)
+        if not found.hot or session in self._aside:
+            # The durable log may have gone on without it.
+            return dataclasses.replace(found, hot=False, floor=_BEYOND)
+        return found
+
+    async def tail(self, agent: str) -> list[PlacedEntry]:
+        """What an agent has in all sessions that is not flushed.
+
+        ::
+
+            unflushed = await log.tail("writer/ana")
+        """
+        try:
+            return await self._reach(lambda: self.hot.tail(agent))
+        except _SilentError as error:
+            _log.warning("events of %s are read from the durable log: %s", agent, error)
+            return []
+
+    async def clear(
+        self,
+        session: str,
+        *,
+        agent: str | None = None,
+        run: str | None = None,
+        types: list[str] | None = None,
+    ) -> int:
+        """Remove what matches: the tombstone first, so that no late flush brings it back.
+
+        ::
+
+            removed = await log.clear("s1", run="r1")
+        """
+
+        def covered(one: PlacedEntry) -> bool:
+            return (
+                (agent is None or one.entry.agent == agent)
+                and (run is None or one.entry.run == run)
+                and (types is None or one.entry.type in types)
+            )
+
+        try:
+            # A refill that is under way would bring back what it has read.
+            async with self._held(session, seconds=30):
+                return await self._clear(session, covered, agent=agent, run=run, types=types)
+        except _SilentError as error:
+            raise UnavailableError("redis", str(error)) from error
+
+    async def _clear(
+        self,
+        session: str,
+        covered: Callable[[PlacedEntry], bool],
+        *,
+        agent: str | None,
+        run: str | None,
+        types: list[str] | None,
+    ) -> int:
+        window = await self._reach(lambda: self.hot.window(session))
+        until = (window.known.epoch, window.known.seq) if window.known else None
+        hit("clear.after_place")
+        cleared = await self.durable.clear(session, agent=agent, run=run, types=types, until=until)
+        hit("clear.after_durable")
+        if cleared.until is not None and cleared.until != until:
+            # More was flushed meanwhile, and is gone: look again what stands in the window.
+            window = await self._reach(lambda: self.hot.window(session))
+        last = cleared.until or NOWHERE
+        gone = [one for one in window.entries if covered(one) and one.place <= last]
+        if gone or cleared.ids:
+            await self._reach(lambda: self.hot.forget(session, gone, cleared.ids))
+        fresh = {one.entry.id for one in gone if one.entry.id in window.unflushed}
+        return len(fresh | set(cleared.ids))
+
+    async def wake(self, session: str) -> Wake:
+        """What is at hand of a session; a cold one is brought back first, once for all who ask.
+
+        ::
+
+            woken = await log.wake("s1")
+        """
+        try:
+            here = await self._reach(lambda: self.hot.window(session))
+            if here.hot and session not in self._aside:
+                return _woken(here, WakeStatus.WARM)
+            window = await self._warm(session, None)
+        except _SilentError as error:
+            _log.warning("session %s wakes from the durable log: %s", session, error)
+            tail = await self.durable.tail(session, WINDOW)
+            status = WakeStatus.RESTORED if tail else WakeStatus.NEW
+            return Wake(status, [one.to_event() for one in tail])
+        if window is None:
+            return Wake(WakeStatus.NEW)
+        return _woken(window, WakeStatus.RESTORED)
+
+    async def raise_session(self, session: str, epoch: int) -> None:
+        """Let the hot log go on in an epoch that the durable log has begun, unless it does.
+
+        ::
+
+            await log.raise_session("s1", 2)
+        """
+        await self._warm(session, None, epoch=epoch)
+
+    async def _append_hot(self, batch: Sequence[LogEntry]) -> Appended:
+        for session in {entry.session for entry in batch}.intersection(self._aside):
+            await self._warm(session, None, epoch=self._aside[session])
+            self._aside.pop(session, None)
+        while True:
+            answer = await self._reach(lambda: self.hot.append(batch))
+            if isinstance(answer, Appended):
+                return answer
+            if isinstance(answer, Cold):
+                agent = next(one.agent for one in batch if one.session == answer.session)
+                await self._warm(answer.session, agent)
+            else:
+                limit = await self.durable.reserve(answer.session, heat=answer.heat)
+                if limit is None:
+                    # The grant is not the newest: the numbers went on elsewhere.
+                    await self._warm(answer.session, None, epoch=answer.epoch + 1)
+                else:
+                    await self._extend(answer, limit)
+
+    async def _extend(self, used: UsedUp, limit: int) -> None:
+        await self._reach(lambda: self.hot.reserve(used.session, heat=used.heat, limit=limit))
+
+    async def _warm(self, session: str, agent: str | None, *, epoch: int = 0) -> Window | None:
+        """Have the hot log number a session: one grant, whoever and how many ask for it."""
+        window = await self._reach(lambda: self.hot.window(session))
+        if _numbers(window, epoch):
+            return window
+        async with self._held(session):
+            return await self._grant(session, agent, epoch)
+
+    @asynccontextmanager
+    async def _held(self, session: str, *, seconds: float = 5) -> AsyncIterator[None]:
+        """Be the only one who warms or clears a session, here and elsewhere."""
+        async with self._flights.setdefault(session, asyncio.Lock()):
+            while True:
+                token = await self._reach(lambda: self.hot.lock(session, seconds=seconds))
+                if token:
+                    break
+                await asyncio.sleep(0.01)
+            try:
+                yield
+            finally:
+                await self._reach(lambda: self.hot.unlock(session, token))
+
+    async def _grant(self, session: str, agent: str | None, epoch: int) -> Window | None:
+        window = await self._reach(lambda: self.hot.window(session))
+        if _numbers(window, epoch):
+            return window
+        hit("refill.after_lock")
+        # A grant that the hot log did not get counts as lost when another is asked for.
+        grant = self._unplaced.get(session)
+        if grant is None:
+            try:
+                grant = await self.durable.warm(session, agent, window.known)
+            except TimedOutError as error:
+                # Whether it was granted or not, nothing has been written.
+                raise UnavailableError(error.engine, str(error)) from error
+            if grant is None:
+                return None
+            self._unplaced[session] = grant
+        hit("refill.after_grant")
+        tail = await self.durable.tail(session, WINDOW + 1)
+        floor = tail[0].place if len(tail) > WINDOW else NOWHERE
+        newest = tail[-WINDOW:]
+        await self._reach(lambda: self.hot.warm(session, grant, floor=floor, entries=newest))
+        self._unplaced.pop(session, None)
+        hit("refill.after_window")
+        self._metrics.warmed += 1
+        if grant.gaps and (session, grant.gaps[-1]) not in self._told:
+            self._told.add((session, grant.gaps[-1]))
+            _log.error(
+                "session %s of %s: acknowledged events may be lost: %s",
+                *(session, self._tenant, grant.gaps[-1]),
+            )
+        return await self._reach(lambda: self.hot.window(session))
+
+    async def _append_aside(
+        self, batch: Sequence[LogEntry], why: _SilentError
+    ) -> dict[str, tuple[int, int]]:
+        """Past the hot log, which does not answer; it is raised before it numbers again."""
+        try:
+            places = await self.durable.append(batch)
+        except (UnavailableError, TimedOutError) as error:
+            self._metrics.refused += 1
+            raise BackPressureError(
+                retry_after_seconds=1.0, message=f"neither store answers: {why}; {error}"
+            ) from error
+        hit("append.after_aside")
+        for entry in batch:
+            epoch, _ = places[entry.key]
+            self._aside[entry.session] = max(epoch, self._aside.get(entry.session, 0))
+            self._unplaced.pop(entry.session, None)
+        self._metrics.aside += len(batch)
+        _log.warning("%d events went to the durable log directly: %s", len(batch), why)
+        return places
+
+    async def _admit(self) -> bool:
+        """Refuse at a hard mark; whether a soft one is passed."""
+        if self._pressure is None:
+            return False
+        try:
+            return await self._pressure.check()
+        except BackPressureError:
+            self._metrics.refused += 1
+            raise
+        except EngineError:
+            # Whether the hot log answers, the append itself will find out.
+            return False
+
+    async def _slow_down(self, appended: Appended) -> None:
+        """Wait for the flush as at level committed; the acknowledgement stands without it."""
+        try:
+            await self._consolidator.through(
+                self._tenant, self.hot, appended.marks, limit_seconds=self._patience
+            )
+        except TimedOutError as error:
+            _log.warning("too much is waiting, and cannot be flushed: %s", error)
+
+    async def _reach(self, call: Callable[[], Awaitable[T]]) -> T:
+        """Call the hot log with little patience, and with none for a moment after it failed."""
+        if time.monotonic() < self._down_until:
+            raise _SilentError("the hot log did not answer a moment ago")
+        try:
+            async with asyncio.timeout(self._patience):
+                return await call()
+        except (TimeoutError, UnavailableError) as error:
+            self._down_until = time.monotonic() + 1.0
+            why = str(error) or f"the hot log did not answer in {self._patience:g} s"
+            raise _SilentError(why) from error
+
+
+class _SilentError(Exception):
+    """The hot log does not answer; what was asked may have been done."""
+
+
+def _numbers(window: Window, epoch: int) -> bool:
+    """Whether the hot log numbers a session already, in this epoch or a later one."""
+    return window.hot and window.known is not None and window.known.epoch >= epoch
+
+
+def _woken(window: Window, status: WakeStatus) -> Wake:
+    events = [one.to_event() for one in window.entries]
+    if not window.gaps and (window.known is None or window.known.seq == 0):
+        return Wake(WakeStatus.NEW)
+    return Wake(WakeStatus.GAP if window.gaps else status, events, window.gaps)

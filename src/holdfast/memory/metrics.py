@@ -1,0 +1,77 @@
+"""What the hybrid memory counts: plain numbers, which a server exports under the names here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from holdfast.kernel.storage.hot_log import HotStats
+
+LAG = "holdfast_consolidation_lag_seconds"
+PENDING = "holdfast_consolidation_pending"
+OLDEST = "holdfast_consolidation_oldest_pending_seconds"
+HEADROOM = "holdfast_consolidation_ttl_headroom_ratio"
+FLUSHED = "holdfast_consolidation_flushed_total"
+DEAD = "holdfast_consolidation_dead_letters_total"
+FAILURES = "holdfast_consolidation_failures_total"
+ASIDE = "holdfast_hot_fallback_total"
+REFUSED = "holdfast_back_pressure_total"
+WARMED = "holdfast_sessions_warmed_total"
+COOLED = "holdfast_sessions_cooled_total"
+
+HELP = {
+    LAG: "How long ago everything that is stored now was appended",
+    PENDING: "Events in the hot log that are not durable yet",
+    OLDEST: "The age of the oldest event that is not durable yet",
+    HEADROOM: "How much of the window's time to live is left before the oldest event; below 0.5 "
+    "health is degraded",
+    FLUSHED: "Events that were made durable",
+    DEAD: "Events that could not be stored as they are",
+    FAILURES: "Rounds of consolidation that failed and were tried again",
+    ASIDE: "Events that went to the durable log because Redis did not answer",
+    REFUSED: "Appends that were refused because too much is waiting",
+    WARMED: "Sessions that were brought to the hot log",
+    COOLED: "Sessions that left the hot log",
+}
+
+
+@dataclass(slots=True)
+class HybridMetrics:
+    """The counters of one ``State``, for all its tenants.
+
+    >>> metrics = HybridMetrics()
+    >>> metrics.flushed += 2
+    >>> dict(metrics.samples(HotStats(3, 1.5), ttl_seconds=3600))[FLUSHED]
+    2.0
+    """
+
+    flushed: int = 0
+    dead: int = 0
+    failures: int = 0
+    aside: int = 0
+    refused: int = 0
+    warmed: int = 0
+    cooled: int = 0
+
+    def samples(self, stats: HotStats, *, ttl_seconds: float) -> Iterator[tuple[str, float]]:
+        """Every number under its name, for a scrape."""
+        yield LAG, stats.oldest_seconds
+        yield PENDING, float(stats.pending)
+        yield OLDEST, stats.oldest_seconds
+        yield HEADROOM, headroom(stats, ttl_seconds=ttl_seconds)
+        yield FLUSHED, float(self.flushed)
+        yield DEAD, float(self.dead)
+        yield FAILURES, float(self.failures)
+        yield ASIDE, float(self.aside)
+        yield REFUSED, float(self.refused)
+        yield WARMED, float(self.warmed)
+        yield COOLED, float(self.cooled)
+
+
+def headroom(stats: HotStats, *, ttl_seconds: float) -> float:
+    """How much of a window's time to live is left before the oldest event, from 1 down.
+
+    >>> headroom(HotStats(1, 900.0), ttl_seconds=3600)
+    0.75
+    """
+    return 1.0 - stats.oldest_seconds / ttl_seconds

@@ -1,0 +1,138 @@
+"""What may change the order of hits after a search: what stands beside them, and how new they are.
+
+Both are options. What helps in one kind of conversation harms in another, so that the search alone
+decides unless the caller asks otherwise.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from holdfast.kernel.core.errors import InvalidInputError
+from holdfast.kernel.storage.agent_memory import MemoryLog
+from holdfast.kernel.storage.episodes import Event, Recalled
+
+NEIGHBOUR_WEIGHT = 0.5
+"""How much of the best score beside it an event is given."""
+
+FIRST = datetime.min.replace(tzinfo=UTC)
+LAST = datetime.max.replace(tzinfo=UTC)
+
+
+def candidates(k: int) -> int:
+    """How many hits to rank anew, so that the best ``k`` of them are found.
+
+    >>> candidates(5)
+    40
+    """
+    return max(40, 4 * k)
+
+
+def check_weight(field: str, value: object) -> float:
+    """A share, from 0 to 1.
+
+    >>> check_weight("recency_weight", 0)
+    0.0
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
+        raise InvalidInputError(field, f"must be a number from 0 to 1, not {value!r}")
+    return float(value)
+
+
+def with_recency(
+    hits: Sequence[Recalled], weight: float, half_life_seconds: float, now: datetime
+) -> list[Recalled]:
+    """The hits by relevance and newness together, the best first.
+
+    >>> with_recency([], 0.3, 3600, datetime.now(UTC))
+    []
+    """
+    weighed = []
+    for hit in hits:
+        age = max(0.0, (now - hit.event.occurred_at).total_seconds())
+        recency = 0.5 ** (age / half_life_seconds)
+        weighed.append(
+            dataclasses.replace(
+                hit,
+                score=(1 - weight) * hit.score + weight * recency,
+                scores={**hit.scores, "recency": recency},
+            )
+        )
+    return _best_first(weighed)
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """How far beside a hit to look, and which events count.
+
+    >>> Beside(reach=1).types
+    """
+
+    reach: int
+    types: list[str] | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+async def with_neighbours(
+    episodes: MemoryLog, hits: Sequence[Recalled], look: Beside, k: int
+) -> list[Recalled]:
+    """The hits and what stands beside the best ``k`` of them, each with a share of its neighbours.
+
+    ::
+
+        hits = await with_neighbours(episodes, hits, Beside(reach=1), k=5)
+    """
+    reach = look.reach
+    beside = await asyncio.gather(*(_around(episodes, hit.event, look) for hit in hits[:k]))
+    known = {_key(hit.event): hit for hit in hits}
+    degraded = hits[0].degraded if hits else ""
+    for event in (one for group in beside for one in group):
+        known.setdefault(_key(event), Recalled(event, 0.0, (), {}, degraded))
+    lent: dict[tuple[str, str], float] = {}
+    places = {(one.event.session_id, one.event.epoch, one.event.seq): one for one in known.values()}
+    for (session, epoch, seq), one in places.items():
+        near = (
+            places.get((session, epoch, seq + step)) for step in range(-reach, reach + 1) if step
+        )
+        lent[_key(one.event)] = max((found.score for found in near if found), default=0.0)
+    mixed = [_mixed(one, lent[key]) for key, one in known.items()]
+    return _best_first([one for one in mixed if one.found_by])
+
+
+def _mixed(one: Recalled, lent: float) -> Recalled:
+    score = (one.score + NEIGHBOUR_WEIGHT * lent) / (1 + NEIGHBOUR_WEIGHT)
+    if not lent:
+        return dataclasses.replace(one, score=score)
+    return dataclasses.replace(
+        one,
+        score=score,
+        found_by=(*one.found_by, "neighbour"),
+        scores={**one.scores, "neighbour": lent},
+    )
+
+
+async def _around(episodes: MemoryLog, event: Event, look: Beside) -> list[Event]:
+    """The agent's events at the places around one; order in a session is by place, not by time."""
+    found = await episodes.between(
+        event.agent_id,
+        look.since or FIRST,
+        look.until or LAST,
+        session_id=event.session_id,
+        types=look.types,
+        after=dataclasses.replace(event, seq=event.seq - look.reach - 1),
+        limit=2 * look.reach + 1,
+    )
+    return [one for one in found if one.epoch == event.epoch and one.seq <= event.seq + look.reach]
+
+
+def _best_first(hits: Sequence[Recalled]) -> list[Recalled]:
+    return sorted(hits, key=lambda hit: (-hit.score, hit.event.id))
+
+
+def _key(event: Event) -> tuple[str, str]:
+    return (event.session_id, event.id)

@@ -1,0 +1,55 @@
+"""Which embedder a setting names."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qs
+
+from holdfast.backends.embedders.hashing import HashEmbedder
+from holdfast.backends.embedders.onnx import OnnxEmbedder
+from holdfast.backends.embedders.openai_compatible import OpenAICompatibleEmbedder
+from holdfast.backends.embedders.static import StaticEmbedder
+from holdfast.kernel.core.errors import ConfigError, UnknownSchemeError
+from holdfast.kernel.storage.embedding import Embedder
+
+KNOWN = (
+    "none",
+    "static",
+    "onnx:FOLDER",
+    "openai:URL?model=NAME&dimension=N",
+    "hash",
+)
+
+
+async def embedder_named(text: str, *, key: str = "") -> Embedder | None:
+    """The embedder of ``HOLDFAST_EMBEDDER``, or ``None`` for none; ``key`` is a service's secret.
+
+    ::
+
+        embedder = await embedder_named("onnx:models/e5-small")
+    """
+    kind, _, rest = text.partition(":")
+    match kind:
+        case "" | "none" if not rest:
+            return None
+        case "static" if not rest:
+            return StaticEmbedder()
+        case "hash" if not rest:
+            return HashEmbedder()
+        case "onnx" if rest:
+            return await OnnxEmbedder.open(rest)
+        case "openai" if rest:
+            return _service(rest, key)
+    # What follows the colon may hold a secret, and is not repeated.
+    raise UnknownSchemeError(kind, known=KNOWN, setting="HOLDFAST_EMBEDDER")
+
+
+def _service(address: str, key: str) -> OpenAICompatibleEmbedder:
+    url, _, query = address.partition("?")
+    given = {name: values[-1] for name, values in parse_qs(query).items()}
+    model, dimension = given.pop("model", ""), given.pop("dimension", "")
+    if given or not model or not dimension.isdecimal():
+        raise ConfigError(
+            "HOLDFAST_EMBEDDER names a service: write it as openai:URL?model=NAME&dimension=N, "
+            "and put its key into HOLDFAST_EMBEDDER_KEY"
+        )
+    return OpenAICompatibleEmbedder(url, model, dimension=int(dimension), api_key=key)

@@ -1,0 +1,58 @@
+"""The embedding of one tenant's log, for an operator's commands."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from holdfast.kernel.core.checks import check_id
+from holdfast.kernel.core.errors import NotSupportedError
+from holdfast.kernel.storage.embedding import Embedder
+from holdfast.kernel.storage.embedding_queue import EmbeddingQueue
+from holdfast.memory.embedding_worker import EmbeddingWorker
+from holdfast.wiring.connections import Connections
+from holdfast.wiring.engines import INMEMORY, engine_of_settings, load
+from holdfast.wiring.request import OpenRequest, with_embedder
+from holdfast.wiring.settings import Settings
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Embedding:
+    """What waits of a tenant's log, and the embedder that the settings name."""
+
+    queue: EmbeddingQueue
+    embedder: Embedder | None
+
+    @property
+    def worker(self) -> EmbeddingWorker | None:
+        """Who embeds it; ``None`` where no embedder is configured."""
+        return EmbeddingWorker(self.queue, self.embedder) if self.embedder else None
+
+    @staticmethod
+    @asynccontextmanager
+    async def open(settings: Settings, tenant: str = "") -> AsyncIterator[Embedding]:
+        """Connect to what the settings name; without a worker in the background.
+
+        ::
+
+            async with Embedding.open(settings, "acme") as embedding:
+                print(await embedding.queue.status())
+        """
+        name = check_id("tenant", tenant or settings.tenant)
+        spec = engine_of_settings(settings) or INMEMORY
+        request = await with_embedder(
+            OpenRequest(settings.database_url, "", "", settings, background=False)
+        )
+        found: Connections = await load(spec).connect(request)
+        try:
+            if found.embedding is None:
+                raise NotSupportedError(
+                    spec.name, "embedding in the background", why="set DATABASE_URL to a Postgres"
+                )
+            yield Embedding(found.embedding.queue(name), request.embedder)
+        finally:
+            await found.close()
+            close = getattr(request.embedder, "aclose", None)
+            if close is not None:
+                await close()

@@ -1,0 +1,162 @@
+"""The hybrid memory: Redis for what must be fast, Postgres for what must stay."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import time
+from typing import cast
+
+from holdfast.backends.redis.dirty_states import RedisDirtyStates
+from holdfast.backends.redis.engine import Redis
+from holdfast.backends.redis.hot_log import RedisHotLog
+from holdfast.backends.redis.hot_queue import RedisHotQueue
+from holdfast.backends.redis.short_term import RedisShortTerm
+from holdfast.kernel.core.errors import ConfigError, HoldfastError
+from holdfast.kernel.storage.hot_log import Marks
+from holdfast.memory.consolidation import Consolidator
+from holdfast.memory.hybrid import HybridEpisodes
+from holdfast.memory.hybrid_history import HybridHistory
+from holdfast.memory.hybrid_log import AckLevel, HybridLog
+from holdfast.memory.hybrid_states import HybridShortTerm, save_states
+from holdfast.memory.metrics import headroom
+from holdfast.memory.pressure import Pressure
+from holdfast.wiring.connections import Connections
+from holdfast.wiring.health import EngineHealth
+from holdfast.wiring.hybrid_sides import DurableSide, HybridSide
+from holdfast.wiring.parts import Part
+from holdfast.wiring.request import OpenRequest
+from holdfast.wiring.settings import Settings
+from holdfast.wiring.stores import Stores
+
+SERVES = ("history", "episodes", "short_term")
+"""What the hybrid serves."""
+
+DRAIN_SECONDS = 10.0
+"""How long closing waits until what is in Redis is in Postgres too; it is safe where it is."""
+
+_MEANING: dict[AckLevel, str] = {
+    "hot": "hot: Redis has it when a write returns",
+    "fsync": "fsync: on the disk of Redis when a write returns, in Postgres soon after",
+    "committed": "committed: in Postgres when a write returns",
+}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class HybridPart(Part):
+    """The two engines together; degraded when the consolidators fall behind."""
+
+    side: HybridSide | None = None
+
+    async def probe(self) -> EngineHealth:
+        """How far the consolidators are behind."""
+        start = time.perf_counter()
+        side = cast("HybridSide", self.side)
+        try:
+            stats = await side.hot.stats()
+        except HoldfastError as error:
+            return self._health("down", detail=str(error))
+        left = headroom(stats, ttl_seconds=side.window_seconds)
+        detail = f"{stats.pending} events wait, the oldest for {stats.oldest_seconds:.1f} s"
+        return self._health(
+            "ok" if left > 0.5 else "degraded",
+            latency_seconds=time.perf_counter() - start,
+            detail=detail,
+        )
+
+
+async def put_hybrid(found: Connections, request: OpenRequest, engine: Redis) -> None:
+    """Let both engines serve the session log and the working state of an opened state."""
+    durable = cast("DurableSide", found.durable)
+    settings = request.settings
+    level = level_of(settings, engine)
+    queue, dirty = RedisHotQueue(engine), RedisDirtyStates(engine)
+    logs: dict[str, HybridLog] = {}
+
+    async def raise_session(tenant: str, session: str, epoch: int) -> None:
+        await log_of(tenant).raise_session(session, epoch)
+
+    async def save(tenant: str, shard: int) -> int:
+        return await save_states(dirty, durable.states, tenant, shard)
+
+    consolidator = Consolidator(queue, durable.queue, raise_session=raise_session, states=save)
+    pressure = Pressure(queue)
+
+    def log_of(tenant: str) -> HybridLog:
+        if tenant not in logs:
+            logs[tenant] = HybridLog(
+                RedisHotLog(
+                    engine, tenant=tenant, marks=Marks(settings.soft_mark, settings.hard_mark)
+                ),
+                durable.log(tenant),
+                consolidator,
+                tenant=tenant,
+                level=level,
+                pressure=pressure,
+            )
+        return logs[tenant]
+
+    def change(tenant: str, stores: Stores) -> Stores:
+        if stores.episodes is None or stores.history is None:
+            raise ConfigError("the hybrid memory needs a session log in the main engine")
+        hot = RedisShortTerm(engine, tenant=tenant, snapshots=True)
+        short_term = HybridShortTerm(hot, durable.states, tenant=tenant)
+        log = log_of(tenant)
+        episodes = HybridEpisodes(log, stores.episodes, states=short_term)
+        return dataclasses.replace(
+            stores,
+            episodes=episodes,
+            history=HybridHistory(log, stores.history),
+            short_term=short_term,
+            wakes=episodes,
+        )
+
+    side = HybridSide(queue, durable.queue, consolidator, queue.window_seconds)
+    work = _Background(consolidator) if request.background else None
+    found.hybrid = side
+
+    async def close() -> None:
+        if work is not None:
+            await work.close()
+
+    found.add(HybridPart("hybrid", SERVES, _MEANING[level], engine.ping, close, side=side), change)
+
+
+def level_of(settings: Settings, engine: Redis) -> AckLevel:
+    """What an acknowledgement means here: as asked for if it is proved, else the strongest.
+
+    ::
+
+        level = level_of(settings, engine)
+    """
+    proved: str = engine.capabilities.level
+    if proved == "unproved" and settings.redis_level:
+        proved = settings.redis_level
+    if not settings.ack_level:
+        return "fsync" if proved == "fsync" else "committed"
+    if settings.ack_level == "fsync" and proved != "fsync":
+        change = "; ".join(engine.capabilities.warnings) or "set HOLDFAST_REDIS_LEVEL"
+        raise ConfigError(
+            f"HOLDFAST_ACK_LEVEL is fsync, but Redis does not prove it: {change}; "
+            "or set HOLDFAST_ACK_LEVEL=committed"
+        )
+    return cast("AckLevel", settings.ack_level)
+
+
+class _Background:
+    """A consolidator at work in this process."""
+
+    def __init__(self, consolidator: Consolidator) -> None:
+        self._consolidator = consolidator
+        self._stop = asyncio.Event()
+        self._task = asyncio.create_task(consolidator.run(self._stop))
+
+    async def close(self) -> None:
+        """Stop, and take along what is there, for a bounded time."""
+        self._stop.set()
+        await self._task
+        try:
+            await self._consolidator.drain(limit_seconds=DRAIN_SECONDS)
+        except HoldfastError:
+            # It is safe in Redis, and the next who opens it goes on.
+            return

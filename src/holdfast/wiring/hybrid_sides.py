@@ -1,0 +1,41 @@
+"""What the two halves of the hybrid memory bring, and what they are together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from holdfast.kernel.storage.durable_log import DurableLog, DurableQueue
+from holdfast.kernel.storage.hot_log import HotQueue
+from holdfast.kernel.storage.state_snapshots import DurableStates
+from holdfast.memory.consolidation import Consolidator
+
+
+@dataclass(frozen=True, slots=True)
+class DurableSide:
+    """What a durable engine brings."""
+
+    log: Callable[[str], DurableLog]
+    queue: DurableQueue
+    states: DurableStates
+
+
+@dataclass(frozen=True, slots=True)
+class HybridSide:
+    """What operators ask of an opened hybrid: its queues, and who works on them."""
+
+    hot: HotQueue
+    durable: DurableQueue
+    consolidator: Consolidator
+    window_seconds: float
+
+    async def samples(self) -> list[tuple[str, float]]:
+        """Every figure under its name, for a scrape; ``HELP`` of ``memory.metrics`` explains them.
+
+        ::
+
+            for name, value in await state.hybrid.samples():
+                print(name, value)
+        """
+        stats = await self.hot.stats()
+        return list(self.consolidator.metrics.samples(stats, ttl_seconds=self.window_seconds))

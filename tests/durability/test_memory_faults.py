@@ -1,0 +1,119 @@
+"""What was acknowledged is stored, once and in order, whatever was killed meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import holdfast
+from holdfast import AgentId, BackPressureError, ConfigError, Event, Settings
+from holdfast.chaos.memory import MemoryFaults, MemoryRun
+from holdfast.testing.postgres_server import PostgresServer
+from holdfast.testing.valkey_server import ValkeyServer
+
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(1800)]
+
+SHORT = MemoryFaults()
+LONG = MemoryFaults(
+    consolidator_kills=30, valkey_kills=5, postgres_kills=5, between_seconds=1.5, limit_seconds=900
+)
+RESULT = Path(__file__).parents[2] / "docs" / "faults" / "memory.json"
+ANA = AgentId("writer", "ana")
+
+
+@pytest.mark.parametrize("level", ["fsync", "committed"])
+async def test_memory_survives_kill_9_of_consolidators_valkey_and_postgres(
+    request: pytest.FixtureRequest, level: str
+) -> None:
+    long = request.config.getoption("--long")
+    faults = dataclasses.replace(LONG if long else SHORT, level=level)
+    told: list[str] = []
+    verdict = await MemoryRun(faults, told.append).run()
+    assert verdict.stored == verdict.acknowledged > faults.agents
+    assert (verdict.doubled, verdict.out_of_order, verdict.gaps) == (0, 0, 0)
+    assert verdict.consolidator_kills == faults.consolidator_kills
+    assert (verdict.valkey_kills, verdict.postgres_kills) == (
+        faults.valkey_kills,
+        faults.postgres_kills,
+    )
+    assert verdict.aside > 0, "no event went past Valkey, so that way was not tried"
+    if long:
+        _publish(level, dataclasses.asdict(faults), verdict.to_json())
+
+
+def _publish(level: str, faults: dict[str, Any], verdict: dict[str, Any]) -> None:
+    facts = json.loads(RESULT.read_text()) if RESULT.exists() else {"command": "make test-long"}
+    facts[level] = {"faults": faults, **verdict}
+    RESULT.parent.mkdir(exist_ok=True)
+    RESULT.write_text(json.dumps(facts, indent=2) + "\n")
+
+
+async def test_recording_goes_on_without_postgres_up_to_the_mark_and_drains_after() -> None:
+    postgres, valkey = PostgresServer(18), ValkeyServer()
+    try:
+        postgres.start()
+        valkey.start()
+        settings = Settings(auto_migrate=True, hard_mark=300)
+        async with holdfast.open(postgres.url(), redis=valkey.url, settings=settings) as state:
+            sent = await state.episodes.append([Event(ANA, "s1", "note", {"n": 0})])
+            await asyncio.to_thread(postgres.kill)
+            refused = None
+            while refused is None:
+                event = Event(ANA, "s1", "note", {"n": len(sent)})
+                try:
+                    sent += await state.episodes.append([event])
+                except BackPressureError as error:
+                    refused = error
+                assert len(sent) <= 302
+            assert len(sent) >= 300
+            assert refused.retry_after_seconds > 0
+            await asyncio.to_thread(postgres.start)
+            async with asyncio.timeout(120):
+                while await state.pending_events():
+                    await asyncio.sleep(0.05)
+            found = await state.episodes.recent(ANA, session_id="s1", limit=1000)
+            assert found == sent
+    finally:
+        valkey.remove()
+        postgres.remove()
+
+
+async def test_a_redis_that_evicts_is_refused_with_the_setting_to_change() -> None:
+    valkey = ValkeyServer("--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru")
+    try:
+        valkey.start()
+        with pytest.raises(ConfigError, match="maxmemory-policy noeviction"):
+            await holdfast.open("memory:", redis=valkey.url, settings=Settings())
+    finally:
+        valkey.remove()
+
+
+async def test_without_redis_everything_goes_to_postgres_and_on_where_it_was_after() -> None:
+    postgres, valkey = PostgresServer(18), ValkeyServer()
+    try:
+        postgres.start()
+        valkey.start()
+        settings = Settings(auto_migrate=True)
+        async with holdfast.open(postgres.url(), redis=valkey.url, settings=settings) as state:
+            sent = await state.episodes.append([Event(ANA, "s1", "note", {"n": 0})])
+            await asyncio.to_thread(valkey.kill)
+            for at in range(1, 4):
+                sent += await state.episodes.append([Event(ANA, "s1", "note", {"n": at})])
+            assert (await state.health()).status == "down"
+            await asyncio.to_thread(valkey.start)
+            async with asyncio.timeout(60):
+                while (await state.health()).status != "ok":
+                    await asyncio.sleep(0.05)
+            for at in range(4, 7):
+                sent += await state.episodes.append([Event(ANA, "s1", "note", {"n": at})])
+            assert await state.episodes.recent(ANA, session_id="s1") == sent
+            places = [(one.epoch, one.seq) for one in sent]
+            assert places == sorted(set(places))
+    finally:
+        valkey.remove()
+        postgres.remove()

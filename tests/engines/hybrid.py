@@ -1,0 +1,217 @@
+"""Harnesses of the hybrid memory: a real Valkey that syncs always, and a real Postgres 18."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, ClassVar
+
+import redis.asyncio
+
+from holdfast.backends.postgres.durable_log import PostgresDurableLog
+from holdfast.backends.postgres.durable_queue import PostgresDurableQueue
+from holdfast.backends.postgres.durable_states import PostgresDurableStates
+from holdfast.backends.postgres.episodes import PostgresEpisodes
+from holdfast.backends.postgres.history import PostgresHistory
+from holdfast.backends.redis import scripts
+from holdfast.backends.redis.dirty_states import RedisDirtyStates
+from holdfast.backends.redis.engine import Redis
+from holdfast.backends.redis.hot_log import RedisHotLog
+from holdfast.backends.redis.hot_queue import RedisHotQueue
+from holdfast.backends.redis.short_term import RedisShortTerm
+from holdfast.kernel.storage.embedding import Embedder
+from holdfast.memory.consolidation import Consolidator, Pace
+from holdfast.memory.hybrid import HybridEpisodes
+from holdfast.memory.hybrid_history import HybridHistory
+from holdfast.memory.hybrid_log import AckLevel, HybridLog
+from holdfast.memory.hybrid_states import HybridShortTerm, save_states
+from tests.engines.postgres import PostgresHarness
+from tests.engines.redis import AGE, DUMP, MOVED_CLOCK
+from tests.engines.valkey_server import ValkeyServer
+
+EVICT = """
+for _, key in ipairs(redis.call('KEYS', '*:ses:*')) do
+  if redis.call('HEXISTS', key, 'cold') == 1 and redis.call('PTTL', key) >= 0 then
+    redis.call('DEL', key, (string.gsub(key, ':ses:', ':win:', 1)))
+  end
+end
+for _, key in ipairs(redis.call('KEYS', '*:st:*')) do
+  local dirty = string.gsub(key, ':st:.*', ':dirty')
+  if not redis.call('ZSCORE', dirty, (string.gsub(key, '.*:st:', ''))) then
+    redis.call('DEL', key)
+  end
+end
+"""
+"""Lets what may expire expire at once."""
+
+
+@cache
+def valkey() -> ValkeyServer:
+    """One server for all tests of a run, started when it is first needed."""
+    found = ValkeyServer()
+    found.start()
+    return found
+
+
+class HybridHarness(PostgresHarness):
+    """Nothing is flushed unless a call needs it: reads merge both logs."""
+
+    name = "hybrid"
+    database = "holdfast_hybrid"
+    level: ClassVar[AckLevel] = "fsync"
+    contracts = frozenset({"episodes", "history", "short_term", "memory"})
+    _shift_us = 0
+
+    async def open(self) -> None:
+        """A tenant of this test's own, on an empty Valkey."""
+        assert valkey().ask("FLUSHALL") == "+OK"
+        self._shift_us = 0
+        await super().open()
+        await self._open_hot()
+
+    async def _open_hot(self) -> None:
+        self.redis = await Redis.open(valkey().url)
+        if self._shift_us:
+            self._move_clock()
+        self.queue = RedisHotQueue(self.redis)
+        self.durable = PostgresDurableQueue(self.engine)
+        self.logs: dict[str, HybridLog] = {}
+        self.dirty = RedisDirtyStates(self.redis)
+        self.states = PostgresDurableStates(self.engine)
+        self.consolidator = Consolidator(
+            self.queue,
+            self.durable,
+            raise_session=self._raise,
+            states=self._save_states,
+            pace=Pace(rested_seconds=60),
+        )
+
+    async def _save_states(self, tenant: str, shard: int) -> int:
+        return await save_states(self.dirty, self.states, tenant, shard)
+
+    async def _raise(self, tenant: str, session: str, epoch: int) -> None:
+        await self.log(tenant).raise_session(session, epoch)
+
+    async def close(self) -> None:
+        """Close both."""
+        await self.redis.aclose()
+        await super().close()
+
+    async def reopen(self) -> None:
+        """New connections to both."""
+        await self.close()
+        self.engine = await self._connect()
+        await self._open_hot()
+
+    async def elapse(self, seconds: float) -> None:
+        """Move both clocks."""
+        await super().elapse(seconds)
+        self._shift_us += round(seconds * 1_000_000)
+        self._move_clock()
+        async with redis.asyncio.Redis(port=valkey().port) as client:
+            await client.eval(AGE, 0, round(seconds * 1000))
+
+    def _move_clock(self) -> None:
+        self.redis.scripts = scripts.load(clock=MOVED_CLOCK.format(shift=self._shift_us))
+
+    def log(self, tenant: str) -> HybridLog:
+        """The log of a tenant, one for all its stores."""
+        if tenant not in self.logs:
+            self.logs[tenant] = HybridLog(
+                RedisHotLog(self.redis, tenant=tenant),
+                PostgresDurableLog(self.engine, tenant=tenant),
+                self.consolidator,
+                tenant=tenant,
+                level=self.level,
+            )
+        return self.logs[tenant]
+
+    def store(self, contract: str, *, tenant: str = "default", **options: Any) -> Any:
+        """A store over both."""
+        full = self._prefix + tenant
+        return self._composed(contract, full, **options)
+
+    def wakes(self, *, tenant: str = "default") -> Any:
+        """How sessions are found."""
+        return self.store("episodes", tenant=tenant)
+
+    def _composed(self, contract: str, tenant: str, **options: Any) -> Any:
+        if contract == "short_term":
+            hot = RedisShortTerm(self.redis, tenant=tenant, snapshots=True)
+            return HybridShortTerm(hot, self.states, tenant=tenant)
+        if contract not in {"history", "episodes"}:
+            return self.stores[contract](self.engine, tenant=tenant, **options)
+        if contract == "history":
+            return HybridHistory(self.log(tenant), PostgresHistory(self.engine, tenant=tenant))
+        embedder: Embedder | None = options.get("embedder")
+        durable = PostgresEpisodes(self.engine, tenant=tenant, embedder=embedder)
+        states = self._composed("short_term", tenant)
+        return HybridEpisodes(self.log(tenant), durable, states=states)
+
+    async def raw(self, contract: str) -> list[str | bytes]:
+        """What both hold."""
+        async with redis.asyncio.Redis(port=valkey().port) as client:
+            flat = await client.eval(DUMP, 0)
+        pairs = sorted(zip(flat[::2], flat[1::2], strict=True))
+        return [*await super().raw(contract), *(part for pair in pairs for part in pair)]
+
+
+class _Before:
+    """A store before each call of which something happens."""
+
+    def __init__(self, store: Any, before: Callable[[], Any]) -> None:
+        self._store = store
+        self._before = before
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._store, name)
+
+        async def call(*args: Any, **named: Any) -> Any:
+            await self._before()
+            return await method(*args, **named)
+
+        return call
+
+
+class FlushedHybridHarness(HybridHarness):
+    """Everything is flushed before each call."""
+
+    name = "hybrid-flushed"
+    database = "holdfast_flushed"
+
+    def store(self, contract: str, *, tenant: str = "default", **options: Any) -> Any:
+        """A store that finds everything flushed."""
+        return _Before(super().store(contract, tenant=tenant, **options), self._before)
+
+    async def raw(self, contract: str) -> list[str | bytes]:
+        """What both hold, after what happens before each call."""
+        await self._before()
+        return await super().raw(contract)
+
+    async def _before(self) -> None:
+        assert await self.consolidator.drain(limit_seconds=30)
+
+
+class ColdHybridHarness(FlushedHybridHarness):
+    """Every session is cold, and its window gone, before each call."""
+
+    name = "hybrid-cold"
+    database = "holdfast_cold"
+    # A cold session wakes as restored, and what is not hot has no memory to be warm in.
+    contracts = frozenset({"episodes", "history", "short_term"})
+
+    async def _before(self) -> None:
+        await super()._before()
+        work = await self.queue.work(rested_seconds=0.000001)
+        for tenant, session in work.idle:
+            await self.consolidator._cool(tenant, session)
+        async with redis.asyncio.Redis(port=valkey().port) as client:
+            await client.eval(EVICT, 0)
+
+
+class CommittedHybridHarness(HybridHarness):
+    """Every append waits for the commit."""
+
+    name = "hybrid-committed"
+    database = "holdfast_committed"
+    level = "committed"

@@ -1,0 +1,51 @@
+"""What tests of the hybrid memory do again and again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import redis.asyncio
+
+from holdfast.kernel.core.identity import AgentId
+from holdfast.kernel.storage.episodes import Event
+from tests.engines.hybrid import HybridHarness, valkey
+
+ANA = AgentId("writer", "ana")
+BEN = AgentId("writer", "ben")
+
+
+def event(note: str, *, session: str = "s1", agent: AgentId = ANA, **more: Any) -> Event:
+    """An event that says something."""
+    return Event(agent, session, more.pop("type", "observation"), {"note": note}, **more)
+
+
+def notes(events: list[Event]) -> list[str]:
+    """What events say."""
+    return [one.payload["note"] for one in events]
+
+
+def bare() -> Any:
+    """The driver's own client."""
+    return redis.asyncio.Redis(port=valkey().port)
+
+
+async def stored(hybrid: HybridHarness, session: str = "s1") -> list[Event]:
+    """What Postgres alone has of a session, in order, whoever wrote it."""
+    tenant = hybrid._prefix + "default"
+    tail = await hybrid.log(tenant).durable.tail(session, 100_000)
+    return [one.to_event() for one in tail]
+
+
+async def flush(hybrid: HybridHarness) -> None:
+    """Have everything flushed."""
+    assert await hybrid.consolidator.drain(limit_seconds=60)
+
+
+async def gaps(hybrid: HybridHarness) -> int:
+    """How many gaps are recorded, open ones included, for this test's tenants."""
+    async with hybrid.engine.connection(writes=False) as connection:
+        count: int = await connection.fetchval(
+            "SELECT count(*) FROM holdfast.session_gaps WHERE starts_with(tenant, $1)",
+            hybrid._prefix,
+        )
+    return count
