@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -63,6 +64,8 @@ def start(place: Path, *arguments: str, **environment: str) -> subprocess.Popen[
             stdout=out,
             stderr=err,
             text=True,
+            # A test run that was itself started in the background ignores Ctrl-C, and so would this.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
         )
 
 
