@@ -216,7 +216,7 @@ def stores_table() -> str:
         "| call | p50 | floor p50 | ratio | bar | round trips |",
         "|---|---|---|---|---|---|",
     ]
-    for one in facts["results"]:
+    for one in [*facts["results"], *facts.get("redis", []), *facts.get("objects", [])]:
         met = "" if one["met"] else " (missed)"
         lines.append(
             f"| {one['name']} | {one['ours_p50']:,.0f} µs | {one['floor_p50']:,.0f} µs "

@@ -64,7 +64,7 @@ def start(place: Path, *arguments: str, **environment: str) -> subprocess.Popen[
             stdout=out,
             stderr=err,
             text=True,
-            # A test run that was itself started in the background ignores Ctrl-C, and so would this.
+            # A test run in the background ignores Ctrl-C, and so would what it starts.
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
         )
 

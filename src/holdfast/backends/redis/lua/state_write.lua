@@ -18,10 +18,20 @@ if ARGV[2] ~= '' then
   end
 end
 local window = ARGV[3] ~= '' and ARGV[3] or redis.call('HGET', state, 'w')
--- Above the clock too: what lost its memory, or some of it, never gives a version again.
-local last_version = redis.call('GET', KEYS[2]) or 0
-local version = string.format('%.0f', math.max(last_version + 1, now()))
-redis.call('SET', KEYS[2], version)
+local version
+if snapshots then
+  -- Above the clock: what lost some of its memory never gives a version again that a snapshot has.
+  version = math.max((redis.call('GET', KEYS[2]) or 0) + 1, now())
+  redis.call('SET', KEYS[2], string.format('%.0f', version))
+else
+  version = redis.call('INCR', KEYS[2])
+  if version == 1 then
+    -- What lost all of it goes on at the clock.
+    version = now()
+    redis.call('SET', KEYS[2], string.format('%.0f', version))
+  end
+end
+version = string.format('%.0f', version)
 if ARGV[1] == 'set' then
   redis.call('DEL', state)
 end
