@@ -6,7 +6,7 @@ from functools import lru_cache
 from itertools import groupby
 from typing import Any, assert_never, cast
 
-from holdfast.kernel.core.codec import decode_json
+from holdfast.kernel.core.codec import decode_json, message_from_body
 from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.core.lifecycle import Actor, TaskState
@@ -33,6 +33,7 @@ from holdfast.kernel.storage.ledger_stored import (
 
 _agent = lru_cache(maxsize=1024)(AgentId.parse)
 """There are few agents, and many tasks of each."""
+_STATES = {state.value: state for state in TaskState}
 
 
 def to_task(row: Any) -> TaskRecord:
@@ -45,7 +46,7 @@ def to_task(row: Any) -> TaskRecord:
         row["id"],
         row["context_id"],
         _agent(row["agent"]),
-        TaskState(row["state"]),
+        _STATES[row["state"]],
         row["created_at"],
         row["updated_at"],
         owner=row["owner"],
@@ -87,10 +88,15 @@ def to_origin(row: Any) -> TaskRecord:
 
 def to_messages(row: Any) -> list[ChatMessage]:
     """The messages in the columns that ``task_messages`` makes."""
-    columns = ("message_ids", "message_times", "message_bodies", "message_seqs")
     return [
-        StoredMessage(message_id, at, body).load(seq)
-        for message_id, at, body, seq in zip(*(row[name] for name in columns), strict=True)
+        message_from_body(body, id=message_id, created_at=at, seq=seq)
+        for message_id, at, body, seq in zip(
+            row["message_ids"],
+            row["message_times"],
+            row["message_bodies"],
+            row["message_seqs"],
+            strict=True,
+        )
     ]
 
 

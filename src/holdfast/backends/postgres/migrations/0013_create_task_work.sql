@@ -202,6 +202,11 @@ CREATE FUNCTION holdfast.complete_tasks(
     in_tenant text, in_ids text[], in_fences bigint[], in_workers text[]
 ) RETURNS TABLE (task_id text, reached text)
 LANGUAGE plpgsql
+-- The planner takes the arrays for short and would compare each task with each of them.
+SET plan_cache_mode = force_generic_plan
+SET enable_nestloop = off
+SET enable_mergejoin = off
+SET enable_seqscan = off
 AS $$
 #variable_conflict use_column
 DECLARE
