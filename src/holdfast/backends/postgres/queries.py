@@ -27,3 +27,14 @@ def load(contract: str) -> Mapping[str, LiteralString]:
         # Files of the package are literals in another place.
         found[name] = cast("LiteralString", body.strip().rstrip(";"))
     return found
+
+
+def filled(sql: LiteralString, parts: Mapping[str, str]) -> LiteralString:
+    """A statement with parts put in: made of our own words, of numbers and of placeholders.
+
+    >>> filled("SELECT /* what */ 1", {"/* what */ 1": "2"})
+    'SELECT 2'
+    """
+    for mark, part in parts.items():
+        sql = sql.replace(mark, part)
+    return sql

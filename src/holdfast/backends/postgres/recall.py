@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, LiteralString
 
 from holdfast.backends.postgres.embedding_queue import PostgresEmbeddingQueue
 from holdfast.backends.postgres.engine import Postgres
-from holdfast.backends.postgres.queries import load
+from holdfast.backends.postgres.queries import filled, load
 from holdfast.kernel.core.checks import check_vector
 from holdfast.kernel.core.errors import EngineError, InvalidInputError
 from holdfast.kernel.core.ranking import K1, LEXICAL_WEIGHT, B
@@ -39,6 +39,12 @@ class Scope:
     def filters(self) -> tuple[Any, ...]:
         """The filters in the order of the statements."""
         return (self.session, self.types, self.since, self.until)
+
+    def narrowed(self, sql: LiteralString) -> LiteralString:
+        """A statement with its filters, where there are any."""
+        if all(one is None for one in self.filters):
+            return sql
+        return filled(sql, {"/* all */ TRUE": "FALSE"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +81,7 @@ class Recall:
     async def by_vector(self, vector: list[float], scope: Scope, limit: int) -> list[Recalled]:
         """The nearest events that have a vector."""
         rows = await self._engine.fetch(
-            _SQL["nearest"],
+            scope.narrowed(_SQL["nearest"]),
             *(self._tenant, scope.agent, vector, len(vector), limit, *scope.filters),
             safe=True,
         )
@@ -106,8 +112,11 @@ class Recall:
         return (await self._search(lexemes, asked, scope, limit)).hits
 
     async def _search(self, lexemes: list[str], asked: _Asked, scope: Scope, limit: int) -> _Found:
+        sql = scope.narrowed(_SQL["search"])
+        if asked.vector is not None:
+            sql = filled(sql, {"/* meaning */ FALSE": "TRUE"})
         rows = await self._engine.fetch(
-            _SQL["search"],
+            sql,
             *(self._tenant, scope.agent, lexemes, asked.vector, limit, *scope.filters),
             *(K1, B, LEXICAL_WEIGHT, self._model),
             safe=True,

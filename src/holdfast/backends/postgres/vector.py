@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, LiteralString
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from holdfast.backends.cosine import rounded_cosines
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.filter_sql import FilterSql, filterable
 from holdfast.backends.postgres.indexes import Near
-from holdfast.backends.postgres.queries import load
+from holdfast.backends.postgres.queries import filled, load
 from holdfast.kernel.core.checks import check_count, check_id, check_ids, check_vector
 from holdfast.kernel.core.errors import InvalidInputError
 from holdfast.kernel.core.filters import Filter, parse
@@ -149,7 +149,7 @@ class PostgresVectors(VectorStore):
                 "/* query */ (SELECT $3::real[]::public.vector)": near.query,
             }
         return await self._engine.fetch(
-            _filled(_SQL["search_indexed"] if indexed else _SQL["search"], parts),
+            filled(_SQL["search_indexed"] if indexed else _SQL["search"], parts),
             *(self._tenant, name, query, len(query)),
             *(limit, 2 * limit + 16 if limit else 0, len(query) * _EPSILON),
             *condition.parameters,
@@ -182,13 +182,6 @@ class PostgresVectors(VectorStore):
             safe=replace,
         )
         return ids
-
-
-def _filled(sql: LiteralString, parts: dict[str, str]) -> LiteralString:
-    """A statement with parts put in: made of our own words, of numbers and of placeholders."""
-    for mark, part in parts.items():
-        sql = sql.replace(mark, part)
-    return sql
 
 
 def _ranked(query: list[float], limit: int, rows: list[Any]) -> list[SearchResult]:

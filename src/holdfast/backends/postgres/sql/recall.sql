@@ -1,10 +1,14 @@
+-- A plan is kept only if it is expected to cost no more than one made for the parameters at hand; to
+-- make one costs more than most searches. So filters and the arm of meaning are in a statement only
+-- where they are asked for (their places stand in comments), and limits are hidden from the planner.
+
 -- name: search
 -- The best events of an agent by words ($3 lexemes, NULL for none) and by meaning ($4), fused.
 -- $5 limit; $6 session, $7 types, $8 since, $9 until, each NULL for all; $10 k1, $11 b, $12 the
 -- weight of the words, $13 the model of the vector. The first columns tell of queued events that no
 -- index has yet, which model the log is embedded by, and of events that wait for a vector.
 WITH question AS MATERIALIZED (
-    SELECT lexeme COLLATE "C" AS lexeme, at FROM unnest($3::text[]) WITH ORDINALITY AS q (lexeme, at)
+    SELECT lexeme COLLATE "C" AS lexeme, at FROM unnest((SELECT $3::text[])) WITH ORDINALITY AS q (lexeme, at)
 ), totals AS MATERIALIZED (
     SELECT documents::float8 AS documents, length::float8 / NULLIF(documents, 0) AS average
     FROM holdfast.event_totals WHERE tenant = $1 AND agent = $2
@@ -27,23 +31,22 @@ WITH question AS MATERIALIZED (
            round((1 - (v.embedding OPERATOR(public.<=>) (SELECT $4::real[]::public.vector)))
                * 1000000) / 1000000 AS score
     FROM holdfast.event_vectors v
-    WHERE $4::real[] IS NOT NULL AND v.tenant = $1 AND v.agent = $2 AND v.model IN ('', $13)
+    WHERE (/* meaning */ FALSE) AND v.tenant = $1 AND v.agent = $2 AND v.model IN ('', $13)
         AND (SELECT m.model = $13::text FROM holdfast.event_models m WHERE m.tenant = $1)
 ), found AS MATERIALIZED (
     SELECT session_key, epoch, seq, w.score AS lexical, v.score AS semantic
     FROM words w FULL JOIN vectors v USING (session_key, epoch, seq)
 ), allowed AS MATERIALIZED (
     SELECT * FROM found f
-    WHERE num_nonnulls($6::text, $7::text[], $8::timestamptz, $9::timestamptz) = 0
-        OR EXISTS (
-            SELECT FROM holdfast.events e
-            WHERE e.tenant = $1 AND e.session_key = f.session_key AND e.epoch = f.epoch
-                AND e.seq = f.seq
-                AND ($6 IS NULL OR e.session_key = (
-                    SELECT s.key FROM holdfast.sessions s WHERE s.tenant = $1 AND s.id = $6))
-                AND ($7 IS NULL OR e.type = ANY ($7))
-                AND ($8 IS NULL OR e.occurred_at >= $8)
-                AND ($9 IS NULL OR e.occurred_at < $9))
+    WHERE (/* all */ TRUE) OR EXISTS (
+        SELECT FROM holdfast.events e
+        WHERE e.tenant = $1 AND e.session_key = f.session_key AND e.epoch = f.epoch
+            AND e.seq = f.seq
+            AND ($6::text IS NULL OR e.session_key = (
+                SELECT s.key FROM holdfast.sessions s WHERE s.tenant = $1 AND s.id = $6))
+            AND ($7::text[] IS NULL OR e.type = ANY ($7))
+            AND ($8::timestamptz IS NULL OR e.occurred_at >= $8)
+            AND ($9::timestamptz IS NULL OR e.occurred_at < $9))
 ), bounds AS (
     SELECT count(semantic) > 0 AS fused,
            CASE WHEN count(semantic) > 0 AND count(lexical) < count(*) THEN 0
@@ -70,7 +73,7 @@ WITH question AS MATERIALIZED (
     FROM allowed a CROSS JOIN bounds b
 ), best AS MATERIALIZED (
     -- Only now are the events themselves read; of equal scores all, since their ids decide.
-    SELECT * FROM scored ORDER BY score DESC FETCH FIRST ($5::bigint) ROWS WITH TIES
+    SELECT * FROM scored ORDER BY score DESC FETCH FIRST (SELECT $5::bigint) ROWS WITH TIES
 )
 SELECT EXISTS (SELECT FROM holdfast.unindexed_events u WHERE u.tenant = $1 AND u.agent = $2),
        (SELECT m.model FROM holdfast.event_models m WHERE m.tenant = $1 AND $4 IS NOT NULL),
@@ -84,7 +87,7 @@ FROM (SELECT 1) one LEFT JOIN (
     JOIN holdfast.events e
         ON e.tenant = $1 AND e.session_key = b.session_key AND e.epoch = b.epoch AND e.seq = b.seq
     JOIN holdfast.sessions s ON s.tenant = $1 AND s.key = e.session_key
-    ORDER BY b.score DESC, e.id LIMIT $5
+    ORDER BY b.score DESC, e.id LIMIT (SELECT $5)
 ) r ON true
 ORDER BY r.score DESC, r.id;
 
@@ -101,22 +104,22 @@ WITH asked AS MATERIALIZED (
     WHERE v.tenant = $1 AND v.agent = $2 AND (SELECT dimension = $4 FROM asked)
         AND v.model IN (
             '', (SELECT m.model FROM holdfast.event_models m WHERE m.tenant = $1))
-        AND (num_nonnulls($6::text, $7::text[], $8::timestamptz, $9::timestamptz) = 0
-            OR EXISTS (
-                SELECT FROM holdfast.events e
-                WHERE e.tenant = $1 AND e.session_key = v.session_key AND e.epoch = v.epoch
-                    AND e.seq = v.seq
-                    AND ($6 IS NULL OR e.session_key = (
-                        SELECT s.key FROM holdfast.sessions s WHERE s.tenant = $1 AND s.id = $6))
-                    AND ($7 IS NULL OR e.type = ANY ($7))
-                    AND ($8 IS NULL OR e.occurred_at >= $8)
-                    AND ($9 IS NULL OR e.occurred_at < $9)))
+        AND ((/* all */ TRUE) OR EXISTS (
+            SELECT FROM holdfast.events e
+            WHERE e.tenant = $1 AND e.session_key = v.session_key AND e.epoch = v.epoch
+                AND e.seq = v.seq
+                AND ($6::text IS NULL OR e.session_key = (
+                    SELECT s.key FROM holdfast.sessions s WHERE s.tenant = $1 AND s.id = $6))
+                AND ($7::text[] IS NULL OR e.type = ANY ($7))
+                AND ($8::timestamptz IS NULL OR e.occurred_at >= $8)
+                AND ($9::timestamptz IS NULL OR e.occurred_at < $9)))
 ), near AS MATERIALIZED (
     SELECT session_key, epoch, seq, round((1 - distance) * 1000000) / 1000000 AS semantic
     FROM mine
     WHERE distance <= (
         -- A little further than the last: what rounds to the same score is decided by its id.
-        SELECT max(distance) + 0.000002 FROM (SELECT distance FROM mine ORDER BY distance LIMIT $5) k)
+        SELECT max(distance) + 0.000002 FROM (
+            SELECT distance FROM mine ORDER BY distance LIMIT (SELECT $5::bigint)) k)
 )
 SELECT a.dimension, r.*
 FROM (SELECT 1) one LEFT JOIN asked a ON true LEFT JOIN (
@@ -126,7 +129,7 @@ FROM (SELECT 1) one LEFT JOIN asked a ON true LEFT JOIN (
     JOIN holdfast.events e
         ON e.tenant = $1 AND e.session_key = n.session_key AND e.epoch = n.epoch AND e.seq = n.seq
     JOIN holdfast.sessions s ON s.tenant = $1 AND s.key = e.session_key
-    ORDER BY n.semantic DESC, e.id LIMIT $5
+    ORDER BY n.semantic DESC, e.id LIMIT (SELECT $5)
 ) r ON true
 ORDER BY r.semantic DESC, r.id;
 
