@@ -204,6 +204,7 @@ class BorrowedPoolHarness(PostgresHarness):
 
     name = "postgres18-borrowed"
     database = "holdfast_borrowed"
+    machine_thrift = 5
 
     async def _connect(self) -> Postgres:
         self._pool = await asyncpg.create_pool(self.url(), min_size=1, max_size=8)

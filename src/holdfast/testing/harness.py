@@ -48,6 +48,10 @@ class Harness(ABC):
     contracts: ClassVar[frozenset[str]]
     """Which of ``CONTRACTS`` the engine provides: only their tests run on it."""
 
+    machine_thrift: ClassVar[int] = 1
+    """State machines take this part of their steps: for an engine that differs from another one in
+    nothing but how it connects."""
+
     @classmethod
     def reference(cls) -> type[Harness]:
         """The engine that the state machines compare this one with: the in-memory one."""

@@ -32,12 +32,13 @@ def test_the_engine_and_its_reference_give_the_same_answers_step_by_step(
     both = harness_class.contracts & harness_class.reference().contracts
     if machine.contract not in both:
         pytest.skip(f"{harness_class.name} or its reference does not provide {machine.contract}")
-    wanted = pytestconfig.getoption("--machine-steps")
+    wanted = pytestconfig.getoption("--machine-steps") // harness_class.machine_thrift
     # The same examples each time up to the usual length, so that it never fails by chance; new
     # ones in a longer run, so that it goes on finding what the usual one does not. A run that is
     # shorter than usual wants a quick answer: it does not look for the smallest failing sequence.
     rules = settings(
-        max_examples=wanted // STEPS_PER_RUN * 2,
+        # Some sequences end early, so a few more of them.
+        max_examples=wanted * 7 // (STEPS_PER_RUN * 5) + 2,
         stateful_step_count=STEPS_PER_RUN,
         derandomize=wanted <= USUAL_STEPS,
         phases=[Phase.generate] if wanted < USUAL_STEPS else [Phase.generate, Phase.shrink],
