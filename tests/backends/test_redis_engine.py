@@ -45,7 +45,7 @@ async def test_a_server_is_opened_by_every_form_of_url() -> None:
         assert clustered.capabilities.mode == "cluster"
         await clustered.ping()
     tls = connection_pool("rediss://:secret@cache.example.org:6390/2")
-    assert tls.connection_class is SSLConnection
+    assert issubclass(tls.connection_class, SSLConnection)
     assert tls.connection_kwargs["db"] == 2
 
 

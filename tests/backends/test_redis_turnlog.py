@@ -113,3 +113,23 @@ async def test_the_tenants_of_a_shard_are_known() -> None:
         await RedisTurnLog(opened, tenant="a:c{m}e").append(TurnEntry("e1", "s1", b""))
         await RedisTurnLog(opened, tenant="other").advance("s1", LogPosition(2, 4))
         assert await client.smembers("hf:{s00}:tenants") == {b"a:c{m}e", b"other"}
+
+
+async def test_a_consumer_that_has_gone_with_nothing_left_is_forgotten() -> None:
+    async with engine(shards=1) as opened, bare() as client:
+        log = RedisTurnLog(opened, forgotten_seconds=0)
+        await log.append_many([TurnEntry(f"e{at}", "s1", b"x") for at in range(2)])
+        [first] = await log.claim("gone", limit=1)
+        await log.claim("busy", limit=1)
+        await log.acknowledge([first.id])
+        [key] = await client.keys("*:log")
+
+        async def consumers() -> set[bytes]:
+            return {one["name"] for one in await client.xinfo_consumers(key, "holdfast")}
+
+        assert await consumers() == {b"gone", b"busy"}
+        # In an hour, or with nothing at hand, at once.
+        assert await RedisTurnLog(opened).claim("next") == []
+        assert await consumers() >= {b"gone", b"busy"}
+        assert await log.claim("next") == []
+        assert await consumers() - {b"next"} == {b"busy"}

@@ -13,6 +13,7 @@ from holdfast.backends.postgres.durable_queue import PostgresDurableQueue
 from holdfast.backends.postgres.durable_states import PostgresDurableStates
 from holdfast.backends.postgres.episodes import PostgresEpisodes
 from holdfast.backends.postgres.history import PostgresHistory
+from holdfast.backends.postgres.state_asides import PostgresAsideStates
 from holdfast.backends.redis import scripts
 from holdfast.backends.redis.dirty_states import RedisDirtyStates
 from holdfast.backends.redis.engine import Redis
@@ -24,7 +25,8 @@ from holdfast.memory.consolidation import Consolidator, Pace
 from holdfast.memory.hybrid import HybridEpisodes
 from holdfast.memory.hybrid_history import HybridHistory
 from holdfast.memory.hybrid_log import AckLevel, HybridLog
-from holdfast.memory.hybrid_states import HybridShortTerm, save_states
+from holdfast.memory.hybrid_states import HybridShortTerm, merge_asides, save_states
+from holdfast.memory.reach import Reach
 from tests.engines.postgres import PostgresHarness
 from tests.engines.redis import AGE, DUMP, MOVED_CLOCK
 from tests.engines.valkey_server import ValkeyServer
@@ -78,16 +80,23 @@ class HybridHarness(PostgresHarness):
         self.logs: dict[str, HybridLog] = {}
         self.dirty = RedisDirtyStates(self.redis)
         self.states = PostgresDurableStates(self.engine)
+        self.asides = PostgresAsideStates(self.engine)
+        self.reach = Reach()
+        self.kept: dict[str, HybridShortTerm] = {}
         self.consolidator = Consolidator(
             self.queue,
             self.durable,
             raise_session=self._raise,
             states=self._save_states,
+            asides=self._merge_asides,
             pace=Pace(rested_seconds=60),
         )
 
     async def _save_states(self, tenant: str, shard: int) -> int:
         return await save_states(self.dirty, self.states, tenant, shard)
+
+    async def _merge_asides(self) -> int:
+        return await merge_asides(self.asides, self.short_term)
 
     async def _raise(self, tenant: str, session: str, epoch: int) -> None:
         await self.log(tenant).raise_session(session, epoch)
@@ -123,8 +132,23 @@ class HybridHarness(PostgresHarness):
                 self.consolidator,
                 tenant=tenant,
                 level=self.level,
+                reach=self.reach,
             )
         return self.logs[tenant]
+
+    def short_term(self, tenant: str) -> HybridShortTerm:
+        """The states of a tenant, one for all its stores."""
+        if tenant not in self.kept:
+            hot = RedisShortTerm(self.redis, tenant=tenant, snapshots=True)
+            self.kept[tenant] = HybridShortTerm(
+                hot,
+                self.states,
+                self.asides,
+                tenant=tenant,
+                reach=self.reach,
+                metrics=self.consolidator.metrics,
+            )
+        return self.kept[tenant]
 
     def store(self, contract: str, *, tenant: str = "default", **options: Any) -> Any:
         """A store over both."""
@@ -137,16 +161,14 @@ class HybridHarness(PostgresHarness):
 
     def _composed(self, contract: str, tenant: str, **options: Any) -> Any:
         if contract == "short_term":
-            hot = RedisShortTerm(self.redis, tenant=tenant, snapshots=True)
-            return HybridShortTerm(hot, self.states, tenant=tenant)
+            return self.short_term(tenant)
         if contract not in {"history", "episodes"}:
             return self.stores[contract](self.engine, tenant=tenant, **options)
         if contract == "history":
             return HybridHistory(self.log(tenant), PostgresHistory(self.engine, tenant=tenant))
         embedder: Embedder | None = options.get("embedder")
         durable = PostgresEpisodes(self.engine, tenant=tenant, embedder=embedder)
-        states = self._composed("short_term", tenant)
-        return HybridEpisodes(self.log(tenant), durable, states=states)
+        return HybridEpisodes(self.log(tenant), durable, states=self.short_term(tenant))
 
     async def raw(self, contract: str) -> list[str | bytes]:
         """What both hold."""

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import inspect
 import pickle
+import subprocess
+import sys
 import threading
 import uuid
 from datetime import UTC, datetime
@@ -200,3 +202,25 @@ def test_vectors_of_32_bit_floats_are_kept_exactly(vector: list[float]) -> None:
     if sum(number * number for number in vector) < 1e-20:
         return
     assert check_vector("v", vector) == vector
+
+
+def test_a_child_of_a_fork_mints_other_ids() -> None:
+    """In a process of its own, which has no threads that a fork would break."""
+    code = """
+import os
+from holdfast.kernel.core import ids
+ids.new_id()
+read, write = os.pipe()
+child = os.fork()
+pool = ids._pool
+found = [ids.new_id()[-8:] for _ in range(100)]
+if child == 0:
+    os.write(write, " ".join(found).encode())
+    os._exit(0)
+os.waitpid(child, 0)
+other = os.read(read, 65536).decode().split()
+print(len(set(found) | set(other)), len(pool))
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    # The parent goes on with what it has; the child has asked for its own.
+    assert run.stdout.split() == ["200", "4096"]

@@ -319,7 +319,7 @@ async def test_a_round_that_fails_is_tried_again_and_counted(
     await store.append([event("waits")])
     stop, once = asyncio.Event(), hybrid.consolidator.run_once
 
-    async def fails() -> bool:
+    async def fails(**_how: object) -> bool:
         monkeypatch.setattr(hybrid.consolidator, "run_once", once)
         raise ZeroDivisionError
 

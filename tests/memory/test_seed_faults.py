@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from holdfast.backends.postgres.wake import PostgresWake
 from holdfast.kernel.storage.wake import WakeStatus
 from tests.engines.hybrid import HybridHarness, valkey
 from tests.memory.scenes import ANA, BEN, bare, event, flush, gaps, notes, stored
@@ -109,6 +110,9 @@ async def test_7_new_warm_restored_and_lost_are_told_apart(hybrid: HybridHarness
     assert lost.status is WakeStatus.GAP
     assert (lost.gaps[0].epoch, lost.gaps[0].from_seq) == (1, 3)
     assert lost.events == sent
+    alone = PostgresWake(hybrid.engine, tenant=hybrid._prefix + "default")
+    assert (await alone.wake("s1")).gaps == lost.gaps
+    assert (await alone.wake("another")).status is WakeStatus.NEW
     states = hybrid.store("short_term")
     await states.set_state("only a state", {})
     assert (await store.wake("only a state")).status is WakeStatus.WARM
@@ -121,7 +125,7 @@ async def test_8_without_redis_writes_go_to_postgres_and_are_counted(
     log = hybrid.log(hybrid._prefix + "default")
     await store.append([event("before")])
     with monkeypatch.context() as patched:
-        patched.setattr(log, "_down_until", float("inf"))
+        patched.setattr(log._reach, "down_until", float("inf"))
         [aside] = await store.append([event("aside")])
         assert hybrid.consolidator.metrics.aside == 1
         assert notes(await store.recent(ANA, session_id="s1")) == ["aside"]

@@ -29,14 +29,11 @@ def mutant(contract: str, *breaks: str) -> Callable[[type[Any]], type[Any]]:
         name = broken.__name__
         assert name not in MUTANTS, f"two mutants are called {name}"
         assert broken.__doc__, f"{name} does not say what is broken"
-        harness = type(
-            f"{name}Harness",
-            (InMemoryHarness,),
-            {
-                "name": name,
-                "stores": {**InMemoryHarness.stores, contract: broken},
-            },
-        )
+        own: dict[str, Any] = {"stores": {**InMemoryHarness.stores, contract: broken}}
+        if contract == "memory":
+            # It is no store, but what is made of them.
+            own = {"memories": broken}
+        harness = type(f"{name}Harness", (InMemoryHarness,), {"name": name, **own})
         MUTANTS[name] = Mutant(name, contract, harness, frozenset(breaks))
         return broken
 

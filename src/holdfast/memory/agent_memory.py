@@ -14,9 +14,13 @@ from holdfast.kernel.core.checks import (
     MAX_ID_BYTES,
     check_count,
     check_id,
+    check_optional_id,
     check_seconds,
     check_text,
+    check_time,
+    check_vector,
 )
+from holdfast.kernel.core.codec import encode_object, message_to_payload
 from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.core.errors import ConflictError, InvalidInputError, NotSupportedError
 from holdfast.kernel.core.identity import AgentId
@@ -25,11 +29,13 @@ from holdfast.kernel.storage.agent_memory import (
     DAY_SECONDS,
     AgentMemory,
     Assembled,
+    EntryLog,
     Hydrated,
     MemoryLog,
     Recordable,
 )
 from holdfast.kernel.storage.episodes import Event, Recalled
+from holdfast.kernel.storage.log_entry import LogEntry
 from holdfast.kernel.storage.memory import LongTermMemory, Memory, ShortTermMemory
 from holdfast.kernel.storage.wake import SessionWake, Wake
 from holdfast.kernel.storage.working_memory import AgentFacts, WorkingMemory
@@ -82,7 +88,9 @@ class StoredMemory(AgentMemory):
     ) -> None:
         self._stores = stores
         self._episodes = stores.episodes
+        self._entries = stores.episodes if isinstance(stores.episodes, EntryLog) else None
         self._agent = AgentId.parse(agent_id)
+        self._name = str(self._agent)
         self._session = None if session_id is None else check_id("session_id", session_id)
         self._home = self._session or own_session(self._agent)
 
@@ -123,24 +131,18 @@ class StoredMemory(AgentMemory):
         occurred_at: datetime | None = None,
     ) -> Event:
         """Write down one thing that happened; with an ``event_id`` a retry is the same event."""
-        event = self._event(type, payload, run_id)
-        event = dataclasses.replace(
-            event,
-            id=event.id if event_id is None else event_id,
-            occurred_at=event.occurred_at if occurred_at is None else occurred_at,
-        )
+        entry = self._entry(type, payload, event_id, run_id, occurred_at)
         try:
-            [placed] = await self._episodes.append([event])
+            return await self._append(entry)
         except ConflictError:
             # The caller gave an id but no time, so a retry has another one. It is the same event
             # if nothing else differs.
             if event_id is None or occurred_at is not None or isinstance(payload, ChatMessage):
                 raise
-            first = await self._recorded(event)
+            first = await self._recorded(entry.to_event(0, 0))
             if first is None:
                 raise
             return first
-        return placed
 
     async def record_many(
         self, events: Sequence[Recordable], embeddings: list[list[float]] | None = None
@@ -216,13 +218,17 @@ class StoredMemory(AgentMemory):
     ) -> Hydrated:
         """All that an agent needs when it wakes up, read at the same time."""
         limit, k = check_count("window", window), check_count("k", k)
+        if isinstance(query, str):
+            check_text("query", query)
+        elif query is not None:
+            check_vector("query", query)
         return await hydrate(
             wake=self._stores.wakes.wake(self._home),
-            state=self.state.snapshot(),
+            state=self.state.snapshot,
             recent=lambda found: self._recent(found, limit),
             recall=None if query is None else self.recall(query, k),
             across=self._session is None,
-            brings_events=self._session is not None and self._stores.wakes.brings_events,
+            brings=self._stores.wakes.brings_events,
         )
 
     async def assemble(
@@ -287,12 +293,45 @@ class StoredMemory(AgentMemory):
             None,
         )
 
-    def _event(self, type: str, payload: dict[str, Any] | ChatMessage, run_id: str = "") -> Event:
+    def _entry(
+        self,
+        type: str,
+        payload: dict[str, Any] | ChatMessage,
+        event_id: str | None,
+        run_id: str,
+        occurred_at: datetime | None,
+    ) -> LogEntry:
+        """What is recorded, checked."""
+        id_, when, is_message = event_id, occurred_at, isinstance(payload, ChatMessage)
         if isinstance(payload, ChatMessage):
-            if type != "message":
-                raise InvalidInputError("type", f"must be 'message' for a message, not {type!r}")
-            return Event.of_message(self._agent, self._home, payload, run_id=run_id)
-        return Event(self._agent, self._home, type, payload, id=new_id(), run_id=run_id)
+            _check_message_type(type)
+            id_ = payload.id if event_id is None else event_id
+            when = payload.created_at if occurred_at is None else occurred_at
+            payload = message_to_payload(payload)
+        entry = LogEntry(
+            agent=self._name,
+            session=self._home,
+            type=check_id("type", type),
+            body=encode_object(payload, field="payload"),
+            id=new_id() if id_ is None else check_id("event_id", id_),
+            run=check_optional_id("run_id", run_id),
+            occurred_at=datetime.now(UTC) if when is None else check_time("occurred_at", when),
+        )
+        if type == "message" and not is_message:
+            entry.check_message("payload")
+        return entry
+
+    async def _append(self, entry: LogEntry) -> Event:
+        if self._entries is not None:
+            return entry.to_event(*await self._entries.append_entry(entry))
+        [placed] = await self._episodes.append([entry.to_event(0, 0)])
+        return placed
+
+    def _event(self, type: str, payload: dict[str, Any] | ChatMessage) -> Event:
+        if isinstance(payload, ChatMessage):
+            _check_message_type(type)
+            return Event.of_message(self._agent, self._home, payload)
+        return Event(self._agent, self._home, type, payload)
 
     def _recordable(self, field: str, one: Recordable) -> Event:
         if isinstance(one, ChatMessage):
@@ -312,6 +351,11 @@ class StoredMemory(AgentMemory):
                 f"{field}.session_id", f"must be {self._session!r}, the memory's session"
             )
         return one
+
+
+def _check_message_type(type: str) -> None:
+    if type != "message":
+        raise InvalidInputError("type", f"must be 'message' for a message, not {type!r}")
 
 
 def _kind(value: object) -> str:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable, Callable, Sequence
+import time
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from holdfast.kernel.core.errors import CodecError, EngineError, HoldfastError, TimedOutError
@@ -23,6 +24,9 @@ _log = logging.getLogger("holdfast.consolidation")
 
 STATES_AT_ONCE = 200
 """How many working states are saved in one step."""
+
+ASIDES_SECONDS = 5.0
+"""How often it is looked whether any process has put a write to a state aside."""
 
 DEADLY_DELIVERIES = 10
 """A turn that was handed out so often, at the end alone, kills whoever stores it."""
@@ -46,7 +50,8 @@ class Consolidator:
     """Flushes shards, cools sessions that rest, and raises those that the durable log overtook.
 
     ``raise_session`` lets the hot log of a tenant catch up with a session, up to an epoch;
-    ``states`` flushes the working states of a tenant in a shard. ::
+    ``states`` flushes the working states of a tenant in a shard; ``asides`` does to the hot states
+    what was written while they could not be reached, and is asked every few seconds. ::
 
         consolidator = Consolidator(hot, durable, raise_session=raise_session)
         await consolidator.run_once()
@@ -59,6 +64,7 @@ class Consolidator:
         *,
         raise_session: Callable[[str, str, int], Awaitable[None]],
         states: Callable[[str, int], Awaitable[int]] | None = None,
+        asides: Callable[[], Awaitable[int]] | None = None,
         pace: Pace | None = None,
         metrics: HybridMetrics | None = None,
     ) -> None:
@@ -66,16 +72,23 @@ class Consolidator:
         self._durable = durable
         self._raise = raise_session
         self._states = states
+        self._asides = asides
+        self._asides_at = 0.0
         self._pace = pace or Pace()
         self._locks: dict[tuple[str, int], asyncio.Lock] = {}
         self.metrics = metrics or HybridMetrics()
 
-    async def run(self, stop: asyncio.Event) -> None:
-        """Consolidate until told to stop; an outage is waited out with growing pauses."""
+    async def run(self, stop: asyncio.Event, *, tenants: Collection[str] | None = None) -> None:
+        """Consolidate until told to stop; an outage is waited out with growing pauses.
+
+        ``tenants`` leaves the others' events to other consolidators. ::
+
+            await consolidator.run(stop, tenants=["acme"])
+        """
         pause = self._pace.interval_seconds
         while not stop.is_set():
             try:
-                more = await self.run_once()
+                more = await self.run_once(tenants=tenants)
             except Exception as error:  # noqa: BLE001 - the top of a worker's loop: it goes on
                 self.metrics.failures += 1
                 pause = min(pause * 2, self._pace.longest_pause_seconds)
@@ -87,18 +100,28 @@ class Consolidator:
             if not more:
                 await _wait(stop, pause)
 
-    async def run_once(self) -> bool:
+    async def run_once(self, *, tenants: Collection[str] | None = None) -> bool:
         """Everything that is there to do now; whether there was a full batch, so perhaps more."""
         work = await self._hot.work(rested_seconds=self._pace.rested_seconds)
         more = False
         for tenant, shard in work.flush:
+            if tenants is not None and tenant not in tenants:
+                continue
             done = await self.flush_shard(tenant, shard)
             more = more or (done is not None and done >= self._pace.batch)
             if self._states is not None:
                 await self._states(tenant, shard)
+        await self._merge_asides()
         for tenant, session in work.idle:
-            await self._cool(tenant, session)
+            if tenants is None or tenant in tenants:
+                await self._cool(tenant, session)
         return more
+
+    async def _merge_asides(self, *, now: bool = False) -> None:
+        if self._asides is not None and (now or time.monotonic() >= self._asides_at):
+            self._asides_at = time.monotonic() + ASIDES_SECONDS
+            while await self._asides() >= STATES_AT_ONCE:
+                pass
 
     async def drain(self, *, limit_seconds: float | None = None) -> bool:
         """Consolidate all that is there at the beginning; whether it was done in time.
@@ -109,6 +132,7 @@ class Consolidator:
         """
         try:
             async with asyncio.timeout(limit_seconds):
+                await self._merge_asides(now=True)
                 work = await self._hot.work(rested_seconds=self._pace.rested_seconds)
                 for tenant, shard in work.flush:
                     await self._drain(tenant, shard)

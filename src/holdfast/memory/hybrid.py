@@ -18,27 +18,26 @@ from holdfast.kernel.core.checks import (
 )
 from holdfast.kernel.core.errors import InvalidInputError, TimedOutError
 from holdfast.kernel.core.identity import AgentId
+from holdfast.kernel.storage.agent_memory import EntryLog
 from holdfast.kernel.storage.episodes import EpisodicMemory, Event, Recalled, Session
 from holdfast.kernel.storage.hot_entry import PlacedEntry
 from holdfast.kernel.storage.log_entry import LogEntry, check_embeddings
-from holdfast.kernel.storage.short_term import ShortTermMemory
 from holdfast.kernel.storage.wake import SessionWake, Wake, WakeStatus
 from holdfast.memory.hybrid_log import HybridLog
+from holdfast.memory.hybrid_states import HybridShortTerm
 
 
-class HybridEpisodes(EpisodicMemory, SessionWake):
+class HybridEpisodes(EpisodicMemory, EntryLog, SessionWake):
     """``EpisodicMemory`` over a hot and a durable log; ``durable`` is that of the durable engine.
 
-    With ``states`` a session that has only a working state is no new one. ::
+    A session that has only a working state, among the ``states``, is no new one. ::
 
-        episodes = HybridEpisodes(log, durable_episodes)
+        episodes = HybridEpisodes(log, durable_episodes, states=short_term)
     """
 
     brings_events = True
 
-    def __init__(
-        self, log: HybridLog, durable: EpisodicMemory, *, states: ShortTermMemory | None = None
-    ) -> None:
+    def __init__(self, log: HybridLog, durable: EpisodicMemory, *, states: HybridShortTerm) -> None:
         self._log = log
         self._durable = durable
         self._states = states
@@ -58,6 +57,10 @@ class HybridEpisodes(EpisodicMemory, SessionWake):
             await self._log.durable.keep_vectors(entries, vectors)
         return [entry.to_event(*places[entry.key]) for entry in entries]
 
+    async def append_entry(self, entry: LogEntry) -> tuple[int, int]:
+        """Append an entry that is checked already; its place."""
+        return (await self._log.append((entry,)))[entry.key]
+
     async def recent(
         self,
         agent_id: AgentId,
@@ -73,13 +76,10 @@ class HybridEpisodes(EpisodicMemory, SessionWake):
         if session_id is None:
             late = [one for one in await self._log.tail(agent) if chosen(one)]
         else:
-            window = await self._log.window(check_id("session_id", session_id))
-            found = [one for one in window.entries if chosen(one)]
-            newest = found[len(found) - limit :] if limit < len(found) else found
-            whole = window.floor == (0, 0) or limit == 0
-            if whole or (len(newest) == limit and newest[0].place > window.floor):
-                return [one.to_event() for one in newest]
-            late = found
+            session = check_id("session_id", session_id)
+            enough, late = await self._log.newest(session, limit, chosen)
+            if enough:
+                return [one.to_event() for one in late]
         stored = await self._durable.recent(
             agent_id, session_id=session_id, limit=limit, types=types
         )
@@ -212,12 +212,12 @@ class HybridEpisodes(EpisodicMemory, SessionWake):
         )
 
     async def wake(self, session_id: str) -> Wake:
-        """The newest events of a session, and whether anything of it is missing."""
+        """The newest events of a session and its state, and whether anything of it is missing."""
         found = await self._log.wake(check_id("session_id", session_id))
-        if found.status is WakeStatus.NEW and self._states is not None:
-            kept = await self._states.snapshot(session_id, keys=[])
-            return Wake(WakeStatus.WARM) if kept.version else found
-        return found
+        state = await self._states.complete(session_id, found.state)
+        known = found.status is WakeStatus.NEW and state.version
+        status = WakeStatus.WARM if known else found.status
+        return dataclasses.replace(found, status=status, state=state)
 
 
 def _types(types: list[str] | None) -> list[str] | None:

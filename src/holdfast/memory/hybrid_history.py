@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from holdfast.kernel.core.checks import check_id
 from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.core.identity import AgentId
@@ -9,7 +11,7 @@ from holdfast.kernel.storage.history import HistoryProvider
 from holdfast.kernel.storage.hot_entry import PlacedEntry
 from holdfast.kernel.storage.hot_log import Window
 from holdfast.kernel.storage.log_entry import TranscriptPage, check_messages, check_scope
-from holdfast.memory.hybrid_log import HybridLog
+from holdfast.memory.hybrid_log import HybridLog, once
 
 
 class HybridHistory(HistoryProvider):
@@ -56,15 +58,14 @@ class HybridHistory(HistoryProvider):
         """The transcript, ascending, or a part of it."""
         agent, session = check_scope(agent_id, session_id)
         page = TranscriptPage.of(limit=limit, offset=offset, last=last, after_seq=after_seq)
+        if page.last is not None:
+            enough, newest = await self._log.newest(session, page.last, _chosen(agent))
+            if enough:
+                return [one.entry.to_message(one.seq) for one in newest]
+            found = await self._merged(agent_id, session, newest, last=page.last)
+            return found[len(found) - page.last :] if page.last < len(found) else found
         window = await self._log.window(session)
         mine = _mine(window, agent)
-        if page.last is not None:
-            newest = mine[len(mine) - page.last :] if page.last < len(mine) else mine
-            enough = len(newest) == page.last and (not newest or newest[0].place > window.floor)
-            if enough or window.floor == (0, 0):
-                return [one.entry.to_message(one.seq) for one in newest]
-            found = await self._merged(agent_id, session, mine, last=page.last)
-            return found[len(found) - page.last :] if page.last < len(found) else found
         if window.floor == (0, 0):
             found = [
                 one.entry.to_message(one.seq) for one in mine if one.seq > (page.after_seq or 0)
@@ -131,10 +132,10 @@ class HybridHistory(HistoryProvider):
         return sorted([*stored, *fresh], key=lambda one: (one.seq or 0, places.get(one.id, (0, 0))))
 
 
+def _chosen(agent: str) -> Callable[[PlacedEntry], bool]:
+    return lambda one: one.entry.agent == agent and one.entry.type == "message"
+
+
 def _mine(window: Window, agent: str) -> list[PlacedEntry]:
     """The agent's messages in a window, each once."""
-    found: dict[str, PlacedEntry] = {}
-    for one in window.entries:
-        if one.entry.agent == agent and one.entry.type == "message":
-            found.setdefault(one.entry.id, one)
-    return list(found.values())
+    return once(filter(_chosen(agent), window.entries))

@@ -9,15 +9,13 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import logging
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
-from typing import Literal, TypeAlias, TypeVar
+from typing import Literal, TypeAlias
 from weakref import WeakValueDictionary
 
 from holdfast.kernel.core.errors import (
     BackPressureError,
-    EngineError,
     TimedOutError,
     UnavailableError,
 )
@@ -26,9 +24,11 @@ from holdfast.kernel.storage.durable_log import DurableLog, Gap, Grant
 from holdfast.kernel.storage.hot_entry import NOWHERE, PlacedEntry
 from holdfast.kernel.storage.hot_log import WINDOW, Appended, Cold, HotLog, UsedUp, Window
 from holdfast.kernel.storage.log_entry import LogEntry, distinct
+from holdfast.kernel.storage.short_term import StateSnapshot
 from holdfast.kernel.storage.wake import Wake, WakeStatus
 from holdfast.memory.consolidation import Consolidator
 from holdfast.memory.pressure import Pressure
+from holdfast.memory.reach import Reach, SilentError
 
 _log = logging.getLogger("holdfast.hybrid")
 
@@ -36,14 +36,13 @@ _BEYOND = (1 << 62, 0)
 """A floor that no place is above: the window alone is never enough."""
 
 AckLevel: TypeAlias = Literal["hot", "fsync", "committed"]
-T = TypeVar("T")
 
 
 class HybridLog:
     """Appends, reads back and clears the sessions of one tenant.
 
-    ``level`` says what an acknowledged append has survived; ``patience_seconds`` how long the hot
-    log may take before the durable one is written to directly. ::
+    ``level`` says what an acknowledged append has survived; ``reach`` knows whether the hot log
+    answers, and the durable one is written to directly when it does not. ::
 
         log = HybridLog(hot, durable, consolidator, tenant="acme", level="committed")
     """
@@ -57,7 +56,7 @@ class HybridLog:
         tenant: str,
         level: AckLevel,
         pressure: Pressure | None = None,
-        patience_seconds: float = 3.0,
+        reach: Reach | None = None,
     ) -> None:
         self.hot = hot
         self.durable = durable
@@ -66,12 +65,11 @@ class HybridLog:
         self._tenant = tenant
         self._level = level
         self._pressure = pressure
-        self._patience = patience_seconds
+        self._reach = reach or Reach()
         self._flights: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._aside: dict[str, int] = {}
         self._unplaced: dict[str, Grant] = {}
         self._told: set[tuple[str, Gap]] = set()
-        self._down_until = 0.0
 
     async def append(
         self, entries: Sequence[LogEntry], *, commit: bool = False
@@ -83,13 +81,16 @@ class HybridLog:
 
             places = await log.append(entries)
         """
-        batch = list(distinct(entries).values())
+        batch = entries if len(entries) == 1 else list(distinct(entries).values())
         if not batch:
             return {}
-        crowded = await self._admit()
+        crowded = False
         try:
-            appended = await self._append_hot(batch)
-        except _SilentError as error:
+            if self._pressure is not None and not self._pressure.calm:
+                crowded = await self._admit(self._pressure)
+            answer = None if self._aside else await self._reach.call(lambda: self.hot.append(batch))
+            appended = answer if type(answer) is Appended else await self._append_hot(batch)
+        except SilentError as error:
             return await self._append_aside(batch, error)
         hit("append.after_hot")
         if commit or self._level == "committed":
@@ -110,7 +111,22 @@ class HybridLog:
             marks[self.hot.shard_of(one.entry.session)] = one.mark
         await self._consolidator.through(self._tenant, self.hot, marks)
 
-    async def window(self, session: str) -> Window:
+    async def newest(
+        self, session: str, count: int, chosen: Callable[[PlacedEntry], bool]
+    ) -> tuple[bool, list[PlacedEntry]]:
+        """Whether the hot log has the newest of the chosen entries of a session, and those.
+
+        If it has not all of them, what it has comes with those that are not flushed. ::
+
+            enough, found = await log.newest("s1", 20, lambda one: one.entry.type == "message")
+        """
+        window = await self.window(session, last=count or None)
+        enough, found = _newest(window, count, chosen)
+        if window.cut and not enough:
+            enough, found = _newest(await self.window(session), count, chosen)
+        return enough, found
+
+    async def window(self, session: str, *, last: int | None = None) -> Window:
         """What is at hand of a session; nothing when the hot log does not answer.
 
         ::
@@ -118,8 +134,8 @@ class HybridLog:
             window = await log.window("s1")
         """
         try:
-            found = await self._reach(lambda: self.hot.window(session))
-        except _SilentError as error:
+            found = await self._reach.call(lambda: self.hot.window(session, last=last))
+        except SilentError as error:
             _log.warning("session %s is read from the durable log: %s", session, error)
             return Window(floor=_BEYOND)
         if not found.hot or session in self._aside:
@@ -135,8 +151,8 @@ class HybridLog:
             unflushed = await log.tail("writer/ana")
         """
         try:
-            return await self._reach(lambda: self.hot.tail(agent))
-        except _SilentError as error:
+            return await self._reach.call(lambda: self.hot.tail(agent))
+        except SilentError as error:
             _log.warning("events of %s are read from the durable log: %s", agent, error)
             return []
 
@@ -166,7 +182,7 @@ class HybridLog:
             # A refill that is under way would bring back what it has read.
             async with self._held(session, seconds=30):
                 return await self._clear(session, covered, agent=agent, run=run, types=types)
-        except _SilentError as error:
+        except SilentError as error:
             raise UnavailableError("redis", str(error)) from error
 
     async def _clear(
@@ -178,41 +194,44 @@ class HybridLog:
         run: str | None,
         types: list[str] | None,
     ) -> int:
-        window = await self._reach(lambda: self.hot.window(session))
+        window = await self._reach.call(lambda: self.hot.window(session))
         until = (window.known.epoch, window.known.seq) if window.known else None
         hit("clear.after_place")
         cleared = await self.durable.clear(session, agent=agent, run=run, types=types, until=until)
         hit("clear.after_durable")
         if cleared.until is not None and cleared.until != until:
             # More was flushed meanwhile, and is gone: look again what stands in the window.
-            window = await self._reach(lambda: self.hot.window(session))
+            window = await self._reach.call(lambda: self.hot.window(session))
         last = cleared.until or NOWHERE
         gone = [one for one in window.entries if covered(one) and one.place <= last]
         if gone or cleared.ids:
-            await self._reach(lambda: self.hot.forget(session, gone, cleared.ids))
+            await self._reach.call(lambda: self.hot.forget(session, gone, cleared.ids))
         fresh = {one.entry.id for one in gone if one.entry.id in window.unflushed}
         return len(fresh | set(cleared.ids))
 
     async def wake(self, session: str) -> Wake:
         """What is at hand of a session; a cold one is brought back first, once for all who ask.
 
+        With what the hot store has of its working state, read at the same time.
+
         ::
 
             woken = await log.wake("s1")
         """
+        state: StateSnapshot | None = None
         try:
-            here = await self._reach(lambda: self.hot.window(session))
+            here, state = await self._reach.call(lambda: self.hot.look(session))
             if here.hot and session not in self._aside:
-                return _woken(here, WakeStatus.WARM)
+                return _woken(here, WakeStatus.WARM, state)
             window = await self._warm(session, None)
-        except _SilentError as error:
+        except SilentError as error:
             _log.warning("session %s wakes from the durable log: %s", session, error)
             tail = await self.durable.tail(session, WINDOW)
             status = WakeStatus.RESTORED if tail else WakeStatus.NEW
             return Wake(status, [one.to_event() for one in tail])
         if window is None:
-            return Wake(WakeStatus.NEW)
-        return _woken(window, WakeStatus.RESTORED)
+            return Wake(WakeStatus.NEW, state=state)
+        return _woken(window, WakeStatus.RESTORED, state)
 
     async def raise_session(self, session: str, epoch: int) -> None:
         """Let the hot log go on in an epoch that the durable log has begun, unless it does.
@@ -224,11 +243,12 @@ class HybridLog:
         await self._warm(session, None, epoch=epoch)
 
     async def _append_hot(self, batch: Sequence[LogEntry]) -> Appended:
-        for session in {entry.session for entry in batch}.intersection(self._aside):
-            await self._warm(session, None, epoch=self._aside[session])
-            self._aside.pop(session, None)
+        if self._aside:
+            for session in {entry.session for entry in batch}.intersection(self._aside):
+                await self._warm(session, None, epoch=self._aside[session])
+                self._aside.pop(session, None)
         while True:
-            answer = await self._reach(lambda: self.hot.append(batch))
+            answer = await self._reach.call(lambda: self.hot.append(batch))
             if isinstance(answer, Appended):
                 return answer
             if isinstance(answer, Cold):
@@ -243,11 +263,11 @@ class HybridLog:
                     await self._extend(answer, limit)
 
     async def _extend(self, used: UsedUp, limit: int) -> None:
-        await self._reach(lambda: self.hot.reserve(used.session, heat=used.heat, limit=limit))
+        await self._reach.call(lambda: self.hot.reserve(used.session, heat=used.heat, limit=limit))
 
     async def _warm(self, session: str, agent: str | None, *, epoch: int = 0) -> Window | None:
         """Have the hot log number a session: one grant, whoever and how many ask for it."""
-        window = await self._reach(lambda: self.hot.window(session))
+        window = await self._reach.call(lambda: self.hot.window(session))
         if _numbers(window, epoch):
             return window
         async with self._held(session):
@@ -258,17 +278,17 @@ class HybridLog:
         """Be the only one who warms or clears a session, here and elsewhere."""
         async with self._flights.setdefault(session, asyncio.Lock()):
             while True:
-                token = await self._reach(lambda: self.hot.lock(session, seconds=seconds))
+                token = await self._reach.call(lambda: self.hot.lock(session, seconds=seconds))
                 if token:
                     break
                 await asyncio.sleep(0.01)
             try:
                 yield
             finally:
-                await self._reach(lambda: self.hot.unlock(session, token))
+                await self._reach.call(lambda: self.hot.unlock(session, token))
 
     async def _grant(self, session: str, agent: str | None, epoch: int) -> Window | None:
-        window = await self._reach(lambda: self.hot.window(session))
+        window = await self._reach.call(lambda: self.hot.window(session))
         if _numbers(window, epoch):
             return window
         hit("refill.after_lock")
@@ -287,7 +307,7 @@ class HybridLog:
         tail = await self.durable.tail(session, WINDOW + 1)
         floor = tail[0].place if len(tail) > WINDOW else NOWHERE
         newest = tail[-WINDOW:]
-        await self._reach(lambda: self.hot.warm(session, grant, floor=floor, entries=newest))
+        await self._reach.call(lambda: self.hot.warm(session, grant, floor=floor, entries=newest))
         self._unplaced.pop(session, None)
         hit("refill.after_window")
         self._metrics.warmed += 1
@@ -297,10 +317,10 @@ class HybridLog:
                 "session %s of %s: acknowledged events may be lost: %s",
                 *(session, self._tenant, grant.gaps[-1]),
             )
-        return await self._reach(lambda: self.hot.window(session))
+        return await self._reach.call(lambda: self.hot.window(session))
 
     async def _append_aside(
-        self, batch: Sequence[LogEntry], why: _SilentError
+        self, batch: Sequence[LogEntry], why: SilentError
     ) -> dict[str, tuple[int, int]]:
         """Past the hot log, which does not answer; it is raised before it numbers again."""
         try:
@@ -319,43 +339,22 @@ class HybridLog:
         _log.warning("%d events went to the durable log directly: %s", len(batch), why)
         return places
 
-    async def _admit(self) -> bool:
+    async def _admit(self, pressure: Pressure) -> bool:
         """Refuse at a hard mark; whether a soft one is passed."""
-        if self._pressure is None:
-            return False
         try:
-            return await self._pressure.check()
+            return await self._reach.call(pressure.check)
         except BackPressureError:
             self._metrics.refused += 1
             raise
-        except EngineError:
-            # Whether the hot log answers, the append itself will find out.
-            return False
 
     async def _slow_down(self, appended: Appended) -> None:
         """Wait for the flush as at level committed; the acknowledgement stands without it."""
         try:
             await self._consolidator.through(
-                self._tenant, self.hot, appended.marks, limit_seconds=self._patience
+                self._tenant, self.hot, appended.marks, limit_seconds=self._reach.patience_seconds
             )
         except TimedOutError as error:
             _log.warning("too much is waiting, and cannot be flushed: %s", error)
-
-    async def _reach(self, call: Callable[[], Awaitable[T]]) -> T:
-        """Call the hot log with little patience, and with none for a moment after it failed."""
-        if time.monotonic() < self._down_until:
-            raise _SilentError("the hot log did not answer a moment ago")
-        try:
-            async with asyncio.timeout(self._patience):
-                return await call()
-        except (TimeoutError, UnavailableError) as error:
-            self._down_until = time.monotonic() + 1.0
-            why = str(error) or f"the hot log did not answer in {self._patience:g} s"
-            raise _SilentError(why) from error
-
-
-class _SilentError(Exception):
-    """The hot log does not answer; what was asked may have been done."""
 
 
 def _numbers(window: Window, epoch: int) -> bool:
@@ -363,8 +362,31 @@ def _numbers(window: Window, epoch: int) -> bool:
     return window.hot and window.known is not None and window.known.epoch >= epoch
 
 
-def _woken(window: Window, status: WakeStatus) -> Wake:
+def _woken(window: Window, status: WakeStatus, state: StateSnapshot | None) -> Wake:
     events = [one.to_event() for one in window.entries]
     if not window.gaps and (window.known is None or window.known.seq == 0):
-        return Wake(WakeStatus.NEW)
-    return Wake(WakeStatus.GAP if window.gaps else status, events, window.gaps)
+        return Wake(WakeStatus.NEW, state=state)
+    return Wake(WakeStatus.GAP if window.gaps else status, events, window.gaps, state)
+
+
+def _newest(
+    window: Window, count: int, chosen: Callable[[PlacedEntry], bool]
+) -> tuple[bool, list[PlacedEntry]]:
+    found = once(filter(chosen, window.entries))
+    newest = found[len(found) - count :] if count < len(found) else found
+    if len(newest) == count and (not newest or newest[0].place > window.floor):
+        return True, newest
+    # Of a log that is at hand from its beginning, all is enough, however little it is.
+    return window.floor == NOWHERE and not window.cut, found
+
+
+def once(entries: Iterable[PlacedEntry]) -> list[PlacedEntry]:
+    """Each entry once: a retry that came after its id was forgotten stands there again.
+
+    >>> once([])
+    []
+    """
+    found: dict[str, PlacedEntry] = {}
+    for one in entries:
+        found.setdefault(one.entry.id, one)
+    return list(found.values())

@@ -1,22 +1,40 @@
-"""Working state at the speed of the hot store, restored from the durable one when it was lost."""
+"""Working state at the speed of the hot store, restored from the durable one when it was lost.
+
+While the hot store does not answer, the durable one is read and written to: reads are as of the
+last save and say so, writes are kept aside and done to the hot state once it is back.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
 
-from holdfast.kernel.core.checks import check_id
+from holdfast.kernel.core.checks import check_id, check_optional_count, check_seconds
+from holdfast.kernel.core.codec import decode_json, encode_fields
+from holdfast.kernel.core.errors import BackPressureError, TimedOutError, UnavailableError
 from holdfast.kernel.core.failpoints import hit
-from holdfast.kernel.storage.short_term import ShortTermMemory, StateSnapshot, check_keys
+from holdfast.kernel.storage.short_term import (
+    ShortTermMemory,
+    StateSnapshot,
+    check_keys,
+    check_patch,
+)
 from holdfast.kernel.storage.state_snapshots import (
     AbsentStateError,
+    AsideStates,
     DirtyStates,
     DurableStates,
     HotStates,
+    StateWrite,
 )
 from holdfast.memory.consolidation import STATES_AT_ONCE
+from holdfast.memory.metrics import HybridMetrics
+from holdfast.memory.reach import Reach, SilentError
+
+_log = logging.getLogger("holdfast.hybrid")
 
 
 class HybridShortTerm(ShortTermMemory):
@@ -24,15 +42,28 @@ class HybridShortTerm(ShortTermMemory):
 
     ::
 
-        short_term = HybridShortTerm(hot, saved, tenant="acme")
+        short_term = HybridShortTerm(hot, saved, asides, tenant="acme")
     """
 
-    def __init__(self, hot: HotStates, saved: DurableStates, *, tenant: str) -> None:
+    def __init__(
+        self,
+        hot: HotStates,
+        saved: DurableStates,
+        asides: AsideStates,
+        *,
+        tenant: str,
+        reach: Reach | None = None,
+        metrics: HybridMetrics | None = None,
+    ) -> None:
         self._hot = hot
         self._sure = hot.sure()
         self._saved = saved
+        self._asides = asides
         self._tenant = tenant
+        self._reach = reach or Reach()
+        self._metrics = metrics or HybridMetrics()
         self._flights: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._late: set[str] = set()
 
     async def get_state(
         self, session_id: str, *, keys: Sequence[str] | None = None
@@ -49,11 +80,19 @@ class HybridShortTerm(ShortTermMemory):
         ttl_seconds: float | None = None,
     ) -> None:
         """Replace the whole state."""
+
+        def aside() -> StateWrite:
+            session = check_id("session_id", session_id)
+            values = encode_fields(state, field="state")
+            return StateWrite(session, values, ttl_seconds=ttl_seconds, fresh=True)
+
         await self._write(
             session_id,
             lambda store: store.set_state(
                 session_id, state, expected_version=expected_version, ttl_seconds=ttl_seconds
             ),
+            aside,
+            expected_version,
         )
 
     async def update_state(
@@ -66,6 +105,12 @@ class HybridShortTerm(ShortTermMemory):
         ttl_seconds: float | None = None,
     ) -> None:
         """Merge a patch into the state."""
+
+        def aside() -> StateWrite:
+            session = check_id("session_id", session_id)
+            values, dropped = check_patch(patch, delete_keys)
+            return StateWrite(session, values, tuple(dropped), ttl_seconds)
+
         await self._write(
             session_id,
             lambda store: store.update_state(
@@ -75,44 +120,152 @@ class HybridShortTerm(ShortTermMemory):
                 expected_version=expected_version,
                 ttl_seconds=ttl_seconds,
             ),
+            aside,
+            expected_version,
         )
 
     async def clear(self, session_id: str) -> None:
         """Remove the state of a session: from the durable store first, so that it stays removed."""
         check_id("session_id", session_id)
-        while True:
-            version = (await self._hot.snapshot(session_id, keys=[])).version
-            await self._saved.clear(self._tenant, session_id, version=version)
-            hit("state_clear.after_durable")
-            if await self._hot.forget(session_id, version=version):
-                return
+        try:
+            await self._catch_up(session_id)
+            while True:
+                seen = await self._reach.call(lambda: self._hot.snapshot(session_id, keys=[]))
+                version = seen.version
+                await self._saved.clear(self._tenant, session_id, version=version)
+                hit("state_clear.after_durable")
+                if await self._forget(session_id, version):
+                    return
+        except SilentError as error:
+            await self._put_aside(StateWrite(session_id, gone=True), error)
 
     async def snapshot(
         self, session_id: str, *, keys: Sequence[str] | None = None
     ) -> StateSnapshot:
-        """The state with its version and its expiry."""
-        if keys is not None:
-            check_keys("keys", keys)
-        found = await self._hot.snapshot(session_id, keys=keys)
-        if found.version == 0 and await self._restore(session_id):
-            return await self._hot.snapshot(session_id, keys=keys)
-        return found
+        """The state with its version and its expiry; as of the last save without the hot store."""
+        wanted = None if keys is None else check_keys("keys", keys)
+        try:
+            await self._catch_up(session_id)
+            while True:
+                found = await self._reach.call(lambda: self._hot.snapshot(session_id, keys=keys))
+                # What is restored may be lost again before it is read.
+                if found.version or not await self._restore(session_id):
+                    return found
+        except SilentError as error:
+            return await self._durably(check_id("session_id", session_id), wanted, error)
+
+    async def complete(self, session_id: str, found: StateSnapshot | None) -> StateSnapshot:
+        """The state of a session, where what the hot store had of it was read along, if anything.
+
+        ::
+
+            state = await short_term.complete("s1", found.state)
+        """
+        if found is not None and session_id not in self._late:
+            if found.version:
+                return found
+            try:
+                if not await self._restore(session_id):
+                    return found
+            except SilentError as error:
+                return await self._durably(session_id, None, error)
+        return await self.snapshot(session_id)
+
+    async def merge(self, session_id: str) -> None:
+        """Do to the hot state what was written while it could not be reached, and forget that.
+
+        It is done once, whoever asks and however often; what is written meanwhile stays. ::
+
+            await short_term.merge("s1")
+        """
+        aside = await self._asides.read(self._tenant, session_id)
+        hit("state_aside.after_read")
+        if aside is not None and not aside.is_over:
+            seen = await self._reach.call(lambda: self._hot.snapshot(session_id, keys=[]))
+            if not seen.version:
+                await self._restore(session_id)
+            await self._reach.call(lambda: self._hot.merge(aside))
+        if aside is not None:
+            hit("state_aside.after_merge")
+            await self._asides.merged(self._tenant, aside)
+        self._late.discard(session_id)
+
+    async def _catch_up(self, session_id: str) -> None:
+        """Before the hot state is read or written, it has what this process put aside."""
+        if self._late and check_id("session_id", session_id) in self._late:
+            await self.merge(session_id)
 
     async def _write(
-        self, session_id: str, write: Callable[[ShortTermMemory], Awaitable[None]]
+        self,
+        session_id: str,
+        write: Callable[[ShortTermMemory], Awaitable[None]],
+        aside: Callable[[], StateWrite],
+        expected_version: int | None,
     ) -> None:
-        while True:
-            try:
-                return await write(self._hot)
-            except AbsentStateError:
-                if not await self._restore(session_id):
-                    return await write(self._sure)
+        try:
+            await self._catch_up(session_id)
+            while True:
+                try:
+                    return await self._reach.call(lambda: write(self._hot))
+                except AbsentStateError:
+                    if not await self._restore(session_id):
+                        return await self._reach.call(lambda: write(self._sure))
+        except SilentError as error:
+            change = aside()
+            if change.ttl_seconds is not None:
+                check_seconds("ttl_seconds", change.ttl_seconds)
+            if check_optional_count("expected_version", expected_version) is not None:
+                raise _undecided(error) from error
+            await self._put_aside(change, error)
+
+    async def _forget(self, session_id: str, version: int) -> bool:
+        return await self._reach.call(lambda: self._hot.forget(session_id, version=version))
 
     async def _restore(self, session_id: str) -> bool:
         """Bring back what was saved, once for all who ask; whether there is a state now."""
         async with self._flights.setdefault(session_id, asyncio.Lock()):
             saved = await self._saved.load(self._tenant, session_id)
-            return saved is not None and await self._hot.restore(saved)
+            if saved is None:
+                return False
+            return await self._reach.call(lambda: self._hot.restore(saved))
+
+    async def _put_aside(self, write: StateWrite, why: SilentError) -> None:
+        """Keep a write in the durable store, until the hot one answers."""
+        try:
+            await self._asides.write(self._tenant, write)
+        except (UnavailableError, TimedOutError) as error:
+            raise BackPressureError(
+                retry_after_seconds=1.0, message=f"neither store answers: {why}; {error}"
+            ) from error
+        hit("state_aside.after_write")
+        self._late.add(write.session)
+        self._metrics.states_aside += 1
+        _log.warning("a write to state %s is kept aside: %s", write.session, why)
+
+    async def _durably(
+        self, session_id: str, keys: set[str] | None, why: SilentError
+    ) -> StateSnapshot:
+        """A state as it was last saved, with what was put aside since."""
+        saved = await self._saved.load(self._tenant, session_id)
+        aside = await self._asides.read(self._tenant, session_id)
+        if aside is not None:
+            saved = aside.over(saved)
+        degraded = f"the working state is as of its last save: {why}"
+        if saved is None:
+            return StateSnapshot({}, degraded=degraded)
+        state = {
+            key: decode_json(text)
+            for key, text in saved.values.items()
+            if keys is None or key in keys
+        }
+        return StateSnapshot(state, saved.version, saved.expires_at, degraded)
+
+
+def _undecided(why: SilentError) -> UnavailableError | TimedOutError:
+    """Which version is the newest only the hot store knows."""
+    if why.sure:
+        return UnavailableError("redis", f"a write that expects a version needs it: {why}")
+    return TimedOutError("redis", f"a write that expects a version may have been done: {why}")
 
 
 async def save_states(
@@ -136,3 +289,21 @@ async def save_states(
         hit("state.after_save")
         await dirty.saved(tenant, shard, changed)
     return len(changed)
+
+
+async def merge_asides(
+    asides: AsideStates, states: Callable[[str], HybridShortTerm], *, limit: int = STATES_AT_ONCE
+) -> int:
+    """Do to the hot states what any process has put aside; how many there were.
+
+    ::
+
+        await merge_asides(asides, states_of)
+    """
+    waiting = await asides.waiting(limit=limit)
+    for tenant, session in waiting:
+        try:
+            await states(tenant).merge(session)
+        except SilentError as error:
+            raise UnavailableError("redis", str(error)) from error
+    return len(waiting)

@@ -14,32 +14,37 @@ from holdfast.kernel.storage.wake import Wake, WakeStatus
 async def hydrate(
     *,
     wake: Awaitable[Wake],
-    state: Awaitable[StateSnapshot],
+    state: Callable[[], Awaitable[StateSnapshot]],
     recent: Callable[[Wake | None], Awaitable[list[Event]]],
     recall: Awaitable[list[Recalled]] | None,
     across: bool,
-    brings_events: bool,
+    brings: bool,
 ) -> Hydrated:
     """Do all reads at once, and put together what they say.
 
     ``across``: the events are of all sessions, so that the agent may be known where the session
-    that is its own is not. ``brings_events``: the wake reads the newest events, and ``recent`` is
-    asked what to make of it. ::
+    that is its own is not. ``brings``: the wake reads the newest events and the state, and
+    ``recent`` is asked what to make of it. ::
 
         woken = await hydrate(wake=…, state=…, recent=…, recall=None, across=False, …)
     """
 
-    async def woken() -> tuple[Wake, list[Event]]:
-        if brings_events:
+    async def woken() -> tuple[Wake, list[Event], StateSnapshot]:
+        if not brings:
+            found, events, kept = await asyncio.gather(wake, recent(None), state())
+            return found, events, kept
+        if across:
+            found, events = await asyncio.gather(wake, recent(None))
+        else:
             found = await wake
-            return found, await recent(found)
-        found, events = await asyncio.gather(wake, recent(None))
-        return found, events
+            events = await recent(found)
+        return found, events, found.state or await state()
 
-    (found, events), snapshot, hits = await asyncio.gather(woken(), state, recall or _nothing())
+    (found, events, snapshot), hits = await asyncio.gather(woken(), recall or _nothing())
     status = found.status
     if across and status is WakeStatus.NEW and events:
         status = WakeStatus.WARM
+    problems = (snapshot.degraded, next((hit.degraded for hit in hits if hit.degraded), ""))
     return Hydrated(
         status,
         state=snapshot.state,
@@ -47,7 +52,7 @@ async def hydrate(
         recent=events,
         recalled=hits,
         gaps=found.gaps,
-        degraded=next((hit.degraded for hit in hits if hit.degraded), ""),
+        degraded="; ".join(filter(None, problems)),
     )
 
 

@@ -15,6 +15,7 @@ FLUSHED = "holdfast_consolidation_flushed_total"
 DEAD = "holdfast_consolidation_dead_letters_total"
 FAILURES = "holdfast_consolidation_failures_total"
 ASIDE = "holdfast_hot_fallback_total"
+STATES_ASIDE = "holdfast_state_fallback_total"
 REFUSED = "holdfast_back_pressure_total"
 WARMED = "holdfast_sessions_warmed_total"
 COOLED = "holdfast_sessions_cooled_total"
@@ -29,6 +30,7 @@ HELP = {
     DEAD: "Events that could not be stored as they are",
     FAILURES: "Rounds of consolidation that failed and were tried again",
     ASIDE: "Events that went to the durable log because Redis did not answer",
+    STATES_ASIDE: "Writes to working states that were kept aside because Redis did not answer",
     REFUSED: "Appends that were refused because too much is waiting",
     WARMED: "Sessions that were brought to the hot log",
     COOLED: "Sessions that left the hot log",
@@ -49,6 +51,7 @@ class HybridMetrics:
     dead: int = 0
     failures: int = 0
     aside: int = 0
+    states_aside: int = 0
     refused: int = 0
     warmed: int = 0
     cooled: int = 0
@@ -63,6 +66,7 @@ class HybridMetrics:
         yield DEAD, float(self.dead)
         yield FAILURES, float(self.failures)
         yield ASIDE, float(self.aside)
+        yield STATES_ASIDE, float(self.states_aside)
         yield REFUSED, float(self.refused)
         yield WARMED, float(self.warmed)
         yield COOLED, float(self.cooled)

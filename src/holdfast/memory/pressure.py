@@ -44,6 +44,11 @@ class Pressure:
         self._crowded = False
         self._full = ""
 
+    @property
+    def calm(self) -> bool:
+        """Whether no mark was passed when it was last looked at, a moment ago."""
+        return not (self._crowded or self._full or time.monotonic() >= self._next)
+
     async def check(self) -> bool:
         """Whether a soft mark is passed; ``BackPressureError`` at a hard one."""
         if time.monotonic() >= self._next:

@@ -8,6 +8,7 @@ Write one subclass for an engine, then run the whole suite on it::
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import partial
 from typing import Any, ClassVar
 
 from holdfast.kernel.storage.agent_memory import AgentMemory
@@ -47,6 +48,9 @@ class Harness(ABC):
 
     contracts: ClassVar[frozenset[str]]
     """Which of ``CONTRACTS`` the engine provides: only their tests run on it."""
+
+    memories: ClassVar[type[StoredMemory]] = StoredMemory
+    """What an agent's memory is made of the stores with."""
 
     machine_thrift: ClassVar[int] = 1
     """State machines take this part of their steps: for an engine that differs from another one in
@@ -91,6 +95,12 @@ class Harness(ABC):
         and ``retention_seconds`` (channels).
         """
 
+    def subject(self, contract: str, **options: Any) -> Any:
+        """What a state machine and a probe call: a store, or for memories what opens one."""
+        if contract == "memory":
+            return partial(self.memory, **options)
+        return self.store(contract, **options)
+
     def wakes(self, *, tenant: str = "default") -> SessionWake:
         """How sessions are found; for an engine that provides the contract ``memory``."""
         raise NotImplementedError(f"{self.name} does not tell how it finds session of {tenant}")
@@ -110,7 +120,7 @@ class Harness(ABC):
             wakes=self.wakes(tenant=tenant),
             long_term=self.store("long_term", tenant=tenant),
         )
-        return StoredMemory(stores, agent, session_id=session_id)
+        return self.memories(stores, agent, session_id=session_id)
 
     async def raw(self, contract: str) -> list[str | bytes]:
         """What the engine holds for a contract, read around the store; for all tenants."""

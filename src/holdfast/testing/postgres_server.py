@@ -19,11 +19,17 @@ PASSWORD = "only-for-tests"  # noqa: S105 - it guards a server on loopback for m
 
 
 class PostgresServer:
-    """One server in a temporary folder; a socket for 18, TCP with a password for 16."""
+    """One server in a temporary folder; a socket for 18, TCP with a password for 16.
 
-    def __init__(self, major: int) -> None:
+    It is removed with the folder, also where the folder is given. ::
+
+        server = PostgresServer(18, "-c", "max_wal_size=64MB")
+    """
+
+    def __init__(self, major: int, *options: str, folder: Path | None = None) -> None:
         self.major = major
-        self.folder = Path(tempfile.mkdtemp(prefix="hf-pg-"))
+        self.options = options
+        self.folder = folder or Path(tempfile.mkdtemp(prefix="hf-pg-"))
         self.folder.chmod(0o755)
         self.data = self.folder / "data"
         self.port = free_port()
@@ -43,6 +49,7 @@ class PostgresServer:
             *("-D", str(self.data), "-k", str(self.folder), "-p", str(self.port)),
             *("-c", "listen_addresses=127.0.0.1", "-c", "max_connections=60"),
             *("-c", "log_min_messages=warning"),
+            *self.options,
         ]
         limit = time.monotonic() + 60
         ready = [str(program("pg_isready", major=self.major)), "-h", str(self.folder), "-p"]

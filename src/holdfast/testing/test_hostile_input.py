@@ -34,7 +34,7 @@ async def test_hostile_input_is_kept_exactly_or_refused_with_nothing_written(
 ) -> None:
     if contract not in harness.contracts:
         pytest.skip(f"{harness.name} does not provide {contract}")
-    store = harness.store(contract, **dict(probe.options))
+    store = harness.subject(contract, **dict(probe.options))
     if probe.prepare is not None:
         await probe.prepare(store)
     faults = []

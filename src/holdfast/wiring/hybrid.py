@@ -18,9 +18,10 @@ from holdfast.memory.consolidation import Consolidator
 from holdfast.memory.hybrid import HybridEpisodes
 from holdfast.memory.hybrid_history import HybridHistory
 from holdfast.memory.hybrid_log import AckLevel, HybridLog
-from holdfast.memory.hybrid_states import HybridShortTerm, save_states
+from holdfast.memory.hybrid_states import HybridShortTerm, merge_asides, save_states
 from holdfast.memory.metrics import headroom
 from holdfast.memory.pressure import Pressure
+from holdfast.memory.reach import Reach
 from holdfast.wiring.connections import Connections
 from holdfast.wiring.health import EngineHealth
 from holdfast.wiring.hybrid_sides import DurableSide, HybridSide
@@ -65,43 +66,60 @@ class HybridPart(Part):
         )
 
 
-async def put_hybrid(found: Connections, request: OpenRequest, engine: Redis) -> None:
-    """Let both engines serve the session log and the working state of an opened state."""
-    durable = cast("DurableSide", found.durable)
-    settings = request.settings
-    level = level_of(settings, engine)
-    queue, dirty = RedisHotQueue(engine), RedisDirtyStates(engine)
-    logs: dict[str, HybridLog] = {}
+class _Tenants:
+    """The hybrid stores of each tenant, over one consolidator."""
 
-    async def raise_session(tenant: str, session: str, epoch: int) -> None:
-        await log_of(tenant).raise_session(session, epoch)
+    def __init__(
+        self, engine: Redis, durable: DurableSide, level: AckLevel, settings: Settings
+    ) -> None:
+        self._engine = engine
+        self._durable = durable
+        self._level = level
+        self._marks = Marks(settings.soft_mark, settings.hard_mark)
+        self._dirty = RedisDirtyStates(engine)
+        self._reach = Reach()
+        self._logs: dict[str, HybridLog] = {}
+        self._states: dict[str, HybridShortTerm] = {}
+        self.queue = RedisHotQueue(engine)
+        self._pressure = Pressure(self.queue)
+        self.consolidator = Consolidator(
+            self.queue,
+            durable.queue,
+            raise_session=self._raise,
+            states=self._save,
+            asides=self._merge,
+        )
 
-    async def save(tenant: str, shard: int) -> int:
-        return await save_states(dirty, durable.states, tenant, shard)
-
-    consolidator = Consolidator(queue, durable.queue, raise_session=raise_session, states=save)
-    pressure = Pressure(queue)
-
-    def log_of(tenant: str) -> HybridLog:
-        if tenant not in logs:
-            logs[tenant] = HybridLog(
-                RedisHotLog(
-                    engine, tenant=tenant, marks=Marks(settings.soft_mark, settings.hard_mark)
-                ),
-                durable.log(tenant),
-                consolidator,
+    def log(self, tenant: str) -> HybridLog:
+        if tenant not in self._logs:
+            self._logs[tenant] = HybridLog(
+                RedisHotLog(self._engine, tenant=tenant, marks=self._marks),
+                self._durable.log(tenant),
+                self.consolidator,
                 tenant=tenant,
-                level=level,
-                pressure=pressure,
+                level=self._level,
+                pressure=self._pressure,
+                reach=self._reach,
             )
-        return logs[tenant]
+        return self._logs[tenant]
 
-    def change(tenant: str, stores: Stores) -> Stores:
+    def states(self, tenant: str) -> HybridShortTerm:
+        if tenant not in self._states:
+            self._states[tenant] = HybridShortTerm(
+                RedisShortTerm(self._engine, tenant=tenant, snapshots=True),
+                self._durable.states,
+                self._durable.asides,
+                tenant=tenant,
+                reach=self._reach,
+                metrics=self.consolidator.metrics,
+            )
+        return self._states[tenant]
+
+    def change(self, tenant: str, stores: Stores) -> Stores:
+        """Stores of the durable engine, with those that both serve in their place."""
         if stores.episodes is None or stores.history is None:
             raise ConfigError("the hybrid memory needs a session log in the main engine")
-        hot = RedisShortTerm(engine, tenant=tenant, snapshots=True)
-        short_term = HybridShortTerm(hot, durable.states, tenant=tenant)
-        log = log_of(tenant)
+        short_term, log = self.states(tenant), self.log(tenant)
         episodes = HybridEpisodes(log, stores.episodes, states=short_term)
         return dataclasses.replace(
             stores,
@@ -111,6 +129,22 @@ async def put_hybrid(found: Connections, request: OpenRequest, engine: Redis) ->
             wakes=episodes,
         )
 
+    async def _raise(self, tenant: str, session: str, epoch: int) -> None:
+        await self.log(tenant).raise_session(session, epoch)
+
+    async def _save(self, tenant: str, shard: int) -> int:
+        return await save_states(self._dirty, self._durable.states, tenant, shard)
+
+    async def _merge(self) -> int:
+        return await merge_asides(self._durable.asides, self.states)
+
+
+async def put_hybrid(found: Connections, request: OpenRequest, engine: Redis) -> None:
+    """Let both engines serve the session log and the working state of an opened state."""
+    durable = cast("DurableSide", found.durable)
+    level = level_of(request.settings, engine)
+    tenants = _Tenants(engine, durable, level, request.settings)
+    queue, consolidator = tenants.queue, tenants.consolidator
     side = HybridSide(queue, durable.queue, consolidator, queue.window_seconds)
     work = _Background(consolidator) if request.background else None
     found.hybrid = side
@@ -119,7 +153,8 @@ async def put_hybrid(found: Connections, request: OpenRequest, engine: Redis) ->
         if work is not None:
             await work.close()
 
-    found.add(HybridPart("hybrid", SERVES, _MEANING[level], engine.ping, close, side=side), change)
+    part = HybridPart("hybrid", SERVES, _MEANING[level], engine.ping, close, side=side)
+    found.add(part, tenants.change)
 
 
 def level_of(settings: Settings, engine: Redis) -> AckLevel:

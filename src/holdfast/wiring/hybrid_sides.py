@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from holdfast.kernel.storage.durable_log import DurableLog, DurableQueue
 from holdfast.kernel.storage.hot_log import HotQueue
-from holdfast.kernel.storage.state_snapshots import DurableStates
+from holdfast.kernel.storage.state_snapshots import AsideStates, DurableStates
 from holdfast.memory.consolidation import Consolidator
 
 
@@ -18,6 +18,7 @@ class DurableSide:
     log: Callable[[str], DurableLog]
     queue: DurableQueue
     states: DurableStates
+    asides: AsideStates
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from holdfast.backends.postgres.ledger import PostgresLedger
 from holdfast.backends.postgres.ledger_work import PostgresWork
 from holdfast.backends.postgres.long_term import PostgresLongTerm
 from holdfast.backends.postgres.short_term import PostgresShortTerm
+from holdfast.backends.postgres.state_asides import PostgresAsideStates
 from holdfast.backends.postgres.vector import PostgresVectors
 from holdfast.backends.postgres.wake import PostgresWake
 from holdfast.kernel.storage.channel import Channel
@@ -66,6 +67,7 @@ def connections(engine: Postgres, request: OpenRequest) -> Connections:
             log=lambda tenant: PostgresDurableLog(engine, tenant=tenant),
             queue=PostgresDurableQueue(engine),
             states=PostgresDurableStates(engine),
+            asides=PostgresAsideStates(engine),
         ),
     )
 

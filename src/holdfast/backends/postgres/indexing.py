@@ -13,7 +13,7 @@ from holdfast.kernel.storage.event_text import event_text
 
 _SQL = load("indexing")
 BATCH = 500
-"""How many ranges of events are indexed at once."""
+"""About how many events are indexed at once: ranges are taken until they have so many."""
 
 
 async def index_batch(

@@ -5,13 +5,16 @@ from __future__ import annotations
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.queries import load
 from holdfast.kernel.core.checks import check_id
+from holdfast.kernel.storage.durable_log import Gap
 from holdfast.kernel.storage.wake import SessionWake, Wake, WakeStatus
 
 _SQL = load("wake")
 
 
 class PostgresWake(SessionWake):
-    """``SessionWake`` of Postgres alone: what is committed is at hand, and nothing is ever lost.
+    """``SessionWake`` of Postgres alone: what is committed is at hand.
+
+    Here nothing is ever lost; but what was lost of a session while a Redis stood beside it is told.
 
     ::
 
@@ -25,5 +28,7 @@ class PostgresWake(SessionWake):
     async def wake(self, session_id: str) -> Wake:
         """New, until something was written to its log or to its state."""
         session = check_id("session_id", session_id)
-        known = await self._engine.fetchval(_SQL["known"], self._tenant, session, safe=True)
-        return Wake(WakeStatus.WARM if known else WakeStatus.NEW)
+        rows = await self._engine.fetch(_SQL["known"], self._tenant, session, safe=True)
+        if gaps := tuple(Gap(*row[1:]) for row in rows if row[1] is not None):
+            return Wake(WakeStatus.GAP, gaps=gaps)
+        return Wake(WakeStatus.WARM if rows[0][0] else WakeStatus.NEW)

@@ -11,6 +11,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisClusterException
 
+from holdfast.backends.redis.wire import shorten
 from holdfast.kernel.core.errors import ConfigError, UnknownSchemeError
 
 CLUSTER = "redis+cluster"
@@ -39,8 +40,10 @@ def connection_pool(url: str, **options: Any) -> ConnectionPool:
     6380
     """
     try:
-        return ConnectionPool.from_url(
-            url, **_OURS, socket_timeout=None, retry=Retry(NoBackoff(), 0), **options
+        return shorten(
+            ConnectionPool.from_url(
+                url, **_OURS, socket_timeout=None, retry=Retry(NoBackoff(), 0), **options
+            )
         )
     except ValueError:
         raise _unreadable() from None

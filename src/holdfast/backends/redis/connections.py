@@ -25,7 +25,7 @@ class Server(Protocol):
 
     mode: str
 
-    async def call(self, key: str, command: Command) -> Any:
+    def call(self, key: str, command: Command) -> Awaitable[Any]:
         """Send one command to where the key lives; its answer."""
 
     async def call_many(self, calls: Sequence[tuple[str, Command]]) -> list[Any]:
@@ -74,9 +74,9 @@ class SingleServer:
         self._cuts: set[asyncio.Task[None]] = set()
         self._closed = False
 
-    async def call(self, key: str, command: Command) -> Any:  # noqa: ARG002 - all live here
+    def call(self, key: str, command: Command) -> Awaitable[Any]:  # noqa: ARG002 - all live here
         """Send one command; its answer."""
-        return await self._exchange(pack_command(command))
+        return self._exchange(pack_command(command))
 
     async def call_many(self, calls: Sequence[tuple[str, Command]]) -> list[Any]:
         """Send commands in one go; their answers."""
@@ -111,6 +111,8 @@ class SingleServer:
         if self._timer is None:
             self._timer = loop.call_later(self._limit / 4, self._look)
         try:
+            if answers is None and (ask := getattr(connection, "ask", None)) is not None:
+                return await ask(packed)
             await connection.send_packed_command(packed, check_health=False)
             if answers is None:
                 return await connection.read_response(disable_decoding=True)

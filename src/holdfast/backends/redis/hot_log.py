@@ -7,13 +7,15 @@ from typing import Any
 from urllib.parse import unquote
 
 from holdfast.backends.redis.engine import Redis
-from holdfast.backends.redis.keys import HotKeys, ShardKeys, encode
+from holdfast.backends.redis.keys import HotKeys, SessionKeys, ShardKeys, encode
+from holdfast.backends.redis.short_term import snapshot_of
 from holdfast.kernel.core.errors import BackPressureError
 from holdfast.kernel.core.ids import new_ref
 from holdfast.kernel.storage.durable_log import Gap, Grant, Known
 from holdfast.kernel.storage.hot_entry import PlacedEntry, digest, pack, unpack
 from holdfast.kernel.storage.hot_log import Appended, Cold, HotLog, Marks, UsedUp, Window
 from holdfast.kernel.storage.log_entry import LogEntry, another_body
+from holdfast.kernel.storage.short_term import StateSnapshot
 from holdfast.kernel.storage.turnlog import SEEN_SECONDS
 
 _AT_ONCE = 1000
@@ -33,6 +35,7 @@ class RedisHotLog(HotLog):
         self._engine = engine
         self._tenant = tenant
         self._marks = marks or Marks()
+        self._room = min(self._marks.soft, self._marks.hard)
 
     def shard_of(self, session: str) -> int:
         """Where a session lives."""
@@ -40,6 +43,8 @@ class RedisHotLog(HotLog):
 
     async def append(self, entries: Sequence[LogEntry]) -> Appended | Cold | UsedUp:
         """Append entries with different keys, all or none."""
+        if len(entries) == 1 and (appended := await self._append_one(entries[0])):
+            return appended
         sessions: dict[str, list[LogEntry]] = {}
         # In the order of their ids: so they begin when they begin together.
         for entry in sorted(entries, key=lambda one: one.session):
@@ -50,7 +55,7 @@ class RedisHotLog(HotLog):
         batch: list[LogEntry] = []
         own = [HotKeys.of(self._tenant, session, self._engine.shards) for session in sessions]
         for keys, turns in zip(own, sessions.values(), strict=True):
-            where += (keys.log, keys.meta, keys.window, keys.work)
+            where += (keys.log, keys.meta, keys.late, keys.work)
             for entry in turns:
                 event, payload = encode(entry.id), pack(entry)
                 seen.append(f"{keys.prefix}evt:{keys.name}:{event}")
@@ -59,45 +64,48 @@ class RedisHotLog(HotLog):
         counts = [len(turns) for turns in sessions.values()]
         marks = (self._marks.soft, self._marks.hard)
         # Safe to repeat: with the same id it is the same entry.
-        status, *told = await self._engine.run(
+        answer = await self._engine.run(
             "hot_append",
             [*where, *seen],
             [own[0].tenant, *marks, len(own), *counts, *given],
             safe=True,
         )
-        match status:
-            case b"OK":
-                crowded, places, *lasts = told
-                return _appended(batch, own, int(crowded), places, lasts)
-            case b"COLD":
-                return Cold(list(sessions)[told[0] - 1])
-            case b"LIMIT":
-                return UsedUp(list(sessions)[told[0] - 1], int(told[1]), int(told[2]))
-            case b"OTHER":
-                other = batch[told[0] - 1]
-                raise another_body(other.session, other.id)
-        raise BackPressureError(retry_after_seconds=1.0)
+        if answer[0] == b"OK":
+            _, crowded, places, *lasts = answer
+            return _appended(batch, own, crowded, places, lasts)
+        return _refused(answer, list(sessions), batch)
 
-    async def window(self, session: str) -> Window:
-        """What is at hand of a session."""
-        keys = self._keys(session)
-        found = await self._engine.run("hot_window", (keys.meta, keys.window), (), safe=True)
-        if not found:
-            return Window()
-        [epoch, seq, heat, cold, floor, acked, gaps], values = found
-        entries = [_entry(session, value) for value in values]
-        done = _turn(acked.decode() or "0-0")
-        late = frozenset(one.entry.id for one in entries if _turn(one.mark) > done)
-        low, high = (floor.decode() or "0 0").split()
-        numbers = [int(number) for number in gaps.split()]
-        return Window(
-            hot=not cold,
-            known=Known(int(epoch), int(seq), int(heat)),
-            floor=(int(low), int(high)),
-            entries=sorted(entries, key=lambda one: one.place),
-            unflushed=late,
-            gaps=tuple(Gap(*numbers[at : at + 3]) for at in range(0, len(numbers), 3)),
+    async def _append_one(self, entry: LogEntry) -> Appended | None:
+        """As nearly all are appended; ``None``, and nothing written, where more is to be said."""
+        keys = HotKeys.of(self._tenant, entry.session, self._engine.shards)
+        name, payload = f"{keys.name}:{encode(entry.id)}", pack(entry)
+        # Safe to repeat: a known id is not appended here.
+        head = await self._engine.run(
+            "hot_append_one",
+            (keys.log, keys.meta, keys.late, keys.work, f"{keys.prefix}evt:{name}"),
+            (keys.tenant, self._room, name, entry.agent, digest(payload), payload),
+            safe=True,
         )
+        if head is None:
+            return None
+        mark, epoch, seq = head.split()
+        return Appended({entry.key: (int(epoch), int(seq))}, {keys.shard: mark.decode()})
+
+    async def window(self, session: str, *, last: int | None = None) -> Window:
+        """What is at hand of a session, or the newest of it."""
+        keys = self._keys(session)
+        where = (keys.meta, keys.window, keys.late, keys.log)
+        args = () if last is None else (last,)
+        found = await self._engine.run("hot_window", where, args, safe=True)
+        return _window(session, found, last)
+
+    async def look(self, session: str) -> tuple[Window, StateSnapshot]:
+        """What is at hand of a session and of its working state."""
+        keys = self._keys(session)
+        state = SessionKeys.of(self._tenant, session, self._engine.shards).state
+        where = (keys.meta, keys.window, keys.late, keys.log, state)
+        found = await self._engine.run("hot_window", where, (), safe=True)
+        return _window(session, found), snapshot_of(found[3])
 
     async def tail(self, agent: str) -> list[PlacedEntry]:
         """What an agent has that is not flushed."""
@@ -138,7 +146,7 @@ class RedisHotLog(HotLog):
     ) -> None:
         """Take over the numbers of a session."""
         keys = self._keys(session)
-        where = [keys.meta, keys.window]
+        where = [keys.meta, keys.window, keys.late]
         gaps = " ".join(f"{gap.epoch} {gap.from_seq} {gap.to_seq}" for gap in grant.gaps)
         given: list[Any] = [grant.epoch, grant.seq, grant.limit, grant.heat, gaps]
         given += (f"{floor[0]} {floor[1]}", SEEN_SECONDS * 1000)
@@ -166,7 +174,7 @@ class RedisHotLog(HotLog):
             now, values = values[:_AT_ONCE], values[_AT_ONCE:]
             await self._engine.run(
                 "hot_forget",
-                [keys.window, *(keys.event(id_) for id_, _ in part)],
+                [keys.window, keys.late, *(keys.event(id_) for id_, _ in part)],
                 [*(f"{epoch} {seq}" for _, (epoch, seq) in part), *now],
                 safe=True,
             )
@@ -197,6 +205,41 @@ def _appended(
             marks[keys.shard] = mark
     found = {entry.key: place for entry, place in zip(batch, pairs, strict=True)}
     return Appended(found, marks, bool(crowded))
+
+
+def _refused(
+    answer: Sequence[Any], sessions: Sequence[str], batch: Sequence[LogEntry]
+) -> Cold | UsedUp:
+    """Why nothing was written."""
+    match answer:
+        case b"COLD", at:
+            return Cold(sessions[at - 1])
+        case b"LIMIT", at, heat, epoch:
+            return UsedUp(sessions[at - 1], int(heat), int(epoch))
+        case b"OTHER", at:
+            other = batch[at - 1]
+            raise another_body(other.session, other.id)
+    raise BackPressureError(retry_after_seconds=1.0)
+
+
+def _window(session: str, found: Sequence[Any], last: int | None = None) -> Window:
+    about, durable, waiting, _ = found
+    if not about:
+        return Window()
+    epoch, seq, heat, cold, floor, gaps = about
+    late = [_entry(session, value) for value in waiting]
+    entries = [*(_entry(session, value) for value in durable), *late]
+    low, high = (floor.decode() or "0 0").split()
+    numbers = [int(number) for number in gaps.split()]
+    return Window(
+        hot=not cold,
+        known=Known(int(epoch), int(seq), int(heat)),
+        floor=(int(low), int(high)),
+        entries=sorted(entries, key=lambda one: one.place),
+        unflushed=frozenset(one.entry.id for one in late),
+        cut=last in {len(durable), len(waiting)},
+        gaps=tuple(Gap(*numbers[at : at + 3]) for at in range(0, len(numbers), 3)),
+    )
 
 
 def _turn(mark: str) -> tuple[int, int]:

@@ -17,10 +17,12 @@ key                                       type    what it holds
 ``hf:{sNN}:idle``                         zset    hot sessions that rest, since when
 ``hf:{sNN}:<t>:hot``                      stream  the hot log; consumer group ``holdfast``
 ``hf:{sNN}:<t>:ses:<session>``            hash    a hot session: its grant, and how far it is
-``hf:{sNN}:<t>:win:<session>``            list    its window: what was said last
+``hf:{sNN}:<t>:win:<session>``            list    its window: what is durable of what was said last
+``hf:{sNN}:<t>:late:<session>``           list    what is not durable yet: turns of the hot log
 ``hf:{sNN}:<t>:evt:<session>:<event>``    string  an event's place and digest
 ``hf:{sNN}:<t>:warm:<session>``           string  who is warming a session
 ``hf:{sNN}:<t>:st:<session>``             hash    the state; fields of the user begin with ``=``
+``hf:{sNN}:<t>:aside:<session>``          string  the last write to it that came from Postgres
 ``hf:{sNN}:<t>:versions``                 string  the last version that a state was given
 ``hf:{sNN}:<t>:dirty``                    zset    states that are not in the durable store yet
 ``hf:{sNN}:<t>:idx:<session>``            hash    message ids, runs and the last number
@@ -35,6 +37,7 @@ key                                       type    what it holds
 
 from __future__ import annotations
 
+import re
 import zlib
 from dataclasses import dataclass
 from functools import lru_cache
@@ -43,6 +46,8 @@ from urllib.parse import quote
 DEFAULT_SHARDS = 16
 MAX_SHARDS = 1024
 SHARDS = "hf:{s00}:shards"
+_SAFE = re.compile("[A-Za-z0-9_.~-]+").fullmatch
+"""What is encoded as it is, as nearly all ids are."""
 
 
 def encode(text: str) -> str:
@@ -51,7 +56,7 @@ def encode(text: str) -> str:
     >>> encode("a:b{c}*")
     'a%3Ab%7Bc%7D%2A'
     """
-    return quote(text, safe="")
+    return text if _SAFE(text) else quote(text, safe="")
 
 
 @lru_cache(maxsize=1024)
@@ -130,6 +135,8 @@ class SessionKeys:
     messages: str
     """The beginning of the keys of its transcripts."""
 
+    aside: str
+
     @classmethod
     def of(cls, tenant: str, session: str, shards: int) -> SessionKeys:
         """The keys of a session; those of the last few thousand are at hand."""
@@ -157,6 +164,7 @@ def _session_keys(tenant: str, session: str, shards: int) -> SessionKeys:
         f"{prefix}seen:{name}:",
         f"{prefix}idx:{name}",
         f"{prefix}msg:{name}:",
+        f"{prefix}aside:{name}",
     )
 
 
@@ -179,6 +187,7 @@ class HotKeys:
     log: str
     meta: str
     window: str
+    late: str
     warming: str
 
     @classmethod
@@ -211,6 +220,7 @@ def _hot_keys(tenant: str, session: str, shards: int) -> HotKeys:
         f"{prefix}hot",
         f"{prefix}ses:{name}",
         f"{prefix}win:{name}",
+        f"{prefix}late:{name}",
         f"{prefix}warm:{name}",
     )
 

@@ -17,7 +17,12 @@ from holdfast.kernel.storage.short_term import (
     check_keys,
     check_patch,
 )
-from holdfast.kernel.storage.state_snapshots import AbsentStateError, HotStates, SavedState
+from holdfast.kernel.storage.state_snapshots import (
+    AbsentStateError,
+    AsideState,
+    HotStates,
+    SavedState,
+)
 
 _MARK = "="
 """What the fields of the user begin with; those of the store do not."""
@@ -93,17 +98,12 @@ class RedisShortTerm(HotStates):
         """The state with its version and its expiry."""
         state = self._keys(session_id).state
         if keys is None:
-            fields = pairs_of(await self._engine.command(state, "hgetall", state, safe=True))
-            version, expires = fields.pop(b"v", None), fields.pop(b"x", None)
-            fields.pop(b"w", None)
-            found = {field[1:].decode(): decode_json(text) for field, text in fields.items()}
-        else:
-            wanted = list(check_keys("keys", keys))
-            version, expires, *texts = await self._engine.command(
-                state, "hmget", state, "v", "x", *[_MARK + key for key in wanted], safe=True
-            )
-            found = _state(wanted, texts)
-        return StateSnapshot(found, int(version or 0), None if expires is None else moment(expires))
+            return snapshot_of(await self._engine.command(state, "hgetall", state, safe=True))
+        wanted = list(check_keys("keys", keys))
+        version, expires, *texts = await self._engine.command(
+            state, "hmget", state, "v", "x", *[_MARK + key for key in wanted], safe=True
+        )
+        return _snapshot(_state(wanted, texts), version, expires)
 
     async def restore(self, state: SavedState) -> bool:
         """Bring a state back, unless it was written since; whether there is one now."""
@@ -126,6 +126,24 @@ class RedisShortTerm(HotStates):
         state = self._keys(session).state
         gone = await self._engine.run("state_forget", (state,), (version,), safe=False)
         return bool(gone)
+
+    async def merge(self, aside: AsideState) -> bool:
+        """Do what was written aside, once."""
+        write = aside.write
+        keys = self._keys(write.session)
+        pairs = [part for key, text in write.values.items() for part in (_MARK + key, text)]
+        done = await self._engine.run(
+            "state_merge",
+            (keys.state, keys.common.versions, keys.common.dirty, keys.common.work, keys.aside),
+            (
+                *(aside.stamp, int(write.fresh), int(aside.cleared), int(write.gone)),
+                "" if write.ttl_seconds is None else span(write.ttl_seconds),
+                *(keys.name, keys.common.tenant, len(write.values), *pairs),
+                *(_MARK + key for key in write.dropped),
+            ),
+            safe=True,
+        )
+        return bool(done)
 
     def sure(self) -> RedisShortTerm:
         """The same store for writers who know that an absent state is absent elsewhere too."""
@@ -162,6 +180,23 @@ class RedisShortTerm(HotStates):
 
     def _keys(self, session_id: str) -> SessionKeys:
         return SessionKeys.of(self._tenant, check_id("session_id", session_id), self._engine.shards)
+
+
+def snapshot_of(answer: Any) -> StateSnapshot:
+    """A whole state, from all fields of its HASH.
+
+    >>> snapshot_of([b"v", b"7", b"=step", b"2"])
+    StateSnapshot(state={'step': 2}, version=7, expires_at=None, degraded='')
+    """
+    fields = pairs_of(answer)
+    version, expires = fields.pop(b"v", None), fields.pop(b"x", None)
+    fields.pop(b"w", None)
+    found = {field[1:].decode(): decode_json(text) for field, text in fields.items()}
+    return _snapshot(found, version, expires)
+
+
+def _snapshot(state: dict[str, Any], version: Any, expires: Any) -> StateSnapshot:
+    return StateSnapshot(state, int(version or 0), None if expires is None else moment(expires))
 
 
 def _state(keys: list[str], texts: list[bytes | None]) -> dict[str, Any]:

@@ -34,13 +34,22 @@ class RedisTurnLog(TurnLog):
 
     With ``shard`` it claims from, and tells about, that shard alone: consolidators share the shards
     among them. Without, all shards of a standalone server are one log, in the order of its clock;
-    on Cluster they are taken one after the other. ::
+    on Cluster they are taken one after the other. The group forgets a consumer that has nothing and
+    was not heard of for ``forgotten_seconds``. ::
 
         log = RedisTurnLog(engine, tenant="acme")
     """
 
-    def __init__(self, engine: Redis, *, tenant: str = "default", shard: int | None = None) -> None:
+    def __init__(
+        self,
+        engine: Redis,
+        *,
+        tenant: str = "default",
+        shard: int | None = None,
+        forgotten_seconds: float = 3600,
+    ) -> None:
         self._engine = engine
+        self._forgotten_seconds = forgotten_seconds
         self._tenant = tenant
         chosen = range(engine.shards) if shard is None else (shard,)
         self._shards = [ShardKeys.of(tenant, one) for one in chosen]
@@ -92,7 +101,7 @@ class RedisTurnLog(TurnLog):
                 turns = await self._engine.run(
                     "log_claim",
                     [shard.log for shard in shards],
-                    (consumer, limit - len(found), idle),
+                    (consumer, limit - len(found), idle, round(self._forgotten_seconds * 1000)),
                     safe=True,
                 )
                 found += [_turn(shards[log - 1].shard, *rest) for log, *rest in turns]

@@ -25,6 +25,9 @@ FAILPOINTS = (
     "state.after_read",
     "state.after_save",
     "state_clear.after_durable",
+    "state_aside.after_write",
+    "state_aside.after_read",
+    "state_aside.after_merge",
 )
 """All places, in the order in which the steps stand."""
 

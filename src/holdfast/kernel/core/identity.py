@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from holdfast.kernel.core.checks import check_id
 from holdfast.kernel.core.errors import InvalidInputError
@@ -52,5 +53,11 @@ class AgentId:
             raise InvalidInputError(
                 "agent_id", f"must be an AgentId or text, not {type(text).__name__}"
             )
-        kind, _, key = text.partition("/")
-        return cls(kind, key) if kind and key else cls("", text)
+        return _parsed(text)
+
+
+@lru_cache(maxsize=4096)
+def _parsed(text: str) -> AgentId:
+    """The same few agents are named again and again, and an id does not change."""
+    kind, _, key = text.partition("/")
+    return AgentId(kind, key) if kind and key else AgentId("", text)

@@ -7,9 +7,31 @@ import secrets
 import threading
 import time
 
+_POOL_BYTES = 4096
 _lock = threading.Lock()
 _last_ms = 0
 _counter = 0
+_pool = b""
+_used = 0
+
+
+def _random(count: int) -> bytes:
+    """Random bytes of the system, asked for once in a few hundred ids; under the lock."""
+    global _pool, _used  # noqa: PLW0603 - one pool for the process
+    if _used + count > len(_pool):
+        _pool, _used = os.urandom(_POOL_BYTES), 0
+    _used += count
+    return _pool[_used - count : _used]
+
+
+def _forget_pool() -> None:
+    """A child of a fork has random bytes of its own."""
+    global _pool, _used
+    _pool, _used = b"", 0
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_pool)
 
 
 def new_id() -> str:
@@ -24,18 +46,15 @@ def new_id() -> str:
         now = time.time_ns() // 1_000_000
         if now > _last_ms:
             # 41 random bits leave 2^41 ids of room below the top of the 42-bit counter.
-            _last_ms, _counter = now, secrets.randbits(41)
+            _last_ms, _counter = now, int.from_bytes(_random(6)) >> 7
         else:
             _counter += 1
-        ms, counter = _last_ms, _counter
-    value = (ms & (1 << 48) - 1) << 80
-    value |= 0x7 << 76
-    value |= (counter >> 30 & 0xFFF) << 64
-    value |= 0b10 << 62
-    value |= (counter & (1 << 30) - 1) << 32
-    value |= int.from_bytes(os.urandom(4))
-    text = f"{value:032x}"
-    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+        ms, counter, rest = _last_ms, _counter, _random(4).hex()
+    # 48 bits of time, 12 and 30 of the counter around the variant, 32 random ones.
+    return (
+        f"{ms >> 16 & 0xFFFFFFFF:08x}-{ms & 0xFFFF:04x}-7{counter >> 30 & 0xFFF:03x}-"
+        f"{0x8000 | counter >> 16 & 0x3FFF:04x}-{counter & 0xFFFF:04x}{rest}"
+    )
 
 
 def new_ref() -> str:

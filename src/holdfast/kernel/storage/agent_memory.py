@@ -12,6 +12,7 @@ from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.storage.durable_log import Gap
 from holdfast.kernel.storage.episodes import Event, Recalled
+from holdfast.kernel.storage.log_entry import LogEntry
 from holdfast.kernel.storage.wake import WakeStatus
 from holdfast.kernel.storage.working_memory import AgentFacts, WorkingMemory
 
@@ -42,7 +43,7 @@ class Hydrated:
     """What is lost of the session's log, when the status is ``gap``."""
 
     degraded: str = ""
-    """Empty, or which part of recall could not answer, and why."""
+    """Empty, or which part of recall could not answer or what is not the newest, and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +124,20 @@ class MemoryLog(Protocol):
         until: datetime | None = None,
     ) -> list[Recalled]:
         """As ``EpisodicMemory.recall``; ``NotSupportedError`` where there is no deep recall."""
+
+
+@runtime_checkable
+class EntryLog(Protocol):
+    """A session log that takes an entry which is checked already, without the way round."""
+
+    @abstractmethod
+    async def append_entry(self, entry: LogEntry) -> tuple[int, int]:
+        """Append it unless it is there; its place.
+
+        ::
+
+            epoch, seq = await log.append_entry(entry)
+        """
 
 
 @runtime_checkable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from hashlib import blake2b
+from hashlib import sha256
 
 from holdfast.kernel.core.checks import check_id, check_optional_id, check_time
 from holdfast.kernel.core.codec import decode_json
@@ -91,4 +91,4 @@ def digest(payload: bytes) -> str:
     >>> digest(b"x") == digest(b"x"), digest(b"x") == digest(b"y")
     (True, False)
     """
-    return blake2b(payload, digest_size=16).hexdigest()
+    return sha256(payload).hexdigest()[:32]

@@ -13,6 +13,7 @@ from typing import Protocol
 from holdfast.kernel.storage.durable_log import Gap, Grant, Known, Outcome
 from holdfast.kernel.storage.hot_entry import NOWHERE, PlacedEntry
 from holdfast.kernel.storage.log_entry import LogEntry
+from holdfast.kernel.storage.short_term import StateSnapshot
 
 WINDOW = 100
 """How many events of a session stay at hand after they were flushed."""
@@ -96,6 +97,9 @@ class Window:
     unflushed: frozenset[str] = frozenset()
     """The ids of those entries that are not known to be durable."""
 
+    cut: bool = False
+    """Whether older entries may have been left out, because only the newest were asked for."""
+
     gaps: tuple[Gap, ...] = ()
 
 
@@ -164,8 +168,15 @@ class HotLog(Protocol):
         """
 
     @abstractmethod
-    async def window(self, session: str) -> Window:
-        """What is at hand of a session, in the order of its log."""
+    async def window(self, session: str, *, last: int | None = None) -> Window:
+        """What is at hand of a session, in the order of its log: all of it, or its newest entries.
+
+        At least the ``last`` newest; none of those is left out.
+        """
+
+    @abstractmethod
+    async def look(self, session: str) -> tuple[Window, StateSnapshot]:
+        """What is at hand of a session and of its working state, in one round trip."""
 
     @abstractmethod
     async def tail(self, agent: str) -> list[PlacedEntry]:

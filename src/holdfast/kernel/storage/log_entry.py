@@ -59,12 +59,7 @@ class LogEntry:
             occurred_at=check_time(f"{field}.occurred_at", event.occurred_at),
         )
         if entry.type == "message":
-            try:
-                message_from_body(entry.body, id=entry.id, created_at=entry.occurred_at)
-            except CodecError as error:
-                raise InvalidInputError(
-                    f"{field}.payload", f"{error}: use Event.of_message for a message"
-                ) from error
+            entry.check_message(f"{field}.payload")
         return entry
 
     @classmethod
@@ -77,6 +72,15 @@ class LogEntry:
             body = encode_json(message_to_payload(message, field=field), field=field)
         when = check_time(f"{field}.created_at", message.created_at)
         return cls(agent, session, "message", body, message.id, run, when)
+
+    def check_message(self, field: str) -> None:
+        """Refuse a body that is no message's; the error names ``field``."""
+        try:
+            message_from_body(self.body, id=self.id, created_at=self.occurred_at)
+        except CodecError as error:
+            raise InvalidInputError(
+                field, f"{error}: use Event.of_message for a message"
+            ) from error
 
     @property
     def key(self) -> str:

@@ -28,6 +28,9 @@ class StateSnapshot:
     expires_at: datetime | None = None
     """When the state expires unless it is written again; ``None`` for never."""
 
+    degraded: str = ""
+    """Empty, or why this may not be the newest: the store that has it does not answer."""
+
 
 @runtime_checkable
 class ShortTermMemory(Protocol):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from holdfast.kernel.storage.short_term import ShortTermMemory
@@ -28,6 +28,68 @@ class SavedState:
     """It expired, or was cleared, at this version."""
 
 
+@dataclass(frozen=True, slots=True)
+class StateWrite:
+    """A write to a state, checked: what it sets, what it removes, and what was there before.
+
+    >>> StateWrite("s1", {"step": "2"}).fresh
+    False
+    """
+
+    session: str
+    values: dict[str, str] = field(default_factory=dict)
+    dropped: Sequence[str] = ()
+    ttl_seconds: float | None = None
+    fresh: bool = False
+    """Nothing of what was there before is left but its window."""
+
+    gone: bool = False
+    """The state is removed, window and all."""
+
+
+@dataclass(frozen=True, slots=True)
+class AsideState:
+    """All that was written to a state while the hot store did not answer, put together.
+
+    >>> from datetime import UTC
+    >>> noon = datetime(2030, 1, 1, 12, tzinfo=UTC)
+    >>> aside = AsideState(StateWrite("s1", {"b": "2"}), 7, False, noon, noon)
+    >>> aside.over(SavedState("s1", 3, {"a": "1"})).values
+    {'a': '1', 'b': '2'}
+    """
+
+    write: StateWrite
+    stamp: int
+    """Tells a later write from an earlier one."""
+
+    cleared: bool
+    """It was removed meanwhile: no window of before counts."""
+
+    written_at: datetime
+    now: datetime
+    """When it was read, by the same clock."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether its own window has passed."""
+        ttl = self.write.ttl_seconds
+        return ttl is not None and self.written_at + timedelta(seconds=ttl) <= self.now
+
+    def over(self, saved: SavedState | None) -> SavedState | None:
+        """The state that was saved with all of this done to it; ``None`` when there is none."""
+        write = self.write
+        before = {} if saved is None or write.fresh else saved.values
+        ttl = write.ttl_seconds
+        if ttl is None and saved is not None and not self.cleared:
+            ttl = saved.ttl_seconds
+        expires = None if ttl is None else self.written_at + timedelta(seconds=ttl)
+        if write.gone or (expires is not None and expires <= self.now):
+            return None
+        values = {key: text for key, text in before.items() if key not in write.dropped}
+        version = max(0 if saved is None else saved.version, self.stamp) + 1
+        return SavedState(write.session, version, {**values, **write.values}, ttl, expires)
+
+
 class HotStates(ShortTermMemory, Protocol):
     """A short-term memory that tells which states are not in the durable store yet.
 
@@ -42,6 +104,10 @@ class HotStates(ShortTermMemory, Protocol):
     @abstractmethod
     async def forget(self, session: str, *, version: int) -> bool:
         """Remove a state that is still at a version; whether it was."""
+
+    @abstractmethod
+    async def merge(self, aside: AsideState) -> bool:
+        """Do what was written aside, once; whether it was not done before."""
 
     @abstractmethod
     def sure(self) -> ShortTermMemory:
@@ -74,6 +140,26 @@ class DurableStates(Protocol):
     @abstractmethod
     async def clear(self, tenant: str, session: str, *, version: int) -> None:
         """Remember that a state was cleared at a version, so that no older one comes back."""
+
+
+class AsideStates(Protocol):
+    """Writes to the states of all tenants that the hot store could not take."""
+
+    @abstractmethod
+    async def write(self, tenant: str, write: StateWrite) -> None:
+        """Keep a write, put together with those that wait already."""
+
+    @abstractmethod
+    async def read(self, tenant: str, session: str) -> AsideState | None:
+        """What waits of a session."""
+
+    @abstractmethod
+    async def waiting(self, *, limit: int) -> list[tuple[str, str]]:
+        """Some tenants and sessions of which something waits."""
+
+    @abstractmethod
+    async def merged(self, tenant: str, aside: AsideState) -> None:
+        """The hot store has it; what was written since waits on."""
 
 
 class AbsentStateError(Exception):

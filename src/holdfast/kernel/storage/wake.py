@@ -9,6 +9,7 @@ from typing import ClassVar, Protocol, runtime_checkable
 
 from holdfast.kernel.storage.durable_log import Gap
 from holdfast.kernel.storage.episodes import Event
+from holdfast.kernel.storage.short_term import StateSnapshot
 
 
 class WakeStatus(StrEnum):
@@ -41,6 +42,8 @@ class Wake:
     """What of its log came along, ascending; a store that only looked brings nothing."""
 
     gaps: tuple[Gap, ...] = ()
+    state: StateSnapshot | None = None
+    """Its working state, where the store read it along."""
 
 
 @runtime_checkable
@@ -48,7 +51,7 @@ class SessionWake(Protocol):
     """Tells a new session from a known one, and a whole one from one that has lost something."""
 
     brings_events: ClassVar[bool] = False
-    """Whether ``wake`` reads the newest events anyway, so that nobody else needs to."""
+    """Whether ``wake`` reads the newest events and the state, so that nobody else needs to."""
 
     @abstractmethod
     async def wake(self, session_id: str) -> Wake:

@@ -34,8 +34,8 @@ class EngineMachine(RuleBasedStateMachine):
         self.engine, self.reference = self.subject(), self.subject.reference()()
         self.run(self.engine.open())
         self.run(self.reference.open())
-        self.left = self.engine.store(self.contract, **self.options)
-        self.right = self.reference.store(self.contract, **self.options)
+        self.left = self.engine.subject(self.contract, **self.options)
+        self.right = self.reference.subject(self.contract, **self.options)
 
     def run(self, work: Awaitable[T]) -> T:
         """Run one coroutine on the machine's own loop."""

@@ -56,6 +56,10 @@ class NaiveEpisodes:
             placed.append(stored[0])
         return copy.deepcopy(placed)
 
+    async def used(self, session_id: str) -> bool:
+        """Whether anything was ever written to a session, cleared or not."""
+        return (self._tenant, session_id) in self._used
+
     async def recent(
         self,
         agent_id: AgentId,

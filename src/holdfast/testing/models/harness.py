@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Any, ClassVar
 
 from holdfast.testing.harness import Harness
+from holdfast.testing.models.agent_memory import NaiveMemory
 from holdfast.testing.models.blob import NaiveBlobs
 from holdfast.testing.models.blob_index import NaiveBlobIndex
 from holdfast.testing.models.boards import NaiveBoards
@@ -42,7 +43,7 @@ class NaiveHarness(Harness):
         "graph": NaiveGraph,
         "long_term": NaiveLongTerm,
     }
-    contracts = frozenset(stores)
+    contracts = frozenset({*stores, "memory"})
 
     async def open(self) -> None:
         """Start with nothing stored."""
@@ -57,6 +58,18 @@ class NaiveHarness(Harness):
     async def elapse(self, seconds: float) -> None:
         """Move the clock."""
         self.shared.now += timedelta(seconds=seconds)
+
+    def memory(
+        self,
+        agent: str,
+        *,
+        session_id: str | None = None,
+        tenant: str = "default",
+        **options: Any,
+    ) -> Any:
+        """A new model over the shared rows; it has no options."""
+        assert not options
+        return NaiveMemory(self.shared, agent, session_id=session_id, tenant=tenant)
 
     def store(self, contract: str, *, tenant: str = "default", **options: Any) -> Any:
         """A new model over the shared rows."""

@@ -168,8 +168,9 @@ BEGIN
         )
         INSERT INTO holdfast.unindexed_events
             (tenant, agent, session_key, epoch, first_seq, last_seq)
+        -- In ranges that can be indexed one at a time, however many events there are.
         SELECT the_tenant, w.agent, session.key, session.epoch, min(w.seq), max(w.seq)
-        FROM written w GROUP BY w.agent;
+        FROM written w GROUP BY w.agent, w.seq / 500;
     END IF;
 
     IF known IS NULL THEN

@@ -1,7 +1,12 @@
 -- name: known
--- Whether anything was written to a session's log, or is in its state.
-SELECT EXISTS (SELECT FROM holdfast.sessions WHERE tenant = $1 AND id = $2 AND seq > 0)
-    OR EXISTS (
-        SELECT FROM holdfast.states
-        WHERE tenant = $1 AND session_id = $2
-            AND (expires_at IS NULL OR expires_at > holdfast.now()));
+-- Whether anything was written to a session's log, or is in its state; and what of its log is lost.
+SELECT s.seq > 0 OR EXISTS (
+        SELECT FROM holdfast.states t
+        WHERE t.tenant = $1 AND t.session_id = $2
+            AND (t.expires_at IS NULL OR t.expires_at > holdfast.now())),
+    g.epoch, g.from_seq, g.to_seq
+FROM (SELECT $1::text AS tenant, $2::text AS id) asked
+LEFT JOIN holdfast.sessions s ON s.tenant = asked.tenant AND s.id = asked.id
+LEFT JOIN holdfast.session_gaps g
+    ON g.tenant = s.tenant AND g.session_key = s.key AND NOT g.open
+ORDER BY g.epoch, g.from_seq;

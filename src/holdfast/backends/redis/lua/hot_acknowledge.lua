@@ -3,10 +3,6 @@
 -- event, and whether it was stored (1), is not to be read (0), or may come back at its place (2).
 -- include clock
 local log, prefix, bound = KEYS[1], ARGV[2], ARGV[3] + 0
-local function turn(mark)
-  local number, part = string.match(mark, '^(%d+)-(%d+)')
-  return number + 0, part + 0
-end
 local function above(one, other)
   local epoch, seq = string.match(one, '^(%d+) (%d+)$')
   local epoch2, seq2 = string.match(other, '^(%d+) (%d+)$')
@@ -16,20 +12,28 @@ end
 local sessions, order = {}, {}
 for at = 5, #ARGV, 4 do
   local mark, name, how = ARGV[at], ARGV[at + 1], ARGV[at + 3]
-  local entry = how ~= '1' and redis.call('XRANGE', log, mark, mark)[1]
+  local entry = redis.call('XRANGE', log, mark, mark)[1]
   redis.call('XACK', log, 'holdfast', mark)
-  if redis.call('XDEL', log, mark) == 1 then
+  if entry then
+    redis.call('XDEL', log, mark)
     local session = sessions[name]
     if not session then
-      session = {count = 0}
+      session = {count = 0, stored = {}}
       sessions[name] = session
       order[#order + 1] = name
     end
-    session.count, session.mark = session.count + 1, mark
+    session.count = session.count + 1
     local seen = prefix .. 'evt:' .. name .. ':' .. ARGV[at + 2]
-    if entry then
-      local place = entry[2][4]
-      redis.call('LREM', prefix .. 'win:' .. name, 1, mark .. ' ' .. place .. '\n' .. entry[2][8])
+    local place = entry[2][4]
+    local head = mark .. ' ' .. place
+    -- What a clear has dropped meanwhile, or a refill brought from the durable log, is not late.
+    local late = redis.call('LREM', prefix .. 'late:' .. name, 1, head) == 1
+    if how == '1' then
+      redis.call('PEXPIRE', seen, ARGV[4])
+      if late then
+        session.stored[#session.stored + 1] = {place, head .. '\n' .. entry[2][8]}
+      end
+    else
       local remembered = redis.call('GET', seen)
       if remembered and string.match(remembered, '^%d+ %d+') == place then
         redis.call('PEXPIRE', seen, ARGV[4])
@@ -37,8 +41,6 @@ for at = 5, #ARGV, 4 do
       if how == '2' then
         session.floor = place
       end
-    else
-      redis.call('PEXPIRE', seen, ARGV[4])
     end
   end
 end
@@ -47,23 +49,33 @@ for _, name in ipairs(order) do
   local there = redis.call('HMGET', meta, 'pending', 'floor')
   if there[1] then
     local pending, floor = math.max(0, there[1] - session.count), there[2] or '0 0'
-    if session.floor and above(session.floor, floor) then
-      floor = session.floor
-    end
-    local number, part = turn(session.mark)
-    for _ = bound + 1, redis.call('LLEN', window) do
-      local oldest = redis.call('LINDEX', window, 0)
-      local n, p = turn(oldest)
-      if n > number or n == number and p > part then
-        break
-      end
-      local place = string.match(oldest, '^%S+ (%d+ %d+)\n')
+    local function drop(place)
       if above(place, floor) then
         floor = place
       end
-      redis.call('LPOP', window)
     end
-    redis.call('HSET', meta, 'pending', pending, 'acked', session.mark, 'floor', floor)
+    if session.floor then
+      drop(session.floor)
+    end
+    -- What is durable takes the place of the oldest in the window.
+    local stored = session.stored
+    local many = redis.call('LLEN', window) + #stored - bound
+    while many > 0 do
+      local oldest = redis.call('LPOP', window)
+      if not oldest then
+        break
+      end
+      drop(string.match(oldest, '^%S+ (%d+ %d+)\n'))
+      many = many - 1
+    end
+    for at, one in ipairs(stored) do
+      if at <= many then
+        drop(one[1])
+      else
+        redis.call('RPUSH', window, one[2])
+      end
+    end
+    redis.call('HSET', meta, 'pending', pending, 'floor', floor)
     if pending == 0 then
       redis.call('ZADD', KEYS[3], now(), ARGV[1] .. ':' .. name)
     end

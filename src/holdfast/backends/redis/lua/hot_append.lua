@@ -1,4 +1,4 @@
--- Appends entries to the hot log, all or none: KEYS log, session, window and work of each session,
+-- Appends entries to the hot log, all or none: KEYS log, session, late and work of each session,
 -- then where each event id is remembered; ARGV tenant, soft and hard mark, number of sessions, number
 -- of entries of each, then name, agent, digest and payload of each entry. What came of it, and where.
 local sessions = ARGV[4] + 0
@@ -52,10 +52,10 @@ for s = 1, sessions do
     for _, at in ipairs(fresh) do
       seq = seq + 1
       local arg = first_arg + 4 * at - 3
-      local place, payload = string.format('%s %.0f', there[1], seq), ARGV[arg + 3]
+      local place = string.format('%s %.0f', there[1], seq)
       mark = redis.call('XADD', KEYS[4 * s - 3], '*',
-        'k', ARGV[arg], 'n', place, 'a', ARGV[arg + 1], 'p', payload)
-      redis.call('RPUSH', KEYS[4 * s - 1], mark .. ' ' .. place .. '\n' .. payload)
+        'k', ARGV[arg], 'n', place, 'a', ARGV[arg + 1], 'p', ARGV[arg + 3])
+      redis.call('RPUSH', KEYS[4 * s - 1], mark .. ' ' .. place)
       redis.call('SET', KEYS[first_key + at], place .. ' ' .. ARGV[arg + 2])
       places[at] = place
     end

@@ -1,12 +1,14 @@
--- Drops what a clear covers: KEYS window, then where event ids are remembered; ARGV the place of each
--- of these, then entries of the window as they stand there.
-for at = 2, #KEYS do
+-- Drops what a clear covers: KEYS window, late, then where event ids are remembered; ARGV the place of
+-- each of these, then entries of the window as they stand there.
+for at = 3, #KEYS do
   local seen = redis.call('GET', KEYS[at])
-  if seen and string.match(seen, '^%d+ %d+') == ARGV[at - 1] then
+  if seen and string.match(seen, '^%d+ %d+') == ARGV[at - 2] then
     redis.call('DEL', KEYS[at])
   end
 end
-for at = #KEYS, #ARGV do
-  redis.call('LREM', KEYS[1], 1, ARGV[at])
+for at = #KEYS - 1, #ARGV do
+  if redis.call('LREM', KEYS[2], 1, string.match(ARGV[at], '^[^\n]*')) == 0 then
+    redis.call('LREM', KEYS[1], 1, ARGV[at])
+  end
 end
 return false

@@ -1,4 +1,5 @@
--- Claims entries for a consumer: KEYS the logs; ARGV consumer, limit, least idle milliseconds.
+-- Claims entries for a consumer: KEYS the logs; ARGV consumer, limit, least idle milliseconds, after how
+-- many milliseconds a consumer that has nothing is forgotten.
 -- First what is idle, then what nobody has, each in the order of the logs taken together. For each
 -- entry: the place of its log among the keys, its id, what it says, how often it was delivered.
 local group, consumer = 'holdfast', ARGV[1]
@@ -79,5 +80,19 @@ for _, log in ipairs(logs) do
 end
 for _, one in ipairs(oldest(fresh, room)) do
   claimed[#claimed + 1] = {one.log, one.id, one.more, 1}
+end
+if #claimed == 0 then
+  -- With nothing to do, there is time to forget consumers that have gone for good.
+  for _, log in ipairs(logs) do
+    for _, about in ipairs(redis.call('XINFO', 'CONSUMERS', KEYS[log], group)) do
+      local one = {}
+      for at = 1, #about, 2 do
+        one[about[at]] = about[at + 1]
+      end
+      if one.name ~= consumer and one.pending == 0 and one.idle >= ARGV[4] + 0 then
+        redis.call('XGROUP', 'DELCONSUMER', KEYS[log], group, one.name)
+      end
+    end
+  end
 end
 return claimed

@@ -1,0 +1,26 @@
+-- Appends one entry to the hot log if it is new and there is room, as nearly always, with as few calls
+-- as will do: KEYS log, session, late, work, where its id is remembered; ARGV tenant, lowest mark,
+-- name, agent, digest, payload. Its turn and place; nothing, and nothing written, where hot_append is to say
+-- what it is.
+local log, session = KEYS[1], KEYS[2]
+local there = redis.call('HMGET', session, 'epoch', 'seq', 'limit', 'pending', 'cold')
+if not there[1] or there[5] then
+  return false
+end
+local seq = there[2] + 1
+if seq > there[3] + 0 or redis.call('XLEN', log) >= ARGV[2] + 0 then
+  return false
+end
+seq = string.format('%.0f', seq)
+local place = there[1] .. ' ' .. seq
+if redis.call('SETNX', KEYS[5], place .. ' ' .. ARGV[5]) == 0 then
+  return false
+end
+local mark = redis.call('XADD', log, '*', 'k', ARGV[3], 'n', place, 'a', ARGV[4], 'p', ARGV[6])
+local head = mark .. ' ' .. place
+redis.call('RPUSH', KEYS[3], head)
+redis.call('HSET', session, 'seq', seq, 'pending', there[4] + 1)
+if there[4] == '0' then
+  redis.call('SADD', KEYS[4], ARGV[1])
+end
+return head

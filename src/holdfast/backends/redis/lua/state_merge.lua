@@ -1,0 +1,35 @@
+-- Does to a state what was written to it elsewhere, once: KEYS state, versions, dirty, work, the last that
+-- was done; ARGV stamp, whether the state was replaced, was removed meanwhile, and is removed now, window
+-- in microseconds or nothing, session, tenant, number of pairs, the pairs, the fields to drop. Whether it
+-- was not done before.
+-- include clock
+local state, last = KEYS[1], 8 + 2 * ARGV[8]
+local done = redis.call('GET', KEYS[5])
+if done and done + 0 >= ARGV[1] + 0 then
+  return 0
+end
+redis.call('SET', KEYS[5], ARGV[1], 'EX', 86400)
+local window = ARGV[5] ~= '' and ARGV[5] or ARGV[3] == '0' and redis.call('HGET', state, 'w')
+if ARGV[2] == '1' or ARGV[3] == '1' then
+  redis.call('DEL', state)
+end
+local version = math.max((redis.call('GET', KEYS[2]) or 0) + 1, now())
+version = string.format('%.0f', version)
+redis.call('SET', KEYS[2], version)
+if ARGV[4] == '0' then
+  redis.call('HSET', state, 'v', version)
+  for at = 9, last, 2000 do
+    redis.call('HSET', state, unpack(ARGV, at, math.min(at + 1999, last)))
+  end
+  for at = last + 1, #ARGV do
+    redis.call('HDEL', state, ARGV[at])
+  end
+  if window then
+    local expires = now() + window
+    redis.call('HSET', state, 'w', window, 'x', string.format('%.0f', expires))
+    expire_at(state, expires)
+  end
+end
+redis.call('ZADD', KEYS[3], version, ARGV[6])
+redis.call('SADD', KEYS[4], ARGV[7])
+return 1

@@ -1,0 +1,117 @@
+"""How often a warm memory asks its servers, counted on the wire."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+import holdfast
+from holdfast.bench.round_trips import RoundTrips
+from holdfast.kernel.core.ids import new_ref
+from holdfast.kernel.storage.agent_memory import AgentMemory
+from holdfast.kernel.storage.wake import WakeStatus
+from holdfast.wiring.settings import Settings
+from tests.engines.hybrid import HybridHarness, valkey
+from tests.engines.postgres import server
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+@dataclass
+class Counted:
+    """A memory behind proxies."""
+
+    memory: AgentMemory
+    redis: RoundTrips
+    postgres: RoundTrips
+
+    def since(self, before: tuple[int, int]) -> tuple[int, int]:
+        return self.redis.count - before[0], self.postgres.count - before[1]
+
+    def counts(self) -> tuple[int, int]:
+        return self.redis.count, self.postgres.count
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def counted(hybrid: HybridHarness, tmp_path: Path) -> AsyncIterator[Counted]:
+    """A warm session with a state, all of it flushed."""
+    behind, redis, postgres = server(18), RoundTrips(), RoundTrips()
+    listen = tmp_path / f".s.PGSQL.{behind.port}"
+    url = hybrid.url().replace(str(behind.folder), str(tmp_path))
+    settings = Settings(ack_level="hot", background=False, tenant=f"{new_ref()}~")
+    async with (
+        redis.between(tmp_path / "redis", valkey().socket),
+        postgres.between(listen, behind.folder / listen.name),
+        holdfast.open(url, redis=f"unix://{tmp_path / 'redis'}", settings=settings) as state,
+    ):
+        memory = state.memory("writer/ana", session_id="s1")
+        for at in range(30):
+            await memory.record("note", {"text": f"low tide {at}"})
+        await memory.state.update({"current_task": "tides"})
+        await state.hybrid.consolidator.drain()
+        await memory.hydrate("tide")
+        yield Counted(memory, redis, postgres)
+
+
+async def test_a_warm_hydrate_asks_redis_once_and_postgres_not_at_all(counted: Counted) -> None:
+    before = counted.counts()
+    woken = await counted.memory.hydrate()
+    assert (woken.status, woken.state) == (WakeStatus.WARM, {"current_task": "tides"})
+    assert [one.payload["text"] for one in woken.recent] == [
+        f"low tide {at}" for at in range(10, 30)
+    ]
+    assert counted.since(before) == (1, 0)
+
+
+async def test_a_warm_hydrate_before_the_flush_asks_redis_once_too(counted: Counted) -> None:
+    await counted.memory.record("note", {"text": "high tide"})
+    await counted.memory.state.update({"current_task": "high tides"})
+    before = counted.counts()
+    woken = await counted.memory.hydrate()
+    assert woken.recent[-1].payload == {"text": "high tide"}
+    assert woken.state == {"current_task": "high tides"}
+    assert counted.since(before) == (1, 0)
+
+
+async def test_a_warm_hydrate_without_a_state_asks_postgres_once_for_it(counted: Counted) -> None:
+    await counted.memory.state.clear()
+    before = counted.counts()
+    woken = await counted.memory.hydrate()
+    assert (woken.status, woken.state, len(woken.recent)) == (WakeStatus.WARM, {}, 20)
+    assert counted.since(before) == (1, 1)
+
+
+async def test_record_and_the_partial_read_of_a_state_are_one_round_trip(counted: Counted) -> None:
+    before = counted.counts()
+    await counted.memory.record("note", {"text": "high tide"})
+    assert counted.since(before) == (1, 0)
+    before = counted.counts()
+    assert await counted.memory.state.get(keys=["current_task"]) == {"current_task": "tides"}
+    assert counted.since(before) == (1, 0)
+
+
+async def test_a_hydrate_with_a_query_reads_both_at_the_same_time(
+    counted: Counted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Redis does not answer before Postgres was asked to recall.
+    asked = asyncio.Event()
+    episodes = counted.memory._stores.episodes  # type: ignore[attr-defined]
+    recall, look = episodes.recall, episodes._log.hot.look
+
+    async def recalls(*args: object, **how: object) -> object:
+        asked.set()
+        return await recall(*args, **how)
+
+    async def looks(session: str) -> object:
+        await asked.wait()
+        return await look(session)
+
+    monkeypatch.setattr(episodes, "recall", recalls)
+    monkeypatch.setattr(episodes._log.hot, "look", looks)
+    woken = await counted.memory.hydrate("which tide?")
+    assert (woken.status, len(woken.recalled)) == (WakeStatus.WARM, 5)
