@@ -1,16 +1,16 @@
 """A worker whose ledger does not check the fence: what chaos must catch.
 
-``python -m tests.chaos.unfenced_worker`` takes the arguments of the real one.
+``python -m tests.chaos.unfenced_worker`` is told by a job, as the real one is.
 """
 
 from __future__ import annotations
 
 import asyncio
 import dataclasses
-import sys
 from typing import Any
 
 from holdfast.backends.postgres.ledger_progress import PostgresProgress
+from holdfast.chaos.job import Job
 from holdfast.chaos.task_worker import main
 from holdfast.kernel.core.errors import LeaseLostError
 from holdfast.kernel.storage.ledger_records import Lease
@@ -34,4 +34,4 @@ async def _append_whatever(self: Any, lease: Lease, *args: Any, **named: Any) ->
 PostgresProgress.append_artifact = _append_whatever  # type: ignore[method-assign]
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1], sys.argv[2], float(sys.argv[3])))
+    asyncio.run(main(Job.read()))

@@ -12,15 +12,53 @@ import pytest
 
 import holdfast
 from holdfast import AgentId, BackPressureError, ConfigError, Event, Settings
-from holdfast.chaos.memory import MemoryFaults, MemoryRun
+from holdfast.chaos.plan import Plan
+from holdfast.chaos.run import ChaosRun
 from holdfast.testing.postgres_server import PostgresServer
 from holdfast.testing.valkey_server import ValkeyServer
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(1800)]
 
-SHORT = MemoryFaults()
-LONG = MemoryFaults(
-    consolidator_kills=30, valkey_kills=5, postgres_kills=5, between_seconds=1.5, limit_seconds=900
+SHORT = Plan(
+    seconds=11,
+    counts={
+        "kill agent": 2,
+        "kill consolidator": 6,
+        "kill valkey": 2,
+        "kill postgres": 2,
+        "freeze consolidator": 1,
+        "cut valkey": 1,
+        "cut postgres": 1,
+        "silence valkey": 1,
+        "deafen valkey": 1,
+        "deafen postgres": 1,
+        "fill valkey": 1,
+    },
+    parts=("memory",),
+    # The first to die is Valkey, for longer than writers are patient, with all else at work.
+    seed=3,
+)
+LONG = Plan(
+    seconds=120,
+    counts={
+        "kill agent": 10,
+        "kill consolidator": 30,
+        "kill valkey": 5,
+        "kill postgres": 5,
+        "freeze consolidator": 5,
+        "cut valkey": 5,
+        "cut postgres": 5,
+        "delay valkey": 3,
+        "delay postgres": 3,
+        "silence valkey": 3,
+        "silence postgres": 3,
+        "deafen valkey": 5,
+        "deafen postgres": 5,
+        "fill valkey": 3,
+        "fill postgres": 3,
+    },
+    parts=("memory",),
+    agent_pace_seconds=0.05,
 )
 RESULT = Path(__file__).parents[2] / "docs" / "faults" / "memory.json"
 ANA = AgentId("writer", "ana")
@@ -31,24 +69,22 @@ async def test_memory_survives_kill_9_of_consolidators_valkey_and_postgres(
     request: pytest.FixtureRequest, level: str
 ) -> None:
     long = request.config.getoption("--long")
-    faults = dataclasses.replace(LONG if long else SHORT, level=level)
-    told: list[str] = []
-    verdict = await MemoryRun(faults, told.append).run()
-    assert verdict.stored == verdict.acknowledged > faults.agents
-    assert (verdict.doubled, verdict.out_of_order, verdict.gaps) == (0, 0, 0)
-    assert verdict.consolidator_kills == faults.consolidator_kills
-    assert (verdict.valkey_kills, verdict.postgres_kills) == (
-        faults.valkey_kills,
-        faults.postgres_kills,
-    )
-    assert verdict.aside > 0, "no event went past Valkey, so that way was not tried"
+    plan = dataclasses.replace(LONG if long else SHORT, level=level)
+    verdict = await ChaosRun(plan).run()
+    assert verdict.broken == []
+    wanted = {kind: n for kind, n in plan.counts.items() if kind not in verdict.not_done}
+    assert verdict.faults == wanted
+    memory = verdict.memory
+    assert memory is not None
+    assert memory.stored == memory.acknowledged > plan.agent_processes * plan.sessions
+    assert memory.aside > 0, "no event went past Valkey, so that way was not tried"
     if long:
-        _publish(level, dataclasses.asdict(faults), verdict.to_json())
+        _publish(level, {"plan": plan.to_json(), **verdict.to_json()})
 
 
-def _publish(level: str, faults: dict[str, Any], verdict: dict[str, Any]) -> None:
+def _publish(level: str, result: dict[str, Any]) -> None:
     facts = json.loads(RESULT.read_text()) if RESULT.exists() else {"command": "make test-long"}
-    facts[level] = {"faults": faults, **verdict}
+    facts[level] = result
     RESULT.parent.mkdir(exist_ok=True)
     RESULT.write_text(json.dumps(facts, indent=2) + "\n")
 

@@ -7,13 +7,40 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.chaos.tasks import TaskFaults, TaskRun
+from holdfast.chaos.plan import Plan
+from holdfast.chaos.run import ChaosRun
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(1800)]
 
-SHORT = TaskFaults()
-LONG = TaskFaults(
-    tasks=200, kills=60, stops=40, server_kills=5, pace_seconds=1.5, limit_seconds=1500
+SHORT = Plan(
+    seconds=13,
+    counts={
+        "kill worker": 12,
+        "freeze worker": 8,
+        "kill postgres": 1,
+        "cut postgres": 1,
+        "deafen postgres": 1,
+    },
+    parts=("tasks",),
+    workers=4,
+    task_pace_seconds=0.7,
+)
+LONG = Plan(
+    seconds=120,
+    counts={
+        "kill worker": 60,
+        "freeze worker": 40,
+        "kill postgres": 5,
+        "cut postgres": 5,
+        "delay postgres": 3,
+        "silence postgres": 3,
+        "deafen postgres": 5,
+        "fill postgres": 3,
+    },
+    parts=("tasks",),
+    tasks=200,
+    workers=4,
+    limit_seconds=900,
 )
 RESULT = Path(__file__).parents[2] / "docs" / "faults" / "tasks.json"
 
@@ -22,18 +49,15 @@ async def test_tasks_survive_kill_9_and_frozen_workers_and_a_dead_postgres(
     request: pytest.FixtureRequest,
 ) -> None:
     long = request.config.getoption("--long")
-    faults = LONG if long else SHORT
-    told: list[str] = []
-    verdict = await TaskRun(faults, told.append).run()
-    assert verdict.completed == faults.tasks
-    assert (verdict.kills, verdict.stops) == (faults.kills, faults.stops)
-    assert verdict.server_kills == faults.server_kills
-    assert verdict.zombie_writes_refused > 0, "no write was refused, so the run proved nothing"
+    plan = LONG if long else SHORT
+    verdict = await ChaosRun(plan).run()
+    assert verdict.broken == []
+    wanted = {kind: n for kind, n in plan.counts.items() if kind not in verdict.not_done}
+    assert verdict.faults == wanted
+    assert verdict.tasks is not None
+    assert verdict.tasks.completed == verdict.tasks.acknowledged == plan.tasks
+    assert verdict.unproved == [], "no write was refused, so the run proved nothing"
     if long:
-        facts = {"command": "make test-long", "faults": vars_of(faults), **verdict.to_json()}
+        facts = {"command": "make test-long", "plan": plan.to_json(), **verdict.to_json()}
         RESULT.parent.mkdir(exist_ok=True)
         RESULT.write_text(json.dumps(facts, indent=2) + "\n")
-
-
-def vars_of(faults: TaskFaults) -> dict[str, float]:
-    return {name: getattr(faults, name) for name in faults.__slots__}

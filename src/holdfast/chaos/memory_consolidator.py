@@ -1,19 +1,20 @@
-"""A consolidator to be killed: ``python -m holdfast.chaos.memory_consolidator URL REDIS``."""
+"""A consolidator to be killed: ``python -m holdfast.chaos.memory_consolidator``, told by a job."""
 
 from __future__ import annotations
 
 import asyncio
-import sys
 
+from holdfast.chaos.job import Job
 from holdfast.wiring.front_door import open as open_state
-from holdfast.wiring.settings import Settings
 
 
-async def main(url: str, redis: str) -> None:
-    """Consolidate until somebody ends it."""
-    async with open_state(url, redis=redis, settings=Settings(max_connections=4)):
-        await asyncio.Event().wait()
+async def main(job: Job) -> None:
+    """Consolidate the tenant of the run until somebody ends it."""
+    settings = job.settings(max_connections=4)
+    async with open_state(job.url, redis=job.redis, settings=settings, background=False) as state:
+        job.begun()
+        await state.hybrid.consolidator.run(asyncio.Event(), tenants=[job.tenant])
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1], sys.argv[2]))
+    asyncio.run(main(Job.read()))

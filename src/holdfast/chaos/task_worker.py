@@ -1,7 +1,7 @@
-"""A worker process to be killed: ``python -m holdfast.chaos.task_worker URL FOLDER``.
+"""A worker process to be killed: ``python -m holdfast.chaos.task_worker``, told by a job.
 
-It writes a line to ``FOLDER/journal`` for each step that it runs and each lease that it loses; a
-line is one write at the end of a file, which survives the process.
+It writes a line to the ``journal`` of the run for each step that it runs and each lease that it
+loses, which survives the process.
 """
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ from __future__ import annotations
 import asyncio
 import os
 import random
-import sys
 from pathlib import Path
 
-from holdfast.kernel.core.errors import LeaseLostError
+from holdfast.chaos.job import Job, note
+from holdfast.kernel.core.errors import EngineError, LeaseLostError
 from holdfast.runtime.app import App
 from holdfast.runtime.context import TaskContext
 from holdfast.runtime.runner import Ending
 from holdfast.runtime.worker import Worker
 from holdfast.wiring.front_door import open as open_state
-from holdfast.wiring.settings import Settings
 
+JOURNAL = "journal"
 STEPS = 3
 CHUNKS = 8
 ZOMBIE = "written after the lease was lost, under claim"
@@ -37,12 +37,6 @@ def expected_artifact(number: int) -> str:
     return f"head of {number}\n" + "".join(lines)
 
 
-def note(journal: Path, *words: object) -> None:
-    """Write a line that survives the process."""
-    with journal.open("a") as file:
-        file.write(" ".join(map(str, (os.getpid(), *words))) + "\n")
-
-
 async def haunt(journal: Path, task: TaskContext) -> None:
     """Write after the lease was lost; the text says under which claim.
 
@@ -53,6 +47,9 @@ async def haunt(journal: Path, task: TaskContext) -> None:
         await task.artifact("out.txt", f"{ZOMBIE} {task.fence}", append=True)
     except LeaseLostError:
         note(journal, "refused", task.id)
+    except EngineError:
+        # Nobody answered: whether it was taken is for the check to find out.
+        note(journal, "unanswered", task.id)
 
 
 def make_app(journal: Path, pace_seconds: float) -> App:
@@ -90,28 +87,30 @@ def make_app(journal: Path, pace_seconds: float) -> App:
     return app
 
 
-async def main(url: str, folder: str, pace_seconds: float) -> None:
-    """Work until somebody ends it."""
-    journal = Path(folder) / "journal"
-    app = make_app(journal, pace_seconds)
+async def main(job: Job) -> None:
+    """Work on the tasks of the run's tenant until somebody ends it."""
+    journal = Path(job.folder) / JOURNAL
+    app = make_app(journal, job.pace_seconds)
 
     def watch(ending: Ending) -> None:
         if ending.state is None and "lease" in ending.why:
             note(journal, "lost", ending.task_id, ending.why)
 
-    settings = Settings(max_connections=6)
-    async with open_state(url, settings=settings) as state:
+    settings = job.settings(max_connections=6)
+    async with open_state(job.url, settings=settings) as state:
         worker = Worker(
             app,
             state,
             concurrency=4,
+            tenants=[job.tenant],
             lease_seconds=LEASE_SECONDS,
             recovery_seconds=RECOVERY_SECONDS,
             poll_seconds=0.2,
             watch=watch,
         )
+        job.begun()
         await worker.run()
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1], sys.argv[2], float(sys.argv[3])))
+    asyncio.run(main(Job.read()))

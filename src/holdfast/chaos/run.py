@@ -1,0 +1,219 @@
+"""One run of chaos: work and faults side by side, then the verdict."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import shutil
+import tempfile
+import time
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+from holdfast.chaos.addresses import Given
+from holdfast.chaos.job import Job
+from holdfast.chaos.leftovers import remove_tenant
+from holdfast.chaos.memory import MemoryWork
+from holdfast.chaos.plan import Plan
+from holdfast.chaos.schedule import Fault
+from holdfast.chaos.site import Site
+from holdfast.chaos.staff import Programs, Staff
+from holdfast.chaos.tasks import TaskWork
+from holdfast.chaos.verdict import Findings, Times, Verdict
+from holdfast.kernel.core.ids import new_ref
+from holdfast.wiring.front_door import open as open_state
+from holdfast.wiring.settings import Settings
+
+SERVERS = ("postgres", "valkey")
+LOOK_SECONDS = 0.1
+
+
+class ChaosRun:
+    """Work under fire, on servers of its own or on given ones.
+
+    ``progress`` is told what happens and which share of the time is over; ``programs`` are what
+    its processes run. ::
+
+        verdict = await ChaosRun(Plan.within(60, seed=7)).run()
+        assert verdict.held, verdict.broken
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        progress: Callable[[str, float], None] = lambda _text, _share: None,
+        *,
+        given: Given | None = None,
+        programs: Programs | None = None,
+    ) -> None:
+        self._plan = plan
+        self._progress = progress
+        self._given = given
+        self._programs = programs or Programs()
+        self._findings = Findings()
+        self._done: Counter[str] = Counter()
+        self._tenant = f"chaos-{new_ref()[:12].lower()}"
+        self._verdict = Verdict(plan.seed, tenant=self._tenant)
+        disks = any(kind.startswith("fill") and count for kind, count in plan.counts.items())
+        names = list(SERVERS) if "memory" in plan.parts else ["postgres"]
+        self._site = Site(given, names, disks=disks)
+        self._tasks: TaskWork | None = None
+        self._memory: MemoryWork | None = None
+
+    async def run(self) -> Verdict:
+        """Work, torment, wait, check; ``verdict.broken`` names what does not hold."""
+        begun = time.monotonic()
+        folder = Path(tempfile.mkdtemp(prefix="hf-chaos-"))
+        self._progress("starting the servers", 0.0)
+        try:
+            async with self._site.open(), self._opened(folder) as staff:
+                await self._under_fire(staff)
+                await self._until_done(staff)
+                self._progress("checking every invariant", 1.0)
+                await self._check(staff)
+        except BaseException:
+            self._progress(f"the logs of the processes are in {folder}", 1.0)
+            raise
+        self._finish(time.monotonic() - begun)
+        if self._verdict.held:
+            shutil.rmtree(folder)
+            if self._given is not None:
+                await remove_tenant(self._tenant, self._given)
+        else:
+            self._verdict.logs = str(folder)
+        return self._verdict
+
+    @asynccontextmanager
+    async def _opened(self, folder: Path) -> AsyncIterator[Staff]:
+        """Open the states that watch and check, and hire those who work."""
+        plan, site = self._plan, self._site
+        job = Job(
+            url=site.url("postgres"),
+            redis=site.url("valkey"),
+            tenant=self._tenant,
+            folder=str(folder),
+            level=plan.level if site.own else "",
+            sessions=plan.sessions,
+        )
+        settings = Settings(auto_migrate=True) if site.own else Settings.from_environment()
+        settings = dataclasses.replace(
+            settings, tenant=self._tenant, ack_level=job.level, redis_url="", max_connections=6
+        )
+        async with AsyncExitStack() as stack:
+            durable = await stack.enter_async_context(open_state(job.url, settings=settings))
+            site.probes["postgres"] = lambda: durable.short_term.set_state("probe", {})
+            staff = Staff(job, self._programs, folder, configured=not site.own)
+            stack.callback(staff.dismiss)
+            if "memory" in plan.parts:
+                hybrid = await stack.enter_async_context(
+                    open_state(job.url, redis=job.redis, settings=settings, background=False)
+                )
+                site.probes["valkey"] = hybrid.hybrid.hot.stats
+                self._memory = MemoryWork(
+                    *(hybrid, durable, folder, self._findings),
+                    processes=plan.agent_processes,
+                    sessions=plan.sessions,
+                    shards=settings.redis_shards,
+                )
+                staff.hire("agent", plan.agent_processes, pace_seconds=plan.agent_pace_seconds)
+                staff.hire("consolidator", plan.consolidators)
+            if "tasks" in plan.parts:
+                self._tasks = TaskWork(durable, plan.tasks, folder, self._findings)
+                staff.hire("worker", plan.workers, pace_seconds=plan.task_pace_seconds)
+            yield staff
+
+    async def _under_fire(self, staff: Staff) -> None:
+        """Let the faults come at their moments, while tasks are submitted and agents record."""
+        async with asyncio.TaskGroup() as group:
+            while not staff.ready:
+                staff.keep()
+                await asyncio.sleep(LOOK_SECONDS)
+            if self._tasks is not None:
+                # The last of them early enough to be done soon after the last fault.
+                group.create_task(self._tasks.submit(over_seconds=self._plan.seconds * 0.8))
+            begun, passed = time.monotonic(), 0.0
+            faults = deque(self._plan.faults)
+            while faults or passed < self._plan.seconds:
+                while faults and faults[0].at_seconds <= passed:
+                    group.create_task(self._do(faults.popleft(), staff))
+                staff.keep()
+                self._progress(self._told(), min(1.0, passed / self._plan.seconds))
+                await asyncio.sleep(LOOK_SECONDS)
+                passed = time.monotonic() - begun
+
+    async def _do(self, fault: Fault, staff: Staff) -> None:
+        if fault.victim in SERVERS:
+            if why := self._site.cannot(fault):
+                self._verdict.not_done[fault.kind] = why
+                return
+            await self._site.do(fault)
+        else:
+            await staff.do(fault)
+        self._done[fault.kind] += 1
+
+    async def _until_done(self, staff: Staff) -> None:
+        """Let the agents end, everything be flushed and all tasks be completed."""
+        waits: list[Awaitable[None]] = []
+        if self._memory is not None:
+            waits.append(self._recorded(staff, self._memory))
+        if self._tasks is not None:
+            waits.append(self._tasks.done())
+        waiting = asyncio.gather(*waits)
+        limit = time.monotonic() + self._plan.limit_seconds
+        while not waiting.done():
+            staff.keep()
+            self._progress(self._told(), 1.0)
+            if time.monotonic() > limit:
+                waiting.cancel()
+                self._overdue()
+                return
+            await asyncio.sleep(LOOK_SECONDS)
+        await waiting
+
+    async def _recorded(self, staff: Staff, memory: MemoryWork) -> None:
+        await staff.finish("agent")
+        await memory.drained()
+
+    def _overdue(self) -> None:
+        after = f"{self._plan.limit_seconds:g} s after the last fault"
+        if self._memory is not None and self._memory.left:
+            self._findings.add("P1", f"{self._memory.left} events wait in Valkey {after}")
+        if self._tasks is not None and self._tasks.left:
+            self._findings.add("I1", f"{self._tasks.left} tasks are not completed {after}")
+
+    async def _check(self, staff: Staff) -> None:
+        if self._tasks is not None:
+            await self._tasks.check(staff.deaths)
+        if self._memory is not None:
+            await self._memory.check()
+        self._verdict.processes_ended = staff.ended
+
+    def _finish(self, seconds: float) -> None:
+        verdict, tasks, memory = self._verdict, self._tasks, self._memory
+        verdict.faults = {kind: self._done[kind] for kind in self._plan.counts if self._done[kind]}
+        verdict.sigkills = sum(n for kind, n in self._done.items() if kind.startswith("kill"))
+        recoveries = {name: self._site.recoveries.get(name, []) for name in SERVERS}
+        if tasks is not None:
+            verdict.tasks = tasks.counts
+            recoveries["worker"] = tasks.takeovers
+            if not tasks.counts.acknowledged:
+                verdict.unproved.append("no task was submitted")
+            if not tasks.counts.zombie_writes_refused:
+                verdict.unproved.append("no worker wrote after its lease was lost (P3)")
+        if memory is not None:
+            verdict.memory = memory.counts
+            if not memory.counts.acknowledged:
+                verdict.unproved.append("no event was recorded")
+        verdict.recovery_seconds = {name: Times.of(times) for name, times in recoveries.items()}
+        verdict.broken = self._findings.told()
+        verdict.seconds = round(seconds, 1)
+
+    def _told(self) -> str:
+        words = [f"{sum(self._done.values())} of {len(self._plan.faults)} faults"]
+        if self._tasks is not None:
+            words.append(f"{self._tasks.counts.acknowledged} tasks submitted")
+        if self._memory is not None and self._memory.left:
+            words.append(f"{self._memory.left} events to go")
+        return ", ".join(words)

@@ -1,0 +1,156 @@
+"""Which fault comes when: a pure function of a seed, so that a run can be repeated."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+Part: TypeAlias = Literal["tasks", "memory"]
+PARTS: tuple[Part, ...] = get_args(Part)
+
+Kind: TypeAlias = Literal[
+    "kill worker",
+    "kill agent",
+    "kill consolidator",
+    "kill valkey",
+    "kill postgres",
+    "freeze worker",
+    "freeze consolidator",
+    "cut postgres",
+    "cut valkey",
+    "delay postgres",
+    "delay valkey",
+    "silence postgres",
+    "silence valkey",
+    "deafen postgres",
+    "deafen valkey",
+    "fill postgres",
+    "fill valkey",
+]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+"""A verb and whom it hits; the verbs are explained in ``VERBS``."""
+
+VERBS = {
+    "kill": "SIGKILL, without a word before",
+    "freeze": "SIGSTOP for longer than a lease, then SIGCONT",
+    "cut": "every connection is reset",
+    "delay": "every byte comes late, also those of clients that have gone",
+    "silence": "nothing goes either way, then the connections are reset: half-open",
+    "deafen": "requests arrive and answers are lost, then the connections are reset",
+    "fill": "the disk is full, then it is not",
+}
+
+_NEEDS: dict[str, frozenset[Part]] = {
+    "worker": frozenset({"tasks"}),
+    "agent": frozenset({"memory"}),
+    "consolidator": frozenset({"memory"}),
+    "valkey": frozenset({"memory"}),
+    "postgres": frozenset({"tasks", "memory"}),
+}
+"""Of which parts a victim exists for."""
+
+_PER_MINUTE: dict[Kind, float] = {
+    "kill worker": 14,
+    "kill agent": 6,
+    "kill consolidator": 8,
+    "kill valkey": 2,
+    "kill postgres": 2,
+    "freeze worker": 9,
+    "freeze consolidator": 2,
+    "cut postgres": 2,
+    "cut valkey": 2,
+    "delay postgres": 1,
+    "delay valkey": 1,
+    "silence postgres": 1,
+    "silence valkey": 1,
+    "deafen postgres": 1,
+    "deafen valkey": 1,
+    "fill postgres": 1,
+    "fill valkey": 1,
+}
+_SECONDS: dict[str, tuple[float, float]] = {
+    "freeze": (3.0, 4.0),
+    "delay": (0.5, 4.0),
+    "silence": (0.5, 4.5),
+    "deafen": (0.3, 2.0),
+    "fill": (0.5, 2.0),
+}
+"""How long a fault lasts."""
+_AWAY_SECONDS = (5.5, 6.5)
+"""How long every other killed server stays away: longer than writers are patient."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One fault: when, of which kind, for how long, and which of several it hits.
+
+    >>> Fault(1.5, "kill worker", pick=0.5).victim
+    'worker'
+    """
+
+    at_seconds: float
+    kind: Kind
+    pick: float = 0.0
+    """From 0 to 1: which of the processes of the kind that there are."""
+    lasts_seconds: float = 0.0
+
+    @property
+    def verb(self) -> str:
+        """What is done."""
+        return self.kind.partition(" ")[0]
+
+    @property
+    def victim(self) -> str:
+        """Whom it is done to."""
+        return self.kind.partition(" ")[2]
+
+
+def counts_within(seconds: float, parts: Iterable[Part] = PARTS) -> dict[Kind, int]:
+    """How many faults of each kind fit into so many seconds; each at least once from 30 on.
+
+    Whatever can be killed is killed, however short the run is.
+
+    >>> counts_within(60, ["tasks"])["kill worker"]
+    14
+    """
+    counts: dict[Kind, int] = {}
+    for kind, rate in _PER_MINUTE.items():
+        if _NEEDS[kind.partition(" ")[2]] & frozenset(parts):
+            count = round(rate * seconds / 60)
+            least = 1 if seconds >= 30 or kind.startswith("kill") else 0
+            counts[kind] = max(count, least)
+    return counts
+
+
+def schedule(seed: int, seconds: float, counts: Mapping[Kind, int]) -> tuple[Fault, ...]:
+    """The faults of a run, in their order; the same arguments give the same faults, everywhere.
+
+    >>> one, two = (schedule(7, 30, {"kill worker": 3}) for _ in range(2))
+    >>> one == two
+    True
+    """
+    rng = random.Random(seed)  # noqa: S311 - a schedule that can be repeated
+    kinds = [kind for kind in KINDS for _ in range(counts.get(kind, 0))]
+    rng.shuffle(kinds)
+    slot = seconds / max(1, len(kinds))
+    faults = []
+    for at, kind in enumerate(kinds):
+        verb, _, victim = kind.partition(" ")
+        lasts = rng.uniform(*_SECONDS.get(verb, (0.0, 0.0)))
+        if verb == "kill" and victim in {"valkey", "postgres"}:
+            # A short outage is waited out, and a long one is worked around: both are tried.
+            lasts = rng.uniform(*_AWAY_SECONDS) if kinds[:at].count(kind) % 2 == 0 else 0.0
+        when = (at + rng.random()) * slot
+        faults.append(Fault(round(when, 3), kind, round(rng.random(), 6), round(lasts, 3)))
+    return tuple(faults)
+
+
+def sigkills(faults: Iterable[Fault]) -> int:
+    """How many of them are a SIGKILL.
+
+    >>> sigkills(schedule(1, 600, counts_within(600))) >= 200
+    True
+    """
+    return sum(fault.verb == "kill" for fault in faults)

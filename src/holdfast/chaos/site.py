@@ -1,0 +1,183 @@
+"""The servers of a run, a proxy before each, and what can be done to them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+
+from holdfast.chaos.addresses import Given, address_of, by_way_of
+from holdfast.chaos.disk import SmallDisk
+from holdfast.chaos.proxy import Proxy
+from holdfast.chaos.schedule import Fault
+from holdfast.kernel.core.errors import BackPressureError, EngineError
+from holdfast.testing.postgres_server import PostgresServer
+from holdfast.testing.valkey_server import ValkeyServer
+
+DELAY_SECONDS = 0.25
+"""How late a byte comes while a connection is slow; an answer waits twice as long."""
+
+_POSTGRES = ("-c", "max_connections=100", "-c", "max_wal_size=128MB", "-c", "min_wal_size=48MB")
+
+
+@dataclass(slots=True)
+class _Place:
+    """One server: ours, with its disk, or somebody else's; and the proxy before it."""
+
+    url: str
+    server: PostgresServer | ValkeyServer | None = None
+    disk: SmallDisk | None = None
+    proxy: Proxy | None = None
+    no_proxy: str = ""
+    busy: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held by who stops the server, so that it is not stopped twice at once."""
+
+
+class Site:
+    """A Postgres and a Valkey, each behind a proxy.
+
+    ``disks`` puts servers of our own on disks of their own, that can be full. ::
+
+        async with Site(None, ["postgres", "valkey"]).open() as site:
+            await site.do(fault)
+    """
+
+    def __init__(self, given: Given | None, names: list[str], *, disks: bool = True) -> None:
+        self._given = given
+        self._names = names
+        self._disks = disks
+        self._places: dict[str, _Place] = {}
+        self.probes: dict[str, Callable[[], Awaitable[object]]] = {}
+        """A write that works again when the server does; by the name of the server."""
+        self.recoveries: dict[str, list[float]] = {}
+        """From the restart of a server until a write was acknowledged again."""
+
+    @property
+    def own(self) -> bool:
+        """Whether the servers are ours to stop."""
+        return self._given is None
+
+    def url(self, name: str, *, direct: bool = False) -> str:
+        """How to connect, through the proxy or past it; empty where there is no such server."""
+        place = self._places.get(name)
+        if place is None:
+            return ""
+        if direct or place.proxy is None:
+            return place.url
+        return by_way_of(place.url, place.proxy.port)
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[Site]:
+        """Start what is ours, and the proxies; stop and remove it after."""
+        async with AsyncExitStack() as stack:
+            for name in self._names:
+                if self._given is not None:
+                    url = self._given.url if name == "postgres" else self._given.redis
+                    place = _Place(url)
+                else:
+                    place = await asyncio.to_thread(self._start, name, stack)
+                address = address_of(place.url)
+                if isinstance(address, str):
+                    place.no_proxy = address
+                else:
+                    proxy = Proxy(*address)
+                    place.proxy = await stack.enter_async_context(proxy.listening())
+                self._places[name] = place
+            yield self
+
+    def cannot(self, fault: Fault) -> str:
+        """Why a fault cannot be done to a server here; empty when it can."""
+        place = self._places[fault.victim]
+        match fault.verb:
+            case "kill" if not self.own:
+                return "this server is not ours to kill"
+            case "fill" if not self.own:
+                return "this disk is not ours to fill"
+            case "fill" if place.disk is None:
+                return "this process may not mount a tmpfs: run as root"
+            case "cut" | "delay" | "silence" | "deafen" if place.proxy is None:
+                return place.no_proxy
+        return ""
+
+    async def do(self, fault: Fault) -> None:
+        """Do a fault to a server; it is over when this returns."""
+        place = self._places[fault.victim]
+        match fault.verb:
+            case "kill":
+                await self._kill(fault.victim, place, fault.lasts_seconds)
+            case "fill":
+                await self._fill(fault.victim, place, fault.lasts_seconds)
+            case verb:
+                await _disturb(place.proxy, verb, fault.lasts_seconds)
+
+    def _start(self, name: str, stack: AsyncExitStack) -> _Place:
+        disk = SmallDisk.mount() if self._disks else None
+        folder = None
+        if disk is not None:
+            stack.callback(disk.unmount)
+            folder = disk.folder
+        server: PostgresServer | ValkeyServer
+        if name == "postgres":
+            server = PostgresServer(18, *_POSTGRES, folder=folder)
+            url = server.url(tcp=True)
+        else:
+            server = ValkeyServer(folder=folder)
+            url = server.url
+        stack.callback(server.remove)
+        server.start()
+        return _Place(url, server, disk)
+
+    async def _kill(self, name: str, place: _Place, away_seconds: float) -> None:
+        server = place.server
+        assert server is not None, "only servers of our own are killed"
+        async with place.busy:
+            await asyncio.to_thread(server.kill)
+            await asyncio.sleep(away_seconds)
+            await self._restart(name, server)
+
+    async def _fill(self, name: str, place: _Place, for_seconds: float) -> None:
+        server, disk = place.server, place.disk
+        assert server is not None, "only disks of our own are filled"
+        assert disk is not None, "only a small disk is filled"
+        async with place.busy:
+            try:
+                await asyncio.to_thread(disk.fill)
+                await asyncio.sleep(for_seconds)
+            finally:
+                await asyncio.to_thread(disk.free)
+            if server.process is not None and server.process.poll() is None:
+                await self._answers(name)
+            else:
+                # It ended itself, rather than acknowledge what it cannot keep.
+                await self._restart(name, server)
+
+    async def _restart(self, name: str, server: PostgresServer | ValkeyServer) -> None:
+        begun = time.monotonic()
+        await asyncio.to_thread(server.start)
+        await self._answers(name)
+        self.recoveries.setdefault(name, []).append(round(time.monotonic() - begun, 2))
+
+    async def _answers(self, name: str) -> None:
+        while name in self.probes:
+            with contextlib.suppress(EngineError, BackPressureError):
+                await self.probes[name]()
+                return
+            await asyncio.sleep(0.02)
+
+
+async def _disturb(proxy: Proxy | None, verb: str, for_seconds: float) -> None:
+    assert proxy is not None, "only connections through a proxy are disturbed"
+    match verb:
+        case "cut":
+            await proxy.cut()
+        case "delay":
+            await proxy.delay(DELAY_SECONDS, for_seconds=for_seconds)
+        case "silence":
+            await proxy.silence(for_seconds=for_seconds)
+        case "deafen":
+            await proxy.deafen(for_seconds=for_seconds)
+        case _:
+            raise ValueError(f"no fault of a connection is called {verb!r}")

@@ -1,0 +1,173 @@
+"""The processes that do the work of a run, as direct children: hired, killed, frozen, replaced."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from holdfast.chaos.job import Job, ready_file, stop_file
+from holdfast.chaos.schedule import Fault
+
+_OURS = ("HOLDFAST_", "STORAGE_TYPE", "DATABASE_URL", "REDIS_URL", "BLOB_URL")
+PATIENCE_SECONDS = 10.0
+"""How long a fault waits for somebody to hit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Programs:
+    """The modules that the processes run; tests pass broken ones.
+
+    >>> Programs().worker
+    'holdfast.chaos.task_worker'
+    """
+
+    worker: str = "holdfast.chaos.task_worker"
+    agent: str = "holdfast.chaos.memory_agent"
+    consolidator: str = "holdfast.chaos.memory_consolidator"
+
+
+@dataclass(eq=False, slots=True)
+class _Process:
+    role: str
+    slot: int
+    child: subprocess.Popen[bytes]
+    frozen: bool = False
+
+
+class Staff:
+    """Keeps as many processes of each role as were hired, whatever happens to them.
+
+    ``configured`` lets them see the settings of the environment; for servers of our own these are
+    somebody else's. ::
+
+        staff = Staff(job, Programs(), folder, configured=False)
+        staff.hire("worker", 3)
+    """
+
+    def __init__(self, job: Job, programs: Programs, folder: Path, *, configured: bool) -> None:
+        self._job = job
+        self._programs = programs
+        self._folder = folder
+        self._processes: list[_Process] = []
+        self._finishing = ""
+        self._paces: dict[str, float] = {}
+        self._environment = {
+            name: value
+            for name, value in os.environ.items()
+            if configured or not name.startswith(_OURS)
+        }
+        self.deaths: dict[str, datetime] = {}
+        """When a process was killed, by its pid."""
+        self.ended = 0
+        """How many ended by themselves, and were replaced."""
+
+    def hire(self, role: str, count: int, *, pace_seconds: float = 0.0) -> None:
+        """Start processes of a role."""
+        self._paces[role] = pace_seconds
+        for slot in range(count):
+            self._start(role, slot)
+
+    @property
+    def ready(self) -> bool:
+        """Whether all of them are at work."""
+        return all(self._at_work(one) for one in self._processes)
+
+    async def do(self, fault: Fault) -> None:
+        """Kill one, and hire another in its place; or stop one for a while."""
+        chosen = await self._choose(fault)
+        if fault.verb == "kill":
+            self._kill(chosen)
+        else:
+            await _freeze(chosen, fault.lasts_seconds)
+
+    def keep(self) -> None:
+        """Replace whoever ended: without its stores a process may not even begin; its log tells."""
+        for one in list(self._processes):
+            if one.role != self._finishing and one.child.poll() is not None:
+                self.ended += 1
+                self._again(one)
+
+    async def finish(self, role: str) -> None:
+        """Let those of a role end what they are at; one that fails is replaced, and goes on."""
+        self._finishing = role
+        stop_file(self._folder).touch()
+        for one in [one for one in self._processes if one.role == role]:
+            while await asyncio.to_thread(one.child.wait) != 0:
+                self.ended += 1
+                one = self._again(one)  # noqa: PLW2901 - the same slot, another process
+            self._processes.remove(one)
+
+    def dismiss(self) -> None:
+        """End all of them."""
+        for one in self._processes:
+            with contextlib.suppress(ProcessLookupError):
+                one.child.kill()
+            one.child.wait()
+        self._processes = []
+
+    def log(self) -> str:
+        """The last that they said."""
+        path = self._folder / "log"
+        return path.read_text(errors="replace")[-4000:] if path.exists() else ""
+
+    async def _choose(self, fault: Fault) -> _Process:
+        """One that is at work; on a slow machine, the next that is."""
+        limit = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            there = [one for one in self._processes if one.role == fault.victim]
+            able = [one for one in there if self._at_work(one) and not one.frozen]
+            if able or time.monotonic() > limit:
+                able = able or there
+                return able[int(fault.pick * len(able))]
+            await asyncio.sleep(0.05)
+
+    def _at_work(self, one: _Process) -> bool:
+        return ready_file(self._folder, one.child.pid).exists()
+
+    def _kill(self, chosen: _Process) -> None:
+        chosen.child.kill()
+        chosen.child.wait()
+        self.deaths[str(chosen.child.pid)] = datetime.now(UTC)
+        self._again(chosen)
+
+    def _again(self, one: _Process) -> _Process:
+        self._processes.remove(one)
+        return self._start(one.role, one.slot)
+
+    def _start(self, role: str, slot: int) -> _Process:
+        module = getattr(self._programs, role)
+        with (self._folder / "log").open("ab") as log:
+            child = subprocess.Popen(
+                [sys.executable, "-m", module],
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                env=self._environment,
+            )
+        assert child.stdin is not None, "its standard input is a pipe"
+        with contextlib.suppress(BrokenPipeError), child.stdin as told:
+            job = dataclasses.replace(self._job, slot=slot, pace_seconds=self._paces[role])
+            told.write(job.to_text().encode())
+        started = _Process(role, slot, child)
+        self._processes.append(started)
+        return started
+
+
+async def _freeze(chosen: _Process, for_seconds: float) -> None:
+    """Stop one for longer than its lease, then let it go on as if nothing was."""
+    chosen.child.send_signal(signal.SIGSTOP)
+    chosen.frozen = True
+    try:
+        await asyncio.sleep(for_seconds)
+    finally:
+        chosen.child.send_signal(signal.SIGCONT)
+        chosen.frozen = False
