@@ -77,8 +77,8 @@ async def test_memory_survives_kill_9_of_consolidators_valkey_and_postgres(
     memory = verdict.memory
     assert memory is not None
     assert memory.stored == memory.acknowledged > plan.agent_processes * plan.sessions
-    assert memory.aside > 0, "no event went past Valkey, so that way was not tried"
     if long:
+        assert memory.aside > 0, "no event went past Valkey, so that way was not tried"
         _publish(level, {"plan": plan.to_json(), **verdict.to_json()})
 
 

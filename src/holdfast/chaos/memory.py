@@ -51,17 +51,19 @@ class MemoryWork:
         """How many events are not in Postgres, as far as is known."""
 
     async def drained(self) -> None:
-        """Wait until nothing of this tenant is in Valkey alone."""
+        """Wait until nothing of this tenant is in Valkey alone, nor any session past it."""
         begun, hot = time.monotonic(), self._hybrid.hybrid.hot
         while True:
             try:
                 waiting = [
                     await hot.length(self._hybrid.tenant, shard) for shard in range(self._shards)
                 ]
+                behind = await self._hybrid.hybrid.durable.overtaken(limit=ALL)
             except EngineError:
                 await asyncio.sleep(0.1)
                 continue
-            self.left = sum(waiting)
+            mine = sum(tenant == self._hybrid.tenant for tenant, _, _ in behind)
+            self.left = sum(waiting) + mine
             if not self.left:
                 break
             await asyncio.sleep(0.1)
@@ -110,8 +112,8 @@ class MemoryWork:
     ) -> None:
         """Of one writer it must be that of its acknowledgements.
 
-        Who takes over from a writer that was killed does not know what it wrote past a Valkey that
-        did not answer: that order is not promised, and it is counted.
+        Who takes over from a writer that was killed cannot know what was still on its way past a
+        Valkey that did not answer: that order is not promised, and it is counted.
         """
         places = {event.id: (event.epoch, event.seq) for event in stored}
         last: dict[str, tuple[int, int]] = {}

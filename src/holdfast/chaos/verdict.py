@@ -109,8 +109,8 @@ class MemoryCounts:
     out_of_order: int = 0
     """Events that stand before what the same writer had acknowledged before."""
     reordered_at_handover: int = 0
-    """Events that stand before what a writer that was killed had written past Valkey; order is not
-    promised across such a break."""
+    """Events that stand before what a writer that was killed had on its way past Valkey; order is
+    not promised across such a break."""
     aside: int = 0
     """Events that went to Postgres directly, because Valkey did not answer."""
     retries: int = 0

@@ -28,6 +28,12 @@ STATES_AT_ONCE = 200
 ASIDES_SECONDS = 5.0
 """How often it is looked whether any process has put a write to a state aside."""
 
+OVERTAKEN_SECONDS = 1.0
+"""How often it is looked whether a session went on past the hot log."""
+
+OVERTAKEN_AT_ONCE = 100
+"""How many such sessions are raised in one step."""
+
 DEADLY_DELIVERIES = 10
 """A turn that was handed out so often, at the end alone, kills whoever stores it."""
 
@@ -74,6 +80,7 @@ class Consolidator:
         self._states = states
         self._asides = asides
         self._asides_at = 0.0
+        self._overtaken_at = 0.0
         self._pace = pace or Pace()
         self._locks: dict[tuple[str, int], asyncio.Lock] = {}
         self.metrics = metrics or HybridMetrics()
@@ -112,6 +119,7 @@ class Consolidator:
             if self._states is not None:
                 await self._states(tenant, shard)
         await self._merge_asides()
+        await self._raise_overtaken(tenants)
         for tenant, session in work.idle:
             if tenants is None or tenant in tenants:
                 await self._cool(tenant, session)
@@ -122,6 +130,14 @@ class Consolidator:
             self._asides_at = time.monotonic() + ASIDES_SECONDS
             while await self._asides() >= STATES_AT_ONCE:
                 pass
+
+    async def _raise_overtaken(self, tenants: Collection[str] | None) -> None:
+        """Let the hot log catch up where whoever wrote past it died before it could."""
+        if time.monotonic() >= self._overtaken_at:
+            self._overtaken_at = time.monotonic() + OVERTAKEN_SECONDS
+            for tenant, session, epoch in await self._durable.overtaken(limit=OVERTAKEN_AT_ONCE):
+                if tenants is None or tenant in tenants:
+                    await self._raise(tenant, session, epoch)
 
     async def drain(self, *, limit_seconds: float | None = None) -> bool:
         """Consolidate all that is there at the beginning; whether it was done in time.

@@ -42,7 +42,8 @@ class HybridLog:
     """Appends, reads back and clears the sessions of one tenant.
 
     ``level`` says what an acknowledged append has survived; ``reach`` knows whether the hot log
-    answers, and the durable one is written to directly when it does not. ::
+    answers, and the durable one is written to directly when it does not. ``overtaken`` are sessions
+    that others have written to past the hot log, by the epoch that they are in. ::
 
         log = HybridLog(hot, durable, consolidator, tenant="acme", level="committed")
     """
@@ -57,6 +58,7 @@ class HybridLog:
         level: AckLevel,
         pressure: Pressure | None = None,
         reach: Reach | None = None,
+        overtaken: dict[str, int] | None = None,
     ) -> None:
         self.hot = hot
         self.durable = durable
@@ -67,7 +69,7 @@ class HybridLog:
         self._pressure = pressure
         self._reach = reach or Reach()
         self._flights: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._aside: dict[str, int] = {}
+        self._aside: dict[str, int] = overtaken or {}
         self._unplaced: dict[str, Grant] = {}
         self._told: set[tuple[str, Gap]] = set()
 
@@ -223,7 +225,7 @@ class HybridLog:
             here, state = await self._reach.call(lambda: self.hot.look(session))
             if here.hot and session not in self._aside:
                 return _woken(here, WakeStatus.WARM, state)
-            window = await self._warm(session, None)
+            window = await self._warm(session, None, epoch=self._aside.get(session, 0))
         except SilentError as error:
             _log.warning("session %s wakes from the durable log: %s", session, error)
             tail = await self.durable.tail(session, WINDOW)

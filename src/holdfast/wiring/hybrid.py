@@ -12,7 +12,7 @@ from holdfast.backends.redis.engine import Redis
 from holdfast.backends.redis.hot_log import RedisHotLog
 from holdfast.backends.redis.hot_queue import RedisHotQueue
 from holdfast.backends.redis.short_term import RedisShortTerm
-from holdfast.kernel.core.errors import ConfigError, HoldfastError
+from holdfast.kernel.core.errors import ConfigError, HoldfastError, UnavailableError
 from holdfast.kernel.storage.hot_log import Marks
 from holdfast.memory.consolidation import Consolidator
 from holdfast.memory.hybrid import HybridEpisodes
@@ -21,7 +21,7 @@ from holdfast.memory.hybrid_log import AckLevel, HybridLog
 from holdfast.memory.hybrid_states import HybridShortTerm, merge_asides, save_states
 from holdfast.memory.metrics import headroom
 from holdfast.memory.pressure import Pressure
-from holdfast.memory.reach import Reach
+from holdfast.memory.reach import Reach, SilentError
 from holdfast.wiring.connections import Connections
 from holdfast.wiring.health import EngineHealth
 from holdfast.wiring.hybrid_sides import DurableSide, HybridSide
@@ -32,6 +32,9 @@ from holdfast.wiring.stores import Stores
 
 SERVES = ("history", "episodes", "short_term")
 """What the hybrid serves."""
+
+OVERTAKEN = 10_000
+"""How many sessions that went on past Redis are learnt of when a state opens."""
 
 DRAIN_SECONDS = 10.0
 """How long closing waits until what is in Redis is in Postgres too; it is safe where it is."""
@@ -79,6 +82,7 @@ class _Tenants:
         self._dirty = RedisDirtyStates(engine)
         self._reach = Reach()
         self._logs: dict[str, HybridLog] = {}
+        self._overtaken: dict[str, dict[str, int]] = {}
         self._states: dict[str, HybridShortTerm] = {}
         self.queue = RedisHotQueue(engine)
         self._pressure = Pressure(self.queue)
@@ -100,8 +104,14 @@ class _Tenants:
                 level=self._level,
                 pressure=self._pressure,
                 reach=self._reach,
+                overtaken=self._overtaken.pop(tenant, None),
             )
         return self._logs[tenant]
+
+    async def look(self) -> None:
+        """Learn which sessions have gone on past Redis: whoever did it may be dead by now."""
+        for tenant, session, epoch in await self._durable.queue.overtaken(limit=OVERTAKEN):
+            self._overtaken.setdefault(tenant, {})[session] = epoch
 
     def states(self, tenant: str) -> HybridShortTerm:
         if tenant not in self._states:
@@ -130,7 +140,10 @@ class _Tenants:
         )
 
     async def _raise(self, tenant: str, session: str, epoch: int) -> None:
-        await self.log(tenant).raise_session(session, epoch)
+        try:
+            await self.log(tenant).raise_session(session, epoch)
+        except SilentError as error:
+            raise UnavailableError("redis", str(error)) from error
 
     async def _save(self, tenant: str, shard: int) -> int:
         return await save_states(self._dirty, self._durable.states, tenant, shard)
@@ -144,6 +157,7 @@ async def put_hybrid(found: Connections, request: OpenRequest, engine: Redis) ->
     durable = cast("DurableSide", found.durable)
     level = level_of(request.settings, engine)
     tenants = _Tenants(engine, durable, level, request.settings)
+    await tenants.look()
     queue, consolidator = tenants.queue, tenants.consolidator
     side = HybridSide(queue, durable.queue, consolidator, queue.window_seconds)
     work = _Background(consolidator) if request.background else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -57,6 +57,11 @@ class PostgresDurableQueue(DurableQueue):
         cooled: bool = await self._engine.fetchval(_SQL["cool"], tenant, session, heat, safe=True)
         return cooled
 
+    async def overtaken(self, *, limit: int) -> list[tuple[str, str, int]]:
+        """Sessions that went on past the hot log, which does not know it."""
+        rows = await self._engine.fetch(_SQL["overtaken"], limit, safe=True)
+        return [(tenant, session, epoch) for tenant, session, epoch in rows]
+
     async def dead_letters(self, tenant: str, *, limit: int, after: str = "") -> list[DeadLetter]:
         """What could not be stored, oldest first."""
         rows = await self._engine.fetch(_SQL["letters"], tenant, after, limit, safe=True)
@@ -89,12 +94,13 @@ class _Flush(ShardFlush):
     def __init__(self, connection: Any, tenant: str) -> None:
         self._connection = connection
         self._tenant = tenant
+        self._moved: set[str] = set()
 
     async def store(self, turns: Sequence[Turn]) -> Flushed:
         """Store a batch, in halves where the whole cannot be."""
         outcomes: list[Outcome] = []
         overtaken: dict[str, int] = {}
-        for sound, part in _runs(turns):
+        for sound, part in _runs(turns, lambda turn: turn.entry is not None and not turn.problem):
             if sound:
                 await self._store(part, outcomes, overtaken)
             else:
@@ -106,19 +112,31 @@ class _Flush(ShardFlush):
     async def _store(
         self, turns: Sequence[Turn], outcomes: list[Outcome], overtaken: dict[str, int]
     ) -> None:
+        for moved, part in _runs(turns, lambda turn: turn.session in self._moved):
+            if moved:
+                for turn in part:
+                    await self._move(turn, outcomes, overtaken)
+            else:
+                await self._store_in_place(part, outcomes, overtaken)
+
+    async def _store_in_place(
+        self, turns: Sequence[Turn], outcomes: list[Outcome], overtaken: dict[str, int]
+    ) -> None:
         try:
             async with self._connection.transaction():
                 rows = await self._connection.fetch(_SQL["flush"], self._tenant, *_columns(turns))
         except (asyncpg.PostgresError, asyncpg.DataError) as error:
             if not is_poison(error):
                 raise
-            if len(turns) == 1:
+            if len(turns) > 1:
+                half = len(turns) // 2
+                await self._store(turns[:half], outcomes, overtaken)
+                await self._store(turns[half:], outcomes, overtaken)
+            elif _is_taken(error):
+                await self._move(turns[0], outcomes, overtaken)
+            else:
                 await self._bury(turns[0], f"{error} ({_state(error)})")
                 outcomes.append(Outcome.DEAD)
-                return
-            half = len(turns) // 2
-            await self._store(turns[:half], outcomes, overtaken)
-            await self._store(turns[half:], outcomes, overtaken)
             return
         if len(rows) != len(turns):
             raise EngineError("postgres", f"flushed {len(rows)} of {len(turns)} turns")
@@ -130,6 +148,27 @@ class _Flush(ShardFlush):
                 outcomes.append(Outcome.DEAD)
             else:
                 outcomes.append(Outcome(outcome))
+
+    async def _move(self, turn: Turn, outcomes: list[Outcome], overtaken: dict[str, int]) -> None:
+        """Store a turn whose place is another event's, and those behind it, in a new epoch.
+
+        The hot log has gone back, as after a power cut, and has given out numbers twice.
+        """
+        try:
+            async with self._connection.transaction():
+                [(_, epoch, _)] = await self._connection.fetch(
+                    _SQL["move"],
+                    *(self._tenant, turn.session, *_body(turn)),
+                )
+        except (asyncpg.PostgresError, asyncpg.DataError) as error:
+            if not is_poison(error) and _state(error) != "HF001":
+                raise
+            await self._bury(turn, f"{error} ({_state(error)})")
+            outcomes.append(Outcome.DEAD)
+            return
+        self._moved.add(turn.session)
+        overtaken[turn.session] = epoch
+        outcomes.append(Outcome.KNOWN)
 
     async def _bury(self, turn: Turn, reason: str) -> None:
         await self._connection.fetch(
@@ -152,15 +191,28 @@ def _state(error: BaseException) -> str:
     return str(getattr(error, "sqlstate", None) or "22000")
 
 
-def _runs(turns: Sequence[Turn]) -> list[tuple[bool, list[Turn]]]:
-    """Neighbours that are all sound, or all not, in their order."""
-    found: list[tuple[bool, list[Turn]]] = []
+def _is_taken(error: BaseException) -> bool:
+    """Whether the place of a turn is another event's."""
+    return _state(error) == "23505" and getattr(error, "constraint_name", "") == "events_pkey"
+
+
+def _runs(turns: Sequence[Turn], told: Callable[[Turn], bool]) -> Iterator[tuple[bool, list[Turn]]]:
+    """Neighbours of which the same is told, in their order; what is told may change on the way."""
+    part: list[Turn] = []
     for turn in turns:
-        sound = turn.entry is not None and not turn.problem
-        if not found or found[-1][0] is not sound:
-            found.append((sound, []))
-        found[-1][1].append(turn)
-    return found
+        if part and told(turn) is not told(part[0]):
+            yield told(part[0]), part
+            part = []
+        part.append(turn)
+    if part:
+        yield told(part[0]), part
+
+
+def _body(turn: Turn) -> tuple[Any, ...]:
+    entry = turn.entry
+    if entry is None:  # such a turn is buried
+        raise EngineError("postgres", f"the turn of {turn.event_id!r} cannot be read")
+    return (entry.agent, entry.type, entry.id, entry.run, entry.occurred_at, entry.body)
 
 
 def _columns(turns: Sequence[Turn]) -> tuple[list[Any], ...]:

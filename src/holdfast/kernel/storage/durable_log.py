@@ -220,6 +220,13 @@ class DurableQueue(Protocol):
         """Take back the numbering of a session that rests; not if there is a newer grant."""
 
     @abstractmethod
+    async def overtaken(self, *, limit: int) -> list[tuple[str, str, int]]:
+        """Sessions that went on past the hot log, which does not know it: tenant, session, epoch.
+
+        Whoever appended past it may have died before it could tell.
+        """
+
+    @abstractmethod
     async def dead_letters(self, tenant: str, *, limit: int, after: str = "") -> list[DeadLetter]:
         """What could not be stored, oldest first."""
 

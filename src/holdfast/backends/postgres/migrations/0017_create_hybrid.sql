@@ -33,6 +33,7 @@ CREATE TABLE holdfast.session_gaps (
     found_at timestamptz NOT NULL DEFAULT holdfast.now(),
     PRIMARY KEY (tenant, session_key, epoch, from_seq)
 );
+CREATE INDEX session_gaps_open ON holdfast.session_gaps (tenant, session_key) WHERE open;
 
 CREATE TABLE holdfast.dead_letters (
     tenant text COLLATE "C" NOT NULL,

@@ -61,6 +61,18 @@ SELECT holdfast.bury_turn($1, $2, $3, $4, $5, $6, $7, $8);
 -- Take back the numbering of a session that rests.
 SELECT holdfast.cool_session($1, $2, $3);
 
+-- name: move
+-- Store a turn behind all that was ever numbered in its session, whose numbering is taken back.
+SELECT * FROM holdfast.append_event($1, $2, $3, $4, $5, $6, $7, $8);
+
+-- name: overtaken
+-- Sessions whose numbering was taken back from Redis and has not been granted to it again: $1 limit.
+SELECT DISTINCT s.tenant, s.id, s.epoch
+FROM holdfast.session_gaps g
+JOIN holdfast.sessions s ON s.tenant = g.tenant AND s.key = g.session_key
+WHERE g.open AND NOT s.hot
+LIMIT $1;
+
 -- name: letters
 -- Dead letters, oldest first, after an id: $2 the id, $3 limit.
 SELECT id, session, event, epoch, seq, payload, reason, failed_at
