@@ -185,6 +185,14 @@ async def test_every_named_statement_is_used_and_none_is_missing() -> None:
         ("history", "page", ("t", "s", "a", 20, 0, 0), "events_(pkey|by_id)"),
         ("history", "count", ("t", "s", "a"), "events_(pkey|by_id)"),
         ("episodes", "recent", ("t", "a", None, 20), "events_of_agent"),
+        ("episodes", "recent_in_session", ("t", "s", "a", None, 20), "events_(pkey|by_id)"),
+        (
+            "episodes",
+            "between_in_session",
+            ("t", "s", "a", "2020-01-01", "2040-01-01", 20, None, None, None),
+            "events_(pkey|by_id)",
+        ),
+        ("durable_log", "tail", ("t", "s", 20), "events_(pkey|by_id)"),
     ],
 )
 async def test_a_hot_statement_keeps_its_index(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
+from typing import Any, LiteralString
 
 from holdfast.backends.postgres.engine import Postgres
-from holdfast.backends.postgres.queries import load
+from holdfast.backends.postgres.queries import filled, load
 from holdfast.backends.postgres.recall import Recall, Scope
 from holdfast.backends.postgres.session_log import append
 from holdfast.kernel.core.checks import (
@@ -68,12 +68,14 @@ class PostgresEpisodes(EpisodicMemory):
         limit = check_count("limit", limit)
         if session_id is None:
             rows = await self._engine.fetch(
-                _SQL["recent"], self._tenant, agent, wanted, limit, safe=True
+                _typed(_SQL["recent"], wanted), self._tenant, agent, wanted, limit, safe=True
             )
         else:
             session = check_id("session_id", session_id)
             rows = await self._engine.fetch(
-                _SQL["recent_in_session"], self._tenant, session, agent, wanted, limit, safe=True
+                _typed(_SQL["recent_in_session"], wanted),
+                *(self._tenant, session, agent, wanted, limit),
+                safe=True,
             )
         return _events(reversed(rows))
 
@@ -96,7 +98,7 @@ class PostgresEpisodes(EpisodicMemory):
         if session_id is None:
             place = (after.occurred_at, after.session_id, after.epoch, after.seq) if after else ()
             rows = await self._engine.fetch(
-                _SQL["between"],
+                _typed(_SQL["between"], wanted),
                 *(self._tenant, agent, *span, wanted, *(place or (None,) * 4)),
                 safe=True,
             )
@@ -104,7 +106,9 @@ class PostgresEpisodes(EpisodicMemory):
             scope = (self._tenant, check_id("session_id", session_id), agent)
             place_in = (after.epoch, after.seq) if after else (None, None)
             rows = await self._engine.fetch(
-                _SQL["between_in_session"], *scope, *span, wanted, *place_in, safe=True
+                _typed(_SQL["between_in_session"], wanted),
+                *(*scope, *span, wanted, *place_in),
+                safe=True,
             )
         return _events(rows)
 
@@ -200,6 +204,11 @@ class PostgresEpisodes(EpisodicMemory):
 
 def _types(types: list[str] | None) -> list[str] | None:
     return None if types is None else check_ids("types", types)
+
+
+def _typed(sql: LiteralString, types: list[str] | None) -> LiteralString:
+    """A statement with its filter by types, where there is one."""
+    return sql if types is None else filled(sql, {"/* any type */ TRUE": "FALSE"})
 
 
 def _events(rows: Iterable[Any]) -> list[Event]:

@@ -23,7 +23,7 @@ FROM holdfast.events e
 WHERE e.tenant = $1
     AND e.session_key = (SELECT key FROM holdfast.sessions WHERE tenant = $1 AND id = $2)
 ORDER BY e.epoch DESC, e.seq DESC
-LIMIT $3;
+LIMIT (SELECT $3::bigint);
 
 -- name: clear
 -- Remove events up to a place: $3 agent, $4 run, $5 types, $6 epoch, $7 seq, each NULL for all.

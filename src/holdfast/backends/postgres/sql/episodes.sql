@@ -1,35 +1,47 @@
+-- Reads of a session go through its log in order and filter on the way; limits are hidden from the
+-- planner, and a filter by types is in a statement only where it is asked for (history.sql and
+-- recall.sql say why).
+
 -- name: recent_in_session
--- The newest events of an agent in one session, the newest first: $4 types or NULL, $5 limit.
+-- The newest events of an agent in one session, the newest first: $4 types, $5 limit.
 SELECT e.agent, $2 AS session, e.type, e.body, e.id, e.run, e.occurred_at, e.epoch, e.seq
 FROM (
     SELECT * FROM holdfast.events i
     WHERE i.tenant = $1
         AND i.session_key = (SELECT key FROM holdfast.sessions WHERE tenant = $1 AND id = $2)
-    ORDER BY i.epoch DESC, i.seq DESC OFFSET 0  -- in the order of the log, filtered on the way
+    ORDER BY i.epoch DESC, i.seq DESC OFFSET 0
 ) e
-WHERE e.agent = $3 AND ($4::text[] IS NULL OR e.type = ANY ($4))
-LIMIT $5;
+WHERE e.agent = (SELECT $3::text) AND ((/* any type */ TRUE) OR e.type = ANY ($4::text[]))
+LIMIT (SELECT $5::bigint);
 
 -- name: recent
--- The newest events of an agent in all sessions, the newest first: $3 types or NULL, $4 limit.
+-- The newest events of an agent in all sessions, the newest first: $3 types, $4 limit. Of equal
+-- times all are read, since the sessions' ids decide.
 SELECT e.agent, s.id AS session, e.type, e.body, e.id, e.run, e.occurred_at, e.epoch, e.seq
-FROM holdfast.events e
-JOIN holdfast.sessions s ON s.tenant = e.tenant AND s.key = e.session_key
-WHERE e.tenant = $1 AND e.agent = $2 AND ($3::text[] IS NULL OR e.type = ANY ($3))
+FROM (
+    SELECT * FROM holdfast.events i
+    WHERE i.tenant = $1 AND i.agent = $2
+        AND ((/* any type */ TRUE) OR i.type = ANY ($3::text[]))
+    ORDER BY i.occurred_at DESC FETCH FIRST (SELECT $4::bigint) ROWS WITH TIES
+) e
+JOIN holdfast.sessions s ON s.tenant = $1 AND s.key = e.session_key
 ORDER BY e.occurred_at DESC, s.id DESC, e.epoch DESC, e.seq DESC
-LIMIT $4;
+LIMIT (SELECT $4);
 
 -- name: between_in_session
--- A span of time in one session, after a place: $6 limit, $7 types, $8 epoch, $9 seq.
-SELECT e.agent, s.id AS session, e.type, e.body, e.id, e.run, e.occurred_at, e.epoch, e.seq
-FROM holdfast.sessions s
-JOIN holdfast.events e ON e.tenant = s.tenant AND e.session_key = s.key
-WHERE s.tenant = $1 AND s.id = $2 AND (e.agent || '') = $3
-    AND e.occurred_at >= $4 AND e.occurred_at < $5
-    AND ($7::text[] IS NULL OR e.type = ANY ($7))
-    AND ($8::int IS NULL OR (e.epoch, e.seq) > ($8, $9::bigint))
-ORDER BY e.epoch, e.seq
-LIMIT $6;
+-- A span of time in one session, after a place: $6 limit, $7 types, $8 epoch, $9 seq or NULL.
+SELECT e.agent, $2 AS session, e.type, e.body, e.id, e.run, e.occurred_at, e.epoch, e.seq
+FROM (
+    SELECT * FROM holdfast.events i
+    WHERE i.tenant = $1
+        AND i.session_key = (SELECT key FROM holdfast.sessions WHERE tenant = $1 AND id = $2)
+        AND (i.epoch, i.seq) > ((SELECT COALESCE($8::int, 0)), (SELECT COALESCE($9::bigint, 0)))
+    ORDER BY i.epoch, i.seq OFFSET 0
+) e
+WHERE e.agent = (SELECT $3::text)
+    AND e.occurred_at >= (SELECT $4::timestamptz) AND e.occurred_at < (SELECT $5::timestamptz)
+    AND ((/* any type */ TRUE) OR e.type = ANY ($7::text[]))
+LIMIT (SELECT $6::bigint);
 
 -- name: between
 -- A span of time in all sessions, after a place: $5 limit, $6 types, $7 to $10 the place.
@@ -38,11 +50,11 @@ FROM holdfast.events e
 JOIN holdfast.sessions s ON s.tenant = e.tenant AND s.key = e.session_key
 WHERE e.tenant = $1 AND e.agent = $2
     AND e.occurred_at >= GREATEST($3, $7::timestamptz) AND e.occurred_at < $4
-    AND ($6::text[] IS NULL OR e.type = ANY ($6))
+    AND ((/* any type */ TRUE) OR e.type = ANY ($6::text[]))
     AND ($7::timestamptz IS NULL
          OR (e.occurred_at, s.id, e.epoch, e.seq) > ($7, $8::text, $9::int, $10::bigint))
 ORDER BY e.occurred_at, s.id, e.epoch, e.seq
-LIMIT $5;
+LIMIT (SELECT $5::bigint);
 
 -- name: start_session
 -- Begin a session, or take up one that is there: $4 metadata or NULL.
@@ -69,7 +81,7 @@ FROM holdfast.sessions
 WHERE tenant = $1 AND agent = $2
     AND ($4::timestamptz IS NULL OR (started_at, id) < ($4, $5::text))
 ORDER BY started_at DESC, id DESC
-LIMIT $3;
+LIMIT (SELECT $3::bigint);
 
 -- name: clear
 -- Remove events: $3 agent, $4 run, $5 types, each NULL for all.

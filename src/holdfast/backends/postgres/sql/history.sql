@@ -1,7 +1,9 @@
 -- A session is read in the order of its log and filtered on the way (OFFSET 0 keeps the two apart):
 -- a planner that took agent and session for independent would expect next to nothing, and read and
 -- sort the whole session for the last twenty messages. `e.agent || ''` keeps it from the index of the
--- agent's times.
+-- agent's times. Limits and filters are hidden in a SELECT: a planner that sees their values takes a
+-- plan for these to be so much better than one for all that it makes a new one for every call, and
+-- that costs as much as the read.
 
 -- name: append_one
 -- One message of a transcript.
@@ -28,8 +30,8 @@ FROM (
         AND i.session_key = (SELECT key FROM holdfast.sessions WHERE tenant = $1 AND id = $2)
     ORDER BY i.epoch, i.seq OFFSET 0
 ) e
-WHERE e.agent = $3 AND e.type = 'message'
-LIMIT $4 OFFSET $5;
+WHERE e.agent = (SELECT $3::text) AND e.type = 'message'
+LIMIT (SELECT $4::bigint) OFFSET (SELECT $5::bigint);
 
 -- name: newest
 -- The newest $4 messages, the newest first.
@@ -40,8 +42,8 @@ FROM (
         AND i.session_key = (SELECT key FROM holdfast.sessions WHERE tenant = $1 AND id = $2)
     ORDER BY i.epoch DESC, i.seq DESC OFFSET 0
 ) e
-WHERE e.agent = $3 AND e.type = 'message'
-LIMIT $4;
+WHERE e.agent = (SELECT $3::text) AND e.type = 'message'
+LIMIT (SELECT $4::bigint);
 
 -- name: count
 -- How many messages.
