@@ -48,3 +48,31 @@ async def test_a_search_without_filters_keeps_one_plan(*, analyzed: bool) -> Non
             )
         await engine.aclose()
         assert [tuple(row) for row in rows] == []
+
+
+@pytest.mark.parametrize("analyzed", [False, True])
+async def test_a_search_by_words_keeps_one_plan_with_filters_and_without(*, analyzed: bool) -> None:
+    async with empty_database() as url:
+        engine = await Postgres.open(url, auto_migrate=True, max_connections=1)
+        episodes = PostgresEpisodes(engine)
+        await episodes.append(
+            [Event(AGENT, f"s{at % 3}", "note", {"text": f"tide {at % 99}"}) for at in range(3000)]
+        )
+        await episodes.recall(AGENT, "tide")
+        if analyzed:
+            async with engine.connection(writes=True) as connection:
+                await connection.execute("ANALYZE")
+        for at in range(2 * PLANNED_ANEW):
+            question = " ".join(["tide", *map(str, range(at))])
+            await episodes.recall(AGENT, question, limit=at + 1)
+            await episodes.recall(AGENT, question, session_id="s1", types=["note"] * (at + 1))
+        async with engine.connection(writes=False) as connection:
+            rows = await connection.fetch(
+                "SELECT generic_plans, custom_plans FROM pg_prepared_statements "
+                "WHERE statement LIKE $1",
+                "%holdfast.search_words(%",
+            )
+        await engine.aclose()
+        [(kept, anew)] = [tuple(row) for row in rows]
+        assert kept >= 3 * PLANNED_ANEW
+        assert anew <= PLANNED_ANEW

@@ -36,11 +36,16 @@ TOP_5 = (
     "WITH mine AS MATERIALIZED (SELECT id, e FROM holdfast_floor.v WHERE agent = $1) "
     "SELECT id FROM mine ORDER BY e OPERATOR(public.<=>) $2::real[]::public.vector LIMIT 5"
 )
+# What a walk has to answer: the ids it reached, and all edges between them. One row of arrays, and
+# the edges by one look into the index, is the fastest that was found; ids alone take 0.7 of it.
 GRAPH_2 = (
     "WITH RECURSIVE walk (id, depth) AS (SELECT $1::int, 0 UNION "
     "SELECT CASE WHEN e.src = w.id THEN e.dst ELSE e.src END, w.depth + 1 "
-    "FROM walk w JOIN holdfast_floor.edges e ON e.src = w.id OR e.dst = w.id WHERE w.depth < 2) "
-    "SELECT DISTINCT id FROM walk"
+    "FROM walk w JOIN holdfast_floor.edges e ON e.src = w.id OR e.dst = w.id WHERE w.depth < 2), "
+    "nodes AS MATERIALIZED (SELECT DISTINCT id FROM walk) "
+    "SELECT ARRAY(SELECT id FROM nodes), array_agg(e.src), array_agg(e.dst) "
+    "FROM holdfast_floor.edges e "
+    "WHERE e.src = ANY (ARRAY(SELECT id FROM nodes)) AND e.dst IN (SELECT id FROM nodes)"
 )
 
 

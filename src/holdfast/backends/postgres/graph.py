@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from operator import attrgetter
 
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.index_key import index_key
 from holdfast.backends.postgres.queries import load
 from holdfast.kernel.core.checks import check_id
-from holdfast.kernel.core.codec import decode_json
 from holdfast.kernel.storage.graph import (
     MAX_ENTITIES,
     Direction,
@@ -23,9 +22,15 @@ from holdfast.kernel.storage.graph_draft import (
     draft_relationships,
     folded_names,
 )
+from holdfast.kernel.storage.graph_text import (
+    entity_text,
+    read_entities,
+    read_relationships,
+    relationship_text,
+)
 
 _SQL = load("graph")
-_ENTITY, _RELATIONSHIP, _TRUNCATED = 1, 2, 3
+_by_id = attrgetter("id")
 
 
 class PostgresGraph(GraphStore):
@@ -49,8 +54,7 @@ class PostgresGraph(GraphStore):
         names = [(draft.id, index_key(name)) for draft in drafts for name in draft.names]
         await self._engine.fetch(
             _SQL["add_entities"],
-            *(self._tenant, ids),
-            *([draft.label for draft in drafts], [draft.properties for draft in drafts]),
+            *(self._tenant, ids, list(map(entity_text, drafts))),
             *([entity for entity, _ in names], [name for _, name in names]),
             safe=True,
         )
@@ -66,7 +70,7 @@ class PostgresGraph(GraphStore):
             _SQL["add_relationships"],
             *(self._tenant, ids),
             *([draft.source for draft in drafts], [draft.target for draft in drafts]),
-            *([draft.type for draft in drafts], [draft.properties for draft in drafts]),
+            *([draft.type for draft in drafts], list(map(relationship_text, drafts))),
             safe=True,
         )
         return ids
@@ -82,16 +86,16 @@ class PostgresGraph(GraphStore):
     ) -> SubGraph:
         """An entity, those within ``depth`` steps of it, and all relationships between them."""
         walk = Walk.of(entity_id, depth, relationship_types, direction, max_entities)
-        rows = await self._engine.fetch(
+        nearer, numbers, entities, relationships, more = await self._engine.fetchval(
             _SQL["walk"],
             *(self._tenant, walk.start, walk.depth, walk.types),
             *(walk.direction != "in", walk.direction != "out", walk.max_entities),
             safe=True,
         )
+        between = read_relationships(relationships)
+        between.sort(key=_by_id)
         return SubGraph(
-            tuple(_entity(row) for row in rows if row["kind"] == _ENTITY),
-            tuple(_relationship(row) for row in rows if row["kind"] == _RELATIONSHIP),
-            any(row["kind"] == _TRUNCATED for row in rows),
+            _ordered(nearer, numbers, read_entities(entities)), tuple(between), more is not None
         )
 
     async def delete_entity(self, entity_id: str) -> bool:
@@ -114,15 +118,20 @@ class PostgresGraph(GraphStore):
         wanted = list(map(index_key, folded_names(names)))
         if not wanted:
             return []
-        rows = await self._engine.fetch(_SQL["find_entities"], self._tenant, wanted, safe=True)
-        return list(map(_entity, rows))
+        found = await self._engine.fetchval(_SQL["find_entities"], self._tenant, wanted, safe=True)
+        return read_entities(found)
 
 
-def _entity(row: Any) -> Entity:
-    return Entity(row["label"], decode_json(row["properties"]), row["id"])
+def _ordered(nearer: str | None, numbers: str | None, entities: list[Entity]) -> tuple[Entity, ...]:
+    """By the first level that has the entity's number, and then by id; the last level is the rest.
 
-
-def _relationship(row: Any) -> Relationship:
-    return Relationship(
-        row["source"], row["target"], row["label"], decode_json(row["properties"]), row["id"]
-    )
+    Postgres would have to compare names for it, and that is what it is slow at.
+    """
+    left = dict(zip((numbers or "").split(), entities, strict=True))
+    found: list[Entity] = []
+    for level in (nearer or "").split(" 0 "):
+        here = [left.pop(number) for number in left.keys() & level.split(" ")]
+        here.sort(key=_by_id)
+        found += here
+    found += sorted(left.values(), key=_by_id)
+    return tuple(found)

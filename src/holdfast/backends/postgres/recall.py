@@ -112,15 +112,18 @@ class Recall:
         return (await self._search(lexemes, asked, scope, limit)).hits
 
     async def _search(self, lexemes: list[str], asked: _Asked, scope: Scope, limit: int) -> _Found:
-        sql = scope.narrowed(_SQL["search"])
-        if asked.vector is not None:
-            sql = filled(sql, {"/* meaning */ FALSE": "TRUE"})
-        rows = await self._engine.fetch(
-            sql,
-            *(self._tenant, scope.agent, lexemes, asked.vector, limit, *scope.filters),
-            *(K1, B, LEXICAL_WEIGHT, self._model),
-            safe=True,
-        )
+        whose = (self._tenant, scope.agent, lexemes)
+        if asked.vector is None:
+            rows = await self._engine.fetch(
+                _SQL["search_words"], *whose, limit, *scope.filters, K1, B, safe=True
+            )
+        else:
+            rows = await self._engine.fetch(
+                scope.narrowed(_SQL["search"]),
+                *(*whose, asked.vector, limit, *scope.filters),
+                *(K1, B, LEXICAL_WEIGHT, self._model),
+                safe=True,
+            )
         hits = []
         for _, _, _, score, lexical, semantic, *row in rows:
             if score is not None:

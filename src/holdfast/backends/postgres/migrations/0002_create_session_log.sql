@@ -1,4 +1,5 @@
--- The session log: one truth for transcripts and episodes, and what recall looks it up by.
+-- The session log: one truth for transcripts and episodes, and what recall looks it up by. How a
+-- session is locked, one event is appended and events are cleared is in 0017: there Redis may number.
 
 CREATE TABLE holdfast.sessions (
     tenant text COLLATE "C" NOT NULL,
@@ -83,6 +84,17 @@ CREATE TABLE holdfast.event_postings (
     PRIMARY KEY (tenant, agent, lexeme, session_key, epoch, seq) INCLUDE (times, length)
 );
 
+-- In how many of an agent's events a lexeme stands, and how often at most in one of them: never less
+-- than that, since it stays when events are cleared.
+CREATE TABLE holdfast.event_lexemes (
+    tenant text COLLATE "C" NOT NULL,
+    agent text COLLATE "C" NOT NULL,
+    lexeme text COLLATE "C" NOT NULL,
+    documents bigint NOT NULL,
+    most int NOT NULL,
+    PRIMARY KEY (tenant, agent, lexeme)
+) WITH (fillfactor = 70);
+
 CREATE TABLE holdfast.event_totals (
     tenant text COLLATE "C" NOT NULL,
     agent text COLLATE "C" NOT NULL,
@@ -90,27 +102,6 @@ CREATE TABLE holdfast.event_totals (
     length bigint NOT NULL DEFAULT 0,
     PRIMARY KEY (tenant, agent)
 ) WITH (fillfactor = 70);
-
--- The session, made on first use, with its row locked: whoever holds it writes its log.
-CREATE FUNCTION holdfast.lock_session(the_tenant text, the_session text, the_agent text)
-RETURNS holdfast.sessions
-LANGUAGE plpgsql
-AS $$
-DECLARE
-    found holdfast.sessions;
-BEGIN
-    SELECT * INTO found FROM holdfast.sessions s
-    WHERE s.tenant = the_tenant AND s.id = the_session FOR UPDATE;
-    IF found.key IS NULL THEN
-        INSERT INTO holdfast.sessions (tenant, id, agent, started_at)
-        VALUES (the_tenant, the_session, the_agent, holdfast.now())
-        ON CONFLICT DO NOTHING;
-        SELECT * INTO found FROM holdfast.sessions s
-        WHERE s.tenant = the_tenant AND s.id = the_session FOR UPDATE;
-    END IF;
-    RETURN found;
-END
-$$;
 
 -- Append a batch to the log of one session, all or nothing, without a gap; ids that are there
 -- already keep their place. Returns the places in the order of the input. Agents, types and runs
@@ -154,23 +145,39 @@ BEGIN
     IF added > 0 THEN
         UPDATE holdfast.sessions s SET seq = s.seq + added
         WHERE s.tenant = the_tenant AND s.id = the_session;
-        WITH written AS (
+        IF known IS NULL AND cardinality(the_agents) = 1 THEN
+            -- All of it new and one agent's, as batches mostly are: the places are known beforehand.
             INSERT INTO holdfast.events
                 (tenant, session_key, epoch, seq, id, agent, type, run, occurred_at, body)
-            SELECT the_tenant, session.key, session.epoch,
-                   session.seq + row_number() OVER (ORDER BY i.at),
-                   i.id, coalesce(i.agent, the_agents[1]), coalesce(i.type, the_types[1]),
+            SELECT the_tenant, session.key, session.epoch, session.seq + i.at,
+                   i.id, the_agents[1], coalesce(i.type, the_types[1]),
                    coalesce(i.run, the_runs[1]), i.occurred_at, i.body
-            FROM unnest(the_agents, the_types, the_ids, the_runs, the_times, the_bodies)
-                WITH ORDINALITY AS i (agent, type, id, run, occurred_at, body, at)
-            WHERE known IS NULL OR i.id <> ALL (known)
-            RETURNING agent, seq
-        )
-        INSERT INTO holdfast.unindexed_events
-            (tenant, agent, session_key, epoch, first_seq, last_seq)
-        -- In ranges that can be indexed one at a time, however many events there are.
-        SELECT the_tenant, w.agent, session.key, session.epoch, min(w.seq), max(w.seq)
-        FROM written w GROUP BY w.agent, w.seq / 500;
+            FROM unnest(the_types, the_ids, the_runs, the_times, the_bodies)
+                WITH ORDINALITY AS i (type, id, run, occurred_at, body, at);
+            INSERT INTO holdfast.unindexed_events
+                (tenant, agent, session_key, epoch, first_seq, last_seq)
+            SELECT the_tenant, the_agents[1], session.key, session.epoch,
+                   GREATEST(500 * n, session.seq + 1), LEAST(500 * n + 499, session.seq + added)
+            FROM generate_series((session.seq + 1) / 500, (session.seq + added) / 500) AS n;
+        ELSE
+            WITH written AS (
+                INSERT INTO holdfast.events
+                    (tenant, session_key, epoch, seq, id, agent, type, run, occurred_at, body)
+                SELECT the_tenant, session.key, session.epoch,
+                       session.seq + row_number() OVER (ORDER BY i.at),
+                       i.id, coalesce(i.agent, the_agents[1]), coalesce(i.type, the_types[1]),
+                       coalesce(i.run, the_runs[1]), i.occurred_at, i.body
+                FROM unnest(the_agents, the_types, the_ids, the_runs, the_times, the_bodies)
+                    WITH ORDINALITY AS i (agent, type, id, run, occurred_at, body, at)
+                WHERE known IS NULL OR i.id <> ALL (known)
+                RETURNING agent, seq
+            )
+            INSERT INTO holdfast.unindexed_events
+                (tenant, agent, session_key, epoch, first_seq, last_seq)
+            -- In ranges that can be indexed one at a time, however many events there are.
+            SELECT the_tenant, w.agent, session.key, session.epoch, min(w.seq), max(w.seq)
+            FROM written w GROUP BY w.agent, w.seq / 500;
+        END IF;
     END IF;
 
     IF known IS NULL THEN
@@ -213,53 +220,6 @@ BEGIN
             the_tenant, part.session, part.agents, part.types, part.ids, part.runs, part.times,
             part.bodies) a;
     END LOOP;
-END
-$$;
-
--- The same for one event, the hot path of every turn.
-CREATE FUNCTION holdfast.append_event(
-    the_tenant text, the_session text, the_agent text, the_type text, the_id text, the_run text,
-    the_time timestamptz, the_body text
-) RETURNS TABLE (place int, epoch int, seq bigint)
-LANGUAGE plpgsql
-AS $$
-#variable_conflict use_column
-DECLARE
-    session holdfast.sessions;
-    stored holdfast.events;
-BEGIN
-    UPDATE holdfast.sessions s SET seq = s.seq + 1
-    WHERE s.tenant = the_tenant AND s.id = the_session RETURNING * INTO session;
-    IF session.key IS NULL THEN
-        session := holdfast.lock_session(the_tenant, the_session, the_agent);
-        UPDATE holdfast.sessions s SET seq = s.seq + 1
-        WHERE s.tenant = the_tenant AND s.id = the_session RETURNING * INTO session;
-    END IF;
-
-    INSERT INTO holdfast.events
-        (tenant, session_key, epoch, seq, id, agent, type, run, occurred_at, body)
-    VALUES (the_tenant, session.key, session.epoch, session.seq, the_id, the_agent, the_type,
-            the_run, the_time, the_body)
-    ON CONFLICT (tenant, session_key, id) DO NOTHING;
-    IF FOUND THEN
-        INSERT INTO holdfast.unindexed_events
-            (tenant, agent, session_key, epoch, first_seq, last_seq)
-        VALUES (the_tenant, the_agent, session.key, session.epoch, session.seq, session.seq);
-        RETURN QUERY SELECT 1, session.epoch, session.seq;
-        RETURN;
-    END IF;
-
-    -- A retry: give the number back, and compare.
-    UPDATE holdfast.sessions s SET seq = s.seq - 1
-    WHERE s.tenant = the_tenant AND s.id = the_session;
-    SELECT * INTO stored FROM holdfast.events e
-    WHERE e.tenant = the_tenant AND e.session_key = session.key AND e.id = the_id;
-    IF (stored.agent, stored.type, stored.run, stored.occurred_at, stored.body)
-        IS DISTINCT FROM (the_agent, the_type, the_run, the_time, the_body) THEN
-        PERFORM holdfast.fail(
-            'HF001', the_session, jsonb_build_object('kind', 'event', 'key', the_id));
-    END IF;
-    RETURN QUERY SELECT 1, stored.epoch, stored.seq;
 END
 $$;
 
@@ -307,7 +267,9 @@ END
 $$;
 
 -- Take ranges of an agent's queue and index their events: only ranges that nobody else took, and
--- only events that are still there. Whoever holds the row of the totals changes the index.
+-- only events that are still there. Whoever holds the row of the totals changes the index. What
+-- belongs together is found by its place in the arrays: a planner that takes thousands of words for
+-- ten would join them in nested loops.
 CREATE FUNCTION holdfast.index_events(
     the_tenant text, the_agent text,
     range_keys bigint[], range_epochs int[], range_starts bigint[],
@@ -317,109 +279,69 @@ CREATE FUNCTION holdfast.index_events(
 LANGUAGE plpgsql
 AS $$
 DECLARE
-    added bigint;
-    words bigint;
+    taken boolean[] := array_fill(false, ARRAY[cardinality(range_keys)]);
+    place int;
+    -- The session of each event; 0 for one that is not to be indexed.
+    keys bigint[];
 BEGIN
     INSERT INTO holdfast.event_totals (tenant, agent) VALUES (the_tenant, the_agent)
     ON CONFLICT DO NOTHING;
     PERFORM FROM holdfast.event_totals t
     WHERE t.tenant = the_tenant AND t.agent = the_agent FOR UPDATE;
 
-    WITH ranges AS (
-        SELECT * FROM unnest(range_keys, range_epochs, range_starts) WITH ORDINALITY
+    FOR place IN
+        DELETE FROM holdfast.unindexed_events u
+        USING unnest(range_keys, range_epochs, range_starts) WITH ORDINALITY
             AS r (session_key, epoch, first_seq, at)
-    ), taken AS (
-        DELETE FROM holdfast.unindexed_events u USING ranges r
         WHERE u.tenant = the_tenant AND u.agent = the_agent AND u.session_key = r.session_key
             AND u.epoch = r.epoch AND u.first_seq = r.first_seq
-        RETURNING r.session_key, r.epoch, r.at
-    ), fresh AS (
-        SELECT t.session_key, t.epoch, i.seq, i.length, i.at
-        FROM taken t
-        JOIN unnest(event_ranges, event_seqs, event_lengths) WITH ORDINALITY
-            AS i (range, seq, length, at) ON i.range = t.at
-        JOIN holdfast.events e ON e.tenant = the_tenant AND e.session_key = t.session_key
-            AND e.epoch = t.epoch AND e.seq = i.seq
-    ), postings AS (
-        SELECT p.event, p.lexeme, p.times
-        FROM unnest(posting_events, posting_lexemes, posting_times) AS p (event, lexeme, times)
+        RETURNING r.at
+    LOOP
+        taken[place] := true;
+    END LOOP;
+    SELECT array_agg(COALESCE(e.session_key, 0) ORDER BY i.at) INTO keys
+    FROM unnest(event_ranges, event_seqs) WITH ORDINALITY AS i (range, seq, at)
+    -- In the order of seq, which only the primary key has: without statistics every index looks good.
+    LEFT JOIN LATERAL (
+        SELECT session_key FROM holdfast.events
+        WHERE tenant = the_tenant AND session_key = range_keys[i.range]
+            AND epoch = range_epochs[i.range] AND seq BETWEEN i.seq AND i.seq AND taken[i.range]
+        ORDER BY seq LIMIT 1
+    ) e ON true;
+
+    WITH words AS MATERIALIZED (
+        SELECT * FROM unnest(posting_events, posting_lexemes, posting_times)
+            AS p (event, lexeme, times)
+        WHERE keys[p.event] > 0
     ), kept AS (
         INSERT INTO holdfast.indexed_events (tenant, session_key, epoch, seq, length, lexemes)
-        SELECT the_tenant, f.session_key, f.epoch, f.seq, f.length,
-               COALESCE(array_agg(p.lexeme) FILTER (WHERE p.lexeme IS NOT NULL), '{}')
-        FROM fresh f LEFT JOIN postings p ON p.event = f.at
-        GROUP BY f.session_key, f.epoch, f.seq, f.length
+        SELECT the_tenant, keys[w.event], range_epochs[event_ranges[w.event]],
+               event_seqs[w.event], event_lengths[w.event],
+               COALESCE(array_agg(w.lexeme) FILTER (WHERE w.lexeme IS NOT NULL), '{}')
+        FROM (
+            SELECT event, lexeme FROM words
+            -- A text may have no words.
+            UNION ALL SELECT n, NULL FROM generate_series(1, cardinality(keys)) AS n
+        ) w
+        WHERE keys[w.event] > 0
+        GROUP BY w.event
     ), posted AS (
         INSERT INTO holdfast.event_postings
             (tenant, agent, lexeme, session_key, epoch, seq, times, length)
-        SELECT the_tenant, the_agent, p.lexeme, f.session_key, f.epoch, f.seq, p.times, f.length
-        FROM fresh f JOIN postings p ON p.event = f.at
+        SELECT the_tenant, the_agent, w.lexeme, keys[w.event],
+               range_epochs[event_ranges[w.event]], event_seqs[w.event], w.times,
+               event_lengths[w.event]
+        FROM words w
     )
-    SELECT count(*), COALESCE(sum(f.length), 0) INTO added, words FROM fresh f;
+    INSERT INTO holdfast.event_lexemes AS l (tenant, agent, lexeme, documents, most)
+    SELECT the_tenant, the_agent, w.lexeme, count(*), max(w.times) FROM words w GROUP BY w.lexeme
+    ON CONFLICT (tenant, agent, lexeme) DO UPDATE
+    SET documents = l.documents + excluded.documents, most = GREATEST(l.most, excluded.most);
 
     UPDATE holdfast.event_totals t
-    SET documents = t.documents + added, length = t.length + words
+    SET documents = t.documents + n.documents, length = t.length + n.length
+    FROM (SELECT count(*) AS documents, COALESCE(sum(i.length), 0) AS length
+          FROM unnest(keys, event_lengths) AS i (key, length) WHERE i.key > 0) n
     WHERE t.tenant = the_tenant AND t.agent = the_agent;
-END
-$$;
-
--- Remove what matches from a session's log and from every index; the counter of the session stays.
-CREATE FUNCTION holdfast.clear_events(
-    the_tenant text, the_session text, the_agent text, the_run text, the_types text[]
-) RETURNS bigint
-LANGUAGE plpgsql
-AS $$
-DECLARE
-    session holdfast.sessions;
-    gone bigint;
-BEGIN
-    SELECT * INTO session FROM holdfast.sessions s
-    WHERE s.tenant = the_tenant AND s.id = the_session FOR UPDATE;
-    IF session.key IS NULL THEN
-        RETURN 0;
-    END IF;
-    -- What is being indexed must be indexed before it is removed, or not at all.
-    INSERT INTO holdfast.event_totals (tenant, agent)
-    SELECT DISTINCT e.tenant, e.agent FROM holdfast.events e
-    WHERE e.tenant = the_tenant AND e.session_key = session.key
-        AND (the_agent IS NULL OR e.agent = the_agent)
-    ON CONFLICT DO NOTHING;
-    PERFORM FROM holdfast.event_totals t
-    WHERE t.tenant = the_tenant AND t.agent IN (
-        SELECT e.agent FROM holdfast.events e
-        WHERE e.tenant = the_tenant AND e.session_key = session.key
-            AND (the_agent IS NULL OR e.agent = the_agent))
-    ORDER BY t.agent FOR UPDATE;
-
-    WITH removed AS (
-        DELETE FROM holdfast.events e
-        WHERE e.tenant = the_tenant AND e.session_key = session.key
-            AND (the_agent IS NULL OR e.agent = the_agent)
-            AND (the_run IS NULL OR e.run = the_run)
-            AND (the_types IS NULL OR e.type = ANY (the_types))
-        RETURNING e.agent, e.epoch, e.seq
-    ), unkept AS (
-        DELETE FROM holdfast.event_vectors v USING removed r
-        WHERE v.tenant = the_tenant AND v.session_key = session.key
-            AND v.epoch = r.epoch AND v.seq = r.seq
-    ), unindexed AS (
-        DELETE FROM holdfast.indexed_events x USING removed r
-        WHERE x.tenant = the_tenant AND x.session_key = session.key
-            AND x.epoch = r.epoch AND x.seq = r.seq
-        RETURNING r.agent, x.epoch, x.seq, x.length, x.lexemes
-    ), unposted AS (
-        DELETE FROM holdfast.event_postings p
-        USING unindexed x, unnest(x.lexemes) AS word (lexeme)
-        WHERE p.tenant = the_tenant AND p.agent = x.agent AND p.lexeme = word.lexeme
-            AND p.session_key = session.key AND p.epoch = x.epoch AND p.seq = x.seq
-    ), less AS (
-        UPDATE holdfast.event_totals t
-        SET documents = t.documents - x.documents, length = t.length - x.length
-        FROM (SELECT agent, count(*) AS documents, sum(length) AS length
-              FROM unindexed GROUP BY agent) x
-        WHERE t.tenant = the_tenant AND t.agent = x.agent
-    )
-    SELECT count(*) INTO gone FROM removed;
-    RETURN gone;
 END
 $$;

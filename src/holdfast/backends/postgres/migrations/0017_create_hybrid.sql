@@ -84,7 +84,7 @@ $$;
 
 -- The session, made on first use, with its row locked and its numbering here: whoever holds it
 -- writes its log.
-CREATE OR REPLACE FUNCTION holdfast.lock_session(the_tenant text, the_session text, the_agent text)
+CREATE FUNCTION holdfast.lock_session(the_tenant text, the_session text, the_agent text)
 RETURNS holdfast.sessions
 LANGUAGE plpgsql
 AS $$
@@ -108,7 +108,7 @@ END
 $$;
 
 -- One event, the hot path of every turn without Redis.
-CREATE OR REPLACE FUNCTION holdfast.append_event(
+CREATE FUNCTION holdfast.append_event(
     the_tenant text, the_session text, the_agent text, the_type text, the_id text, the_run text,
     the_time timestamptz, the_body text
 ) RETURNS TABLE (place int, epoch int, seq bigint)
@@ -454,6 +454,18 @@ BEGIN
         USING unindexed x, unnest(x.lexemes) AS word (lexeme)
         WHERE p.tenant = the_tenant AND p.agent = x.agent AND p.lexeme = word.lexeme
             AND p.session_key = session.key AND p.epoch = x.epoch AND p.seq = x.seq
+    ), fewer AS (
+        SELECT x.agent, word.lexeme, count(*) AS documents
+        FROM unindexed x, unnest(x.lexemes) AS word (lexeme) GROUP BY x.agent, word.lexeme
+    ), rarer AS (
+        UPDATE holdfast.event_lexemes l SET documents = l.documents - f.documents
+        FROM fewer f
+        WHERE l.tenant = the_tenant AND l.agent = f.agent AND l.lexeme = f.lexeme
+            AND l.documents > f.documents
+    ), forgotten AS (
+        DELETE FROM holdfast.event_lexemes l USING fewer f
+        WHERE l.tenant = the_tenant AND l.agent = f.agent AND l.lexeme = f.lexeme
+            AND l.documents <= f.documents
     ), less AS (
         UPDATE holdfast.event_totals t
         SET documents = t.documents - x.documents, length = t.length - x.length
@@ -465,7 +477,7 @@ BEGIN
 END
 $$;
 
-CREATE OR REPLACE FUNCTION holdfast.clear_events(
+CREATE FUNCTION holdfast.clear_events(
     the_tenant text, the_session text, the_agent text, the_run text, the_types text[]
 ) RETURNS bigint
 LANGUAGE sql

@@ -14,7 +14,8 @@ FROM (
 ) u
 LEFT JOIN holdfast.events e
     ON e.tenant = u.tenant AND e.session_key = u.session_key AND e.epoch = u.epoch
-    AND e.seq BETWEEN u.first_seq AND u.last_seq AND e.agent = u.agent
+    -- Not by the index of agents: a planner without statistics would read all that the agent has.
+    AND e.seq BETWEEN u.first_seq AND u.last_seq AND (e.agent || '') = u.agent
 WHERE COALESCE(u.before, 0) < $3
 ORDER BY u.session_key, u.epoch, u.first_seq, e.seq;
 

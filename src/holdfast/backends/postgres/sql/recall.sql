@@ -1,37 +1,74 @@
 -- A plan is kept only if it is expected to cost no more than one made for the parameters at hand; to
--- make one costs more than most searches. So filters and the arm of meaning are in a statement only
--- where they are asked for (their places stand in comments), and limits are hidden from the planner.
+-- make one costs more than most searches. So filters are in a statement only where they are asked for
+-- (their places stand in comments), and limits are hidden from the planner.
+--
+-- While a table has no statistics, every index looks as good as the one that fits. So what is looked up
+-- for a row is kept from becoming a join (OFFSET 0), and an event is asked for in the order of seq, which
+-- only the primary key has.
+
+-- name: search_words
+-- The best events of an agent by words ($3 lexemes) alone: $4 limit; $5 session, $6 types, $7 since,
+-- $8 until, each NULL for all; $9 k1, $10 b. The columns are those of the search that follows.
+WITH found AS MATERIALIZED (
+    SELECT w.session_key, w.epoch, w.seq, w.score AS lexical,
+           w.score / max(w.score) OVER () AS score
+    FROM holdfast.search_words($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) w
+), best AS MATERIALIZED (
+    -- Only now are the events themselves read; of equal scores all, since their ids decide.
+    SELECT * FROM found ORDER BY score DESC FETCH FIRST (SELECT $4::bigint) ROWS WITH TIES
+)
+SELECT EXISTS (SELECT FROM holdfast.unindexed_events u WHERE u.tenant = $1 AND u.agent = $2),
+       NULL::text, FALSE, r.*
+FROM (SELECT 1) one LEFT JOIN (
+    SELECT e.score, e.lexical, NULL::float8 AS semantic, e.agent, s.id AS session, e.type, e.body, e.id,
+           e.run, e.occurred_at, e.epoch, e.seq
+    FROM (
+        SELECT b.score, b.lexical, e.*
+        FROM best b
+        CROSS JOIN LATERAL (
+            SELECT * FROM holdfast.events
+            WHERE tenant = $1 AND session_key = b.session_key AND epoch = b.epoch
+                AND seq BETWEEN b.seq AND b.seq
+            ORDER BY seq LIMIT 1
+        ) e
+        ORDER BY b.score DESC, e.id LIMIT (SELECT $4)
+    ) e
+    JOIN holdfast.sessions s ON s.tenant = $1 AND s.key = e.session_key
+) r ON true
+ORDER BY r.score DESC, r.id;
 
 -- name: search
--- The best events of an agent by words ($3 lexemes, NULL for none) and by meaning ($4), fused.
+-- The best events of an agent by words ($3 lexemes) and by meaning ($4), fused.
 -- $5 limit; $6 session, $7 types, $8 since, $9 until, each NULL for all; $10 k1, $11 b, $12 the
 -- weight of the words, $13 the model of the vector. The first columns tell of queued events that no
 -- index has yet, which model the log is embedded by, and of events that wait for a vector.
 WITH question AS MATERIALIZED (
-    SELECT lexeme COLLATE "C" AS lexeme, at FROM unnest((SELECT $3::text[])) WITH ORDINALITY AS q (lexeme, at)
-), totals AS MATERIALIZED (
-    SELECT documents::float8 AS documents, length::float8 / NULLIF(documents, 0) AS average
-    FROM holdfast.event_totals WHERE tenant = $1 AND agent = $2
-), postings AS MATERIALIZED (
-    SELECT q.at, p.session_key, p.epoch, p.seq, p.times::float8 AS times, p.length::float8 AS length,
-           count(*) OVER (PARTITION BY q.at) AS holding
-    FROM question q
-    JOIN holdfast.event_postings p ON p.tenant = $1 AND p.agent = $2 AND p.lexeme = q.lexeme
+    SELECT l.lexeme, q.at, t.length::float8 / NULLIF(t.documents, 0) AS average,
+           ln(1 + (t.documents::float8 - l.documents + 0.5) / (l.documents + 0.5)) AS weight
+    FROM unnest((SELECT $3::text[])) WITH ORDINALITY AS q (lexeme, at)
+    CROSS JOIN LATERAL (
+        SELECT * FROM holdfast.event_lexemes
+        WHERE tenant = $1 AND agent = $2 AND lexeme = q.lexeme OFFSET 0
+    ) l
+    JOIN holdfast.event_totals t ON t.tenant = $1 AND t.agent = $2
 ), words AS (
     SELECT p.session_key, p.epoch, p.seq,
            -- In the order of the question, so that equal texts have equal sums.
-           sum(ln(1 + (t.documents - p.holding + 0.5) / (p.holding + 0.5))
-               * (p.times * ($10::float8 + 1)
-                  / (p.times + $10 * (1 - $11::float8 + $11 * (p.length / t.average))))
-               ORDER BY p.at) AS score
-    FROM postings p CROSS JOIN totals t
+           sum(q.weight * (p.times * ($10::float8 + 1)
+                           / (p.times + $10 * (1 - $11::float8 + $11 * (p.length / q.average))))
+               ORDER BY q.at) AS score
+    FROM question q
+    CROSS JOIN LATERAL (
+        SELECT * FROM holdfast.event_postings
+        WHERE tenant = $1 AND agent = $2 AND lexeme = q.lexeme OFFSET 0
+    ) p
     GROUP BY p.session_key, p.epoch, p.seq
 ), vectors AS (
     SELECT v.session_key, v.epoch, v.seq,
            round((1 - (v.embedding OPERATOR(public.<=>) (SELECT $4::real[]::public.vector)))
                * 1000000) / 1000000 AS score
     FROM holdfast.event_vectors v
-    WHERE (/* meaning */ FALSE) AND v.tenant = $1 AND v.agent = $2 AND v.model IN ('', $13)
+    WHERE v.tenant = $1 AND v.agent = $2 AND v.model IN ('', $13)
         AND (SELECT m.model = $13::text FROM holdfast.event_models m WHERE m.tenant = $1)
 ), found AS MATERIALIZED (
     SELECT session_key, epoch, seq, w.score AS lexical, v.score AS semantic
@@ -39,10 +76,13 @@ WITH question AS MATERIALIZED (
 ), allowed AS MATERIALIZED (
     SELECT * FROM found f
     WHERE (/* all */ TRUE) OR EXISTS (
-        SELECT FROM holdfast.events e
-        WHERE e.tenant = $1 AND e.session_key = f.session_key AND e.epoch = f.epoch
-            AND e.seq = f.seq
-            AND ($6::text IS NULL OR e.session_key = (
+        SELECT FROM (
+            SELECT * FROM holdfast.events
+            WHERE tenant = $1 AND session_key = f.session_key AND epoch = f.epoch
+                AND seq BETWEEN f.seq AND f.seq
+            ORDER BY seq LIMIT 1
+        ) e
+        WHERE ($6::text IS NULL OR e.session_key = (
                 SELECT s.key FROM holdfast.sessions s WHERE s.tenant = $1 AND s.id = $6))
             AND ($7::text[] IS NULL OR e.type = ANY ($7))
             AND ($8::timestamptz IS NULL OR e.occurred_at >= $8)
@@ -76,16 +116,19 @@ WITH question AS MATERIALIZED (
     SELECT * FROM scored ORDER BY score DESC FETCH FIRST (SELECT $5::bigint) ROWS WITH TIES
 )
 SELECT EXISTS (SELECT FROM holdfast.unindexed_events u WHERE u.tenant = $1 AND u.agent = $2),
-       (SELECT m.model FROM holdfast.event_models m WHERE m.tenant = $1 AND $4 IS NOT NULL),
-       $4 IS NOT NULL AND EXISTS (
-           SELECT FROM holdfast.unembedded_events u WHERE u.tenant = $1 AND u.agent = $2),
+       (SELECT m.model FROM holdfast.event_models m WHERE m.tenant = $1),
+       EXISTS (SELECT FROM holdfast.unembedded_events u WHERE u.tenant = $1 AND u.agent = $2),
        r.*
 FROM (SELECT 1) one LEFT JOIN (
     SELECT b.score, b.lexical, b.semantic, e.agent, s.id AS session, e.type, e.body, e.id, e.run,
            e.occurred_at, e.epoch, e.seq
     FROM best b
-    JOIN holdfast.events e
-        ON e.tenant = $1 AND e.session_key = b.session_key AND e.epoch = b.epoch AND e.seq = b.seq
+    CROSS JOIN LATERAL (
+        SELECT * FROM holdfast.events
+        WHERE tenant = $1 AND session_key = b.session_key AND epoch = b.epoch
+            AND seq BETWEEN b.seq AND b.seq
+        ORDER BY seq LIMIT 1
+    ) e
     JOIN holdfast.sessions s ON s.tenant = $1 AND s.key = e.session_key
     ORDER BY b.score DESC, e.id LIMIT (SELECT $5)
 ) r ON true
@@ -105,10 +148,13 @@ WITH asked AS MATERIALIZED (
         AND v.model IN (
             '', (SELECT m.model FROM holdfast.event_models m WHERE m.tenant = $1))
         AND ((/* all */ TRUE) OR EXISTS (
-            SELECT FROM holdfast.events e
-            WHERE e.tenant = $1 AND e.session_key = v.session_key AND e.epoch = v.epoch
-                AND e.seq = v.seq
-                AND ($6::text IS NULL OR e.session_key = (
+            SELECT FROM (
+                SELECT * FROM holdfast.events
+                WHERE tenant = $1 AND session_key = v.session_key AND epoch = v.epoch
+                    AND seq BETWEEN v.seq AND v.seq
+                ORDER BY seq LIMIT 1
+            ) e
+            WHERE ($6::text IS NULL OR e.session_key = (
                     SELECT s.key FROM holdfast.sessions s WHERE s.tenant = $1 AND s.id = $6))
                 AND ($7::text[] IS NULL OR e.type = ANY ($7))
                 AND ($8::timestamptz IS NULL OR e.occurred_at >= $8)
@@ -126,8 +172,12 @@ FROM (SELECT 1) one LEFT JOIN asked a ON true LEFT JOIN (
     SELECT n.semantic, e.agent, s.id AS session, e.type, e.body, e.id, e.run, e.occurred_at, e.epoch,
            e.seq
     FROM near n
-    JOIN holdfast.events e
-        ON e.tenant = $1 AND e.session_key = n.session_key AND e.epoch = n.epoch AND e.seq = n.seq
+    CROSS JOIN LATERAL (
+        SELECT * FROM holdfast.events
+        WHERE tenant = $1 AND session_key = n.session_key AND epoch = n.epoch
+            AND seq BETWEEN n.seq AND n.seq
+        ORDER BY seq LIMIT 1
+    ) e
     JOIN holdfast.sessions s ON s.tenant = $1 AND s.key = e.session_key
     ORDER BY n.semantic DESC, e.id LIMIT (SELECT $5)
 ) r ON true
