@@ -9,63 +9,61 @@ import pytest
 from holdfast.chaos.plan import Plan
 from holdfast.chaos.run import ChaosRun
 from holdfast.chaos.staff import Programs
-from holdfast.chaos.verdict import Verdict
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(600)]
 
+FROZEN_WORKERS = Plan(
+    seconds=4,
+    counts={"freeze worker": 4},
+    parts=("tasks",),
+    tasks=16,
+    task_pace_seconds=0.9,
+    limit_seconds=60,
+)
+KILLED_AGENTS = Plan(
+    seconds=4,
+    counts={"kill agent": 3},
+    parts=("memory",),
+    agent_processes=1,
+    agent_pace_seconds=0.05,
+    consolidators=1,
+)
+KILLED_CONSOLIDATORS = Plan(
+    seconds=4,
+    counts={"kill consolidator": 4, "cut postgres": 2},
+    parts=("memory",),
+    agent_processes=1,
+    sessions=3,
+    agent_pace_seconds=0.05,
+)
 
-async def _broken(plan: Plan, programs: Programs) -> tuple[list[str], Verdict]:
-    """The names of the invariants that a run with these programs finds broken."""
+
+@pytest.mark.parametrize(
+    ("programs", "plan", "invariant", "count"),
+    [
+        pytest.param(
+            *(Programs(worker="tests.chaos.unfenced_worker"), FROZEN_WORKERS),
+            *("P3", "zombie_writes_accepted"),
+            id="a ledger that does not check the fence",
+        ),
+        pytest.param(
+            *(Programs(agent="tests.chaos.early_agent"), KILLED_AGENTS),
+            *("P1", "lost"),
+            id="a log that acknowledges before it writes",
+        ),
+        pytest.param(
+            *(Programs(consolidator="tests.chaos.hasty_consolidator"), KILLED_CONSOLIDATORS),
+            *("P1", "lost"),
+            id="a consolidator that acknowledges before the commit",
+        ),
+    ],
+)
+async def test_what_is_broken_on_purpose_is_caught(
+    programs: Programs, plan: Plan, invariant: str, count: str
+) -> None:
     verdict = await ChaosRun(plan, programs=programs).run()
     if verdict.logs:
         shutil.rmtree(verdict.logs)
-    return [line.partition(" ")[0] for line in verdict.broken], verdict
-
-
-async def test_a_ledger_that_does_not_check_the_fence_is_caught() -> None:
-    plan = Plan(
-        seconds=4,
-        counts={"freeze worker": 4},
-        parts=("tasks",),
-        tasks=16,
-        task_pace_seconds=0.9,
-        limit_seconds=60,
-    )
-    programs = Programs(worker="tests.chaos.unfenced_worker")
-    named, verdict = await _broken(plan, programs)
-    assert "P3" in named, verdict.broken
-    assert verdict.tasks is not None
-    assert verdict.tasks.zombie_writes_accepted > 0
-
-
-async def test_a_log_that_acknowledges_before_it_writes_is_caught() -> None:
-    plan = Plan(
-        seconds=4,
-        counts={"kill agent": 3},
-        parts=("memory",),
-        agent_processes=1,
-        sessions=5,
-        agent_pace_seconds=0.05,
-        consolidators=1,
-    )
-    programs = Programs(agent="tests.chaos.early_agent")
-    named, verdict = await _broken(plan, programs)
-    assert "P1" in named, verdict.broken
-    assert verdict.memory is not None
-    assert verdict.memory.lost > 0
-
-
-async def test_a_consolidator_that_acknowledges_before_the_commit_is_caught() -> None:
-    plan = Plan(
-        seconds=4,
-        counts={"kill consolidator": 4, "cut postgres": 2},
-        parts=("memory",),
-        agent_processes=1,
-        sessions=3,
-        agent_pace_seconds=0.05,
-    )
-    programs = Programs(consolidator="tests.chaos.hasty_consolidator")
-    named, verdict = await _broken(plan, programs)
-    assert "P1" in named, verdict.broken
-    assert verdict.memory is not None
-    assert verdict.memory.lost > 0
+    named = [line.partition(" ")[0] for line in verdict.broken]
+    assert invariant in named, verdict.broken
+    assert verdict.totals()[count] > 0

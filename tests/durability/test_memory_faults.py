@@ -22,7 +22,6 @@ pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(180
 SHORT = Plan(
     seconds=11,
     counts={
-        "kill agent": 2,
         "kill consolidator": 6,
         "kill valkey": 2,
         "kill postgres": 2,
@@ -35,13 +34,13 @@ SHORT = Plan(
         "fill valkey": 1,
     },
     parts=("memory",),
-    # The first to die is Valkey, for longer than writers are patient, with all else at work.
+    sessions=10,
+    until_aside=True,
     seed=3,
 )
 LONG = Plan(
     seconds=120,
     counts={
-        "kill agent": 10,
         "kill consolidator": 30,
         "kill valkey": 5,
         "kill postgres": 5,
@@ -58,8 +57,11 @@ LONG = Plan(
         "fill postgres": 3,
     },
     parts=("memory",),
+    sessions=10,
     agent_pace_seconds=0.05,
+    until_aside=True,
 )
+COMMAND = "python -m pytest tests/durability/test_memory_faults.py --long"
 RESULT = Path(__file__).parents[2] / "docs" / "faults" / "memory.json"
 ANA = AgentId("writer", "ana")
 
@@ -77,14 +79,17 @@ async def test_memory_survives_kill_9_of_consolidators_valkey_and_postgres(
     memory = verdict.memory
     assert memory is not None
     assert memory.stored == memory.acknowledged > plan.agent_processes * plan.sessions
+    # No agent was killed: who dies between a grant and its use leaves a gap without a loss.
+    assert (memory.duplicated, memory.out_of_order, memory.gaps_reported) == (0, 0, 0)
+    assert memory.dead_letters == 0
+    assert memory.aside > 0, "no event went past Valkey, so that way was not tried"
     if long:
-        assert memory.aside > 0, "no event went past Valkey, so that way was not tried"
         _publish(level, {"plan": plan.to_json(), **verdict.to_json()})
 
 
 def _publish(level: str, result: dict[str, Any]) -> None:
-    facts = json.loads(RESULT.read_text()) if RESULT.exists() else {"command": "make test-long"}
-    facts[level] = result
+    facts = json.loads(RESULT.read_text()) if RESULT.exists() else {}
+    facts = {**facts, "command": COMMAND, level: result}
     RESULT.parent.mkdir(exist_ok=True)
     RESULT.write_text(json.dumps(facts, indent=2) + "\n")
 

@@ -9,7 +9,13 @@ from contextlib import asynccontextmanager
 import pytest
 
 from holdfast.backends.redis.hot_log import RedisHotLog
-from holdfast.kernel.core.errors import BackPressureError, ConflictError, TimedOutError
+from holdfast.kernel.core.errors import (
+    BackPressureError,
+    ConflictError,
+    TimedOutError,
+    UnavailableError,
+)
+from holdfast.kernel.core.failpoints import failpoint
 from holdfast.kernel.storage.hot_entry import pack, unpack
 from holdfast.kernel.storage.hot_log import HotStats, Marks
 from holdfast.kernel.storage.log_entry import LogEntry
@@ -90,6 +96,43 @@ async def test_a_turn_that_kills_its_consolidator_again_and_again_is_found(
     assert letter.payload == pack(LogEntry.of_event("event", sent[2]))
     assert "handed out" in letter.reason
     assert await gaps(hybrid) == 0
+
+
+@pytest.mark.parametrize(
+    "failure", [UnavailableError("postgres", "full"), asyncio.CancelledError()]
+)
+@pytest.mark.parametrize("place", ["consolidate.after_claim", "consolidate.before_commit"])
+async def test_a_turn_is_not_to_blame_for_an_outage_however_often_it_is_tried(
+    hybrid: HybridHarness, failure: BaseException, place: str
+) -> None:
+    store, tenant = hybrid.store("episodes"), hybrid._prefix + "default"
+    sent = await store.append([event(note) for note in ("a", "b", "c")])
+    shard = hybrid.log(tenant).hot.shard_of("s1")
+
+    def fail() -> None:
+        raise failure
+
+    with failpoint(place, fail):
+        for _ in range(3 * consolidation.DEADLY_DELIVERIES):
+            with pytest.raises(type(failure)):
+                await hybrid.consolidator.flush_shard(tenant, shard)
+    assert await hybrid.consolidator.flush_shard(tenant, shard) == len(sent)
+    assert await stored(hybrid) == sent
+    assert await hybrid.durable.dead_letters(tenant, limit=10) == []
+
+
+async def test_a_delivery_is_not_taken_back_from_who_has_the_turn_by_now(
+    hybrid: HybridHarness,
+) -> None:
+    store, tenant = hybrid.store("episodes"), hybrid._prefix + "default"
+    await store.append([event("a")])
+    shard = hybrid.log(tenant).hot.shard_of("s1")
+    first = await hybrid.queue.claim(tenant, shard, limit=1)
+    second = await hybrid.queue.claim(tenant, shard, limit=1)
+    for late in (first, first, second, second):
+        await hybrid.queue.give_back(tenant, shard, late)
+    [third] = await hybrid.queue.claim(tenant, shard, limit=1)
+    assert [turn.deliveries for turn in (*first, *second, third)] == [1, 2, 2]
 
 
 async def test_an_emptied_redis_is_reported_as_a_gap_and_no_number_is_used_again(

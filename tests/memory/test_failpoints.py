@@ -164,7 +164,10 @@ async def test_a_clear_whose_writer_died_is_finished_by_the_flush(hybrid: Hybrid
     assert await store.recent(ANA, session_id="s1") == []
 
 
-@pytest.mark.parametrize("name", ["refill.after_lock", "refill.after_grant", "refill.after_window"])
+@pytest.mark.parametrize(
+    "name",
+    ["refill.after_lock", "refill.after_grant", "refill.after_window", "append.after_reserve"],
+)
 async def test_whoever_refills_a_session_and_dies_is_followed_by_the_next(
     hybrid: HybridHarness, name: str
 ) -> None:
@@ -182,8 +185,24 @@ async def test_whoever_refills_a_session_and_dies_is_followed_by_the_next(
     assert second.seq > 1
     await flush(hybrid)
     assert notes(await stored(hybrid)) == ["first", "second"]
-    # A grant that nobody has put into Redis counts as lost: better one gap too many.
-    assert await gaps(hybrid) == (1 if name == "refill.after_grant" else 0)
+    assert await gaps(hybrid) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "lost"), [("refill.after_window", 0), ("append.after_reserve", 1)]
+)
+async def test_a_grant_that_redis_loses_is_a_gap_once_it_has_numbers(
+    hybrid: HybridHarness, name: str, lost: int
+) -> None:
+    store = hybrid.store("episodes")
+    with failpoint(name, die), pytest.raises(DiedError):
+        await store.append([event("lost with its writer")])
+    assert valkey().ask("FLUSHALL") == "+OK"
+    restart(hybrid)
+    await hybrid.store("episodes").append([event("first")])
+    await flush(hybrid)
+    assert notes(await stored(hybrid)) == ["first"]
+    assert await gaps(hybrid) == lost
 
 
 @pytest.mark.parametrize("name", ["state.after_read", "state.after_save"])

@@ -10,6 +10,7 @@ import pytest
 
 from holdfast.kernel.core.errors import (
     BackPressureError,
+    ConflictError,
     InvalidInputError,
     TimedOutError,
     UnavailableError,
@@ -183,6 +184,23 @@ async def test_a_call_that_is_not_answered_is_given_up_and_others_are_not_tried(
     with pytest.raises(asyncio.CancelledError):
         await task
     assert await reach.call(answers) == 7
+
+
+async def test_a_hot_store_that_was_away_and_refuses_is_back_for_all() -> None:
+    reach = Reach()
+
+    async def away() -> None:
+        raise UnavailableError("redis", "nobody listens")
+
+    async def refuses() -> None:
+        raise ConflictError("event", "e1")
+
+    with pytest.raises(SilentError):
+        await reach.call(away)
+    reach.down_until = 0.0
+    for _ in range(2):
+        with pytest.raises(ConflictError):
+            await reach.call(refuses)
 
 
 async def test_a_conditional_write_without_an_answer_says_that_it_may_be_done(

@@ -19,7 +19,7 @@ from holdfast.bench.hybrid_article import Article
 from holdfast.bench.hybrid_report import Answers, Report, Space
 from holdfast.bench.hybrid_wirings import Wiring
 from holdfast.bench.hybrid_workload import Workload, made
-from holdfast.bench.servers import Servers, started
+from holdfast.bench.servers import Servers, settle, started
 
 Times: TypeAlias = dict[str, list[float]]
 
@@ -132,7 +132,7 @@ async def _loaded(one: Contestant, servers: Servers, workload: Workload) -> Spac
     await one.load(workload)
     seconds = time.perf_counter() - start
     if url:
-        await servers.settle(url)
+        await settle(url)
     tables = await servers.table_bytes(url) if url else {}
     return Space(
         redis_bytes=max(0, await servers.valkey_bytes() - before),

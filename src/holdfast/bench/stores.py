@@ -116,7 +116,8 @@ class Held:
     @asynccontextmanager
     async def lent(self) -> AsyncIterator[None]:
         """Hold the connection for a while."""
-        async with self._engine.connection(writes=True) as self._connection:
+        async with self._engine.connection(writes=True) as connection:
+            self._connection = connection.bare
             yield
 
     def fetch(self, sql: str, *args: Any) -> Awaitable[Any]:

@@ -201,15 +201,16 @@ def data_of(name: str, folder: Path | None) -> Path | None:
 
 async def run_all(
     started: Callable[[str], Progress], options: Options
-) -> tuple[dict[str, Found], list[dict[str, str]]]:
-    """Every default suite in turn; what could not run is named, with the reason.
+) -> tuple[dict[str, Found], list[dict[str, str]], list[dict[str, str]]]:
+    """Every default suite in turn; what has no data and what failed are named, with the reasons.
 
     ::
 
-        found, missing = await run_all(lambda name: print, Options(quick=True))
+        found, missing, failed = await run_all(lambda name: print, Options(quick=True))
     """
     found: dict[str, Found] = {}
-    missing = []
+    missing: list[dict[str, str]] = []
+    failed: list[dict[str, str]] = []
     for name in DEFAULT:
         data = data_of(name, options.data)
         if name == "recall" and data is None:
@@ -219,5 +220,5 @@ async def run_all(
             found[name] = await measured(name, started(name), replace(options, data=data))
         except HoldfastError as error:
             # The others are worth having, and the reason is told.
-            missing.append({"name": name, "why": str(error)})
-    return found, missing
+            failed.append({"name": name, "why": str(error)})
+    return found, missing, failed

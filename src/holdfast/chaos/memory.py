@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from holdfast.chaos.memory_agent import Diary, agent_of, journal_of
@@ -68,6 +68,29 @@ class MemoryWork:
                 break
             await asyncio.sleep(0.1)
         self.counts.drain_seconds = round(time.monotonic() - begun, 2)
+
+    async def recording(self, *, within_seconds: float) -> None:
+        """Wait until every session has an acknowledged event, for so long at most.
+
+        A fault before that would mostly hit the first grants, and not what agents do.
+        """
+        await self._until(
+            lambda diaries: sum(len(one.acknowledged) for one in diaries) == len(self._sessions),
+            within_seconds,
+        )
+
+    async def went_aside(self, *, within_seconds: float) -> None:
+        """Wait until an event has gone past Valkey, for so long at most."""
+        await self._until(lambda diaries: any(one.aside for one in diaries), within_seconds)
+
+    async def _until(
+        self, reached: Callable[[Sequence[Diary]], bool], within_seconds: float
+    ) -> None:
+        limit = time.monotonic() + within_seconds
+        while not reached([Diary.read(path) for path in self._journals]):
+            if time.monotonic() > limit:
+                return
+            await asyncio.sleep(0.1)
 
     async def check(self) -> None:
         """Compare what the agents wrote down with what is stored."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import functools
 import shutil
 import tempfile
 import time
@@ -117,6 +118,10 @@ class ChaosRun:
                     sessions=plan.sessions,
                     shards=settings.redis_shards,
                 )
+                if plan.until_aside:
+                    site.holds["valkey"] = functools.partial(
+                        self._memory.went_aside, within_seconds=plan.limit_seconds
+                    )
                 staff.hire("agent", plan.agent_processes, pace_seconds=plan.agent_pace_seconds)
                 staff.hire("consolidator", plan.consolidators)
             if "tasks" in plan.parts:
@@ -130,6 +135,8 @@ class ChaosRun:
             while not staff.ready:
                 staff.keep()
                 await asyncio.sleep(LOOK_SECONDS)
+            if self._memory is not None:
+                await self._memory.recording(within_seconds=self._plan.limit_seconds)
             if self._tasks is not None:
                 # The last of them early enough to be done soon after the last fault.
                 group.create_task(self._tasks.submit(over_seconds=self._plan.seconds * 0.8))

@@ -54,6 +54,8 @@ class Site:
         """A write that works again when the server does; by the name of the server."""
         self.recoveries: dict[str, list[float]] = {}
         """From the restart of a server until a write was acknowledged again."""
+        self.holds: dict[str, Callable[[], Awaitable[None]]] = {}
+        """What must have happened before a server that is long away comes back; by its name."""
 
     @property
     def own(self) -> bool:
@@ -136,6 +138,8 @@ class Site:
         async with place.busy:
             await asyncio.to_thread(server.kill)
             await asyncio.sleep(away_seconds)
+            if away_seconds and name in self.holds:
+                await self.holds[name]()
             await self._restart(name, server)
 
     async def _fill(self, name: str, place: _Place, for_seconds: float) -> None:

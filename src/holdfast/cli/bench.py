@@ -156,15 +156,22 @@ def every(
     quick: Quick = False,
     report: ReportTo = None,
 ) -> None:
-    """Stores, tasks, hybrid, recall where its data is, and peers; what cannot run is named."""
+    """Stores, tasks, hybrid, recall where its data is, and peers.
+
+    A suite that fails is named, with the reason; the others run, and the exit code is 1.
+    """
     options = Options(quick=quick, data=data)
     with Screen(sum(STEPS[name] for name in DEFAULT)) as screen:
 
         def started(name: str) -> Callable[[str], None]:
             return lambda doing: screen.update(f"{name}: {doing}")
 
-        found, missing = asyncio.run(run_all(started, options))
-    _tell(found, missing, report, as_json=as_json)
+        found, missing, failed = asyncio.run(run_all(started, options))
+    _tell(found, [*missing, *failed], report, as_json=as_json)
+    for one in failed:
+        typer.echo(f"{one['name']} failed: {one['why']}", err=True)
+    if failed:
+        raise typer.Exit(1)
 
 
 def _run(name: str, options: Options, report: Path | None, *, as_json: bool) -> None:

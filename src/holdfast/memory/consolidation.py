@@ -11,9 +11,16 @@ import logging
 import random
 import time
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
-from holdfast.kernel.core.errors import CodecError, EngineError, HoldfastError, TimedOutError
+from holdfast.kernel.core.errors import (
+    CodecError,
+    EngineError,
+    HoldfastError,
+    TimedOutError,
+    UnavailableError,
+)
 from holdfast.kernel.core.failpoints import hit
 from holdfast.kernel.storage.durable_log import DurableQueue, Outcome, Turn
 from holdfast.kernel.storage.hot_entry import check_entry, unpack
@@ -181,12 +188,17 @@ class Consolidator:
 
             flushed = await consolidator.flush_shard("acme", 7)
         """
-        async with self._durable.flushing(tenant, shard) as flush:
-            if flush is None:
-                return None
-            turns = await self._hot.claim(tenant, shard, limit=self._pace.batch)
-            hit("consolidate.after_claim")
-            flushed = await flush.store([_read(turn) for turn in turns])
+        turns: list[HotTurn] = []
+        try:
+            async with self._durable.flushing(tenant, shard) as flush:
+                if flush is None:
+                    return None
+                turns = await self._hot.claim(tenant, shard, limit=self._pace.batch)
+                hit("consolidate.after_claim")
+                flushed = await flush.store([_read(turn) for turn in turns])
+        except (UnavailableError, asyncio.CancelledError):
+            await self._give_back(tenant, shard, turns)
+            raise
         hit("consolidate.after_commit")
         if not turns:
             # Whatever says that there is work is told that there is none.
@@ -198,6 +210,15 @@ class Consolidator:
         for session, epoch in flushed.overtaken.items():
             await self._raise(tenant, session, epoch)
         return len(turns)
+
+    async def _give_back(self, tenant: str, shard: int, turns: Sequence[HotTurn]) -> None:
+        """Blame no turn for an outage, such as a full disk, nor for a caller who went away.
+
+        Who keeps failing on a turn otherwise, or dies of it, finds it by how often it came.
+        """
+        if turns:
+            with suppress(EngineError):
+                await self._hot.give_back(tenant, shard, turns)
 
     async def through(
         self, tenant: str, hot: HotLog, marks: dict[int, str], *, limit_seconds: float = 30

@@ -20,7 +20,7 @@ from holdfast.kernel.core.errors import (
     UnavailableError,
 )
 from holdfast.kernel.core.failpoints import hit
-from holdfast.kernel.storage.durable_log import DurableLog, Gap, Grant
+from holdfast.kernel.storage.durable_log import DurableLog, Gap
 from holdfast.kernel.storage.hot_entry import NOWHERE, PlacedEntry
 from holdfast.kernel.storage.hot_log import WINDOW, Appended, Cold, HotLog, UsedUp, Window
 from holdfast.kernel.storage.log_entry import LogEntry, distinct
@@ -70,7 +70,6 @@ class HybridLog:
         self._reach = reach or Reach()
         self._flights: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._aside: dict[str, int] = overtaken or {}
-        self._unplaced: dict[str, Grant] = {}
         self._told: set[tuple[str, Gap]] = set()
 
     async def append(
@@ -265,6 +264,7 @@ class HybridLog:
                     await self._extend(answer, limit)
 
     async def _extend(self, used: UsedUp, limit: int) -> None:
+        hit("append.after_reserve")
         await self._reach.call(lambda: self.hot.reserve(used.session, heat=used.heat, limit=limit))
 
     async def _warm(self, session: str, agent: str | None, *, epoch: int = 0) -> Window | None:
@@ -294,23 +294,14 @@ class HybridLog:
         if _numbers(window, epoch):
             return window
         hit("refill.after_lock")
-        # A grant that the hot log did not get counts as lost when another is asked for.
-        grant = self._unplaced.get(session)
+        grant = await self.durable.warm(session, agent, window.known)
         if grant is None:
-            try:
-                grant = await self.durable.warm(session, agent, window.known)
-            except TimedOutError as error:
-                # Whether it was granted or not, nothing has been written.
-                raise UnavailableError(error.engine, str(error)) from error
-            if grant is None:
-                return None
-            self._unplaced[session] = grant
+            return None
         hit("refill.after_grant")
         tail = await self.durable.tail(session, WINDOW + 1)
         floor = tail[0].place if len(tail) > WINDOW else NOWHERE
         newest = tail[-WINDOW:]
         await self._reach.call(lambda: self.hot.warm(session, grant, floor=floor, entries=newest))
-        self._unplaced.pop(session, None)
         hit("refill.after_window")
         self._metrics.warmed += 1
         if grant.gaps and (session, grant.gaps[-1]) not in self._told:
@@ -336,7 +327,6 @@ class HybridLog:
         for entry in batch:
             epoch, _ = places[entry.key]
             self._aside[entry.session] = max(epoch, self._aside.get(entry.session, 0))
-            self._unplaced.pop(entry.session, None)
         self._metrics.aside += len(batch)
         _log.warning("%d events went to the durable log directly: %s", len(batch), why)
         return places

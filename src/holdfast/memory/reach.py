@@ -7,7 +7,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
-from holdfast.kernel.core.errors import TimedOutError, UnavailableError
+from holdfast.kernel.core.errors import HoldfastError, TimedOutError, UnavailableError
 
 T = TypeVar("T")
 
@@ -68,7 +68,8 @@ class Reach:
         except TimedOutError:
             self._mark_down()
             raise
-        except Exception:
+        except HoldfastError:
+            # It refused, so it answers.
             self._mark_up()
             raise
         finally:

@@ -30,9 +30,9 @@ class PostgresDurableLog(DurableLog):
     async def warm(self, session: str, agent: str | None, known: Known | None) -> Grant | None:
         """Let the hot log number a session."""
         there = (known.epoch, known.seq, known.heat) if known else (None, None, None)
-        # Not safe to repeat: a grant of which nobody knows counts as lost.
+        # Safe to repeat: a grant has no numbers until it is found in the hot log.
         row = await self._engine.fetchrow(
-            _SQL["warm"], self._tenant, session, agent, *there, safe=False
+            _SQL["warm"], self._tenant, session, agent, *there, safe=True
         )
         if row is None:
             return None

@@ -14,6 +14,7 @@ from holdfast.backends.postgres.capabilities import Capabilities, read_capabilit
 from holdfast.backends.postgres.errors import TRY_AGAIN, mapped, to_holdfast
 from holdfast.backends.postgres.queries import load
 from holdfast.backends.postgres.watchdog import Watchdog
+from holdfast.backends.postgres.watched import WatchedConnection
 from holdfast.kernel.core.errors import ConfigError, UnavailableError
 
 _SQL = load("engine")
@@ -207,16 +208,18 @@ class Postgres:
 
     @asynccontextmanager
     async def connection(self, *, writes: bool) -> AsyncIterator[Any]:
-        """One connection for a stream of statements; nothing is retried."""
+        """One connection for a stream of statements; nothing is retried, and each is watched."""
         try:
             held = await self._take()
         except _NotConnectedError as error:
             raise to_holdfast(_cause(error), wrote=False) from error
+        connection = WatchedConnection(held, self._watchdog)
         try:
             with mapped(wrote=writes):
-                yield held
+                yield connection
         finally:
-            with mapped(wrote=writes):
+            # A statement that was cancelled is waited for by the driver's pool, for ever.
+            with mapped(wrote=writes), connection.watched():
                 await self._pool.release(held)
 
     async def _once(self, sql: LiteralString, args: tuple[Any, ...]) -> Sequence[Any]:

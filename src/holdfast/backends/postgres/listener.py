@@ -108,7 +108,8 @@ class Listener:
 
     async def _run(self) -> None:
         pause = FIRST_PAUSE_SECONDS
-        while self._bells:
+        # A cancellation may end as the error of a connection that was lost meanwhile.
+        while self._bells and not self._closed:
             try:
                 await self._listen()
                 pause = FIRST_PAUSE_SECONDS

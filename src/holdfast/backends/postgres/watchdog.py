@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Any
+
+import asyncpg
 
 
 class Watchdog:
@@ -40,6 +43,8 @@ class Watchdog:
     def _look(self) -> None:
         loop = asyncio.get_running_loop()
         for connection, since in list(self._sent.items()):
-            if loop.time() - since > self._limit and not connection.is_closed():
-                connection.terminate()
+            if loop.time() - since > self._limit:
+                # Lost in this moment: the pool has taken it back, and who waits is being told.
+                with suppress(asyncpg.InterfaceError):
+                    connection.terminate()
         self._timer = loop.call_later(self._limit / 4, self._look) if self._sent else None

@@ -17,6 +17,7 @@ SUSPECT_DELIVERIES = 5
 """A turn that was handed out so often is handed out alone: it may be killing its consumers."""
 
 BATCH_BYTES = 16 << 20
+_CONSUMER = "consolidator"
 _HOW = {Outcome.STORED: 1, Outcome.COVERED: 0, Outcome.KNOWN: 0, Outcome.DEAD: 2}
 
 
@@ -65,10 +66,19 @@ class RedisHotQueue(HotQueue):
         turns = await self._engine.run(
             "hot_claim",
             (log,),
-            ("consolidator", limit, SUSPECT_DELIVERIES, BATCH_BYTES),
+            (_CONSUMER, limit, SUSPECT_DELIVERIES, BATCH_BYTES),
             safe=True,
         )
         return [_turn(*turn) for turn in turns]
+
+    async def give_back(self, tenant: str, shard: int, turns: Sequence[HotTurn]) -> None:
+        """Take one delivery back."""
+        given: list[Any] = [_CONSUMER]
+        for turn in turns:
+            given += (turn.mark, turn.deliveries)
+        # Safe to repeat: how often a turn was delivered is compared.
+        log = f"{ShardKeys.of(tenant, shard).prefix}hot"
+        await self._engine.run("hot_give_back", (log,), given, safe=True)
 
     async def acknowledge(
         self, tenant: str, shard: int, turns: Sequence[tuple[HotTurn, Outcome]]

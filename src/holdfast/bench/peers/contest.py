@@ -17,6 +17,7 @@ from holdfast.bench.peers.openai_agents import RedisSessions, SqlAlchemySessions
 from holdfast.bench.peers.queues import PgQueuerJobs, ProcrastinateJobs
 from holdfast.bench.peers.servers import Servers, servers
 from holdfast.bench.peers.workload import Workload
+from holdfast.bench.servers import settle
 
 PEERS: tuple[Peer, ...] = (
     SqlAlchemySessions(),
@@ -116,7 +117,7 @@ async def meet(
     async with peer.ours(stage) as ours, peer.theirs(stage) as theirs:
         for line in peer.lines:
             progress(f"{peer.name}: {line.operation}")
-            await started.settle()
+            await settle(started.url)
             name = line.operation
             report.rows.append(await play(line, ours[name], theirs[name], quick=stage.quick))
         if isinstance(peer, A2aTasks):

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 FAILPOINTS = (
     "append.after_hot",
+    "append.after_reserve",
     "append.after_aside",
     "consolidate.after_claim",
     "consolidate.before_commit",

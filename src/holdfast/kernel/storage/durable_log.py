@@ -162,13 +162,14 @@ class DurableLog(Protocol):
         """Let the hot log number a session, made on first use by ``agent``.
 
         ``known`` is what the hot log knows. If the session was granted before and the hot log does
-        not know of it, what it may have numbered since is recorded as a gap. Without an agent an
-        unknown session is ``None``.
+        not know of it, what was reserved since is recorded as a gap. A new grant has no numbers, so
+        that one which never reaches the hot log is no loss. Without an agent an unknown session is
+        ``None``.
         """
 
     @abstractmethod
     async def reserve(self, session: str, *, heat: int) -> int | None:
-        """Up to which number a grant now goes; ``None`` if there is a newer one."""
+        """Numbers for a grant that the hot log has, up to which; ``None`` if there is a newer."""
 
     @abstractmethod
     async def append(self, entries: Sequence[LogEntry]) -> dict[str, tuple[int, int]]:

@@ -232,6 +232,10 @@ class HotQueue(Protocol):
         """The oldest turns of a shard, also those that somebody else has claimed."""
 
     @abstractmethod
+    async def give_back(self, tenant: str, shard: int, turns: Sequence[HotTurn]) -> None:
+        """Let claimed turns count as not delivered, unless somebody has claimed them since."""
+
+    @abstractmethod
     async def acknowledge(
         self, tenant: str, shard: int, turns: Sequence[tuple[HotTurn, Outcome]]
     ) -> None:

@@ -42,11 +42,8 @@ class NaiveEpisodes:
                 raise ConflictError("event", event.id)
         placed = []
         for event in events:
-            stored = self._mine(
-                lambda one, event=event: (  # type: ignore[misc]
-                    one.session_id == event.session_id and one.id == event.id
-                )
-            )
+            same = [one for one in self._mine(lambda _: True) if one.id == event.id]
+            stored = [one for one in same if one.session_id == event.session_id]
             if not stored:
                 await self._open(event.agent_id, event.session_id)
                 self._used.append((self._tenant, event.session_id))

@@ -2,11 +2,14 @@
 -- cleared while it was on its way, what is lost, what could not be stored, and states as of a flush.
 
 -- hot: Redis numbers the session now, up to reserved. heat tells the grants apart; while hot, seq is
--- how far the log is stored without a gap.
+-- how far the log is stored without a gap. overtaken: the numbering was taken back, and Redis may still
+-- take the session for its own.
 ALTER TABLE holdfast.sessions
     ADD COLUMN hot boolean NOT NULL DEFAULT false,
+    ADD COLUMN overtaken boolean NOT NULL DEFAULT false,
     ADD COLUMN heat bigint NOT NULL DEFAULT 0,
     ADD COLUMN reserved bigint NOT NULL DEFAULT 0;
+CREATE INDEX sessions_overtaken ON holdfast.sessions (tenant, id) WHERE overtaken;
 
 -- What a clear covers, up to a place; or, exact, the one place that stays empty.
 CREATE TABLE holdfast.session_tombstones (
@@ -75,7 +78,7 @@ BEGIN
     WHERE session.reserved > session.seq
     ON CONFLICT DO NOTHING;
     UPDATE holdfast.sessions s
-    SET hot = false, heat = s.heat + 1, epoch = s.epoch + 1, seq = s.reserved
+    SET hot = false, overtaken = true, heat = s.heat + 1, epoch = s.epoch + 1, seq = s.reserved
     WHERE s.tenant = session.tenant AND s.id = session.id
     RETURNING * INTO found;
     RETURN found;
@@ -155,7 +158,8 @@ END
 $$;
 
 -- Let Redis number a session. What Redis knows of it tells whether it has lost anything: a grant that
--- Redis does not know of may have been used up to the last number.
+-- Redis does not know of may have been used up to the last number. A new one has no numbers: they are
+-- reserved by who finds it in Redis, so that one that never got there is no loss.
 CREATE FUNCTION holdfast.warm_session(
     the_tenant text, the_session text, the_agent text,
     known_epoch int, known_seq bigint, known_heat bigint
@@ -176,7 +180,8 @@ BEGIN
         session := holdfast.lock_session(the_tenant, the_session, the_agent);
     END IF;
     last_seq := session.seq;
-    IF session.hot AND known_heat IS DISTINCT FROM session.heat THEN
+    IF session.hot AND known_heat IS DISTINCT FROM session.heat
+        AND session.reserved > session.seq THEN
         INSERT INTO holdfast.session_gaps (tenant, session_key, epoch, from_seq, to_seq, open)
         VALUES (the_tenant, session.key, session.epoch, session.seq + 1, session.reserved, false)
         ON CONFLICT DO NOTHING;
@@ -199,12 +204,12 @@ BEGIN
     END IF;
     RETURN QUERY
     UPDATE holdfast.sessions s
-    SET hot = true, heat = s.heat + 1, epoch = session.epoch,
+    SET hot = true, overtaken = false, heat = s.heat + 1, epoch = session.epoch,
         -- What Redis has numbered in this epoch and not flushed is still to come.
         seq = CASE WHEN session.epoch = s.epoch THEN s.seq ELSE last_seq END,
         -- What was reserved in this epoch may have been used.
         reserved = GREATEST(
-            CASE WHEN s.hot AND session.epoch = s.epoch THEN s.reserved ELSE 0 END, last_seq + 1000)
+            CASE WHEN s.hot AND session.epoch = s.epoch THEN s.reserved ELSE 0 END, last_seq)
     WHERE s.tenant = the_tenant AND s.id = the_session
     RETURNING s.epoch, last_seq, s.reserved, s.heat;
 END

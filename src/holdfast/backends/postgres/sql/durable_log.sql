@@ -11,7 +11,7 @@ WHERE s.tenant = $1 AND s.id = $2 AND NOT g.open
 ORDER BY g.epoch, g.from_seq;
 
 -- name: reserve
--- More numbers for a grant: $3 its heat.
+-- Numbers for a grant that Redis has: $3 its heat.
 UPDATE holdfast.sessions SET reserved = reserved + 1000
 WHERE tenant = $1 AND id = $2 AND hot AND heat = $3
 RETURNING reserved;
@@ -67,11 +67,7 @@ SELECT * FROM holdfast.append_event($1, $2, $3, $4, $5, $6, $7, $8);
 
 -- name: overtaken
 -- Sessions whose numbering was taken back from Redis and has not been granted to it again: $1 limit.
-SELECT DISTINCT s.tenant, s.id, s.epoch
-FROM holdfast.session_gaps g
-JOIN holdfast.sessions s ON s.tenant = g.tenant AND s.key = g.session_key
-WHERE g.open AND NOT s.hot
-LIMIT $1;
+SELECT s.tenant, s.id, s.epoch FROM holdfast.sessions s WHERE s.overtaken LIMIT $1;
 
 -- name: letters
 -- Dead letters, oldest first, after an id: $2 the id, $3 limit.
