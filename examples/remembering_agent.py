@@ -45,4 +45,6 @@ async def answer(memory: AgentMemory, context: Assembled) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit(f'usage: python {sys.argv[0]} FOLDER "what you say"')
     asyncio.run(main(*sys.argv[1:]))

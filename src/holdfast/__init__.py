@@ -94,7 +94,8 @@ from holdfast.runtime.app import App
 from holdfast.runtime.context import TaskContext
 from holdfast.runtime.outcome import TaskFailedError, TaskRejectedError
 from holdfast.runtime.worker import Worker
-from holdfast.wiring.front_door import Opening, open
+from holdfast.wiring.front_door import Opening
+from holdfast.wiring.front_door import open as open  # not in __all__: `import *` keeps Python's own
 from holdfast.wiring.health import EngineHealth, Health
 from holdfast.wiring.settings import Settings
 from holdfast.wiring.state import State
@@ -218,7 +219,6 @@ __all__ = [
     "compact_async",
     "estimate_tokens",
     "new_id",
-    "open",
 ]
 
 # A library leaves it to the program where its log lines go.

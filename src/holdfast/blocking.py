@@ -13,9 +13,13 @@ own, each call waiting for its answer::
 from __future__ import annotations
 
 import asyncio
+import atexit
+import functools
 import inspect
+import os
 import threading
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -26,14 +30,31 @@ from holdfast.wiring.state import State
 
 T = TypeVar("T")
 
-__all__ = ["BlockingState", "open"]
+__all__ = ["BlockingState"]  # and open, but `import *` keeps Python's own
+
+
+class _Threads(ThreadPoolExecutor):
+    """Threads, and where the interpreter ends and starts no more of them, the caller's own."""
+
+    def submit(self, fn: Callable[..., T], /, *args: Any, **named: Any) -> Future[T]:
+        try:
+            return super().submit(fn, *args, **named)
+        except RuntimeError:
+            done: Future[T] = Future()
+            try:
+                done.set_result(fn(*args, **named))
+            except Exception as error:  # noqa: BLE001 - it is raised where the answer is read
+                done.set_exception(error)
+            return done
 
 
 class _Portal:
     """An event loop in a daemon thread, and the way into it."""
 
     def __init__(self) -> None:
+        self._process = os.getpid()
         self._loop = asyncio.new_event_loop()
+        self._loop.set_default_executor(_Threads(thread_name_prefix="holdfast.blocking"))
         self._thread = threading.Thread(
             target=self._loop.run_forever, name="holdfast.blocking", daemon=True
         )
@@ -42,6 +63,11 @@ class _Portal:
     @property
     def closed(self) -> bool:
         return self._loop.is_closed()
+
+    @property
+    def forked(self) -> bool:
+        """Whether this is a child of the process that has the thread: a fork copies no threads."""
+        return os.getpid() != self._process
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         try:
@@ -98,10 +124,14 @@ class _Portal:
             while (found := self.run(step()))[0]:
                 yield found[1]
         finally:
-            if not self.closed:
+            if not self.closed and not self.forked:
                 self.run(close())
 
     def _check_caller(self) -> None:
+        if self.forked:
+            raise ConfigError(
+                "this State was opened before a fork: open one in each process, after the fork"
+            )
         if self.closed:
             raise ConfigError("this State is closed: open another with holdfast.blocking.open()")
         try:
@@ -124,11 +154,16 @@ class _Portaled:
     def __repr__(self) -> str:
         return f"<blocking {self._target!r}>"
 
+    def __dir__(self) -> list[str]:
+        theirs = {name for name in dir(self._target) if not name.startswith("_")}
+        return sorted({*super().__dir__(), *theirs} - {"aclose"})
+
     def __getattr__(self, name: str) -> Any:
         found = self._portal.get(self._target, name)
         if not callable(found):
             return self._portal.wrap(found)
 
+        @functools.wraps(found)
         def method(*args: Any, **named: Any) -> Any:
             return self._portal.call(found, args, named)
 
@@ -137,6 +172,9 @@ class _Portaled:
 
 class BlockingState(_Portaled):
     """A ``State`` on a background event loop; close it, or use it as a context manager.
+
+    One that is still open when the process ends is closed then. After a fork the child opens its
+    own.
 
     >>> with open("memory:") as state:
     ...     state.short_term.set_state("s1", {"step": 1})
@@ -147,16 +185,19 @@ class BlockingState(_Portaled):
     def __init__(self, target: State, portal: _Portal, *, owns: bool = True) -> None:
         super().__init__(target, portal)
         self._owns = owns
+        if owns:
+            atexit.register(self.close)
 
     def close(self) -> None:
-        """Close the state and end its thread; again, or on a view, does nothing.
+        """Close the state and end its thread; again, on a view or in a fork, does nothing.
 
         >>> state = open("memory:")
         >>> state.close()
         """
-        if self._owns and not self._portal.closed:
+        if self._owns and not self._portal.closed and not self._portal.forked:
             self._portal.run(self._target.aclose())
             self._portal.close()
+            atexit.unregister(self.close)
 
     def __enter__(self) -> Self:
         return self
@@ -170,7 +211,9 @@ class BlockingState(_Portaled):
         self.close()
 
 
-def open(url: str | None = None, **options: Any) -> BlockingState:  # noqa: A001 - as holdfast.open
+def open(  # noqa: A001 - as holdfast.open
+    url: str | os.PathLike[str] | None = None, **options: Any
+) -> BlockingState:
     """Open a ``State`` on an event loop of its own; takes what ``holdfast.open`` takes.
 
     >>> with open("memory:") as state:

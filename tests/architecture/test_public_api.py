@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import importlib
 import inspect
 import zipfile
@@ -19,6 +20,8 @@ from scripts.generate_docs import PROTOCOLS
 from tests.architecture.source import PACKAGE, ROOT, package_of
 
 MODULES: list[Any] = [holdfast, holdfast.blocking, holdfast.testing]
+NAMES = [*holdfast.__all__, "open"]
+"""What is documented; ``open`` is no part of ``import *``, where it would replace Python's own."""
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
@@ -31,7 +34,14 @@ def test_the_list_of_public_names_is_sorted_and_complete(module: Any) -> None:
     }
     future = {"annotations", "TypeVar", "T"}
     own = {name for name in public if _is_own(module, name)} - future
-    assert set(module.__all__) == own
+    assert set(module.__all__) == own - set(dir(builtins))
+
+
+def test_importing_everything_replaces_nothing_of_pythons_own() -> None:
+    for module in MODULES:
+        assert set(module.__all__).isdisjoint(dir(builtins))
+    assert holdfast.open.__module__ == "holdfast.wiring.front_door"
+    assert holdfast.blocking.open.__module__ == "holdfast.blocking"
 
 
 def _is_own(module: Any, name: str) -> bool:
@@ -52,7 +62,7 @@ def test_every_protocol_is_public() -> None:
     assert {protocol.__name__ for protocol in PROTOCOLS.values()} <= set(holdfast.__all__)
 
 
-@pytest.mark.parametrize("name", holdfast.__all__)
+@pytest.mark.parametrize("name", NAMES)
 def test_every_public_name_is_documented_with_an_example(name: str) -> None:
     value = getattr(holdfast, name)
     if not (inspect.isclass(value) or inspect.isfunction(value)):

@@ -63,6 +63,11 @@ def _server_pid(folder: Path) -> int | None:
         return None
 
 
+def _looks(folder: Path) -> tuple[int, int, list[str]]:
+    found = folder.stat()
+    return found.st_uid, found.st_mode, sorted(entry.name for entry in folder.iterdir())
+
+
 async def _count(folder: Path) -> int:
     embedded = await EmbeddedPostgres.open(folder)
     engine = await Postgres.open(embedded.url, auto_migrate=True)
@@ -143,6 +148,35 @@ async def test_a_folder_of_another_version_says_so(folder: Path) -> None:
     (folder / "data" / "PG_VERSION").write_text("12\n")
     with pytest.raises(ConfigError, match="made by Postgres 12"):
         await EmbeddedPostgres.open(folder)
+
+
+async def test_a_folder_with_files_of_others_is_refused_and_left_as_it_was(folder: Path) -> None:
+    (folder / "data").mkdir(parents=True)
+    (folder / "notes.txt").write_text("mine")
+    before = _looks(folder)
+    with pytest.raises(ConfigError, match=r"such as 'data': choose a new or an empty folder"):
+        await EmbeddedPostgres.open(folder)
+    assert _looks(folder) == before
+
+
+async def test_an_empty_volume_is_taken_and_files_that_come_later_do_not_matter(
+    folder: Path,
+) -> None:
+    (folder / "lost+found").mkdir(parents=True)
+    assert await _count(folder) == 0
+    (folder / "notes.txt").write_text("mine")
+    assert await _count(folder) == 0
+    (folder / "users.lock").unlink()
+    assert await _count(folder) == 0
+
+
+async def test_a_folder_that_the_server_cannot_reach_is_told_in_one_sentence(folder: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root runs the server as another user")
+    await asyncio.to_thread(folder.mkdir, mode=0o700)
+    with pytest.raises(ConfigError, match=r"cannot reach .*: choose a folder") as caught:
+        await EmbeddedPostgres.open(folder / "state")
+    assert "initdb" not in str(caught.value)
 
 
 async def test_a_path_too_long_for_a_socket_works_all_the_same(folder: Path) -> None:

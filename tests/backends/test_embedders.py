@@ -5,9 +5,22 @@ from collections.abc import Sequence
 
 import pytest
 
+from holdfast.backends.embedders import limited
 from holdfast.backends.embedders.hashing import HashEmbedder
-from holdfast.kernel.core.errors import EngineError, InvalidInputError, UnavailableError
-from holdfast.kernel.storage.embedding import Embedder, EmbeddingMode, embed_texts
+from holdfast.backends.embedders.limited import LimitedEmbedder
+from holdfast.kernel.core.errors import (
+    EngineError,
+    InvalidInputError,
+    TimedOutError,
+    UnavailableError,
+)
+from holdfast.kernel.storage.embedding import (
+    Embedder,
+    EmbeddingMode,
+    embed_possible,
+    embed_texts,
+)
+from holdfast.testing.embedders import HangingEmbedder
 from holdfast.testing.hostile import TEXTS
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -99,3 +112,36 @@ async def test_whatever_an_embedder_raises_is_an_engine_error() -> None:
 async def test_an_answer_that_does_not_fit_is_an_engine_error(answer: list[list[float]]) -> None:
     with pytest.raises(EngineError):
         await embed_texts(Scripted(answer), ["tide"])
+
+
+async def test_an_embedder_that_never_answers_is_a_timed_out_error() -> None:
+    with pytest.raises(TimedOutError, match=r"embedder hash-64: no answer in 0\.02 s"):
+        await embed_texts(LimitedEmbedder(HangingEmbedder()), ["tide"])
+
+
+async def test_a_time_out_inside_an_embedder_is_its_own_error() -> None:
+    with pytest.raises(EngineError, match="TimeoutError: of its own") as caught:
+        await embed_texts(LimitedEmbedder(Scripted(TimeoutError("of its own"))), ["tide"])
+    assert not isinstance(caught.value, TimedOutError)
+
+
+async def test_an_embedder_that_hangs_is_not_asked_again_for_each_text(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(limited, "MORE_SECONDS_PER_TEXT", 0.0)
+    embedder = HangingEmbedder()
+    vectors, problem = await embed_possible(LimitedEmbedder(embedder), ["tide"] * 100)
+    assert vectors == [None] * 100
+    assert "no answer" in problem
+    assert embedder.calls == 2
+
+
+async def test_a_text_that_hangs_the_model_keeps_back_itself_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(limited, "MORE_SECONDS_PER_TEXT", 0.0)
+    embedder = HangingEmbedder(hangs=False, poison="poison", limit_seconds=0.5)
+    texts = ["tide", "moon", "poison", "low"]
+    vectors, problem = await embed_possible(LimitedEmbedder(embedder), texts)
+    assert [vector is None for vector in vectors] == [False, False, True, False]
+    assert "no answer" in problem

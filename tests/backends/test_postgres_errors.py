@@ -8,6 +8,7 @@ from typing import Any
 import asyncpg
 import pytest
 
+from holdfast.backends.postgres.admin import PostgresAdmin
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.errors import to_holdfast
 from holdfast.kernel.core.errors import (
@@ -71,5 +72,18 @@ def test_an_error_says_what_the_caller_may_do(
 
 @pytest.mark.asyncio
 async def test_no_server_is_unavailable_and_a_wrong_password_is_configuration() -> None:
-    with pytest.raises(UnavailableError):
+    with pytest.raises(UnavailableError, match=r"is the server up\? check DATABASE_URL"):
         await Postgres.open("postgresql://nobody@127.0.0.1:1/none")
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    "url",
+    ["postgresql://a:b@localhost:se-cret/db", "postgresql://[::1/x", "postgresql://a:se/cret@h"],
+)
+async def test_a_url_that_cannot_be_read_is_refused_without_repeating_it(url: str) -> None:
+    for opening in (Postgres.open, PostgresAdmin.open):
+        with pytest.raises(ConfigError, match="check DATABASE_URL") as caught:
+            await opening(url)
+        assert "cret" not in str(caught.value)
+        assert caught.value.__cause__ is None

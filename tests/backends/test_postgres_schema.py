@@ -100,9 +100,9 @@ async def test_a_newer_schema_than_the_code_is_refused() -> None:
         await migrate.migrate(connection)
         newer = len(migrate.migrations()) + 1
         await connection.execute("INSERT INTO holdfast.migrations VALUES ($1, 'later', 'x')", newer)
-        for how in ({}, {"auto_migrate": True}):
+        for auto_migrate in (False, True):
             with pytest.raises(SchemaError, match="upgrade holdfast"):
-                await Postgres.open(url, **how)
+                await Postgres.open(url, auto_migrate=auto_migrate)
 
 
 async def test_a_server_that_may_lose_a_commit_is_refused_unless_told() -> None:

@@ -119,3 +119,10 @@ def test_dead_letters_are_listed_shown_replayed_and_discarded(servers: dict[str,
     _, error = process.communicate(timeout=60)
     assert process.returncode == 1
     assert "dead letter 'nowhere' was not found" in error
+
+
+def test_without_a_redis_it_names_the_variable_to_set(servers: dict[str, str]) -> None:
+    process = _command({"DATABASE_URL": servers["DATABASE_URL"], "REDIS_URL": ""}, "consolidate")
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "set REDIS_URL" in error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from importlib.metadata import version
 from typing import Any
 
 import pytest
@@ -49,7 +50,13 @@ def test_doctor_fails_when_one_part_is_down_and_still_shows_the_others(
     )
     assert code == 1
     assert [one["status"] for one in found] == ["ok", "down"]
+    assert found[1]["latency_seconds"] > 0
     assert "s3cret" not in json.dumps(found)
+
+
+def test_the_command_tells_its_version() -> None:
+    found = CliRunner().invoke(app, ["--version"])
+    assert (found.exit_code, found.stdout) == (0, f"holdfast {version('holdfast')}\n")
 
 
 def test_doctor_draws_a_table_for_people(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import signal
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 import holdfast
-from holdfast import App, TaskContext
+from holdfast import AgentId, App, TaskContext, TaskRecord, TaskState
+from holdfast.cli.timeline import draw_head
+from holdfast.kernel.storage.ledger_records import Artifact
 from tests.cli.command import Command, start, wait_until
 
 app = App("researcher")
@@ -27,6 +32,12 @@ async def research(task: TaskContext) -> str:
         await task.artifact("draft.md", f"line {at}\n", append=True, last=at == 2)
     answer = await task.ask("Which chapter matters?")
     return f"Done with {answer.text}"
+
+
+@app.handler(agent="careful", max_attempts=1)
+async def careful(_task: TaskContext) -> None:
+    """Try once."""
+    raise ValueError("no such tide")
 
 
 def _work(database: str, tenant: str) -> None:
@@ -151,6 +162,29 @@ def test_the_reason_of_a_failure_is_shown_and_not_its_whole_traceback(
     assert "ValueError: no such tide" in shown.out
     assert "Traceback" not in shown.out
     assert "Traceback" in command("tasks", "show", task["id"], "--json").json["note"]
+
+
+@pytest.mark.parametrize(
+    ("state", "told"), [(TaskState.WORKING, True), (TaskState.COMPLETED, False)]
+)
+def test_only_a_task_that_goes_on_may_have_a_last_chunk_to_come(
+    state: TaskState, *, told: bool
+) -> None:
+    now = datetime.now(UTC)
+    made = Artifact("draft.md", "t1", [], updated_at=now)
+    task = TaskRecord("t1", "c1", AgentId.parse("writer"), state, now, now, artifacts=[made])
+    screen = Console(width=100, file=io.StringIO(), record=True)
+    screen.print(draw_head(task))
+    assert ("no last chunk yet" in screen.export_text()) is told
+
+
+def test_a_handlers_number_of_attempts_holds_for_what_an_operator_submits(
+    command: Command, database: str, tenant: str
+) -> None:
+    command("tasks", "submit", "careful", "break")
+    _work(database, tenant)
+    [task] = command("tasks", "list", "--state", "failed", "--json").json["tasks"]
+    assert (task["agent"], task["fence"]) == ("careful", 1)
 
 
 def test_an_id_may_be_abbreviated_while_it_is_unambiguous(command: Command, tenant: str) -> None:

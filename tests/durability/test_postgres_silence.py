@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -21,7 +22,7 @@ from holdfast.testing.postgres_server import PostgresServer
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(300)]
 
 PATIENCE_SECONDS = 2.0
-"""How long the engine of these tests waits for an answer."""
+"""How long an engine waits for an answer, where it is to be seen that it gives up."""
 FOR_EVER = 3600.0
 LIMIT_SECONDS = 60.0
 """What ends at all ends long before."""
@@ -37,7 +38,7 @@ def server() -> Iterator[PostgresServer]:
 
 
 class Line:
-    """An engine of little patience, and the wires to its server."""
+    """An engine, and the wires to its server."""
 
     def __init__(self, engine: Postgres, proxy: Proxy) -> None:
         self.engine = engine
@@ -53,7 +54,7 @@ class Line:
         self.silent.set()
 
     async def close(self) -> None:
-        """Leave nothing behind; the driver closes no connection without the server."""
+        """Leave nothing behind."""
         await self._proxy.cut()
         for silence in self._silence:
             silence.cancel()
@@ -61,21 +62,28 @@ class Line:
         await self.engine.aclose()
 
 
-@pytest_asyncio.fixture(loop_scope="session")
-async def line(server: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Line]:
+@asynccontextmanager
+async def _line(server: PostgresServer, *, patience: float = FOR_EVER) -> AsyncIterator[Line]:
     """An engine that reaches its server through a proxy."""
     url = server.url(tcp=True)
     await (await Postgres.open(url, auto_migrate=True)).aclose()
-    monkeypatch.setattr(engine_module, "_GRACE_SECONDS", 0)
     address = address_of(url)
     assert not isinstance(address, str), address
     async with Proxy(*address).listening() as proxy:
-        engine = await Postgres.open(
-            by_way_of(url, proxy.port), command_timeout_seconds=PATIENCE_SECONDS
-        )
+        engine = await Postgres.open(by_way_of(url, proxy.port), command_timeout_seconds=patience)
         found = Line(engine, proxy)
+        try:
+            yield found
+        finally:
+            await found.close()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def line(server: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Line]:
+    """An engine that soon cuts what has no answer."""
+    monkeypatch.setattr(engine_module, "_GRACE_SECONDS", 0)
+    async with _line(server, patience=PATIENCE_SECONDS) as found:
         yield found
-        await found.close()
 
 
 async def _in_a_statement(line: Line, connection: Any) -> None:
@@ -148,14 +156,27 @@ async def _ask_the_engine(line: Line) -> None:
 
 
 @pytest.mark.parametrize("ask", [_ask_on_a_held_connection, _ask_in_a_transaction, _ask_the_engine])
-async def test_who_is_cancelled_in_a_silent_statement_ends_as_cancelled(
-    line: Line, ask: Callable[[Line], Coroutine[Any, Any, None]]
+async def test_who_is_cancelled_in_a_silent_statement_ends_as_cancelled_long_before_it_is_cut(
+    server: PostgresServer, ask: Callable[[Line], Coroutine[Any, Any, None]]
 ) -> None:
-    task = asyncio.create_task(ask(line))
-    await line.silent.wait()
-    task.cancel()
-    await asyncio.wait([task], timeout=LIMIT_SECONDS)
-    assert task.cancelled()
+    async with _line(server) as line:
+        task = asyncio.create_task(ask(line))
+        await line.silent.wait()
+        task.cancel()
+        await asyncio.wait([task], timeout=LIMIT_SECONDS)
+        assert task.cancelled()
+        assert await line.engine.fetchval("SELECT 7", safe=True) == 7
+
+
+async def test_closing_on_a_silent_wire_ends(server: PostgresServer) -> None:
+    async with _line(server) as line:
+        listener = line.engine.part(listener_module.Listener)
+        with listener.bell("topic") as bell:
+            while not listener.hears:
+                await bell.wait(found=True)
+            await line.fall_silent()
+            async with asyncio.timeout(LIMIT_SECONDS):
+                await line.engine.aclose()
 
 
 async def _flush_in_silence(line: Line, queue: PostgresDurableQueue) -> None:

@@ -9,6 +9,7 @@ import uuid
 from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,6 +27,8 @@ from holdfast.kernel.core.content import (
 )
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.core.ids import new_id, new_ref
+from holdfast.kernel.storage.document_draft import draft_documents
+from holdfast.kernel.storage.vector import Document
 
 ERRORS: list[Any] = [
     errors.NotFoundError("blob", "b1"),
@@ -224,3 +227,26 @@ print(len(set(found) | set(other)), len(pool))
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     # The parent goes on with what it has; the child has asked for its own.
     assert run.stdout.split() == ["200", "4096"]
+
+
+@pytest.mark.parametrize("bad", [5, None, b"x", bytearray(b"x"), {"a": 1}, TextBlock("hi")])
+def test_a_message_of_what_is_neither_text_nor_blocks_says_what_it_takes(bad: Any) -> None:
+    for make in (ChatMessage.user, ChatMessage.system, ChatMessage.assistant):
+        with pytest.raises(errors.InvalidInputError, match="text or a list of blocks") as caught:
+            make(bad)
+        assert caught.value.field == "content"
+    assert ChatMessage.user(iter([TextBlock("hi")])).text == "hi"  # type: ignore[arg-type]
+
+
+def test_an_array_is_refused_with_the_call_that_makes_it_a_list() -> None:
+    vector = np.array([1.0, 0.0], dtype="float32")
+    for array in (vector, list(vector)):
+        with pytest.raises(errors.InvalidInputError, match=r"use \.tolist\(\)"):
+            check_vector("embedding", array)
+    assert check_vector("embedding", vector.tolist()) == [1.0, 0.0]
+
+
+def test_a_document_of_plain_text_is_refused_with_the_call_that_takes_it() -> None:
+    document = Document(content="low tide")  # type: ignore[arg-type]
+    with pytest.raises(errors.InvalidInputError, match=r"Document\.from_text"):
+        draft_documents([document], replace=False)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -178,3 +179,22 @@ def test_a_negative_budget_is_refused() -> None:
     with pytest.raises(InvalidInputError) as caught:
         compact([], -1)
     assert caught.value.field == "budget"
+
+
+@pytest.mark.parametrize(
+    ("messages", "strategies", "field"),
+    [
+        ("abc", [TokenBudget()], "messages"),
+        (5, [TokenBudget()], "messages"),
+        (["abc"], [TokenBudget()], "messages[0]"),
+        ([], 5, "strategies"),
+        ([], [TokenBudget(), 5], "strategies[1]"),
+        ([], [TokenBudget], "strategies[0]"),
+    ],
+)
+def test_what_cannot_be_compacted_is_refused_by_name(
+    messages: Any, strategies: Any, field: str
+) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        compact(messages, 100, strategies=strategies)
+    assert caught.value.field == field

@@ -46,3 +46,13 @@ def test_the_restarted_agent_recalls_by_meaning_what_was_said_two_sessions_earli
     third = _session(place, "Who could give me some honey?")
     assert third[1] == "remembers: My sister keeps bees near Lyon. (by semantic)"
     assert third[2] == "says: I remember something about that."
+
+
+@pytest.mark.parametrize("arguments", [[], ["./memory"], ["./memory", "hello", "there"]])
+def test_the_example_says_what_it_wants(arguments: list[str]) -> None:
+    run = subprocess.run(
+        [sys.executable, str(EXAMPLE), *arguments], capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 1
+    assert run.stderr.startswith("usage: python ")
+    assert 'FOLDER "what you say"' in run.stderr

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import pytest
 
 from holdfast import App, ConfigError, ConflictError, State, TaskContext, Worker
@@ -15,12 +18,28 @@ async def test_an_app_has_one_handler_for_each_agent() -> None:
     @app.handler
     async def write(_task: TaskContext) -> None: ...
 
-    with pytest.raises(ConflictError):
+    with pytest.raises(ConflictError, match="writer has a handler already: name another agent"):
         app.handler(write)
     with pytest.raises(ConfigError):
         app.handler(agent="other")(lambda task: task)
     app.handler(agent="reader")(write)
     assert [str(agent) for agent in app.agents] == ["writer", "reader"]
+
+
+async def test_a_handler_that_cannot_be_called_with_the_task_is_refused() -> None:
+    app = App("writer")
+
+    async def none() -> None: ...
+    async def two(_task: TaskContext, _other: str) -> None: ...
+    async def named(*, task: TaskContext) -> None: ...
+    async def more(_task: TaskContext, _other: str = "") -> None: ...
+
+    refused: list[Any] = [none, two, named]
+    for function in refused:
+        with pytest.raises(ConfigError, match=rf"async def {function.__name__}\(task\)"):
+            app.handler(function)
+    app.handler(more)
+    app.handler(agent="partly")(partial(two, _other="given"))
 
 
 async def test_a_worker_without_handlers_is_refused(state: State) -> None:

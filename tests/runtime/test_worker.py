@@ -353,7 +353,8 @@ async def test_those_who_watch_are_told_what_a_suspended_task_waits_for(state: S
     assert [one.outcome for one in endings] == ["input-required"]
 
 
-async def test_the_last_attempt_after_a_death_is_made_alone(state: State) -> None:
+@pytest.mark.parametrize("own", [2, 5])
+async def test_the_last_attempt_after_a_death_is_made_alone(state: State, own: int) -> None:
     """Any of them may have killed the worker: none takes another along, and each has its chance."""
     at_work: set[str] = set()
     beside: dict[str, set[str]] = {}
@@ -367,7 +368,8 @@ async def test_the_last_attempt_after_a_death_is_made_alone(state: State) -> Non
         at_work.discard(task.id)
 
     app = _app(work, max_attempts=2)
-    tasks = [await app.submit(state, "go") for _ in range(4)]
+    go = [ChatMessage.user("go") for _ in range(4)]
+    tasks = [await state.tasks.submit("writer", one, max_attempts=own) for one in go]
     assert len(await state.tasks.claim("dead", limit=4, lease_seconds=0.05)) == 4
     async with asyncio.timeout(60):
         while len((await state.tasks.list(states=["submitted"])).tasks) < 4:

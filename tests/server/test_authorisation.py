@@ -215,14 +215,16 @@ async def test_what_is_anothers_is_answered_as_what_never_was(scene: Scene) -> N
 async def test_without_a_key_nothing_is_answered(scene: Scene) -> None:
     revoked = await scene.state.keys.create("ana")
     await scene.state.keys.revoke(revoked.key.id)
-    bodies = set()
+    lacking: set[str] = set()
+    wrong: set[str] = set()
     for name, request in EVERYTHING.items():
         for key in ("", revoked.text, "hf_mfrw2zi_wrong"):
             answer = await _ask(scene, request(scene.mine), key)
             assert answer.status_code == 401, name
             assert answer.headers["www-authenticate"] == "Bearer"
-            bodies.add(answer.content)
-    assert len(bodies) == 1
+            (wrong if key else lacking).add(answer.json()["error"]["message"])
+    assert lacking == {"send an API key: Authorization: Bearer …"}
+    assert wrong == {"this API key is unknown or revoked: make one with `holdfast keys create`"}
 
 
 async def test_every_method_is_open_to_the_owner(scene: Scene) -> None:

@@ -157,3 +157,11 @@ async def test_a_key_is_made_shown_once_listed_and_revoked(
     )
     with pytest.raises(HoldfastError, match="no live key"):
         await run("revoke", made["id"], *to)
+
+
+@pytest.mark.parametrize("option", ["--port", "--grpc-port"])
+async def test_a_port_that_cannot_be_is_refused_by_its_name(option: str) -> None:
+    done = CliRunner().invoke(app, ["serve", "agents:app", option, "99999"])
+    assert done.exit_code == 2
+    assert option in done.output
+    assert "65535" in done.output

@@ -209,6 +209,23 @@ async def test_the_version_decides_about_the_words(http: httpx.AsyncClient) -> N
     assert modern["tasks"][0]["status"]["state"] == "TASK_STATE_COMPLETED"
 
 
+async def test_a_call_of_1_0_without_a_version_says_which_header_it_lacks(
+    http: httpx.AsyncClient,
+) -> None:
+    old = {"A2A-Version": ""}
+    for path in ("/message:send", "/message:stream"):
+        answer = await http.post(path, json=_hello("say hi"), headers=old)
+        assert answer.status_code == 400
+        told = answer.json()["error"]
+        assert "`A2A-Version: 1.0`" in told["message"]
+        assert "/v1/" in told["message"]
+        assert told["details"][0]["reason"] == "VERSION_NOT_SUPPORTED"
+    answer = await http.post("/", json=_rpc("SendMessage", _hello("say hi")), headers=old)
+    told = answer.json()["error"]
+    assert (told["code"], "`A2A-Version: 1.0`" in told["message"]) == (-32009, True)
+    assert await _code(http, "NoSuchMethod", {}, **old) == -32601
+
+
 async def test_contexts_feedback_pause_and_resume(memory: State) -> None:
     async with (
         serving(example_app(), memory, workers=0) as service,

@@ -1,8 +1,15 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
+import os
+import signal
+import subprocess
+import sys
+import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +17,42 @@ import holdfast.blocking
 from holdfast import AgentId, ChatMessage, ConfigError, NotFoundError, UnavailableError
 
 AGENT = AgentId.parse("planner/a1")
+
+
+FORKS = """
+import os, signal, sys, warnings
+import holdfast, holdfast.blocking
+warnings.simplefilter("ignore")
+with holdfast.blocking.open("memory:") as state:
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)
+        try:
+            state.short_term.get_state("s1")
+        except holdfast.ConfigError as error:
+            sys.exit(str(error))
+        sys.exit("it answered")
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
+    state.short_term.set_state("s1", {"parent": "goes on"})
+    print(state.short_term.get_state("s1"))
+"""
+FORGETS = """
+import sys
+import holdfast.blocking
+state = holdfast.blocking.open(sys.argv[1])
+state.short_term.set_state("s1", {"step": 1})
+print("opened")
+"""
+
+
+def _python(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
 
 
 def _threads() -> int:
@@ -89,3 +132,33 @@ def test_a_memory_waits_for_its_answers_too() -> None:
         woken = memory.hydrate("postgres?")
         assert (woken.state, len(woken.recalled)) == ({"step": 2}, 1)
         assert memory.facts.get(fact).content == "Bo sails"
+
+
+def test_a_fork_is_told_to_open_its_own_and_its_parent_goes_on() -> None:
+    done = _python(FORKS)
+    assert "opened before a fork: open one in each process" in done.stderr
+    assert done.stdout == "{'parent': 'goes on'}\n"
+
+
+def test_a_process_that_ends_without_closing_stops_the_server_of_its_folder() -> None:
+    with tempfile.TemporaryDirectory(prefix="hf-blocking-") as name:
+        Path(name).chmod(0o755)
+        folder = Path(name) / "state"
+        done = _python(FORGETS, str(folder))
+        left = folder / "data" / "postmaster.pid"
+        server = int(left.read_text().split()[0]) if left.exists() else None
+        if server is not None:
+            os.kill(server, signal.SIGQUIT)
+        assert (done.stdout, done.stderr, server) == ("opened\n", "", None)
+        assert (folder / "data").is_dir()
+
+
+def test_a_notebook_can_complete_its_names_and_show_their_help() -> None:
+    with holdfast.blocking.open("memory:") as state:
+        assert {"history", "short_term", "close", "health", "for_tenant"} <= set(dir(state))
+        assert "aclose" not in dir(state)
+        assert {"get_state", "set_state"} <= set(dir(state.short_term))
+        method = state.short_term.set_state
+        assert method.__name__ == "set_state"
+        assert method.__doc__
+        assert "ttl_seconds" in inspect.signature(method).parameters

@@ -2,14 +2,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import threading
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 import holdfast
 from holdfast import ChatMessage
+from holdfast.backends.embedders.hashing import HashEmbedder
 from holdfast.kernel.core.errors import ConfigError, InvalidInputError
+from holdfast.wiring.engines import EMBEDDED
+from holdfast.wiring.parts import Part
 from scripts.generate_docs import PROTOCOLS
 
 pytestmark = pytest.mark.asyncio
@@ -71,6 +77,43 @@ async def test_the_state_may_be_awaited_and_closed_by_hand() -> None:
         _ = state.short_term
 
 
+async def test_what_is_not_opened_yet_says_how_to_open_it() -> None:
+    opening: Any = holdfast.open("memory:")
+    with pytest.raises(AttributeError, match=r"'history': .*`async with .* await .*blocking"):
+        _ = opening.history
+    assert not hasattr(opening, "history")
+    with pytest.raises(ConfigError, match=r"`async with .* await .*blocking"), opening:
+        pass
+
+
+async def test_a_folder_may_be_a_path_or_below_the_home_folder() -> None:
+    for url in (Path("./st"), Path("st"), Path("/srv/st"), Path("~/st"), "~/st", "./st"):
+        assert holdfast.open(url)._spec is EMBEDDED
+    assert holdfast.open(Path("st"))._request.url == "./st"
+    assert holdfast.open(Path("/srv/st"))._request.url == f"{os.sep}srv{os.sep}st"
+    for bad in (5, b"./st"):
+        with pytest.raises(InvalidInputError, match=type(bad).__name__) as caught:
+            holdfast.open(bad)  # type: ignore[arg-type]
+        assert caught.value.field == "url"
+
+
+async def test_an_embedder_may_be_named_as_in_the_environment() -> None:
+    async with holdfast.open("memory:", embedder="hash") as state:
+        memory = state.memory("ana", session_id="s1")
+        await memory.record("note", {"note": "the tide is low"})
+        [hit] = await memory.recall("tide")
+        assert hit.found_by == ("lexical", "semantic")
+    with pytest.raises(holdfast.UnknownSchemeError, match="known are none, static"):
+        await holdfast.open("memory:", embedder="bert")
+
+
+@pytest.mark.parametrize("bad", [object(), 5, HashEmbedder])
+async def test_what_is_no_embedder_is_refused_before_it_is_needed(bad: Any) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        holdfast.open("memory:", embedder=bad)
+    assert caught.value.field == "embedder"
+
+
 async def test_two_opened_states_share_nothing() -> None:
     async with holdfast.open("memory:") as one, holdfast.open("memory:") as two:
         await one.short_term.set_state("s1", {"a": 1})
@@ -126,6 +169,19 @@ async def test_health_names_the_engine_what_it_serves_and_how_durable_it_is() ->
     assert (engine.engine, engine.status) == ("inmemory", "ok")
     assert set(engine.serves) >= ATTRIBUTES
     assert "none" in engine.durability
+
+
+async def test_an_engine_that_is_down_tells_how_long_it_was_waited_for() -> None:
+    async def ping() -> None:
+        await asyncio.sleep(0)
+        raise holdfast.UnavailableError("toy", "connection refused")
+
+    async def close() -> None:
+        pass
+
+    health = await Part("toy", ("history",), "none", ping, close).probe()
+    assert (health.status, health.detail) == ("down", "toy: connection refused")
+    assert health.latency_seconds > 0
 
 
 @pytest.mark.parametrize("how", [{"url": "redis://127.0.0.1:1"}, {"redis": "redis://127.0.0.1:1"}])

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 
 import pytest
 
 import holdfast
-from holdfast import AgentMemory, Settings, UnavailableError, WakeStatus
+from holdfast import (
+    AgentMemory,
+    Document,
+    Settings,
+    TimedOutError,
+    UnavailableError,
+    WakeStatus,
+)
 from holdfast.backends.embedders.hashing import HashEmbedder
-from holdfast.testing.embedders import FlakyEmbedder
+from holdfast.testing.embedders import FlakyEmbedder, HangingEmbedder
 from tests.backends.postgres_database import empty_database
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -30,6 +38,13 @@ async def test_a_memory_is_one_agents_in_one_tenant() -> None:
             {"use": "postgres"}
         ]
         assert await state.embed_pending() == 0
+
+
+async def test_a_message_that_is_none_is_refused_with_what_to_pass() -> None:
+    async with holdfast.open("memory:") as state:
+        memory = state.memory("planner/a1", session_id="s1")
+        with pytest.raises(holdfast.InvalidInputError, match="pass a ChatMessage"):
+            await memory.record("message", {"text": "hello"})
 
 
 async def test_a_closed_state_refuses_a_new_memory() -> None:
@@ -82,3 +97,25 @@ async def test_another_embedder_takes_over_when_the_state_is_opened_with_it() ->
                 assert len(hits) == count
                 assert {hit.found_by for hit in hits} == {("lexical", "semantic")}
                 assert {hit.degraded for hit in hits} == {""}
+
+
+@pytest.mark.parametrize("engine", ["memory", "postgres"])
+async def test_an_embedder_that_never_answers_leaves_recall_to_the_words(engine: str) -> None:
+    async with contextlib.AsyncExitStack() as stack:
+        url = "memory:"
+        if engine == "postgres":
+            url = await stack.enter_async_context(empty_database())
+        state = await stack.enter_async_context(
+            holdfast.open(url, embedder=HangingEmbedder(), settings=MIGRATED, background=False)
+        )
+        memory = state.memory("planner/a1", session_id="s1")
+        await memory.record("decision", {"use": "postgres"})
+        await memory.facts.save("Bo sails")
+        [hit] = await memory.recall("postgres")
+        assert (hit.found_by, "no answer" in hit.degraded) == (("lexical",), True)
+        [fact] = await memory.facts.search("sails")
+        assert (fact.found_by, "no answer" in fact.degraded) == (("text",), True)
+        assert (await memory.assemble("postgres", budget_tokens=1000)).messages
+        with pytest.raises(TimedOutError):
+            await state.vectors.add([Document.from_text("low tide", id="d1")])
+        assert await state.vectors.list_collections() == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,7 @@ import holdfast
 import holdfast.blocking
 from holdfast import AgentId, ChatMessage, Document, Entity, Event, StepKey
 from scripts.generate_docs import PROTOCOLS
-from tests.backends.postgres_database import empty_database
+from tests.backends.postgres_database import connected, empty_database
 from tests.engines.postgres import server
 
 AGENT = AgentId("planner", "a1")
@@ -100,6 +101,19 @@ async def test_a_server_by_its_url_keeps_everything_and_says_how_to_migrate() ->
             await _use_everything(state)
         async with holdfast.open(url) as state:
             await _find_everything(state)
+
+
+@pytest.mark.asyncio
+async def test_the_settings_limit_what_a_statement_may_take() -> None:
+    async with empty_database() as url, connected(url) as other:
+        settings = holdfast.Settings(
+            database_url=url, auto_migrate=True, command_timeout_seconds=0.2
+        )
+        async with holdfast.open(settings=settings) as state, other.transaction():
+            await other.execute("LOCK TABLE holdfast.states IN ACCESS EXCLUSIVE MODE")
+            async with asyncio.timeout(30):
+                with pytest.raises(holdfast.TimedOutError):
+                    await state.short_term.get_state("s1")
 
 
 @pytest.mark.asyncio

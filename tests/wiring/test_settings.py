@@ -25,6 +25,7 @@ def test_every_setting_is_read_from_its_variable() -> None:
             "HOLDFAST_TENANT": "acme",
             "HOLDFAST_BLOB_TTL_SECONDS": "60",
             "HOLDFAST_CHANNEL_RETENTION_SECONDS": "1.5",
+            "HOLDFAST_COMMAND_TIMEOUT_SECONDS": "5",
             "PATH": "ignored",
         }
     )
@@ -36,6 +37,7 @@ def test_every_setting_is_read_from_its_variable() -> None:
         tenant="acme",
         blob_ttl_seconds=60,
         channel_retention_seconds=1.5,
+        command_timeout_seconds=5,
     )
 
 
@@ -56,6 +58,12 @@ def test_a_mistyped_variable_is_refused_with_the_nearest_one() -> None:
 def test_a_bad_number_of_seconds_names_its_variable(bad: str) -> None:
     with pytest.raises(ConfigError, match="HOLDFAST_BLOB_TTL_SECONDS"):
         Settings.from_environment({"HOLDFAST_BLOB_TTL_SECONDS": bad})
+
+
+@pytest.mark.parametrize("bad", ["soon", "0", "2147484"])
+def test_a_bad_limit_of_a_statement_names_its_variable(bad: str) -> None:
+    with pytest.raises(ConfigError, match="HOLDFAST_COMMAND_TIMEOUT_SECONDS"):
+        Settings.from_environment({"HOLDFAST_COMMAND_TIMEOUT_SECONDS": bad})
 
 
 def test_settings_that_contradict_each_other_are_refused() -> None:

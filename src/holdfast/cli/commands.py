@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
+from typing import Annotated
+
 import typer
 from dotenv import load_dotenv
 
@@ -44,8 +47,22 @@ app.command()(serve.serve)
 app.command()(worker.worker)
 
 
+def _tell_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"holdfast {version('holdfast')}")
+        raise typer.Exit
+
+
 @app.callback()
-def configure() -> None:
+def configure(
+    *,
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_tell_version, is_eager=True, help="Show the version, and end."
+        ),
+    ] = False,
+) -> None:
     """Read the environment, and a `.env` file in this folder where there is one.
 
     Without STORAGE_TYPE and DATABASE_URL, commands mean the embedded Postgres in `.holdfast`

@@ -23,7 +23,9 @@ def serve(
     ],
     *,
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, help="The port; 0 is any that is free.")] = 8000,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="The port; 0 is any that is free.")
+    ] = 8000,
     public_url: Annotated[
         str, typer.Option(help="Where clients reach it, for the agent card, behind a balancer.")
     ] = "",
@@ -32,7 +34,7 @@ def serve(
     ] = False,
     concurrency: Annotated[int, typer.Option(min=1, help="How many tasks run at once.")] = 10,
     grpc_port: Annotated[
-        int | None, typer.Option(min=1, help="Also serve A2A over gRPC, on this port.")
+        int | None, typer.Option(min=1, max=65535, help="Also serve A2A over gRPC, on this port.")
     ] = None,
     auth: Annotated[
         bool | None,

@@ -166,7 +166,11 @@ def submit(
         str, typer.Option(help="The same key again is the same task, and not a second one.")
     ] = "",
     max_attempts: Annotated[
-        int, typer.Option(min=1, help="How many attempts without progress it may have.")
+        int,
+        typer.Option(
+            min=1,
+            help="How many attempts without progress it may have; fewer if its handler says so.",
+        ),
     ] = MAX_ATTEMPTS,
     tenant: Tenant = "",
     as_json: Json = False,

@@ -146,7 +146,7 @@ def draw_head(task: TaskRecord) -> Table:
     if task.retry_of:
         table.add_row("retry of", escape(task.retry_of))
     for artifact in task.artifacts:
-        table.add_row("artifact", _artifact(artifact))
+        table.add_row("artifact", _artifact(artifact, ended=task.terminal))
     if task.state in WAITING and task.status_message:
         table.add_row("asks", escape(task.status_message.text))
         table.add_row("", f"[bold]holdfast tasks answer {escape(task.id)} TEXT[/]")
@@ -189,8 +189,9 @@ def _chunks(chunks: Sequence[ArtifactChunk]) -> str:
     return f"[bold]{escape(chunks[0].artifact_id)}[/] {count}, {size}{begins}{ends}"
 
 
-def _artifact(artifact: Artifact) -> str:
-    whole = "" if artifact.complete else ", no last chunk yet"
+def _artifact(artifact: Artifact, *, ended: bool) -> str:
+    # To mark the last chunk is the handler's choice, and after the end there is none to come.
+    whole = "" if artifact.complete or ended else ", no last chunk yet"
     return f"[bold]{escape(artifact.id)}[/] {size_of(artifact.parts)}{whole}"
 
 

@@ -292,6 +292,7 @@ def _pipeline(
     count: TokenCounter,
 ) -> Generator[tuple[Summariser, list[ChatMessage]], str, Window]:
     """Yields what to summarise and is sent the summary, so that asking may be async or not."""
+    _check(messages, strategies)
     window = Window((), check_count("budget", budget), count)
     window = window.with_turns(turns_of(messages, window))
     for strategy in (*strategies, TokenBudget()):
@@ -300,6 +301,33 @@ def _pipeline(
         elif old := strategy.old(window):
             window = strategy.replace(window, (yield strategy.summarise, old))
     return window
+
+
+def _check(messages: object, strategies: object) -> None:
+    if isinstance(messages, (str, bytes)) or not isinstance(messages, Sequence):
+        raise InvalidInputError(
+            "messages", f"must be a list of ChatMessage, not {type(messages).__name__}"
+        )
+    for at, message in enumerate(messages):
+        if not isinstance(message, ChatMessage):
+            raise InvalidInputError(
+                f"messages[{at}]",
+                f"must be a ChatMessage, not {type(message).__name__}: ChatMessage.user(text)",
+            )
+    if not isinstance(strategies, Sequence):
+        raise InvalidInputError(
+            "strategies", f"must be a list, as [TokenBudget()], not {type(strategies).__name__}"
+        )
+    for at, strategy in enumerate(strategies):
+        if isinstance(strategy, type):
+            raise InvalidInputError(
+                f"strategies[{at}]", f"is the class: make one, {strategy.__name__}(...)"
+            )
+        if not isinstance(strategy, SummaryCheckpoint) and not hasattr(strategy, "apply"):
+            raise InvalidInputError(
+                f"strategies[{at}]",
+                f"must have apply(window), as TokenBudget() has, not {type(strategy).__name__}",
+            )
 
 
 def turns_of(messages: Sequence[ChatMessage], window: Window) -> list[Turn]:

@@ -8,9 +8,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias, TypeVar, overload
 
-from holdfast.kernel.core.checks import check_count, check_seconds, check_text
+from holdfast.kernel.core.checks import check_optional_count, check_seconds, check_text
 from holdfast.kernel.core.content import ChatMessage
-from holdfast.kernel.core.errors import AlreadyExistsError, ConfigError, NotFoundError
+from holdfast.kernel.core.errors import (
+    AlreadyExistsError,
+    ConfigError,
+    InvalidInputError,
+    NotFoundError,
+)
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.storage.history import HistoryRetention
 from holdfast.kernel.storage.ledger_records import MAX_ATTEMPTS, TaskRecord
@@ -34,10 +39,32 @@ class Handler:
     function: HandlerFunction
     description: str = ""
     timeout_seconds: float | None = None
-    max_attempts: int = MAX_ATTEMPTS
+    max_attempts: int | None = None
+    """How many attempts without progress a task of it may have; ``None`` leaves it to the task."""
+
     backoff_seconds: float = 1.0
     max_backoff_seconds: float = 60.0
     retention: HistoryRetention = HistoryRetention.PERMANENT
+
+    @property
+    def submit_attempts(self) -> int:
+        """The ``max_attempts`` that a task for this handler is submitted with.
+
+        >>> async def nothing(task): ...
+        >>> Handler(AgentId.parse("idle"), nothing).submit_attempts
+        5
+        """
+        return MAX_ATTEMPTS if self.max_attempts is None else self.max_attempts
+
+    def attempts_of(self, task: TaskRecord) -> int:
+        """How many attempts without progress a task may have here: its own number or ours.
+
+        The smaller counts, since whoever submitted it may not have known the handler's. ::
+
+            handler.attempts_of(task)
+        """
+        own = task.max_attempts
+        return own if self.max_attempts is None else min(own, self.max_attempts)
 
     def backoff_after(self, attempts: int) -> timedelta:
         """How long a task waits after so many attempts in vain: doubling, up to a limit."""
@@ -102,7 +129,7 @@ class App:
         *,
         agent: str | None = None,
         timeout_seconds: float | None = None,
-        max_attempts: int = MAX_ATTEMPTS,
+        max_attempts: int | None = None,
         backoff_seconds: float = 1.0,
         max_backoff_seconds: float = 60.0,
         retention: HistoryRetention | None = None,
@@ -115,7 +142,7 @@ class App:
         *,
         agent: str | None = None,
         timeout_seconds: float | None = None,
-        max_attempts: int = MAX_ATTEMPTS,
+        max_attempts: int | None = None,
         backoff_seconds: float = 1.0,
         max_backoff_seconds: float = 60.0,
         retention: HistoryRetention | None = None,
@@ -123,15 +150,18 @@ class App:
         """Make a coroutine function the handler of the app's agent, or of the one that is named.
 
         An exception is a failed attempt, tried again after ``backoff_seconds``, doubled each time;
-        after ``max_attempts`` without progress the task fails. ``timeout_seconds`` is how long one
-        run of the handler may take; none is for as long as it likes. ::
+        after ``max_attempts`` without progress the task fails. A task that was submitted with a
+        smaller number has that one; without ``max_attempts`` the task's own counts.
+        ``timeout_seconds`` is how long one run of the handler may take; none is for as long as it
+        likes. ::
 
             @app.handler(agent="writer", timeout_seconds=600)
             async def write(task: holdfast.TaskContext) -> None: ...
         """
         if timeout_seconds is not None:
             check_seconds("timeout_seconds", timeout_seconds)
-        check_count("max_attempts", max_attempts)
+        if check_optional_count("max_attempts", max_attempts) == 0:
+            raise InvalidInputError("max_attempts", "must be 1 or more")
         check_seconds("backoff_seconds", backoff_seconds)
         check_seconds("max_backoff_seconds", max_backoff_seconds)
 
@@ -140,8 +170,14 @@ class App:
             coroutine: object = given
             if not inspect.iscoroutinefunction(coroutine):
                 raise ConfigError(f"the handler of {who} must be an async function")
+            _check_signature(who, given)
             if who in self._handlers:
-                raise AlreadyExistsError("handler", str(who))
+                raise AlreadyExistsError(
+                    "handler",
+                    str(who),
+                    f"the agent {who} has a handler already: name another agent for this one, "
+                    'as in @app.handler(agent="...")',
+                )
             self._handlers[who] = Handler(
                 who,
                 given,
@@ -194,7 +230,7 @@ class App:
             owner=owner,
             metadata=metadata,
             submit_key=submit_key,
-            max_attempts=handler.max_attempts,
+            max_attempts=handler.submit_attempts,
             run_after=run_after,
         )
 
@@ -210,3 +246,14 @@ class App:
 
         worker = Worker(self, state, tenants=[state.tenant], concurrency=concurrency)
         return await worker.run_until_idle()
+
+
+def _check_signature(agent: AgentId, function: HandlerFunction) -> None:
+    """A handler is called with the task and nothing else: find out now, not at the first task."""
+    try:
+        inspect.signature(function).bind(None)
+    except TypeError as error:
+        raise ConfigError(
+            f"the handler of {agent} must take one argument, the task ({error}): "
+            f"async def {getattr(function, '__name__', 'handler')}(task)"
+        ) from None

@@ -25,7 +25,7 @@ from holdfast.runtime.held import Held, Stop
 from holdfast.runtime.journal import Journal, arguments_digest, check_digest
 from holdfast.runtime.large import pack, unpack
 from holdfast.runtime.outcome import Suspended
-from holdfast.runtime.parts import parts_of
+from holdfast.runtime.parts import parts_of, said
 from holdfast.runtime.session import TaskHistory
 from holdfast.runtime.workplace import Workplace
 
@@ -188,7 +188,7 @@ class TaskContext:
 
     async def ask(
         self,
-        question: str | ChatMessage | Sequence[ContentBlock],
+        question: str | dict[str, Any] | ChatMessage | ContentBlock | Sequence[ContentBlock],
         *,
         name: str = "ask",
         auth: bool = False,
@@ -212,7 +212,10 @@ class TaskContext:
         raise Suspended(gone.state)
 
     async def say(
-        self, content: str | ChatMessage | Sequence[ContentBlock], *, name: str = "say"
+        self,
+        content: str | dict[str, Any] | ChatMessage | ContentBlock | Sequence[ContentBlock],
+        *,
+        name: str = "say",
     ) -> ChatMessage:
         """Add a message to the task, once: a later run gets the first one back.
 
@@ -304,15 +307,6 @@ class TaskContext:
         if self._held.lease.pause_requested:
             gone = await self._place.tasks.transition(self._held.lease, TaskState.PAUSED)
             raise Suspended(gone.state)
-
-
-def said(content: str | ChatMessage | Sequence[ContentBlock]) -> ChatMessage:
-    """What a handler says, as a message of the agent.
-
-    >>> said("hello").role
-    'assistant'
-    """
-    return content if isinstance(content, ChatMessage) else ChatMessage.assistant(content)
 
 
 async def _call(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:

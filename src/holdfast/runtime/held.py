@@ -36,6 +36,7 @@ class Held:
     ) -> None:
         self.tenant = tenant
         self.lease = lease
+        self.lease_seconds = lease_seconds
         self.safe_until = claimed_at + lease_seconds
         """Until when, by this machine's steady clock, nobody else can have taken the task."""
 

@@ -1,11 +1,17 @@
-"""What a handler produces, as the parts of an artifact."""
+"""What a handler produces, as the parts of an artifact or of a message."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, get_args
 
-from holdfast.kernel.core.content import ContentBlock, DataBlock, DocumentBlock, TextBlock
+from holdfast.kernel.core.content import (
+    ChatMessage,
+    ContentBlock,
+    DataBlock,
+    DocumentBlock,
+    TextBlock,
+)
 from holdfast.kernel.core.errors import InvalidInputError
 from holdfast.kernel.storage.blob import BlobStore
 from holdfast.runtime.large import LARGE_BYTES, Mark, keep
@@ -27,22 +33,66 @@ async def parts_of(
 
         parts = await parts_of("# Tides", name="tides.md", media_type="", blobs=blobs, mark=mark)
     """
-    if isinstance(content, str):
-        return [TextBlock(content)]
     if isinstance(content, bytes):
         kind = media_type or "application/octet-stream"
         if len(content) < LARGE_BYTES:
             return [DocumentBlock(data=content, media_type=kind, name=name)]
         ref = await keep(blobs, content, kind, mark=mark)
         return [DocumentBlock(blob_ref=ref, media_type=kind, name=name)]
+    blocks = blocks_of(content)
+    if blocks is None:
+        raise InvalidInputError(
+            "content",
+            f"must be text, bytes, a dict, a content block or a list of blocks, not "
+            f"{_kind(content)}",
+        )
+    return blocks
+
+
+def said(
+    content: str | dict[str, Any] | ChatMessage | ContentBlock | Sequence[ContentBlock],
+    *,
+    field: str = "content",
+) -> ChatMessage:
+    """What a handler says, as a message of the agent; ``field`` is what a refusal names.
+
+    >>> said("hello").role
+    'assistant'
+    """
+    if isinstance(content, ChatMessage):
+        return content
+    blocks = blocks_of(content)
+    if blocks is None:
+        raise InvalidInputError(
+            field,
+            f"must be text, a dict, a ChatMessage, a content block or a list of blocks, not "
+            f"{_kind(content)}; a file is written with task.artifact()",
+        )
+    return ChatMessage.assistant(blocks)
+
+
+def blocks_of(content: object) -> list[ContentBlock] | None:
+    """Text, data or blocks, as blocks; ``None`` for anything else.
+
+    >>> blocks_of("low tide")
+    [TextBlock(text='low tide')]
+    """
+    if isinstance(content, str):
+        return [TextBlock(content)]
     if isinstance(content, dict):
         return [DataBlock(content)]
     if isinstance(content, _BLOCKS):
         return [content]
-    if isinstance(content, list) and all(isinstance(one, _BLOCKS) for one in content):
+    if isinstance(content, (list, tuple)) and all(isinstance(one, _BLOCKS) for one in content):
         return list(content)
-    raise InvalidInputError(
-        "content",
-        f"must be text, bytes, a dict, a content block or a list of them, not "
-        f"{type(content).__name__}",
+    return None
+
+
+def _kind(content: object) -> str:
+    """What was given instead: for a list, what is in it that is no block."""
+    name = type(content).__name__
+    if not isinstance(content, (list, tuple)):
+        return name
+    return (
+        f"{name} of {next(type(one).__name__ for one in content if not isinstance(one, _BLOCKS))}"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 import traceback
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -12,14 +13,15 @@ from typing import Any
 from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.core.errors import (
     EngineError,
-    HoldfastError,
     IllegalTransitionError,
     LeaseLostError,
+    TimedOutError,
+    UnavailableError,
 )
 from holdfast.kernel.core.lifecycle import TERMINAL, TaskState
 from holdfast.kernel.storage.ledger_records import ClaimedTask, TaskRecord
 from holdfast.runtime.app import Handler
-from holdfast.runtime.context import TaskContext, said
+from holdfast.runtime.context import TaskContext
 from holdfast.runtime.held import Held, Stop
 from holdfast.runtime.journal import Journal
 from holdfast.runtime.outcome import (
@@ -27,6 +29,7 @@ from holdfast.runtime.outcome import (
     TaskFailedError,
     TaskRejectedError,
 )
+from holdfast.runtime.parts import said
 from holdfast.runtime.workplace import Workplace
 
 _log = logging.getLogger("holdfast.worker")
@@ -36,6 +39,7 @@ MAX_NOTE = 8_000
 MAX_REASON = 200
 """How much of a reason is told to those who watch."""
 
+ITS_LIMIT = "its handler allows no more, see max_attempts"
 RETRY_SECONDS = 0.2
 
 
@@ -97,31 +101,43 @@ class Runner:
         self, task: TaskContext, claimed: ClaimedTask, held: Held
     ) -> tuple[TaskState | None, str]:
         try:
+            return await self._attempt(task, claimed, held)
+        except LeaseLostError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever a handler raises is a failed attempt
+            # So is an ending that the ledger refuses, such as a result that is no message: left
+            # alone, the task would seem to be at work until its lease runs out.
+            return await self._failed(held, claimed.task, error)
+
+    async def _attempt(
+        self, task: TaskContext, claimed: ClaimedTask, held: Held
+    ) -> tuple[TaskState | None, str]:
+        try:
             if claimed.task.fence > 1:
                 # Only a task that was claimed before can have anything stored.
                 task.resume(Journal(await self._place.tasks.steps(claimed.task.id)))
                 await task.cleanup.resume()
+            if claimed.task.attempts > self._handler.attempts_of(claimed.task):
+                # The ledger knows only the task's own limit, and the handler's was used up before,
+                # by workers that died or by code that allowed more.
+                spent = _spent(claimed.task.attempts - 1)
+                return await self._end(held, TaskState.FAILED, note=f"{spent}: {ITS_LIMIT}")
             result = await self._handle(task, held)
         except Suspended as suspended:
             return suspended.state, ""
         except asyncio.CancelledError as error:
             return await self._stopped(held, claimed.task, error)
-        except LeaseLostError:
-            raise
         except TaskRejectedError as refusal:
-            told = said(refusal.reason) if refusal.reason else None
-            return await self._end(held, TaskState.REJECTED, message=told, note=refusal.reason)
+            return await self._given_up(held, TaskState.REJECTED, refusal.reason)
         except TaskFailedError as failure:
-            told = said(failure.reason) if failure.reason else None
-            return await self._end(held, TaskState.FAILED, message=told, note=failure.reason)
-        except Exception as error:  # noqa: BLE001 - whatever a handler raises is a failed attempt
-            return await self._failed(held, claimed.task, error)
+            return await self._given_up(held, TaskState.FAILED, failure.reason)
         if result is None:
-            return await self._reported(lambda: self._complete(held)), ""
-        return await self._end(held, TaskState.COMPLETED, message=said(result))
+            return await self._reported(held, lambda: self._complete(held)), ""
+        answer = said(result, field="what the handler returned")
+        return await self._end(held, TaskState.COMPLETED, message=answer)
 
     async def _handle(self, task: TaskContext, held: Held) -> Any:
-        work: asyncio.Future[Any] = asyncio.ensure_future(self._handler.function(task))
+        work: asyncio.Future[Any] = asyncio.ensure_future(self._contained(task))
         held.begin(work)
         try:
             if self._handler.timeout_seconds is not None:
@@ -131,6 +147,23 @@ class Runner:
             return await work
         finally:
             work.cancel()
+
+    async def _contained(self, task: TaskContext) -> Any:
+        """Run the handler; one that would end its process ends its attempt.
+
+        Here and not around the asyncio task, which would hand a ``SystemExit`` on to the loop, and
+        so end the worker and whatever else is at work there.
+        """
+        passing = (Exception, asyncio.CancelledError, Suspended, KeyboardInterrupt, GeneratorExit)
+        try:
+            return await self._handler.function(task)
+        except passing:
+            raise
+        except BaseException as error:
+            raise RuntimeError(
+                f"the handler raised {type(error).__name__}({_text(error)}), which would end the "
+                "worker: to end the task, return or raise TaskFailedError"
+            ) from error
 
     async def _stopped(
         self, held: Held, record: TaskRecord, error: asyncio.CancelledError
@@ -149,7 +182,7 @@ class Runner:
                 draining = held.stopped is Stop.DRAIN
                 note = "the worker is stopping" if draining else "another task is to run alone"
                 handed = await self._reported(
-                    lambda: self._place.tasks.release(held.lease, note=note)
+                    held, lambda: self._place.tasks.release(held.lease, note=note)
                 )
                 return (handed.state if handed else None), "handed back"
             case Stop.TIMEOUT:
@@ -162,38 +195,86 @@ class Runner:
     async def _failed(
         self, held: Held, record: TaskRecord, error: BaseException
     ) -> tuple[TaskState | None, str]:
-        """A failed attempt: the ledger lets it wait, or ends it after the last."""
-        text = "".join(traceback.format_exception(error))[-MAX_NOTE:]
-        _log.warning("task %s: a failed attempt: %r", record.id, error, extra={"task": record.id})
-        later = self._handler.backoff_after(record.attempts)
-        reached, _ = await self._end(held, TaskState.SUBMITTED, note=text, run_after=later)
-        return reached, f"{type(error).__name__}: {error}"[:MAX_REASON]
+        """A failed attempt: the task waits for the next, or ends after the last."""
+        text = _text("".join(traceback.format_exception(error)))[-MAX_NOTE:]
+        why = f"{type(error).__name__}: {_text(error)}"
+        _log.warning("task %s: a failed attempt: %s", record.id, why, extra={"task": record.id})
+        spent = await self._spent_here(held, record)
+        if spent:
+            reached, _ = await self._end(held, TaskState.FAILED, note=f"{spent}: {text}")
+        else:
+            later = self._handler.backoff_after(record.attempts)
+            reached, _ = await self._end(held, TaskState.SUBMITTED, note=text, run_after=later)
+        return reached, why[:MAX_REASON]
+
+    async def _spent_here(self, held: Held, record: TaskRecord) -> str:
+        """That this was the last attempt by the handler's limit; empty if it was not.
+
+        The ledger knows the task's own limit. It is asked for the attempts, since a step that was
+        stored in this one has set them back.
+        """
+        limit = self._handler.attempts_of(record)
+        if record.attempts < limit or limit == record.max_attempts:
+            return ""
+        now = await self._reported(
+            held,
+            lambda: self._place.tasks.get(record.id, owner=None, history_length=0, artifacts=False),
+        )
+        return _spent(now.attempts) if now is not None and now.attempts >= limit else ""
+
+    async def _given_up(
+        self, held: Held, to: TaskState, reason: object
+    ) -> tuple[TaskState | None, str]:
+        """The handler wants no other attempt, and says why."""
+        text = _text(reason)
+        return await self._end(held, to, message=said(text) if text else None, note=text)
 
     async def _end(
         self, held: Held, to: TaskState, *, message: ChatMessage | None = None, **options: Any
     ) -> tuple[TaskState | None, str]:
         record = await self._reported(
-            lambda: self._place.tasks.transition(held.lease, to, message=message, **options)
+            held, lambda: self._place.tasks.transition(held.lease, to, message=message, **options)
         )
         return (record.state if record else None), str(options.get("note", ""))[:MAX_REASON]
 
-    async def _reported(self, report: Callable[[], Awaitable[Any]]) -> Any:
+    async def _reported(self, held: Held, report: Callable[[], Awaitable[Any]]) -> Any:
         """Report until the ledger answers or the lease is lost; a lost answer is no trouble.
 
         A report that arrived ends the lease, so that a second one finds it lost and nothing happens
-        twice.
+        twice. Asking ends: a report that fails for a whole lease is given up. Only while the ledger
+        is away, so that heartbeats fail too, does it go on, since an outage is no fault of the
+        report; whoever takes the task over meanwhile ends it.
         """
-        asked = False
+        # The handler is over, and with it the time it had: the lease is kept for the report.
+        held.beats_until = None
+        give_up_at: float | None = None
         while True:
             try:
                 return await report()
             except (LeaseLostError, IllegalTransitionError):
-                if asked:
+                if give_up_at is not None:
                     return None
                 raise
             except EngineError as error:
+                now = time.monotonic()
+                away = held.unsafe and isinstance(error, (UnavailableError, TimedOutError))
+                if give_up_at is None or away:
+                    give_up_at = now + held.lease_seconds
+                if now >= give_up_at:
+                    raise
                 _log.warning("the ledger did not take a report, trying again: %s", error)
-                asked = True
                 await asyncio.sleep(RETRY_SECONDS)
-            except HoldfastError:
-                raise
+
+
+def _spent(attempts: int) -> str:
+    """In the words of the ledger, which says so at the task's own limit."""
+    return f"gave up after {attempts} attempts without progress"
+
+
+def _text(value: object) -> str:
+    """What a handler gave as a reason, as text that can be stored, whatever it is."""
+    try:
+        text = str(value)
+    except Exception:  # noqa: BLE001 - a handler's exception may fail at this as well
+        text = "its text cannot be had: str() of it fails"
+    return text.encode("utf-8", "backslashreplace").decode()

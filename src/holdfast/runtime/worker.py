@@ -186,7 +186,8 @@ class Worker:
         Alone it takes nobody along, and a neighbour that was taken along is not blamed for it.
         """
         for one in claimed:
-            if 2 <= one.task.max_attempts <= one.task.attempts:
+            limit = self._app.handler_of(one.task.agent).attempts_of(one.task)
+            if 2 <= limit == one.task.attempts:
                 try:
                     before = await place.tasks.events(
                         one.task.id, after=one.task.version - 2, limit=1, owner=None
@@ -242,9 +243,10 @@ class Worker:
         _log.info("task %s: attempt %s", task.id, task.attempts, extra=facts)
         try:
             ending = await runner.run(claimed, held)
-        except HoldfastError as error:
-            # The ledger refused what was reported; recovery will find the task by its lease.
-            _log.error("task %s: %s", task.id, error, extra=facts)
+        except Exception as error:  # noqa: BLE001 - one task must not end the worker
+            # Not even a failed attempt could be reported; recovery will find the task by its lease.
+            expected = isinstance(error, HoldfastError)
+            _log.error("task %s: %s", task.id, error, extra=facts, exc_info=not expected)
         else:
             seconds = round(time.monotonic() - begun, 3)
             facts |= {"outcome": ending.outcome, "seconds": seconds}

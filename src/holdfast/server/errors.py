@@ -48,6 +48,13 @@ class Hint:
     headers: dict[str, str] = field(default_factory=dict)
 
 
+WORDS = {409: "ALREADY_EXISTS", 500: "INTERNAL", 503: "UNAVAILABLE"}
+"""What a body in JSON calls the status of a hint."""
+
+MESSAGE_ID = "message-id:"
+"""How a submit key begins that is the id of a message."""
+
+
 def to_a2a(error: Exception) -> tuple[A2AError, Hint | None]:
     """The error that a client gets, and what HTTP says of it.
 
@@ -65,7 +72,7 @@ def to_a2a(error: Exception) -> tuple[A2AError, Hint | None]:
         text = f"the task is {error.from_state} and cannot become {error.to_state}"
         return UnsupportedOperationError(message=text), None
     if isinstance(error, ConflictError):
-        text = f"this {error.kind} was sent before with another content: use another key or id"
+        text = f"this {_named(error)} was sent before with another content: use another"
         return InvalidParamsError(message=text, data={"conflict": error.kind}), Hint(409)
     if isinstance(error, NotSupportedError):
         return UnsupportedOperationError(), None
@@ -78,3 +85,10 @@ def to_a2a(error: Exception) -> tuple[A2AError, Hint | None]:
     incident = new_ref()[:10]
     _log.error("incident %s: a request failed", incident, exc_info=error)
     return InternalError(data={"incident": incident}), Hint(500)
+
+
+def _named(error: ConflictError) -> str:
+    """As the client knows it."""
+    if error.kind != "submit_key":
+        return error.kind
+    return "messageId" if error.key.startswith(MESSAGE_ID) else "Idempotency-Key"

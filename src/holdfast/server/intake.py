@@ -14,6 +14,7 @@ from holdfast.kernel.storage.ledger_records import TaskRecord
 from holdfast.runtime.app import App, Handler
 from holdfast.server.addresses import AddressGuard
 from holdfast.server.caller import Call
+from holdfast.server.errors import MESSAGE_ID
 from holdfast.server.push import check_push
 from holdfast.server.wire import message_from_wire, object_from_wire, push_from_wire
 
@@ -48,7 +49,7 @@ class Intake:
             return await self._answer(call, said, push)
         key = call.header("idempotency-key")
         if not key and self._dedupe:
-            key = f"message-id:{said.message_id}"
+            key = f"{MESSAGE_ID}{said.message_id}"
         handler, metadata = self._meant(params)
         return await call.place.tasks.submit(
             handler.agent,
@@ -57,7 +58,7 @@ class Intake:
             owner=call.owner,
             metadata=metadata,
             submit_key=key,
-            max_attempts=handler.max_attempts,
+            max_attempts=handler.submit_attempts,
             push=push,
         )
 

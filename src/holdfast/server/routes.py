@@ -12,12 +12,14 @@ from a2a.server.jsonrpc_models import JSONParseError
 from a2a.server.request_handlers import build_error_response
 from a2a.server.routes import create_jsonrpc_routes, create_rest_routes
 from a2a.server.routes.common import DefaultServerCallContextBuilder
+from a2a.server.routes.jsonrpc_dispatcher import JsonRpcDispatcher
 from a2a.types import a2a_pb2 as a2a
 from a2a.utils.error_handlers import build_rest_error_payload
 from a2a.utils.errors import (
     A2AError,
     ContentTypeNotSupportedError,
     InvalidParamsError,
+    VersionNotSupportedError,
 )
 from sse_starlette.event import ServerSentEvent
 from starlette.requests import Request
@@ -25,12 +27,16 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 
 from holdfast.server.caller import CALL, CALLER, Call, Doors
-from holdfast.server.errors import to_a2a
+from holdfast.server.errors import WORDS, Hint, to_a2a
 from holdfast.server.extensions import Extensions
 from holdfast.server.handler import LedgerRequestHandler
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 _JSON = {"application/json", "application/a2a+json"}
+_OLD_PATHS = "/v1/"
+_NO_VERSION = (
+    "without A2A-Version a request is of 0.3, and this is 1.0: send `A2A-Version: 1.0`, or "
+)
 
 
 class _Contexts(DefaultServerCallContextBuilder):
@@ -71,23 +77,28 @@ def _wrapped(routes: list[BaseRoute], doors: Doors) -> Iterator[BaseRoute]:
             yield Mount(route.path, routes=list(_wrapped(route.routes, doors)))
         elif isinstance(route, Route):
             methods = sorted((route.methods or {"GET"}) - {"HEAD"})
-            yield Route(route.path, with_call(_rest(route.endpoint), doors), methods=methods)
+            old = route.path.startswith(_OLD_PATHS)
+            yield Route(
+                route.path, with_call(_rest(route.endpoint, old=old), doors), methods=methods
+            )
 
 
-def _rest(inner: Endpoint) -> Endpoint:
+def _rest(inner: Endpoint, *, old: bool) -> Endpoint:
     async def serve(request: Request) -> Response:
         call: Call = request.scope[CALL]
         if not await _is_json(request):
             payload = build_rest_error_payload(ContentTypeNotSupportedError())
             payload["error"]["code"] = 415
             return JSONResponse(payload, status_code=415)
+        if not old and not call.header("a2a-version"):
+            lacking = VersionNotSupportedError(message=f"{_NO_VERSION}use {_OLD_PATHS}")
+            return JSONResponse(build_rest_error_payload(lacking), status_code=400)
         if wrong := _unknown_status(request.query_params.get("status")):
             return JSONResponse(build_rest_error_payload(wrong), status_code=400)
         response = await inner(request)
         _put_ids(response, call.event_ids)
         if call.hint is not None:
-            response.status_code = call.hint.status
-            response.headers.update(call.hint.headers)
+            response = _hinted(response, call.hint)
         wants = {request.headers.get(name, "") for name in ("content-type", "accept")}
         kind = response.headers.get("content-type", "")
         if kind.startswith("application/a2a+json") and not any("a2a+json" in one for one in wants):
@@ -95,6 +106,19 @@ def _rest(inner: Endpoint) -> Endpoint:
         return response
 
     return serve
+
+
+def _hinted(response: Response, hint: Hint) -> Response:
+    """The same with the status of a hint, in its body too where that tells one."""
+    response.status_code = hint.status
+    response.headers.update(hint.headers)
+    if isinstance(response, JSONResponse):
+        body = json.loads(bytes(response.body))
+        if isinstance(body, dict) and isinstance(body.get("error"), dict):
+            body["error"] |= {"code": hint.status, "status": WORDS.get(hint.status, "UNKNOWN")}
+            response.body = response.render(body)
+            response.headers["content-length"] = f"{len(response.body)}"
+    return response
 
 
 class _Rpc:
@@ -133,6 +157,10 @@ class _Rpc:
         method, params, number = body.get("method"), body.get("params"), body.get("id")
         if isinstance(number, bool) or not isinstance(number, (str, int)):
             number = None
+        modern = isinstance(method, str) and method in JsonRpcDispatcher.METHOD_TO_MODEL
+        if modern and not call.header("a2a-version"):
+            lacking = VersionNotSupportedError(message=f"{_NO_VERSION}the methods of 0.3")
+            return JSONResponse(build_error_response(number, lacking))
         if method == "ListTasks" and isinstance(params, dict):
             wrong = _unknown_status(params.get("status"))
             return JSONResponse(build_error_response(number, wrong)) if wrong else None

@@ -1,4 +1,4 @@
-"""Embedders for the contract suite: one that takes its time, and one that can be switched off."""
+"""Embedders for the contract suite: some take their time, some can be switched off."""
 
 from __future__ import annotations
 
@@ -38,4 +38,26 @@ class FlakyEmbedder(HashEmbedder):
         if self.poison and any(self.poison in text for text in texts):
             raise RuntimeError("the model chokes on a text")
         self.embedded += texts if mode == "passage" else []
+        return await super().embed(texts, mode=mode)
+
+
+class HangingEmbedder(HashEmbedder):
+    """Never answers while it hangs, or to a text that holds ``poison``; counts how it is asked."""
+
+    def __init__(
+        self, *, hangs: bool = True, poison: str = "", limit_seconds: float = 0.02
+    ) -> None:
+        super().__init__()
+        self.hangs = hangs
+        self.poison = poison
+        self.limit_seconds = limit_seconds
+        self.calls = 0
+
+    async def embed(
+        self, texts: Sequence[str], *, mode: EmbeddingMode = "passage"
+    ) -> list[list[float]]:
+        """The vectors, or never."""
+        self.calls += 1
+        if self.hangs or (self.poison and any(self.poison in text for text in texts)):
+            await asyncio.Event().wait()
         return await super().embed(texts, mode=mode)

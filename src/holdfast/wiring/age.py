@@ -17,7 +17,12 @@ async def put_beside(found: Connections, request: OpenRequest) -> None:
 
 async def opened(request: OpenRequest) -> Age:
     """A connected engine; ``NotSupportedError`` says what the server lacks."""
-    return await Age.open(request.url, allow_unsafe=request.settings.allow_unsafe)
+    settings = request.settings
+    return await Age.open(
+        request.url,
+        command_timeout_seconds=settings.command_timeout_seconds,
+        allow_unsafe=settings.allow_unsafe,
+    )
 
 
 def part_of(age: Age) -> Part:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 from holdfast.kernel.core.errors import ConfigError, HoldfastError
@@ -50,10 +51,19 @@ async def examine(settings: Settings | None = None) -> AsyncIterator[EngineHealt
 
 
 async def _told(spec: EngineSpec, look: Callable[[], Awaitable[EngineHealth]]) -> EngineHealth:
+    start = time.perf_counter()
     try:
         return await look()
     except HoldfastError as error:
-        return EngineHealth(spec.name, "down", serves=(), durability="", detail=str(error))
+        waited = time.perf_counter() - start
+        return EngineHealth(
+            spec.name,
+            "down",
+            serves=(),
+            durability="",
+            latency_seconds=waited,
+            detail=str(error),
+        )
 
 
 async def _main(spec: EngineSpec, request: OpenRequest) -> EngineHealth:

@@ -17,7 +17,8 @@ async def connect(request: OpenRequest) -> Connections:
     try:
         settings = dataclasses.replace(request.settings, auto_migrate=True, pooler=False)
         found = await postgres.connect(
-            dataclasses.replace(request, url=embedded.url, settings=settings)
+            dataclasses.replace(request, url=embedded.url, settings=settings),
+            revive=embedded.revive,
         )
     except BaseException:
         await embedded.aclose()

@@ -13,7 +13,7 @@ from holdfast.kernel.storage.embedding_queue import EmbeddingQueue
 from holdfast.memory.embedding_worker import EmbeddingWorker
 from holdfast.wiring.connections import Connections
 from holdfast.wiring.engines import INMEMORY, engine_of_settings, load
-from holdfast.wiring.request import OpenRequest, with_embedder
+from holdfast.wiring.request import OpenRequest, with_embedder, with_limit
 from holdfast.wiring.settings import Settings
 
 
@@ -50,7 +50,8 @@ class Embedding:
                 raise NotSupportedError(
                     spec.name, "embedding in the background", why="set DATABASE_URL to a Postgres"
                 )
-            yield Embedding(found.embedding.queue(name), request.embedder)
+            limited = with_limit(request).embedder
+            yield Embedding(found.embedding.queue(name), limited)
         finally:
             await found.close()
             close = getattr(request.embedder, "aclose", None)

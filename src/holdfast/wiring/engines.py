@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import importlib
+import os
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import PurePath
 from types import ModuleType
 
-from holdfast.kernel.core.errors import MissingExtraError, NotSupportedError, UnknownSchemeError
+from holdfast.kernel.core.errors import (
+    InvalidInputError,
+    MissingExtraError,
+    NotSupportedError,
+    UnknownSchemeError,
+)
 from holdfast.wiring.settings import Settings
 
 
@@ -42,18 +48,35 @@ BLOB_SCHEMES = ("s3", "file", "gs", "gcs", "az", "azure", "abfs", "abfss", "http
 """The first two are tested; the others are what the driver knows."""
 
 
+def location(given: str | os.PathLike[str]) -> str:
+    """A URL as it is, and a path as the text that names a folder.
+
+    >>> from pathlib import PurePosixPath
+    >>> location("memory:"), location(PurePosixPath("state"))
+    ('memory:', './state')
+    """
+    text: object = os.fspath(given) if isinstance(given, os.PathLike) else given
+    if not isinstance(text, str):
+        raise InvalidInputError(
+            "url", f"must be a URL as text, or the path of a folder, not {type(given).__name__}"
+        )
+    if isinstance(given, str) or text.startswith("~") or PurePath(text).is_absolute():
+        return text
+    return f"./{text}"
+
+
 def engine_of_url(url: str) -> EngineSpec:
     """The engine that a URL, or the path of a folder, names.
 
     >>> engine_of_url("memory:").name
     'inmemory'
-    >>> engine_of_url("./state").name
-    'embedded'
+    >>> engine_of_url("./state").name, engine_of_url("~/state").name
+    ('embedded', 'embedded')
     """
     scheme, colon, _ = url.partition(":")
     if colon and scheme in SCHEMES:
         return SCHEMES[scheme]
-    if "://" not in url and (url.startswith(".") or PurePath(url).is_absolute()):
+    if "://" not in url and (url.startswith((".", "~")) or PurePath(url).is_absolute()):
         return EMBEDDED
     raise UnknownSchemeError(
         scheme if colon else url,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
+import os
 from collections.abc import Generator, Iterator
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from holdfast.kernel.core.checks import check_id
 from holdfast.kernel.core.clock import Clock
@@ -22,12 +24,17 @@ from holdfast.wiring.engines import (
     engine_of_settings,
     engine_of_url,
     load,
+    location,
 )
-from holdfast.wiring.request import OpenRequest, with_embedder
+from holdfast.wiring.request import OpenRequest, check_embedder, with_embedder, with_limit
 from holdfast.wiring.settings import GRAPHS, Settings
 from holdfast.wiring.state import State
 
 _log = logging.getLogger("holdfast")
+_NOT_YET = (
+    "holdfast.open() is not a State yet: `async with holdfast.open(...) as state:`, or "
+    "`state = await holdfast.open(...)`; without an event loop use holdfast.blocking.open()"
+)
 
 
 class Opening:
@@ -61,19 +68,31 @@ class Opening:
         if self._state is not None:
             await self._state.aclose()
 
+    if not TYPE_CHECKING:  # a type checker says it before it runs, unless these hide it
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise AttributeError(f"no attribute {name!r}: {_NOT_YET}", name=name, obj=self)
+
+        def __enter__(self) -> NoReturn:
+            raise ConfigError(_NOT_YET)
+
+        def __exit__(self, *_error: object) -> None:
+            """Never called: ``with`` wants it to be there before it enters."""
+
     async def _connect(self) -> State:
         if self._spec is None:
             _log.warning(
                 "no storage is configured: state is kept in this process and ends with it. "
                 "Set STORAGE_TYPE or DATABASE_URL, or open('memory:') to say that you mean it"
             )
-        request = await with_embedder(self._request)
+        made = await with_embedder(self._request)
+        request = with_limit(made)
         connections = await load(self._spec or INMEMORY).connect(request)
         try:
             for beside in self._beside():
                 await load(beside).put_beside(connections, request)
-            if request.embedder is not self._request.embedder:
-                close = getattr(request.embedder, "aclose", None)
+            if made.embedder is not self._request.embedder:
+                close = getattr(made.embedder, "aclose", None)
                 connections.on_close += [close] if close else []
             if connections.embedding is not None and request.background:
                 connections.on_close.append(connections.embedding.stop)
@@ -97,13 +116,13 @@ class Opening:
 
 
 def open(  # noqa: A001 - holdfast.open is the front door's name
-    url: str | None = None,
+    url: str | os.PathLike[str] | None = None,
     *,
     redis: str | None = None,
     blobs: str | None = None,
     graph: str | None = None,
     tenant: str | None = None,
-    embedder: Embedder | None = None,
+    embedder: Embedder | str | None = None,
     settings: Settings | None = None,
     clock: Clock | None = None,
     background: bool | None = None,
@@ -115,8 +134,9 @@ def open(  # noqa: A001 - holdfast.open is the front door's name
     object store for what is large, and ``graph="age"`` keeps the graph in Apache AGE. Without a
     URL and without ``STORAGE_TYPE`` or ``DATABASE_URL`` it is ``memory:``, with a logged warning.
     An unknown value is an error that lists the known ones. With a Postgres and a ``redis`` this
-    process consolidates in the background, unless ``background=False``. ``clock`` replaces the time
-    of the in-memory engine, for tests.
+    process consolidates in the background, unless ``background=False``. ``embedder`` is one of your
+    own, or a name as ``HOLDFAST_EMBEDDER`` takes it. ``clock`` replaces the time of the in-memory
+    engine, for tests.
 
     ::
 
@@ -124,6 +144,10 @@ def open(  # noqa: A001 - holdfast.open is the front door's name
             await state.short_term.set_state("s1", {"step": 1})
     """
     chosen = Settings.from_environment() if settings is None else settings
+    if isinstance(embedder, str):
+        chosen, embedder = dataclasses.replace(chosen, embedder=embedder), None
+    check_embedder(embedder)
+    address = None if url is None else location(url)
     redis, blobs = redis or chosen.redis_url, blobs or chosen.blob_url
     if redis and engine_of_url(redis) is not REDIS:
         raise UnknownSchemeError(
@@ -136,9 +160,9 @@ def open(  # noqa: A001 - holdfast.open is the front door's name
     if graph is not None and graph not in GRAPHS:
         raise UnknownSchemeError(graph, known=GRAPHS, setting="graph")
     return Opening(
-        engine_of_settings(chosen) if url is None else engine_of_url(url),
+        engine_of_settings(chosen) if address is None else engine_of_url(address),
         OpenRequest(
-            url=url or chosen.database_url,
+            url=address or chosen.database_url,
             redis=redis,
             blobs=blobs,
             graph=graph or chosen.graph,

@@ -21,6 +21,7 @@ class EngineHealth:
     serves: tuple[str, ...]
     durability: str
     latency_seconds: float = 0.0
+    """How long the answer took; of an engine that is down, how long it was waited for."""
     detail: str = ""
     version: str = ""
     capabilities: tuple[str, ...] = ()

@@ -23,7 +23,7 @@ from holdfast.memory.metrics import headroom
 from holdfast.memory.pressure import Pressure
 from holdfast.memory.reach import Reach, SilentError
 from holdfast.wiring.connections import Connections
-from holdfast.wiring.health import EngineHealth
+from holdfast.wiring.health import Condition, EngineHealth
 from holdfast.wiring.hybrid_sides import DurableSide, HybridSide
 from holdfast.wiring.parts import Part
 from holdfast.wiring.request import OpenRequest
@@ -59,14 +59,11 @@ class HybridPart(Part):
         try:
             stats = await side.hot.stats()
         except HoldfastError as error:
-            return self._health("down", detail=str(error))
+            return self._health("down", time.perf_counter() - start, str(error))
         left = headroom(stats, ttl_seconds=side.window_seconds)
         detail = f"{stats.pending} events wait, the oldest for {stats.oldest_seconds:.1f} s"
-        return self._health(
-            "ok" if left > 0.5 else "degraded",
-            latency_seconds=time.perf_counter() - start,
-            detail=detail,
-        )
+        status: Condition = "ok" if left > 0.5 else "degraded"
+        return self._health(status, time.perf_counter() - start, detail)
 
 
 class _Tenants:

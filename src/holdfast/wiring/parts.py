@@ -28,17 +28,17 @@ class Part:
         return dataclasses.replace(self, serves=attributes)
 
     async def probe(self) -> EngineHealth:
-        """Whether it answers now, and how fast."""
+        """Whether it answers now, and how fast; or how long it took to say that it does not."""
         start = time.perf_counter()
+        status: Condition = "ok"
+        problem = ""
         try:
             await self.ping()
         except HoldfastError as error:
-            return self._health("down", detail=str(error))
-        return self._health("ok", latency_seconds=time.perf_counter() - start)
+            status, problem = "down", str(error)
+        return self._health(status, time.perf_counter() - start, problem)
 
-    def _health(
-        self, status: Condition, *, latency_seconds: float = 0.0, detail: str = ""
-    ) -> EngineHealth:
+    def _health(self, status: Condition, latency_seconds: float, detail: str) -> EngineHealth:
         return EngineHealth(
             self.engine,
             status,

@@ -15,7 +15,7 @@ from holdfast.backends.postgres.durable_log import PostgresDurableLog
 from holdfast.backends.postgres.durable_queue import PostgresDurableQueue
 from holdfast.backends.postgres.durable_states import PostgresDurableStates
 from holdfast.backends.postgres.embedding_queue import PostgresEmbeddingQueue, tenants_waiting
-from holdfast.backends.postgres.engine import Postgres
+from holdfast.backends.postgres.engine import Postgres, Revive
 from holdfast.backends.postgres.episodes import PostgresEpisodes
 from holdfast.backends.postgres.graph import PostgresGraph
 from holdfast.backends.postgres.history import PostgresHistory
@@ -37,26 +37,30 @@ from holdfast.wiring.request import OpenRequest
 from holdfast.wiring.stores import Stores
 
 
-async def connect(request: OpenRequest) -> Connections:
-    """A pool on the server that the URL names."""
+async def connect(request: OpenRequest, *, revive: Revive | None = None) -> Connections:
+    """A pool on the server that the URL names; ``revive`` starts one that is ours to start."""
     settings = request.settings
     engine = await Postgres.open(
         request.url,
         max_connections=settings.max_connections,
+        command_timeout_seconds=settings.command_timeout_seconds,
         pooler=settings.pooler,
         auto_migrate=settings.auto_migrate,
         allow_unsafe=settings.allow_unsafe,
+        revive=revive,
     )
-    return connections(engine, request)
+    return connections(engine, request, revive=revive)
 
 
-def connections(engine: Postgres, request: OpenRequest) -> Connections:
+def connections(
+    engine: Postgres, request: OpenRequest, *, revive: Revive | None = None
+) -> Connections:
     """The stores on an engine, and how to look after it."""
     return Connections(
         stores=lambda tenant, graph: _stores(engine, tenant, request, graph),
         parts=[part_of(engine)],
         work=PostgresWork(engine),
-        again=lambda: connect(_small(request)),
+        again=lambda: connect(_small(request), revive=revive),
         blob_index=lambda tenant: PostgresBlobIndex(engine, tenant=tenant, place="objects"),
         embedding=EmbeddingSide(
             queue=lambda tenant: PostgresEmbeddingQueue(engine, tenant=tenant),

@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass, field
 
+from holdfast.backends.embedders.limited import LimitedEmbedder
 from holdfast.kernel.core.clock import Clock
+from holdfast.kernel.core.errors import InvalidInputError
 from holdfast.kernel.storage.embedding import Embedder
 from holdfast.wiring.settings import Settings
 
@@ -24,6 +26,23 @@ class OpenRequest:
     background: bool = True
 
 
+def check_embedder(embedder: object) -> None:
+    """Refuse what can be no embedder, before anything is opened with it.
+
+    ::
+
+        check_embedder(StaticEmbedder())
+    """
+    if isinstance(embedder, type):
+        raise InvalidInputError("embedder", f"is the class: make one, {embedder.__name__}(...)")
+    if embedder is not None and not isinstance(embedder, Embedder):
+        raise InvalidInputError(
+            "embedder",
+            "must have name, dimension and `async def embed(texts, *, mode)`, or be a name as "
+            f"HOLDFAST_EMBEDDER takes it, such as 'static', not {type(embedder).__name__}",
+        )
+
+
 async def with_embedder(request: OpenRequest) -> OpenRequest:
     """The same request with the embedder that the settings name, unless the caller brought one.
 
@@ -38,3 +57,15 @@ async def with_embedder(request: OpenRequest) -> OpenRequest:
     settings = request.settings
     made = await embedder_named(settings.embedder, key=settings.embedder_key)
     return dataclasses.replace(request, embedder=made)
+
+
+def with_limit(request: OpenRequest) -> OpenRequest:
+    """The same request, its embedder given up where it does not answer.
+
+    ::
+
+        request = with_limit(request)
+    """
+    if request.embedder is None:
+        return request
+    return dataclasses.replace(request, embedder=LimitedEmbedder(request.embedder))

@@ -27,6 +27,7 @@ _NAMES = {
     "blob_ttl_seconds": "HOLDFAST_BLOB_TTL_SECONDS",
     "channel_retention_seconds": "HOLDFAST_CHANNEL_RETENTION_SECONDS",
     "max_connections": "HOLDFAST_MAX_CONNECTIONS",
+    "command_timeout_seconds": "HOLDFAST_COMMAND_TIMEOUT_SECONDS",
     "pooler": "HOLDFAST_POOLER",
     "auto_migrate": "HOLDFAST_AUTO_MIGRATE",
     "allow_unsafe": "HOLDFAST_ALLOW_UNSAFE",
@@ -43,6 +44,8 @@ _NAMES = {
     "dedupe_message_ids": "HOLDFAST_DEDUPE_MESSAGE_IDS",
     "push_allow_private": "HOLDFAST_PUSH_ALLOW_PRIVATE",
 }
+_LONGEST_STATEMENT = 2_147_483
+"""Postgres counts the milliseconds of a statement in 32 bits."""
 _SWITCH = {
     "1": True,
     "true": True,
@@ -81,6 +84,8 @@ class Settings:
     """``HOLDFAST_CHANNEL_RETENTION_SECONDS``: how long a channel keeps an event."""
     max_connections: int = 10
     """``HOLDFAST_MAX_CONNECTIONS``: how many connections a process holds to Postgres at most."""
+    command_timeout_seconds: float = 60
+    """``HOLDFAST_COMMAND_TIMEOUT_SECONDS``: how long a statement on Postgres may take."""
     pooler: bool = False
     """``HOLDFAST_POOLER``: a transaction pooler such as PgBouncer stands in front of Postgres."""
     auto_migrate: bool = False
@@ -191,6 +196,13 @@ def _seconds(name: str, text: str) -> float:
     return seconds
 
 
+def _statement_seconds(name: str, text: str) -> float:
+    seconds = _seconds(name, text)
+    if seconds > _LONGEST_STATEMENT:
+        raise ConfigError(f"{name} must be at most {_LONGEST_STATEMENT} seconds, not {text!r}")
+    return seconds
+
+
 def _text(_name: str, text: str) -> str:
     return text
 
@@ -217,6 +229,7 @@ _READ: dict[str, Callable[[str, str], Any]] = {
     "blob_ttl_seconds": _seconds,
     "channel_retention_seconds": _seconds,
     "max_connections": _count,
+    "command_timeout_seconds": _statement_seconds,
     "pooler": _switch,
     "auto_migrate": _switch,
     "allow_unsafe": _switch,

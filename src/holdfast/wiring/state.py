@@ -217,7 +217,7 @@ class State:
             raise NotSupportedError(
                 " and ".join(sorted(set(self.engines.values()))),
                 "consolidation",
-                why=f"there is nothing to consolidate without a Redis: {WIRINGS}",
+                why=f"nothing waits without a Redis: set REDIS_URL, or in code {WIRINGS}",
             )
         return side
 

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Self
 
+from holdfast.backends.embedders.limited import LIMIT_SECONDS
+from holdfast.backends.retry_log import tell_retries
 from holdfast.kernel.core.errors import (
     ConfigError,
     EngineError,
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 BATCH = 128
 ATTEMPTS = 4
 _VERSION = re.compile(r"/v\d+$")
+_LOGGER = "holdfast.embedding"
+tell_retries()
 
 
 class OpenAICompatibleEmbedder(Embedder):
@@ -29,7 +33,8 @@ class OpenAICompatibleEmbedder(Embedder):
 
     ``base_url`` ends with the version, as in ``https://api.openai.com/v1``; without one it is
     ``/v1``. The dimension is given, not asked for, so that nothing must answer before the first
-    write; an answer of another length is an error that names both. ::
+    write; an answer of another length is an error that names both. ``timeout_seconds`` is for one
+    request, ``limit_seconds`` for all tries of a text, after which a store goes on without it. ::
 
         embedder = OpenAICompatibleEmbedder(
             "http://localhost:11434/v1", "nomic-embed-text", dimension=768
@@ -44,6 +49,7 @@ class OpenAICompatibleEmbedder(Embedder):
         dimension: int,
         api_key: str = "",
         timeout_seconds: float = 30,
+        limit_seconds: float = LIMIT_SECONDS,
         client: httpx.AsyncClient | None = None,
     ) -> None:
         if find_spec("httpx") is None or find_spec("stamina") is None:
@@ -58,6 +64,7 @@ class OpenAICompatibleEmbedder(Embedder):
         self._dimension = dimension
         self._headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._timeout = timeout_seconds
+        self.limit_seconds = limit_seconds
         self._client = client
         self._owns = client is None
 
@@ -107,7 +114,7 @@ class OpenAICompatibleEmbedder(Embedder):
 
         async for attempt in stamina.retry_context(
             on=UnavailableError, attempts=ATTEMPTS, timeout=60, wait_initial=0.1, wait_max=5
-        ):
+        ).with_name(_LOGGER, (), {}):
             with attempt:
                 return self._vectors(await self._ask(texts), len(texts))
         raise UnavailableError(self._engine, "no answer")

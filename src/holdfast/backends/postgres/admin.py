@@ -9,7 +9,7 @@ import asyncpg
 
 from holdfast.backends.postgres import migrate
 from holdfast.backends.postgres.capabilities import read_capabilities
-from holdfast.backends.postgres.errors import mapped
+from holdfast.backends.postgres.errors import connecting, mapped
 from holdfast.backends.postgres.maintenance import Maintenance
 from holdfast.backends.postgres.queries import load
 
@@ -31,7 +31,7 @@ class PostgresAdmin:
     @classmethod
     async def open(cls, url: str) -> Self:
         """Connect; the schema may be of any version."""
-        with mapped(wrote=False):
+        with connecting():
             return cls(await asyncpg.connect(url, timeout=10))
 
     async def aclose(self) -> None:

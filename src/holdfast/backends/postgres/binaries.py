@@ -91,11 +91,15 @@ def initialise(data: Path, *, major: int = MAJOR, password_file: Path | None = N
             *("--data-checksums", *auth),
         ],
         user=user,
+        place=data,
     )
 
 
-def run(command: list[str], *, user: str | None) -> None:
-    """Run a program to its end; its own words are in the error."""
+def run(command: list[str], *, user: str | None, place: Path | None = None) -> None:
+    """Run a program to its end; its own words are in the error.
+
+    ``place`` is the folder that it works in, and that another user may not reach.
+    """
     try:
         done = subprocess.run(  # noqa: S603 - programs of the wheel, arguments of our own
             command, user=user, cwd="/", capture_output=True, text=True, check=False
@@ -107,4 +111,9 @@ def run(command: list[str], *, user: str | None) -> None:
         ) from error
     if done.returncode != 0:
         said = (done.stderr + done.stdout).strip()[-_LOG_TAIL:]
+        if user is not None and place is not None and "Permission denied" in said:
+            raise ConfigError(
+                f"postgres must not run as root, and the user {user!r} cannot reach "
+                f"{str(place)!r}: choose a folder that this user can enter, or run as another user"
+            )
         raise ConfigError(f"{Path(command[0]).name} failed: {said}")

@@ -31,8 +31,12 @@ DATABASE = "holdfast"
 _SOCKET_NAME = ".s.PGSQL.5432"
 _SOCKET_LIMIT = 100
 """How long the path of a unix socket may be, with some room (the kernel takes 107 bytes)."""
+_NOBODYS = frozenset({"lost+found"})
+"""What an empty volume has in it."""
 _START_SECONDS = 60.0
-_LOG_TAIL = 2000
+_STARTS = 3
+"""How often one caller starts a server that ends at once, before it says so."""
+_LOG_LINES = 3
 _children: dict[Path, subprocess.Popen[bytes]] = {}
 """The servers that this process started: a child that ended has to be waited for."""
 
@@ -44,11 +48,12 @@ class EmbeddedPostgres:
     ::
 
         embedded = await EmbeddedPostgres.open("./state")
-        engine = await Postgres.open(embedded.url, auto_migrate=True)
+        engine = await Postgres.open(embedded.url, auto_migrate=True, revive=embedded.revive)
     """
 
     folder: Path
     _users: IO[bytes]
+    _reviving: asyncio.Task[None] | None = None
 
     @classmethod
     async def open(cls, folder: str | Path) -> EmbeddedPostgres:
@@ -69,8 +74,24 @@ class EmbeddedPostgres:
         """How to connect: a unix socket that only this folder's user can reach."""
         return f"postgresql://postgres@/postgres?host={socket_folder(self.folder)}"
 
+    async def revive(self) -> None:
+        """Make the server run, where it was killed; of all users of the folder, one starts it.
+
+        ::
+
+            await embedded.revive()
+        """
+        if self._users.closed:
+            raise ConfigError(f"the folder {str(self.folder)!r} was left: open it again")
+        if self._reviving is None or self._reviving.done():
+            self._reviving = asyncio.create_task(_run_again(self.folder))
+        # Several callers wait for one start, which goes on when one of them is cancelled.
+        await asyncio.shield(self._reviving)
+
     async def aclose(self) -> None:
         """Leave; the last user stops the server."""
+        if self._reviving is not None:
+            await asyncio.wait([self._reviving])
         if self._users.closed:
             return
         fcntl.flock(self._users, fcntl.LOCK_UN)
@@ -96,6 +117,7 @@ def socket_folder(folder: Path) -> Path:
 def _prepare(given: str | Path) -> Path:
     folder = Path(given).expanduser().resolve()
     try:
+        _check_ours(folder)
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "users.lock").touch()
         (folder / "server.lock").touch()
@@ -113,8 +135,21 @@ def _prepare(given: str | Path) -> Path:
     return folder
 
 
+def _check_ours(folder: Path) -> None:
+    """Refuse a folder with somebody's files: ours change its owner, and lie among them for ever."""
+    if not folder.exists():
+        return
+    names = {entry.name for entry in folder.iterdir()} - _NOBODYS
+    if names and "users.lock" not in names and not (folder / "data" / "PG_VERSION").exists():
+        raise ConfigError(
+            f"the folder {str(folder)!r} has files that are not ours, such as {min(names)!r}: "
+            "choose a new or an empty folder"
+        )
+
+
 async def _ensure_running(folder: Path) -> None:
     limit = asyncio.get_running_loop().time() + _START_SECONDS
+    starts = 0
     while True:
         with (folder / "server.lock").open("ab") as lock:
             try:
@@ -123,13 +158,26 @@ async def _ensure_running(folder: Path) -> None:
                 pass
             else:
                 # Nobody runs it, here or elsewhere: what a killed server left is nobody's.
+                if starts == _STARTS:
+                    raise _silent(folder, "does not start")
+                starts += 1
                 await asyncio.to_thread(_start, folder, lock)
         _check_place(folder)
-        if _answers(folder):
+        if await asyncio.to_thread(_answers, folder):
             return
         if asyncio.get_running_loop().time() > limit:
-            raise UnavailableError("postgres", f"no answer from {str(folder)!r}: {_log(folder)}")
+            raise _silent(folder, "does not answer")
         await asyncio.sleep(0.05)
+
+
+async def _run_again(folder: Path) -> None:
+    if not (folder / "data" / "PG_VERSION").exists():
+        # A start would make a new, empty one.
+        raise UnavailableError(
+            "postgres",
+            f"the data of the folder {str(folder)!r} is gone: restore it, and start again",
+        )
+    await _ensure_running(folder)
 
 
 def _start(folder: Path, lock: IO[bytes]) -> None:
@@ -215,6 +263,10 @@ def _reap(folder: Path) -> None:
         child.wait()
 
 
-def _log(folder: Path) -> str:
+def _silent(folder: Path, what: str) -> UnavailableError:
     path = folder / "log"
-    return path.read_text(errors="replace")[-_LOG_TAIL:] if path.exists() else "it wrote no log"
+    lines = path.read_text(errors="replace").splitlines() if path.exists() else []
+    said = " | ".join(lines[-_LOG_LINES:]) or "nothing"
+    return UnavailableError(
+        "postgres", f"the server of {str(folder)!r} {what}; {str(path)!r} ends with: {said}"
+    )

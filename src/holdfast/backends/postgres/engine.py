@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from typing import Any, LiteralString, Protocol, Self, TypeVar, cast
 
 import asyncpg
@@ -11,13 +12,16 @@ import stamina
 
 from holdfast.backends.postgres import migrate
 from holdfast.backends.postgres.capabilities import Capabilities, read_capabilities
-from holdfast.backends.postgres.errors import TRY_AGAIN, mapped, to_holdfast
+from holdfast.backends.postgres.errors import TRY_AGAIN, connecting, mapped, to_holdfast
 from holdfast.backends.postgres.queries import load
 from holdfast.backends.postgres.watchdog import Watchdog
-from holdfast.backends.postgres.watched import WatchedConnection
-from holdfast.kernel.core.errors import ConfigError, UnavailableError
+from holdfast.backends.postgres.watched import LEAVE_SECONDS, WatchedConnection
+from holdfast.backends.retry_log import tell_retries
+from holdfast.kernel.core.errors import ConfigError, HoldfastError, UnavailableError
 
 _SQL = load("engine")
+_LOGGER = "holdfast.postgres"
+tell_retries()
 _DRIVER_ERRORS = (
     asyncpg.PostgresError,
     asyncpg.InterfaceError,
@@ -28,10 +32,16 @@ _DRIVER_ERRORS = (
 
 _GRACE_SECONDS = 5
 """How much longer than the server the client waits for a statement to end."""
+_GOODBYE_SECONDS = 5
+"""How long closing waits for a server that has nothing more to answer."""
 
 
 async def _nothing_to_reset(_connection: Any) -> None:
     """No statement of ours leaves session state behind, so giving a connection back is free."""
+
+
+Revive = Callable[[], Awaitable[None]]
+"""Makes the server run that nothing listens for any more, or raises our error."""
 
 
 class _Part(Protocol):
@@ -55,10 +65,17 @@ class Postgres:
     name = "postgres"
 
     def __init__(
-        self, pool: Any, capabilities: Capabilities, *, owns: bool, command_timeout_seconds: float
+        self,
+        pool: Any,
+        capabilities: Capabilities,
+        *,
+        owns: bool,
+        command_timeout_seconds: float,
+        revive: Revive | None = None,
     ) -> None:
         self._pool = pool
         self._owns = owns
+        self._revive = revive
         self._at_hand: list[Any] = []
         self._waiting = 0
         self._closing = False
@@ -78,19 +95,21 @@ class Postgres:
         command_timeout_seconds: float = 60,
         auto_migrate: bool = False,
         allow_unsafe: bool = False,
+        revive: Revive | None = None,
     ) -> Self:
         """Connect, and check that the schema is this code's and that a commit is a commit.
 
         ``pooler=True`` uses no named statements, for a transaction pooler such as PgBouncer; there
         the time that a statement may take is the server's own setting.
         ``allow_unsafe`` accepts ``synchronous_commit = off`` and ``fsync = off``.
+        ``revive`` is called when no server listens, for a server that is ours to start.
 
         ::
 
             engine = await Postgres.open("postgresql://app@db/main", auto_migrate=True)
         """
         milliseconds = max(1, round(command_timeout_seconds * 1000))
-        with mapped(wrote=False):
+        with connecting():
             pool = await asyncpg.create_pool(
                 url,
                 min_size=0,
@@ -104,12 +123,16 @@ class Postgres:
                 ),
             )
         try:
+            with connecting():
+                # It stays in the pool, for the checks.
+                await pool.release(await pool.acquire())
             return await cls._checked(
                 pool,
                 owns=True,
                 auto_migrate=auto_migrate,
                 allow_unsafe=allow_unsafe,
                 command_timeout_seconds=command_timeout_seconds,
+                revive=revive,
             )
         except BaseException:
             pool.terminate()
@@ -147,6 +170,7 @@ class Postgres:
         auto_migrate: bool,
         allow_unsafe: bool,
         command_timeout_seconds: float,
+        revive: Revive | None = None,
     ) -> Self:
         with mapped(wrote=False):
             async with pool.acquire() as connection:
@@ -159,7 +183,13 @@ class Postgres:
                 f"postgres: {capabilities.unsafe}: an acknowledged write could be lost; "
                 "turn it on, or open with allow_unsafe=True"
             )
-        return cls(pool, capabilities, owns=owns, command_timeout_seconds=command_timeout_seconds)
+        return cls(
+            pool,
+            capabilities,
+            owns=owns,
+            command_timeout_seconds=command_timeout_seconds,
+            revive=revive,
+        )
 
     @property
     def max_connections(self) -> int:
@@ -174,15 +204,29 @@ class Postgres:
         return cast("P", self._parts[kind])
 
     async def aclose(self) -> None:
-        """Close a pool of our own; a borrowed one stays open."""
+        """Close a pool of our own, also on a server that is silent; a borrowed one stays open.
+
+        Statements on their way may end first.
+        """
         self._closing = True
-        self._watchdog.close()
         for part in self._parts.values():
             await part.aclose()
         if self._owns:
-            with mapped(wrote=False):
+            await self._close_pool()
+        self._watchdog.close()
+
+    async def _close_pool(self) -> None:
+        limit: float = _GOODBYE_SECONDS
+        if self._watchdog.waits:
+            limit += self.command_timeout_seconds + _GRACE_SECONDS
+        # The driver says goodbye on every connection and waits for the server; when that is
+        # interrupted, it ends the connections by itself.
+        with mapped(wrote=False), suppress(TimeoutError):
+            async with asyncio.timeout(limit):
                 while self._at_hand:
-                    await self._pool.release(self._at_hand.pop())
+                    # One that is lost in this moment the pool takes back by itself.
+                    with suppress(asyncpg.InterfaceError, asyncpg.InternalClientError):
+                        await self._pool.release(self._at_hand.pop())
                 await self._pool.close()
 
     async def ping(self) -> None:
@@ -217,10 +261,11 @@ class Postgres:
         try:
             with mapped(wrote=writes):
                 yield connection
-        finally:
-            # A statement that was cancelled is waited for by the driver's pool, for ever.
-            with mapped(wrote=writes), connection.watched():
-                await self._pool.release(held)
+        except BaseException:
+            await self._leave(held)
+            raise
+        with mapped(wrote=writes), connection.watched():
+            await self._pool.release(held)
 
     async def _once(self, sql: LiteralString, args: tuple[Any, ...]) -> Sequence[Any]:
         connection = await self._take()
@@ -228,7 +273,7 @@ class Postgres:
         try:
             rows: Sequence[Any] = await connection.fetch(sql, *args)
         except BaseException:
-            await self._pool.release(connection)
+            await self._leave(connection)
             raise
         finally:
             self._watchdog.answered(connection)
@@ -240,6 +285,15 @@ class Postgres:
         else:
             await self._pool.release(connection)
         return rows
+
+    async def _leave(self, connection: Any) -> None:
+        """Give back a connection whose statement failed or was cancelled, or cut it.
+
+        The driver asks the server to cancel and waits for it; a server that is silent may hold up
+        nobody, and nothing may take the place of the error that brought us here.
+        """
+        with suppress(*_DRIVER_ERRORS):
+            await self._pool.release(connection, timeout=LEAVE_SECONDS)
 
     async def _take(self) -> Any:
         while self._at_hand:
@@ -254,12 +308,21 @@ class Postgres:
             await self._pool.release(connection)
         self._waiting += 1
         try:
-            return await self._pool.acquire()
+            return await self._connected()
         except _DRIVER_ERRORS as error:
             # Nothing was sent: whatever it was, trying again is safe.
             raise _NotConnectedError(error) from error
         finally:
             self._waiting -= 1
+
+    async def _connected(self) -> Any:
+        try:
+            return await self._pool.acquire()
+        except (ConnectionRefusedError, FileNotFoundError):
+            if self._revive is None or self._closing:
+                raise
+            await self._revive()
+            return await self._pool.acquire()
 
     async def _again(
         self, error: BaseException, sql: LiteralString, args: tuple[Any, ...], *, safe: bool
@@ -274,7 +337,7 @@ class Postgres:
                 timeout=15,
                 wait_initial=0.02,
                 wait_max=1.0,
-            ):
+            ).with_name(_LOGGER, (), {}):
                 with attempt:
                     return await self._once(sql, args)
         except _DRIVER_ERRORS as failed:
@@ -293,15 +356,17 @@ class _NotConnectedError(OSError):
 def _cause(error: BaseException) -> BaseException:
     if not isinstance(error, _NotConnectedError):
         return error
-    told = isinstance(error.cause, (asyncpg.PostgresError, asyncpg.InterfaceError))
+    told = isinstance(error.cause, (asyncpg.PostgresError, asyncpg.InterfaceError, HoldfastError))
     return error.cause if told else ConnectionRefusedError(str(error))
 
 
 def _may_retry(error: BaseException, *, safe: bool) -> bool:
     if isinstance(error, _NotConnectedError):
-        # Wrong password, unknown database, closed pool: the next try would say the same.
+        # Wrong password, unknown database, closed pool, a server of ours that does not start:
+        # the next try would say the same.
         state = str(getattr(error.cause, "sqlstate", None) or "")
-        return state[:2] not in {"28", "3D"} and not isinstance(error.cause, asyncpg.InterfaceError)
+        hopeless = isinstance(error.cause, (asyncpg.InterfaceError, HoldfastError))
+        return state[:2] not in {"28", "3D"} and not hopeless
     state = str(getattr(error, "sqlstate", None) or "")
     if state in TRY_AGAIN or state in {"57P01", "57P02", "57P03", "53300"}:
         return True

@@ -39,14 +39,14 @@ def to_holdfast(error: BaseException, *, wrote: bool) -> HoldfastError:
     """Our error for a driver's; ``wrote`` says that the lost statement may have written.
 
     >>> to_holdfast(ConnectionRefusedError("no server"), wrote=True)
-    UnavailableError('postgres: no server')
+    UnavailableError('postgres: no server: is the server up? check DATABASE_URL')
     """
     if isinstance(error, HoldfastError):
         return error
     if isinstance(error, asyncpg.PostgresError):
         return _from_server(error, wrote=wrote)
     if isinstance(error, (ConnectionRefusedError, FileNotFoundError, PermissionError)):
-        return UnavailableError(ENGINE, _text(error))
+        return UnavailableError(ENGINE, f"{_text(error)}: is the server up? check DATABASE_URL")
     if isinstance(error, asyncpg.InterfaceError):
         return _from_interface(error)
     if isinstance(error, (TimeoutError, OSError, asyncpg.InternalClientError)):
@@ -85,6 +85,8 @@ def _from_server(error: asyncpg.PostgresError, *, wrote: bool) -> HoldfastError:
 
 def _from_interface(error: asyncpg.InterfaceError) -> HoldfastError:
     text = str(error)
+    if isinstance(error, asyncpg.ClientConfigurationError):
+        return ConfigError(f"{ENGINE}: {text}: check DATABASE_URL")
     if "pool is clos" in text or "another operation is in progress" in text:
         return ConfigError(f"{ENGINE}: {text}")
     # Said before anything is sent: the connection was found closed, or there was none.
@@ -125,6 +127,21 @@ def _ours(state: str, error: Any) -> HoldfastError:
 
 def _text(error: BaseException) -> str:
     return str(error) or type(error).__name__
+
+
+@contextmanager
+def connecting() -> Iterator[None]:
+    """Like ``mapped``, where a URL is used for the first time: the driver may not read it."""
+    try:
+        with mapped(wrote=False):
+            yield
+    except ValueError:
+        # Without the driver's words: they may quote a part of the password.
+        raise ConfigError(
+            f"{ENGINE}: the URL cannot be read: write "
+            "postgresql://user:password@host:port/database, with special characters of the "
+            "password percent-encoded, and check DATABASE_URL"
+        ) from None
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from typing import Any
 
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.queries import load
+from holdfast.backends.postgres.watched import LEAVE_SECONDS
 from holdfast.kernel.core.errors import HoldfastError, UnavailableError
 from holdfast.kernel.core.ids import new_ref
 
@@ -139,7 +140,10 @@ class Listener:
                 # The pool takes a lost connection back by itself.
                 if not lost.is_set():
                     connection.remove_termination_listener(end)
-                    await connection.remove_listener(NOTICES, self._heard)
+                    # On a wire that is silent, who closes does not wait for the server.
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(LEAVE_SECONDS):
+                            await connection.remove_listener(NOTICES, self._heard)
 
     async def _echoed(self) -> None:
         """Make sure that a notice to ourselves arrives."""

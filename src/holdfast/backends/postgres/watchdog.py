@@ -34,6 +34,11 @@ class Watchdog:
         """It came back, or failed."""
         del self._sent[connection]
 
+    @property
+    def waits(self) -> bool:
+        """Whether any statement is on its way."""
+        return bool(self._sent)
+
     def close(self) -> None:
         """Watch no more."""
         if self._timer is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Any
 
@@ -19,6 +19,8 @@ _ASKING = frozenset(
     }
 )
 """The calls of a connection that wait for the server."""
+LEAVE_SECONDS = 1.0
+"""How long somebody who was cancelled waits for the server to take back what it was asked."""
 
 
 class WatchedConnection:
@@ -75,10 +77,19 @@ class _WatchedTransaction:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        try:
-            with self._connection.watched():
-                await self._block.__aexit__(kind, error, trace)
-        except (asyncpg.PostgresError, asyncpg.InterfaceError):
-            # Who was cancelled ends as cancelled; the server rolls back what is cut off.
-            if not isinstance(error, asyncio.CancelledError):
-                raise
+        if isinstance(error, asyncio.CancelledError):
+            await self._roll_back(kind, error, trace)
+            return
+        with self._connection.watched():
+            await self._block.__aexit__(kind, error, trace)
+
+    async def _roll_back(
+        self, kind: type[BaseException] | None, error: BaseException, trace: TracebackType | None
+    ) -> None:
+        """Who was cancelled ends as cancelled; the server rolls back what is cut off."""
+        with suppress(asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
+            try:
+                async with asyncio.timeout(LEAVE_SECONDS):
+                    await self._block.__aexit__(kind, error, trace)
+            except TimeoutError:
+                self._connection.bare.terminate()

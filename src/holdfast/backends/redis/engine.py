@@ -29,10 +29,14 @@ from holdfast.backends.redis.errors import (
     to_holdfast,
 )
 from holdfast.backends.redis.keys import DEFAULT_SHARDS, MAX_SHARDS, SHARDS
+from holdfast.backends.retry_log import tell_retries
 from holdfast.kernel.core.errors import ConfigError, UnavailableError
 
 RETRY_SECONDS = 15.0
 """How long a call that may be repeated is repeated: a restart of the server goes unnoticed."""
+
+_LOGGER = "holdfast.redis"
+tell_retries()
 
 _FAILURES = (*DRIVER_ERRORS, ClosedError)
 
@@ -244,7 +248,7 @@ class Redis:
                 timeout=RETRY_SECONDS,
                 wait_initial=0.02,
                 wait_max=1.0,
-            ):
+            ).with_name(_LOGGER, (), {}):
                 with attempt:
                     return await call()
         except _FAILURES as failed:

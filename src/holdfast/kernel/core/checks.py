@@ -65,8 +65,14 @@ def check_list(field: str, values: object) -> Sequence[object]:
     ['a']
     """
     if not isinstance(values, (list, tuple)):
-        raise InvalidInputError(field, f"must be a list, not {type(values).__name__}")
+        raise InvalidInputError(field, f"must be a list, not {_called(values)}")
     return values
+
+
+def _called(value: object) -> str:
+    # Arrays and the numbers in them, whoever made them, become Python's own the same way.
+    name = type(value).__name__
+    return f"{name}: use .tolist()" if hasattr(value, "tolist") else name
 
 
 def check_text(field: str, value: object) -> str:
@@ -158,7 +164,7 @@ def check_vector(field: str, value: object, *, dimension: int | None = None) -> 
         for at, number in enumerate(numbers):
             if isinstance(number, bool) or not isinstance(number, (int, float)):
                 raise InvalidInputError(
-                    f"{field}[{at}]", f"must be a number, not {type(number).__name__}"
+                    f"{field}[{at}]", f"must be a number, not {_called(number)}"
                 )
     if dimension is not None and len(numbers) != dimension:
         raise InvalidInputError(

@@ -7,7 +7,7 @@ an ``UnknownBlock``, so that an older reader never loses what a newer writer sto
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Literal, TypeAlias, get_args
@@ -348,7 +348,14 @@ def stored_message(  # noqa: PLR0917 - the order of its fields, and keywords wou
 
 
 def _blocks(content: str | Sequence[ContentBlock]) -> list[ContentBlock]:
-    return [TextBlock(content)] if isinstance(content, str) else list(content)
+    if isinstance(content, str):
+        return [TextBlock(content)]
+    given: object = content
+    if not isinstance(given, Iterable) or isinstance(given, (bytes, bytearray, Mapping)):
+        raise InvalidInputError(
+            "content", f"must be text or a list of blocks, not {type(given).__name__}"
+        )
+    return list(content)
 
 
 def _texts(blocks: Sequence[ContentBlock]) -> list[str]:

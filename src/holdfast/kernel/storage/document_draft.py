@@ -66,6 +66,11 @@ def _draft(document: object, at: str) -> DocumentDraft:
     if not isinstance(document, Document):
         raise InvalidInputError(at, f"must be a Document, not {type(document).__name__}")
     key = check_id(f"{at}.id", document.id)
+    given: object = document.content
+    if isinstance(given, str):
+        raise InvalidInputError(
+            f"{at}.content", "must be a list of blocks; Document.from_text(text) takes plain text"
+        )
     content = encode_json(
         blocks_to_json(document.content, field=f"{at}.content"), field=f"{at}.content"
     )

@@ -7,7 +7,12 @@ from collections.abc import Sequence
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from holdfast.kernel.core.checks import check_vector
-from holdfast.kernel.core.errors import EngineError, HoldfastError, InvalidInputError
+from holdfast.kernel.core.errors import (
+    EngineError,
+    HoldfastError,
+    InvalidInputError,
+    TimedOutError,
+)
 
 EmbeddingMode: TypeAlias = Literal["passage", "query"]
 
@@ -18,7 +23,8 @@ class Embedder(Protocol):
 
     ``name`` and ``dimension`` are stored with each vector, so that a change of model is noticed.
     Some models embed a question otherwise than a passage: ``mode`` says which it is. An embedder
-    may fail as it likes: stores call it through ``embed_texts``.
+    may fail as it likes: stores call it through ``embed_texts``. One that never answers is given
+    up: ``holdfast.open()`` waits 10 seconds, or as long as its attribute ``limit_seconds`` says.
     """
 
     @property
@@ -80,18 +86,24 @@ async def embed_possible(
     """The vectors of the texts that can be embedded, ``None`` for the others, and a reason.
 
     A batch that fails is tried in halves, so that a text which the model refuses keeps back itself
-    alone.
-
-    ::
+    alone. An embedder that answers to nothing any more is not asked again for each half. ::
 
         vectors, problem = await embed_possible(embedder, texts)
     """
     try:
         return [*await embed_texts(embedder, texts)], ""
     except HoldfastError as error:
-        if len(texts) == 1:
-            return [None], str(error)
+        if len(texts) == 1 or (isinstance(error, TimedOutError) and await _hangs(embedder)):
+            return [None] * len(texts), str(error)
     half = len(texts) // 2
     first, problem = await embed_possible(embedder, texts[:half])
     second, other = await embed_possible(embedder, texts[half:])
     return first + second, problem or other
+
+
+async def _hangs(embedder: Embedder) -> bool:
+    try:
+        await embed_texts(embedder, ["ready?"])
+    except HoldfastError as error:
+        return isinstance(error, TimedOutError)
+    return False

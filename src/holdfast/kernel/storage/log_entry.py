@@ -79,7 +79,7 @@ class LogEntry:
             message_from_body(self.body, id=self.id, created_at=self.occurred_at)
         except CodecError as error:
             raise InvalidInputError(
-                field, f"{error}: use Event.of_message for a message"
+                field, f"{error}: pass a ChatMessage, or Event.of_message(…) for an event"
             ) from error
 
     @property

@@ -1,0 +1,55 @@
+"""What is tried again is told by the logger ``holdfast``, with the cause, and by no other."""
+
+from __future__ import annotations
+
+import pytest
+import stamina
+
+from holdfast.backends.postgres.engine import Postgres
+from holdfast.backends.redis.short_term import RedisShortTerm
+from holdfast.kernel.core.errors import UnavailableError
+from tests.backends.postgres_database import connected, empty_database
+from tests.backends.redis_engine import engine, own_server
+
+pytestmark = pytest.mark.asyncio
+
+FAILS_TWICE = (
+    "SELECT CASE WHEN nextval('calls') <= 2"
+    " THEN pg_terminate_backend(pg_backend_pid()) ELSE true END"
+)
+"""The first failure is repeated at once, and the second after a pause."""
+
+
+async def test_a_statement_that_is_tried_again_is_told_with_its_cause(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with empty_database() as url:
+        async with connected(url) as admin:
+            await admin.execute("CREATE SEQUENCE calls")
+        opened = await Postgres.open(url, auto_migrate=True)
+        assert await opened.fetchval(FAILS_TWICE, safe=True)
+        await opened.aclose()
+    [record] = caplog.records
+    assert record.name == "holdfast.postgres"
+    assert "terminating connection due to administrator command" in record.getMessage()
+
+
+async def test_a_command_that_is_tried_again_is_told_with_its_cause(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfast.backends.redis.engine.RETRY_SECONDS", 0.3)
+    with own_server() as own:
+        async with engine(own.url) as opened:
+            own.stop()
+            with pytest.raises(UnavailableError):
+                await RedisShortTerm(opened).get_state("s1")
+    assert {record.name for record in caplog.records} == {"holdfast.redis"}
+    assert all("Error" in record.getMessage() for record in caplog.records)
+
+
+async def test_what_others_try_again_is_told_as_they_wish(caplog: pytest.LogCaptureFixture) -> None:
+    for attempt in stamina.retry_context(on=ValueError, attempts=2, wait_initial=0, wait_max=0):
+        with attempt:
+            if attempt.num == 1:
+                raise ValueError("once")
+    assert [record.name for record in caplog.records] == ["stamina"]
