@@ -5,7 +5,8 @@ BENCH := .venv-bench
 STAMP := $(VENV)/.installed
 
 # The engines that the contract suite runs on, and three processes, since fault tests mostly wait.
-ENGINES := holdfast.testing.inmemory:InMemoryHarness tests.engines.postgres:PostgresHarness \
+ENGINES := holdfast.testing.inmemory:InMemoryHarness tests.engines.owned:OwnedHarness \
+	tests.engines.postgres:PostgresHarness \
 	tests.engines.postgres:Postgres16Harness tests.engines.postgres:BorrowedPoolHarness \
 	tests.engines.redis:RedisHarness tests.engines.redis:RedisClusterHarness \
 	tests.engines.objects:S3Harness tests.engines.objects:S3PostgresHarness \

@@ -17,6 +17,7 @@ from holdfast.kernel.core.errors import (
     NotFoundError,
 )
 from holdfast.kernel.core.identity import AgentId
+from holdfast.kernel.core.owners import MemoryScope
 from holdfast.kernel.storage.history import HistoryRetention
 from holdfast.kernel.storage.ledger_records import MAX_ATTEMPTS, TaskRecord
 from holdfast.runtime.context import TaskContext
@@ -45,6 +46,8 @@ class Handler:
     backoff_seconds: float = 1.0
     max_backoff_seconds: float = 60.0
     retention: HistoryRetention = HistoryRetention.PERMANENT
+    memory: MemoryScope = "owner"
+    """Whether what the agent remembers is each owner's own, or shared by all of them."""
 
     @property
     def submit_attempts(self) -> int:
@@ -75,7 +78,9 @@ class Handler:
 class App:
     """The agents of a program; ``holdfast worker module:app`` runs their handlers.
 
-    ::
+    A task sees the transcripts, states, facts and memories of its own owner. With
+    ``memory="shared"`` all owners of the tenant share facts and recall; transcripts and states stay
+    each owner's own. ::
 
         app = holdfast.App("researcher")
 
@@ -92,12 +97,16 @@ class App:
         version: str = "0.1.0",
         serial_contexts: bool = True,
         retention: HistoryRetention = HistoryRetention.PERMANENT,
+        memory: MemoryScope = "owner",
     ) -> None:
         self.agent = AgentId.parse(name)
         self.description = check_text("description", description)
         self.version = check_text("version", version)
         self.serial_contexts = serial_contexts
         self.retention = HistoryRetention(retention)
+        if memory not in ("owner", "shared"):
+            raise InvalidInputError("memory", f"must be 'owner' or 'shared', not {memory!r}")
+        self.memory: MemoryScope = memory
         self._handlers: dict[AgentId, Handler] = {}
 
     def __repr__(self) -> str:
@@ -187,6 +196,7 @@ class App:
                 backoff_seconds=backoff_seconds,
                 max_backoff_seconds=max_backoff_seconds,
                 retention=self.retention if retention is None else HistoryRetention(retention),
+                memory=self.memory,
             )
             return given
 

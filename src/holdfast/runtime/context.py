@@ -15,6 +15,7 @@ from holdfast.kernel.core.content import ChatMessage, ContentBlock
 from holdfast.kernel.core.errors import ConfigError, InvalidInputError
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.core.lifecycle import TaskState
+from holdfast.kernel.core.owners import MemoryScope, owned_id
 from holdfast.kernel.storage.agent_memory import AgentMemory
 from holdfast.kernel.storage.history import HistoryRetention
 from holdfast.kernel.storage.ledger_events import ArtifactChunk, StepKey
@@ -55,15 +56,22 @@ class TaskContext:
         journal: Journal,
         *,
         retention: HistoryRetention = HistoryRetention.PERMANENT,
+        memory: MemoryScope = "owner",
     ) -> None:
         self._place = place
+        self._owned = place.for_owner(record.owner, memory=memory)
         self._record = record
         self._held = held
         self._journal = journal
-        self.cleanup = Cleanup(place, record.id, str(record.agent), record.context_id)
-        self.state = WorkingMemory(place.short_term, record.context_id)
+        # By the ids that are stored: a clean-up may be done by whoever comes first.
+        agent = (
+            str(record.agent) if memory == "shared" else owned_id(record.owner, str(record.agent))
+        )
+        session = owned_id(record.owner, record.context_id)
+        self.cleanup = Cleanup(place, record.id, agent, session)
+        self.state = WorkingMemory(self._owned.short_term, record.context_id)
         """The working state of the task's context: ``get``, ``update``, ``set``, ``clear``."""
-        self.history = TaskHistory(place.history, record, retention, self.cleanup)
+        self.history = TaskHistory(self._owned.history, record, retention, self.cleanup)
         """The agent's transcript in this context, each message marked with this task's run."""
         self.log = logging.LoggerAdapter(
             logging.getLogger("holdfast.handler"),
@@ -127,14 +135,14 @@ class TaskContext:
 
     @property
     def memory(self) -> AgentMemory:
-        """What the agent remembers, bound to the task's context.
+        """What the agent remembers of the task's owner, bound to the task's context.
 
         A handler may run again: record with an ``event_id``, or inside of a step. ::
 
             woken = await task.memory.hydrate(task.message.text)
             await task.memory.record("decision", {"use": "postgres"}, event_id=f"{task.id}:db")
         """
-        return self._place.memory(self.agent, session_id=self.context_id)
+        return self._owned.memory(self.agent, session_id=self.context_id)
 
     @property
     def cancelled(self) -> bool:

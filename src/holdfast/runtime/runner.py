@@ -87,7 +87,12 @@ class Runner:
     async def run(self, claimed: ClaimedTask, held: Held) -> Ending:
         """Run the handler until it ends, is suspended or is stopped."""
         task = TaskContext(
-            self._place, claimed.task, held, Journal([]), retention=self._handler.retention
+            self._place,
+            claimed.task,
+            held,
+            Journal([]),
+            retention=self._handler.retention,
+            memory=self._handler.memory,
         )
         try:
             reached, why = await self._work(task, claimed, held)

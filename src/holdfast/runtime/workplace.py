@@ -6,6 +6,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 from holdfast.kernel.core.identity import AgentId
+from holdfast.kernel.core.owners import MemoryScope
 from holdfast.kernel.storage.agent_memory import AgentMemory
 from holdfast.kernel.storage.blob import BlobStore
 from holdfast.kernel.storage.history import HistoryProvider
@@ -49,6 +50,10 @@ class Workplace(Protocol):
     @property
     def work(self) -> WorkSignal:
         """Which tenants have work, and when there is new."""
+        ...
+
+    def for_owner(self, owner: str, *, memory: MemoryScope = "owner") -> Workplace:
+        """The stores of one owner; for an empty owner the same."""
         ...
 
     def for_tenant(self, tenant: str) -> Workplace:

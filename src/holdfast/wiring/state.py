@@ -7,9 +7,10 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import TracebackType
 from typing import Self, TypeVar
 
-from holdfast.kernel.core.checks import check_id
-from holdfast.kernel.core.errors import NotSupportedError, UnavailableError
+from holdfast.kernel.core.checks import check_id, check_optional_id
+from holdfast.kernel.core.errors import InvalidInputError, NotSupportedError, UnavailableError
 from holdfast.kernel.core.identity import AgentId
+from holdfast.kernel.core.owners import MemoryScope
 from holdfast.kernel.storage.agent_memory import AgentMemory
 from holdfast.kernel.storage.blob import BlobStore
 from holdfast.kernel.storage.channel import Channel
@@ -26,7 +27,7 @@ from holdfast.memory.agent_memory import MemoryStores, StoredMemory
 from holdfast.wiring.connections import Connections
 from holdfast.wiring.health import Health
 from holdfast.wiring.hybrid_sides import HybridSide
-from holdfast.wiring.stores import Stores
+from holdfast.wiring.stores import Stores, stores_of_owner
 
 T = TypeVar("T")
 WIRINGS = 'holdfast.open("postgresql://…", redis="redis://…"), or a folder in the place of the URL'
@@ -41,20 +42,37 @@ class State:
             await state.history.append(agent, ChatMessage.user("hello"), session_id="s1")
     """
 
-    def __init__(self, connections: Connections, tenant: str, *, owns: bool = True) -> None:
+    def __init__(
+        self,
+        connections: Connections,
+        tenant: str,
+        *,
+        owns: bool = True,
+        owner: str = "",
+        memory: MemoryScope = "owner",
+    ) -> None:
         self._connections = connections
         self._owns = owns
         self._tenant = check_id("tenant", tenant)
+        self._owner = check_optional_id("owner", owner)
         self._stores = connections.stores(self._tenant)
+        if owner:
+            self._stores = stores_of_owner(self._stores, owner, memory=memory)
 
     def __repr__(self) -> str:
         engines = ", ".join(sorted(set(self.engines.values())))
-        return f"<State tenant={self._tenant!r} on {engines}>"
+        owned = f" owner={self._owner!r}" if self._owner else ""
+        return f"<State tenant={self._tenant!r}{owned} on {engines}>"
 
     @property
     def tenant(self) -> str:
         """Whose data it is."""
         return self._tenant
+
+    @property
+    def owner(self) -> str:
+        """Whose part of it this is; empty for the state of the whole tenant."""
+        return self._owner
 
     @property
     def engines(self) -> dict[str, str]:
@@ -115,7 +133,7 @@ class State:
     def work(self) -> WorkSignal:
         """Which tenants have tasks to do, and when there are new ones; for workers."""
         self._connections.check_usable()
-        return self._served("tasks", self._connections.work)
+        return self._served("work", None if self._owner else self._connections.work)
 
     def memory(self, agent: AgentId | str, *, session_id: str | None = None) -> AgentMemory:
         """What an agent does, did and knows: in one session, or without one in all of them.
@@ -174,7 +192,27 @@ class State:
             acme = state.for_tenant("acme")
         """
         self._connections.check_usable()
+        self._refuse_owner("for_tenant")
         return State(self._connections, tenant, owns=False)
+
+    def for_owner(self, owner: str, *, memory: MemoryScope = "owner") -> State:
+        """A view for one owner of this tenant: its tasks, memory, facts and sessions alone.
+
+        What it stores no other owner sees, whatever ids they use; nor does the state without an
+        owner. With ``memory="shared"`` facts and recall are shared by all owners, and sessions
+        are not. An empty owner is no change. ::
+
+            ana = state.for_owner("ana")
+            await ana.history.append(agent, ChatMessage.user("hello"), session_id="s1")
+        """
+        self._connections.check_usable()
+        if memory not in ("owner", "shared"):
+            raise InvalidInputError("memory", f"must be 'owner' or 'shared', not {memory!r}")
+        owner = check_optional_id("owner", owner)
+        if owner in ("", self._owner):
+            return self
+        self._refuse_owner("for_owner")
+        return State(self._connections, self._tenant, owns=False, owner=owner, memory=memory)
 
     def elsewhere(self) -> AbstractAsyncContextManager[State] | None:
         """The same stores on connections of their own, for another thread's event loop.
@@ -184,6 +222,7 @@ class State:
             async with state.elsewhere() as other:
                 await other.tasks.heartbeat(lease)
         """
+        self._refuse_owner("elsewhere")
         again = self._connections.again
         return None if again is None else _reopened(again, self._tenant)
 
@@ -212,6 +251,7 @@ class State:
     def hybrid(self) -> HybridSide:
         """The consolidator and its queues, for operators: where Redis stands beside Postgres."""
         self._connections.check_usable()
+        self._refuse_owner("hybrid")
         side = self._connections.hybrid
         if side is None:
             raise NotSupportedError(
@@ -244,8 +284,18 @@ class State:
     ) -> None:
         await self.aclose()
 
+    def _refuse_owner(self, attribute: str) -> None:
+        """Refuse what reaches beyond an owner."""
+        if self._owner:
+            raise NotSupportedError(
+                "the view of an owner",
+                attribute,
+                why="it is not divided by owner: use the state that the view was made of",
+            )
+
     def _served(self, attribute: str, store: T | None) -> T:
         if store is None:
+            self._refuse_owner(attribute)
             raise NotSupportedError(
                 " and ".join(sorted(set(self.engines.values()))),
                 attribute,

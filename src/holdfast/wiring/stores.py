@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import cast
 
+from holdfast.kernel.core.owners import MemoryScope
 from holdfast.kernel.storage.agent_memory import MemoryLog
 from holdfast.kernel.storage.blob import BlobStore
 from holdfast.kernel.storage.channel import Channel
@@ -17,6 +19,16 @@ from holdfast.kernel.storage.memory import LongTermMemory, ShortTermMemory
 from holdfast.kernel.storage.tasks import TaskStore
 from holdfast.kernel.storage.vector import VectorStore
 from holdfast.kernel.storage.wake import SessionWake
+from holdfast.wiring.owned_ledger import OwnedLedger
+from holdfast.wiring.owned_stores import (
+    OwnedEpisodes,
+    OwnedHistory,
+    OwnedLog,
+    OwnedLongTerm,
+    OwnedShortTerm,
+    OwnedWake,
+)
+from holdfast.wiring.owner_scope import OwnerScope
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,3 +50,23 @@ class Stores:
     """What ``memory()`` writes to where there are no episodes; no attribute of its own."""
     wakes: SessionWake | None = None
     """What ``memory()`` asks how a session is found; no attribute of its own."""
+
+
+def stores_of_owner(stores: Stores, owner: str, *, memory: MemoryScope = "owner") -> Stores:
+    """The stores of one owner: what is not divided by owner is left out.
+
+    Blobs stay: nobody can guess a ref. ::
+
+        ana = stores_of_owner(stores, "ana")
+    """
+    scope = OwnerScope(owner, memory)
+    return Stores(
+        blobs=stores.blobs,
+        history=stores.history and OwnedHistory(stores.history, scope),
+        short_term=stores.short_term and OwnedShortTerm(stores.short_term, scope),
+        long_term=stores.long_term and OwnedLongTerm(stores.long_term, scope),
+        tasks=stores.tasks and cast("TaskLedger", OwnedLedger(stores.tasks, owner)),
+        episodes=stores.episodes and OwnedEpisodes(stores.episodes, scope),
+        memory_log=stores.memory_log and OwnedLog(stores.memory_log, scope),
+        wakes=stores.wakes and OwnedWake(stores.wakes, scope),
+    )

@@ -13,8 +13,10 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from holdfast.kernel.core.errors import InvalidInputError
+from holdfast.kernel.core.owners import OWNED
 
 MAX_ID_BYTES = 512
+_MAX_OWNED_BYTES = 2 * MAX_ID_BYTES + len(OWNED) + len("512::")
 _ID_LENGTHS = range(1, MAX_ID_BYTES + 1)
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 _MIN_NORM, _MAX_NORM = 1e-15, 1e15
@@ -32,7 +34,9 @@ def check_id(field: str, value: object) -> str:
     text = check_text(field, value)
     if not text:
         raise InvalidInputError(field, "must not be empty")
-    if len(text) > MAX_ID_BYTES or len(text.encode()) > MAX_ID_BYTES:
+    # An owner and an id, each of which was checked.
+    most = _MAX_OWNED_BYTES if text.startswith(OWNED) else MAX_ID_BYTES
+    if len(text) > most or len(text.encode()) > most:
         raise InvalidInputError(field, f"must be at most {MAX_ID_BYTES} bytes of UTF-8")
     control = _CONTROL.search(text)
     if control:

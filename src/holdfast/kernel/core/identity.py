@@ -30,7 +30,9 @@ class AgentId:
             raise InvalidInputError("agent_id", "type must be text; leave it empty for none")
         if "/" in self.type:
             raise InvalidInputError("agent_id", "type must not contain '/': it ends the type")
-        check_id("agent_id", self.key)
+        key: object = self.key
+        if not isinstance(key, str) or not key:
+            check_id("agent_id", key)
         check_id("agent_id", str(self))
         if not self.type and all(self.key.partition("/")):
             raise InvalidInputError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from holdfast.kernel.storage.durable_log import Gap
 from holdfast.kernel.storage.episodes import Event
@@ -50,7 +50,7 @@ class Wake:
 class SessionWake(Protocol):
     """Tells a new session from a known one, and a whole one from one that has lost something."""
 
-    brings_events: ClassVar[bool] = False
+    brings_events: bool = False
     """Whether ``wake`` reads the newest events and the state, so that nobody else needs to."""
 
     @abstractmethod

@@ -1,0 +1,44 @@
+"""The tasks of one owner."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import Any
+
+from holdfast.kernel.core.errors import InvalidInputError, NotSupportedError
+from holdfast.kernel.storage.ledger import TaskLedger
+
+
+class OwnedLedger:
+    """A ``TaskLedger`` for one owner: every call that takes an owner has this one.
+
+    What takes none is for workers, who act for all owners of a tenant, and is refused. ::
+
+        ana = OwnedLedger(ledger, "ana")
+        task = await ana.submit("writer", ChatMessage.user("Tides of Brest?"))
+    """
+
+    def __init__(self, inner: TaskLedger, owner: str) -> None:
+        self._inner = inner
+        self._owner = owner
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._inner, name)
+        if name.startswith("_") or not callable(method):
+            raise AttributeError(name)
+        if "owner" not in inspect.signature(method).parameters:
+            return functools.partial(self._refuse, name)
+        return functools.partial(self._call, method)
+
+    def _call(self, method: Any, *args: Any, owner: str | None = "", **options: Any) -> Any:
+        if owner not in ("", self._owner):
+            raise InvalidInputError(
+                "owner", f"must be {self._owner!r} here: leave it out, or use the state itself"
+            )
+        return method(*args, owner=self._owner, **options)
+
+    def _refuse(self, name: str, *_args: Any, **_options: Any) -> Any:
+        raise NotSupportedError(
+            "the view of an owner", f"tasks.{name}", why="it is for workers: use the state itself"
+        )

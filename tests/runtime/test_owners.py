@@ -1,0 +1,189 @@
+"""What a handler sees is its task's owner's, whatever ids a client sends.
+
+Ana's task writes through everything that a handler has. Then the same agent runs a task of the
+same context id for another owner, for nobody, for another tenant and for Ana again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+import holdfast
+from holdfast import (
+    App,
+    ChatMessage,
+    InvalidInputError,
+    NotSupportedError,
+    Settings,
+    State,
+    TaskContext,
+)
+from holdfast.kernel.core.ids import new_ref
+from tests.wiring.valkey import valkey
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+TREASURE = "the gold is under the oak"
+WIRINGS = ["memory", "postgres", "hybrid"]
+
+
+@pytest_asyncio.fixture(params=WIRINGS)
+async def state(request: pytest.FixtureRequest, database: str) -> AsyncIterator[State]:
+    """A state of each wiring, in a tenant of its own."""
+    url = "memory:" if request.param == "memory" else database
+    redis = valkey().url if request.param == "hybrid" else ""
+    settings = Settings(max_connections=6)
+    async with holdfast.open(url, redis=redis, tenant=new_ref(), settings=settings) as opened:
+        yield opened
+
+
+def _app(**how: Any) -> App:
+    """An agent that hides a secret everywhere, and one message later looks for it everywhere."""
+    app = App("keeper", **how)
+
+    @app.handler
+    async def keep(task: TaskContext) -> None:
+        if task.message.text == "hide":
+            await task.state.set({"note": TREASURE})
+            await task.history.append(ChatMessage.assistant(TREASURE))
+            await task.memory.record("decision", {"where": TREASURE})
+            await task.memory.facts.save(TREASURE)
+            await task.artifact("map.txt", TREASURE.encode(), media_type="text/plain")
+            await task.say(TREASURE)
+            return
+        everywhere = {
+            "state": await task.state.get(),
+            "state of memory": await task.memory.state.get(),
+            "history": [one.text for one in await task.history.messages()],
+            "recent": [one.payload for one in await task.memory.recent()],
+            "recall": [one.event.payload for one in await task.memory.recall("gold oak")],
+            "recall beside": [
+                one.event.payload for one in await task.memory.recall("gold", neighbours=2)
+            ],
+            "facts": [one.content for one in await task.memory.facts.search("gold")],
+            "hydrate": repr(await task.memory.hydrate("gold")),
+            "assemble": repr(await task.memory.assemble("gold", 4000)),
+        }
+        found = sorted(name for name, value in everywhere.items() if TREASURE in repr(value))
+        await task.artifact("found", {"found": found, "all": sorted(everywhere)})
+
+    return app
+
+
+async def _ask(app: App, state: State, owner: str, word: str, context: str = "c1") -> set[str]:
+    """Run a task and return where its handler found the secret."""
+    task = await app.submit(state, word, owner=owner, context_id=context)
+    await app.run_until_idle(state)
+    done = await state.tasks.get(task.id, owner=owner)
+    assert done is not None
+    assert done.state == "completed", done.note
+    parts: list[Any] = [part for one in done.artifacts if one.id == "found" for part in one.parts]
+    return set(parts[0].data["found"]) if parts else set()
+
+
+PRIVATE = {"state", "state of memory", "history", "recent"}
+ACROSS = {"recall", "recall beside", "facts", "hydrate", "assemble"}
+
+
+async def test_a_handler_sees_what_its_own_owner_stored(state: State) -> None:
+    app = _app()
+    await _ask(app, state, "ana", "hide")
+    assert await _ask(app, state, "ana", "look") == PRIVATE | ACROSS
+
+
+@pytest.mark.parametrize("other", ["bob", "", "an", "3:ana", "holdfast", "ana:c1"])
+async def test_a_handler_sees_nothing_of_another_owner_in_the_same_context(
+    state: State, other: str
+) -> None:
+    app = _app()
+    await _ask(app, state, "ana", "hide")
+    assert await _ask(app, state, other, "look") == set()
+    assert await _ask(app, state, other, "look", context="another") == set()
+
+
+async def test_a_handler_sees_nothing_of_another_tenant(state: State) -> None:
+    app = _app()
+    await _ask(app, state, "ana", "hide")
+    elsewhere = state.for_tenant(new_ref())
+    assert await _ask(app, elsewhere, "ana", "look") == set()
+
+
+async def test_what_nobody_owns_is_seen_by_tasks_without_an_owner_alone(state: State) -> None:
+    app = _app()
+    await _ask(app, state, "", "hide")
+    assert await _ask(app, state, "", "look") == PRIVATE | ACROSS
+    assert await _ask(app, state, "ana", "look") == set()
+
+
+async def test_in_a_shared_app_owners_share_facts_and_recall_but_no_session(state: State) -> None:
+    app = _app(memory="shared")
+    await _ask(app, state, "ana", "hide")
+    assert await _ask(app, state, "bob", "look") == ACROSS
+    assert await _ask(app, state, "ana", "look") == PRIVATE | ACROSS
+
+
+async def test_a_shared_memory_is_declared_by_name() -> None:
+    with pytest.raises(InvalidInputError, match="memory: must be 'owner' or 'shared'"):
+        _app(memory="everybody")
+
+
+async def test_the_view_of_an_owner_is_what_its_tasks_see(state: State) -> None:
+    app = _app()
+    await _ask(app, state, "ana", "hide")
+    ana, bob = state.for_owner("ana"), state.for_owner("bob")
+    assert await ana.short_term.get_state("c1") == {"note": TREASURE}
+    assert TREASURE in repr(await ana.history.get_messages(app.agent, session_id="c1"))
+    assert TREASURE in repr(await ana.memory(app.agent).recall("gold"))
+    assert TREASURE in repr(await ana.long_term.search(app.agent, "gold"))
+    assert [one.id for one in await ana.episodes.list_sessions(app.agent)] == ["c1"]
+    [task] = (await ana.tasks.list()).tasks
+    assert TREASURE in repr(await ana.tasks.get(task.id))
+    for other in (bob, state):
+        assert await other.short_term.get_state("c1") == {}
+        assert await other.history.get_messages(app.agent, session_id="c1") == []
+        assert await other.memory(app.agent).recall("gold") == []
+        assert await other.long_term.search(app.agent, "gold") == []
+        assert await other.episodes.list_sessions(app.agent) == []
+        assert (await other.tasks.list()).tasks == []
+        assert await other.tasks.get(task.id) is None
+
+
+async def test_a_view_of_an_owner_reaches_nobody_else(state: State) -> None:
+    ana = state.for_owner("ana")
+    assert ana.owner == "ana"
+    assert ana.for_owner("ana") is ana
+    assert state.for_owner("") is state
+    with pytest.raises(InvalidInputError, match="owner: must be 'ana' here"):
+        await ana.tasks.list(owner="bob")
+    with pytest.raises(InvalidInputError, match="owner: must be 'ana' here"):
+        await ana.tasks.list(owner=None)
+    for reach in (
+        lambda: ana.for_owner("bob"),
+        lambda: ana.for_tenant("other"),
+        ana.elsewhere,
+        lambda: ana.graph,
+        lambda: ana.vectors,
+        lambda: ana.boards,
+        lambda: ana.keys,
+        lambda: ana.work,
+        lambda: ana.channel("alerts"),
+        lambda: ana.tasks.claim("worker"),
+    ):
+        with pytest.raises(NotSupportedError, match="owner"):
+            reach()
+
+
+async def test_a_run_that_is_not_kept_is_cleared_at_its_owner(state: State) -> None:
+    app = App("keeper", retention=holdfast.HistoryRetention.RUN)
+
+    @app.handler
+    async def keep(task: TaskContext) -> None:
+        await task.history.append(ChatMessage.assistant(TREASURE))
+
+    task = await app.submit(state, "hide", owner="ana", context_id="c1")
+    await app.run_until_idle(state)
+    ana = state.for_owner("ana")
+    assert await ana.history.get_messages(app.agent, session_id=task.context_id) == []
