@@ -226,7 +226,7 @@ class ColdHybridHarness(FlushedHybridHarness):
         await super()._before()
         work = await self.queue.work(rested_seconds=0.000001)
         for tenant, session in work.idle:
-            await self.consolidator._cool(tenant, session)
+            await self.consolidator.cool(tenant, session)
         async with redis.asyncio.Redis(port=valkey().port) as client:
             await client.eval(EVICT, 0)
 

@@ -144,6 +144,34 @@ def clear(
         _out.print(f"removed {removed} tasks")
 
 
+@app.command()
+def assign(
+    context_id: ContextId,
+    *,
+    owner: Annotated[str, typer.Option(help="Who gets it.")],
+    new_id: Annotated[
+        str | None, typer.Option("--as", help="Another context id, where the owner has this one.")
+    ] = None,
+    tenant: Tenant = "",
+) -> None:
+    """Give an owner the old session of a context that several owners had used.
+
+    Before owners were kept apart they shared such a session; since the upgrade nobody reads it.
+    `holdfast doctor` lists them.
+
+    For example:
+
+        holdfast contexts assign c1 --owner ana
+    """
+
+    async def work() -> None:
+        async with open_shared(tenant) as state:
+            await state.assign_context(context_id, owner=owner, new_id=new_id)
+
+    asyncio.run(work())
+    _out.print(f"{escape(new_id or context_id)} is a session of {escape(owner)} now")
+
+
 async def _owner(ledger: TaskLedger, context_id: str, given: str | None) -> str | None:
     """Whose context is meant: an operator may leave that to us where only one owner has it."""
     if given is not None:

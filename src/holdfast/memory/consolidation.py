@@ -129,7 +129,7 @@ class Consolidator:
         await self._raise_overtaken(tenants)
         for tenant, session in work.idle:
             if tenants is None or tenant in tenants:
-                await self._cool(tenant, session)
+                await self.cool(tenant, session)
         return more
 
     async def _merge_asides(self, *, now: bool = False) -> None:
@@ -252,7 +252,13 @@ class Consolidator:
                 if done is None:
                     await _moment()
 
-    async def _cool(self, tenant: str, session: str) -> None:
+    async def cool(self, tenant: str, session: str) -> None:
+        """Take a session out of the hot log, if nothing of it waits to be flushed.
+
+        ::
+
+            await consolidator.cool("acme", "s1")
+        """
         heat = await self._hot.cool(tenant, session)
         hit("cool.after_mark")
         if heat is not None:

@@ -11,6 +11,7 @@ from holdfast.kernel.core.errors import ConfigError
 from holdfast.kernel.storage.blob_index import BlobIndex
 from holdfast.kernel.storage.graph import GraphStore
 from holdfast.kernel.storage.ledger_work import WorkSignal
+from holdfast.kernel.storage.session_moves import SessionMoves
 from holdfast.wiring.embedding_side import EmbeddingSide
 from holdfast.wiring.health import Health
 from holdfast.wiring.hybrid_sides import DurableSide, HybridSide
@@ -40,6 +41,7 @@ class Connections:
         blob_index: Callable[[str], BlobIndex] | None = None,
         embedding: EmbeddingSide | None = None,
         durable: DurableSide | None = None,
+        moves: SessionMoves | None = None,
     ) -> None:
         self._stores = stores
         self._changes: list[Callable[[str, Stores], Stores]] = []
@@ -49,6 +51,7 @@ class Connections:
         self.again = again
         self.blob_index = blob_index
         self.durable = durable
+        self.moves = moves
         self.hybrid: HybridSide | None = None
         self.embedding = embedding
         self.on_close: list[Callable[[], Awaitable[None]]] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 
@@ -20,6 +21,7 @@ from holdfast.wiring.engines import (
 from holdfast.wiring.health import EngineHealth
 from holdfast.wiring.parts import Part
 from holdfast.wiring.request import OpenRequest
+from holdfast.wiring.session_moves import unassigned_contexts
 from holdfast.wiring.settings import Settings
 
 
@@ -69,7 +71,10 @@ async def _told(spec: EngineSpec, look: Callable[[], Awaitable[EngineHealth]]) -
 async def _main(spec: EngineSpec, request: OpenRequest) -> EngineHealth:
     found: Connections = await load(spec).connect(request)
     try:
-        return (await found.probe()).engines[0]
+        health = (await found.probe()).engines[0]
+        return dataclasses.replace(
+            health, warnings=(*health.warnings, *await unassigned_contexts(found))
+        )
     finally:
         await found.close()
 

@@ -27,6 +27,7 @@ from holdfast.wiring.engines import (
     location,
 )
 from holdfast.wiring.request import OpenRequest, check_embedder, with_embedder, with_limit
+from holdfast.wiring.session_moves import move_sessions
 from holdfast.wiring.settings import GRAPHS, Settings
 from holdfast.wiring.state import State
 
@@ -91,6 +92,7 @@ class Opening:
         try:
             for beside in self._beside():
                 await load(beside).put_beside(connections, request)
+            await move_sessions(connections)
             if made.embedder is not self._request.embedder:
                 close = getattr(made.embedder, "aclose", None)
                 connections.on_close += [close] if close else []

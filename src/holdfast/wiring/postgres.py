@@ -23,6 +23,7 @@ from holdfast.backends.postgres.keys import PostgresKeys
 from holdfast.backends.postgres.ledger import PostgresLedger
 from holdfast.backends.postgres.ledger_work import PostgresWork
 from holdfast.backends.postgres.long_term import PostgresLongTerm
+from holdfast.backends.postgres.session_moves import PostgresSessionMoves
 from holdfast.backends.postgres.short_term import PostgresShortTerm
 from holdfast.backends.postgres.state_asides import PostgresAsideStates
 from holdfast.backends.postgres.vector import PostgresVectors
@@ -73,6 +74,7 @@ def connections(
             states=PostgresDurableStates(engine),
             asides=PostgresAsideStates(engine),
         ),
+        moves=PostgresSessionMoves(engine),
     )
 
 

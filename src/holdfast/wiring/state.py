@@ -27,6 +27,7 @@ from holdfast.memory.agent_memory import MemoryStores, StoredMemory
 from holdfast.wiring.connections import Connections
 from holdfast.wiring.health import Health
 from holdfast.wiring.hybrid_sides import HybridSide
+from holdfast.wiring.session_moves import assign_context
 from holdfast.wiring.stores import Stores, stores_of_owner
 
 T = TypeVar("T")
@@ -213,6 +214,21 @@ class State:
             return self
         self._refuse_owner("for_owner")
         return State(self._connections, self._tenant, owns=False, owner=owner, memory=memory)
+
+    async def assign_context(
+        self, context_id: str, *, owner: str, new_id: str | None = None
+    ) -> None:
+        """Give an owner the old session of a context that several owners had used.
+
+        Before owners were kept apart they shared such a session; since the upgrade nobody reads it.
+        ``holdfast doctor`` lists them. ``new_id`` is for an owner who has gone on in the context.
+        ::
+
+            await state.assign_context("c1", owner="ana")
+        """
+        self._connections.check_usable()
+        self._refuse_owner("assign_context")
+        await assign_context(self._connections, self._tenant, context_id, owner, new_id)
 
     def elsewhere(self) -> AbstractAsyncContextManager[State] | None:
         """The same stores on connections of their own, for another thread's event loop.

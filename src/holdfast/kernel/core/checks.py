@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from holdfast.kernel.core.errors import InvalidInputError
-from holdfast.kernel.core.owners import OWNED
+from holdfast.kernel.core.owners import OWNED, RESERVED
 
 MAX_ID_BYTES = 512
 _MAX_OWNED_BYTES = 2 * MAX_ID_BYTES + len(OWNED) + len("512::")
@@ -35,7 +35,7 @@ def check_id(field: str, value: object) -> str:
     if not text:
         raise InvalidInputError(field, "must not be empty")
     # An owner and an id, each of which was checked.
-    most = _MAX_OWNED_BYTES if text.startswith(OWNED) else MAX_ID_BYTES
+    most = _MAX_OWNED_BYTES if text.startswith(RESERVED) else MAX_ID_BYTES
     if len(text) > most or len(text.encode()) > most:
         raise InvalidInputError(field, f"must be at most {MAX_ID_BYTES} bytes of UTF-8")
     control = _CONTROL.search(text)

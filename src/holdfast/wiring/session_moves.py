@@ -1,0 +1,156 @@
+"""The upgrade to sessions that have an owner: each is moved to the ids of its owner, once.
+
+Before, the session of a task was its context, whoever owned the task. A migration notes the
+contexts that have an owner. Whoever opens the stores next moves their sessions, because a part of
+them may be in Redis. Every step can be repeated: if a process dies, the next one does the rest.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import UTC, datetime
+
+from holdfast.kernel.core.checks import check_id
+from holdfast.kernel.core.errors import (
+    ConflictError,
+    HoldfastError,
+    NotFoundError,
+    NotSupportedError,
+    VersionConflictError,
+)
+from holdfast.kernel.core.owners import UNASSIGNED, owned_id
+from holdfast.kernel.storage.memory import ShortTermMemory
+from holdfast.kernel.storage.session_moves import Moved, SessionMove, SessionMoves
+from holdfast.wiring.connections import Connections
+
+_log = logging.getLogger("holdfast")
+PAGE = 500
+LISTED = 20
+"""How many contexts without an owner are listed by name."""
+
+DRAIN_SECONDS = 600.0
+"""How long the upgrade waits until what is in Redis is in Postgres."""
+
+
+async def move_sessions(connections: Connections) -> int:
+    """Move what an upgrade has left to be moved; returns how many sessions.
+
+    ::
+
+        await move_sessions(connections)
+    """
+    moves = connections.moves
+    if moves is None or not await moves.any():
+        return 0
+    if connections.hybrid is not None:
+        await connections.hybrid.consolidator.drain(limit_seconds=DRAIN_SECONDS)
+    await moves.skip_empty()
+    count, left, last = 0, 0, None
+    while page := await moves.pending(after=last, limit=PAGE):
+        for move in page:
+            if await _move(connections, moves, move):
+                count += 1
+            else:
+                left += 1
+        last = page[-1]
+        _log.info("upgrade: %s sessions moved to their owners", count)
+    if left:
+        _log.warning(
+            "upgrade: %s sessions are in Redis and stay closed to tasks until a process with "
+            "REDIS_URL opens the state",
+            left,
+        )
+    return count
+
+
+async def _move(connections: Connections, moves: SessionMoves, move: SessionMove) -> bool:
+    hybrid = connections.hybrid
+    if move.needs_hot_store and hybrid is None:
+        return False
+    prefix = UNASSIGNED if move.owner is None else owned_id(move.owner, "")
+    old = ("", move.session)
+    outcome = await _move_log(connections, move.tenant, old, (prefix, move.session))
+    if outcome == "taken":
+        # The owner has gone on in a session of this id: an operator decides about the old one.
+        prefix = UNASSIGNED
+        outcome = await _move_log(connections, move.tenant, old, (prefix, move.session))
+    if outcome in ("hot", "taken"):
+        return False
+    states = connections.stores(move.tenant).short_term
+    if states is not None:
+        await _move_state(states, move.session, prefix + move.session)
+    await moves.done(move)
+    return True
+
+
+async def _move_log(
+    connections: Connections, tenant: str, old: tuple[str, str], new: tuple[str, str]
+) -> Moved:
+    """Move the log of a session; ids are given as prefix and name."""
+    moves = connections.moves
+    if moves is None:
+        raise NotSupportedError("inmemory", "moving sessions", why="nothing is kept there")
+    outcome = await moves.move(tenant, old, new)
+    if outcome == "hot" and connections.hybrid is not None:
+        await connections.hybrid.consolidator.cool(tenant, "".join(old))
+        outcome = await moves.move(tenant, old, new)
+    return outcome
+
+
+async def _move_state(states: ShortTermMemory, old: str, new: str) -> bool:
+    """Move a working state, unless there is none; a state at the new id stays."""
+    found = await states.snapshot(old)
+    if not found.version:
+        return False
+    left = None
+    if found.expires_at is not None:
+        left = max((found.expires_at - datetime.now(UTC)).total_seconds(), 0.001)
+    try:
+        await states.set_state(new, found.state, expected_version=0, ttl_seconds=left)
+    except VersionConflictError:
+        _log.info("upgrade: the state of session %r is there already", new)
+    await states.clear(old)
+    return True
+
+
+async def unassigned_contexts(connections: Connections) -> list[str]:
+    """What ``holdfast doctor`` says of contexts that wait for an owner; nothing where none do."""
+    if connections.moves is None:
+        return []
+    try:
+        found = await connections.moves.unassigned(limit=LISTED + 1)
+    except HoldfastError as error:
+        return [f"contexts without an owner cannot be listed: {error}"]
+    told = [
+        f"context {context!r} of tenant {tenant!r} was used by several owners, and nobody reads "
+        f"its old session: holdfast contexts assign {context} --owner NAME --tenant {tenant}"
+        for tenant, context in found[:LISTED]
+    ]
+    return [*told, "and more such contexts"] if len(found) > LISTED else told
+
+
+async def assign_context(
+    connections: Connections, tenant: str, context_id: str, owner: str, new_id: str | None
+) -> None:
+    """Give an owner the session of a context that nobody reads.
+
+    ::
+
+        await assign_context(connections, "acme", "c1", "ana", None)
+    """
+    context, owner = check_id("context_id", context_id), check_id("owner", owner)
+    name = context if new_id is None else check_id("new_id", new_id)
+    prefix = owned_id(owner, "")
+    outcome = await _move_log(connections, tenant, (UNASSIGNED, context), (prefix, name))
+    if outcome == "taken":
+        raise ConflictError(
+            "context", name, f"{owner} has a session {name!r} already: choose another id with --as"
+        )
+    states = connections.stores(tenant).short_term
+    moved = states is not None and await _move_state(states, UNASSIGNED + context, prefix + name)
+    if outcome == "absent" and not moved:
+        raise NotFoundError(
+            "context",
+            context,
+            f"no session of a context {context!r} waits for an owner: see `holdfast doctor`",
+        )

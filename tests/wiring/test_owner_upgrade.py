@@ -1,0 +1,169 @@
+"""A database of before owners were kept apart: each session moves to its owner, once."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+import holdfast
+from holdfast import (
+    App,
+    ChatMessage,
+    ConflictError,
+    NotFoundError,
+    Settings,
+    State,
+    TaskContext,
+    TaskState,
+)
+from holdfast.backends.postgres import migrate
+from holdfast.kernel.core.ids import new_ref
+from holdfast.wiring import front_door
+from holdfast.wiring.doctor import examine
+from tests.backends.postgres_database import connected, empty_database
+from tests.wiring.valkey import valkey
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+BEFORE = 20
+"""The last migration before owners were kept apart."""
+
+
+def _app() -> App:
+    app = App("clerk")
+
+    @app.handler
+    async def work(task: TaskContext) -> str:
+        async def notes() -> None:
+            await task.state.update({"draft": "half of it"})
+            await task.history.append(ChatMessage.assistant("I remember the harbour"))
+            await task.memory.record("decision", {"harbour": "north"})
+
+        await task.step("notes", notes)
+        answer = await task.ask("Which pier?")
+        hits = await task.memory.recall("harbour")
+        found = {
+            "state": await task.state.get(),
+            "history": [one.text for one in await task.history.messages()],
+            "recalled": sorted(one.event.type for one in hits),
+        }
+        return f"{answer.text}: {found}"
+
+    return app
+
+
+@pytest_asyncio.fixture
+async def url() -> AsyncIterator[str]:
+    async with empty_database() as found:
+        yield found
+
+
+@pytest.fixture(params=["postgres", "hybrid"])
+def wiring(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """How the state is opened; with Redis nothing is flushed before the upgrade."""
+    redis = {"redis": valkey().url, "background": False} if request.param == "hybrid" else {}
+    settings = Settings(auto_migrate=True, max_connections=6, ack_level="hot" if redis else "")
+    return {"tenant": new_ref(), "settings": settings, **redis}
+
+
+async def _before_owners(
+    monkeypatch: pytest.MonkeyPatch, url: str, how: dict[str, Any], *owners: str
+) -> list[str]:
+    """Let a task of each owner wait for input in one context, as the version before would."""
+    every, app, tasks = migrate.migrations(), _app(), []
+    with monkeypatch.context() as old:
+        old.setattr(migrate, "migrations", lambda: every[:BEFORE])
+        old.setattr(State, "for_owner", lambda self, _owner, **_how: self)
+        old.setattr(front_door, "move_sessions", _nothing)
+        async with holdfast.open(url, **how) as state:
+            for owner in owners:
+                task = await app.submit(state, "go", owner=owner, context_id="c1")
+                await app.run_until_idle(state)
+                tasks.append(task.id)
+    return tasks
+
+
+async def _nothing(_connections: object) -> None:
+    """The version before moved no sessions."""
+
+
+async def _answered(state: State, task_id: str, owner: str) -> str:
+    ana = state.for_owner(owner)
+    waiting = await ana.tasks.get(task_id)
+    assert waiting is not None
+    assert waiting.state is TaskState.INPUT_REQUIRED
+    await ana.tasks.respond(task_id, ChatMessage.user("the long one"))
+    await _app().run_until_idle(state)
+    done = await ana.tasks.get(task_id)
+    assert done is not None
+    assert done.state is TaskState.COMPLETED, done.note
+    return done.messages[-1].text
+
+
+async def test_an_owned_task_that_waits_for_input_survives_the_upgrade(
+    monkeypatch: pytest.MonkeyPatch, url: str, wiring: dict[str, Any]
+) -> None:
+    [task] = await _before_owners(monkeypatch, url, wiring, "ana")
+    async with holdfast.open(url, **wiring) as state:
+        said = await _answered(state, task, "ana")
+        assert "the long one" in said
+        assert "'draft': 'half of it'" in said
+        assert "I remember the harbour" in said
+        assert "'decision'" in said
+        # Nothing is left under the ids that every client can send.
+        agent = _app().agent
+        assert await state.short_term.get_state("c1") == {}
+        assert await state.history.get_messages(agent, session_id="c1") == []
+        assert await state.memory(agent).recall("harbour") == []
+        assert [one.id for one in await state.for_owner("ana").episodes.list_sessions(agent)] == [
+            "c1"
+        ]
+    async with connected(url) as connection:
+        assert await connection.fetchval("SELECT count(*) FROM holdfast.session_moves") == 0
+        rows = await connection.fetch("SELECT DISTINCT owner, subject FROM holdfast.events")
+        assert [tuple(row) for row in rows] == [("ana", "ana")]
+
+
+async def test_a_session_of_several_owners_is_closed_until_it_is_assigned(
+    monkeypatch: pytest.MonkeyPatch, url: str, wiring: dict[str, Any]
+) -> None:
+    first, second, third = await _before_owners(monkeypatch, url, wiring, "ana", "bob", "")
+    settings = Settings(storage_type="postgres", database_url=url, tenant=wiring["tenant"])
+    async with holdfast.open(url, **wiring) as state:
+        for task, owner in ((first, "ana"), (second, "bob"), (third, "")):
+            # Nothing of what the three had shared.
+            said = await _answered(state, task, owner)
+            assert "'state': {}" in said
+            assert "I remember" not in said
+            await state.for_owner(owner).history.append(
+                _app().agent, ChatMessage.user("I go on"), session_id="c1"
+            )
+        [told] = [one async for one in examine(settings)]
+        assert any("contexts assign c1 --owner NAME" in one for one in told.warnings)
+        with pytest.raises(ConflictError, match="ana has a session 'c1' already"):
+            await state.assign_context("c1", owner="ana")
+        await state.assign_context("c1", owner="ana", new_id="c1-old")
+        moved = await state.for_owner("ana").history.get_messages(_app().agent, session_id="c1-old")
+        assert len([one for one in moved if "I remember" in one.text]) == 3
+        assert await state.for_owner("ana").short_term.get_state("c1-old")
+        with pytest.raises(NotFoundError, match="waits for an owner"):
+            await state.assign_context("c1", owner="bob")
+        [told] = [one async for one in examine(settings)]
+        assert not [one for one in told.warnings if "contexts assign" in one]
+
+
+async def test_what_is_in_redis_waits_for_a_process_that_has_it(
+    monkeypatch: pytest.MonkeyPatch, url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = Settings(auto_migrate=True, max_connections=6, ack_level="hot")
+    tenant = new_ref()
+    how: dict[str, Any] = {"tenant": tenant, "settings": settings, "redis": valkey().url}
+    how["background"] = False
+    [task] = await _before_owners(monkeypatch, url, how, "ana")
+    async with holdfast.open(url, tenant=tenant, settings=settings) as state:
+        assert "until a process with REDIS_URL opens" in caplog.text
+        assert await state.for_owner("ana").short_term.get_state("c1") == {}
+    async with holdfast.open(url, **how) as state:
+        assert "half of it" in await _answered(state, task, "ana")
