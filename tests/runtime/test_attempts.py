@@ -127,7 +127,8 @@ async def test_what_a_task_left_is_tidied_up_when_it_is_not_run_again(state: Sta
     await first.run_until_idle(state)
     assert task.id in await state.short_term.get_state(MARKS)
     # The new code, which is rolled out now, allows one attempt.
-    failed = await _ended(state, _app(work, max_attempts=1), task.id)
+    later = _app(work, max_attempts=1, retention=HistoryRetention.RUN)
+    failed = await _ended(state, later, task.id)
     assert "gave up after 1 attempts" in failed.note
     assert await state.short_term.get_state(MARKS) == {}
     assert await state.history.count_messages(first.agent, session_id="c1") == 0

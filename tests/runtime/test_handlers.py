@@ -341,13 +341,13 @@ async def test_tasks_of_one_context_share_state_and_transcript(state: State) -> 
     async def work(task: TaskContext) -> str:
         seen = (await task.state.get()).get("count", 0)
         await task.state.update({"count": seen + 1})
-        await task.history.append(ChatMessage.user(task.message.text))
-        return " ".join(message.text for message in await task.history.messages())
+        await task.history.append(ChatMessage.assistant(f"note {seen}"))
+        return ", ".join(message.text for message in await task.history.messages())
 
     app = _app(work)
     await _done(state, app, "one", context_id="c1")
     second = await _done(state, app, "two", context_id="c1")
-    assert second.messages[-1].text == "one two"
+    assert second.messages[-1].text == "one, note 0, one, note 0, two, note 1"
     assert await state.short_term.get_state("c1") == {"count": 2}
 
 
@@ -364,8 +364,9 @@ async def test_a_transcript_is_kept_as_long_as_its_retention_says(
     app = _app(work, retention=retention)
     await _done(state, app, context_id="c1")
     kept = await state.history.count_messages(app.agent, session_id="c1")
-    assert during == [0 if retention is HistoryRetention.NONE else 1]
-    assert kept == (1 if retention is HistoryRetention.PERMANENT else 0)
+    # What is said in a task is in its transcript too, where that is kept.
+    assert during == [{"permanent": 2, "run": 1, "none": 0}[retention]]
+    assert kept == (2 if retention is HistoryRetention.PERMANENT else 0)
 
 
 async def test_a_run_is_cleared_by_a_sweep_when_its_worker_died_at_the_end(state: State) -> None:

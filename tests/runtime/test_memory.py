@@ -32,6 +32,7 @@ async def test_a_handler_remembers_what_earlier_tasks_of_the_agent_did(state: St
                 found = await state.tasks.get(task.id) or found
         assert found.state is TaskState.COMPLETED
         events = await state.memory(task.agent, session_id=task.context_id).recent()
-        assert [event.payload for event in events] == [{"harbour": "north"}]
+        decisions = [event.payload for event in events if event.type == "decision"]
+        assert decisions == [{"harbour": "north"}]
     assert recalled[0] == []
     assert {"harbour": "north"} in recalled[-1]

@@ -149,6 +149,8 @@ ABOUT_ALL: dict[str, Callable[[Ids], Request]] = {
     "tasks/list": lambda _: _rpc("tasks/list", {}),
     "0.3 tasks/list": lambda _: _rpc("tasks/list", {}, ""),
     "contexts/list": lambda _: _rpc("contexts/list", {}),
+    "contexts/get": lambda i: _rpc("contexts/get", {"contextId": i.context}),
+    "0.3 contexts/get": lambda i: _rpc("contexts/get", {"contextId": i.context}, ""),
     "contexts/clear": lambda i: _rpc("contexts/clear", {"contextId": i.context}),
     "REST list": lambda _: ("GET", "/tasks?includeArtifacts=true", None, "1.0"),
     "metrics": lambda _: ("GET", "/metrics", None, "1.0"),

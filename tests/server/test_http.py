@@ -249,6 +249,11 @@ async def test_contexts_feedback_pause_and_resume(memory: State) -> None:
         assert (kept.id, kept.text, kept.rating) == (given["feedbackId"], "good", 5)
         page = await call("contexts/list", pageSize=1)
         assert [one["contextId"] for one in page["contexts"]] == [task["contextId"]]
+        got = await call("contexts/get", contextId=task["contextId"])
+        assert (got["contextId"], got["tasks"]) == (task["contextId"], 1)
+        assert got["messages"][0]["parts"] == [{"text": "say hi"}]
+        none = await call("contexts/get", contextId=task["contextId"], historyLength=0)
+        assert none["messages"] == []
         cleared = await call("contexts/clear", contextId=task["contextId"])
         assert cleared["removedTasks"] == 1
         assert (await memory.tasks.list(count=True)).total == 0

@@ -80,7 +80,8 @@ class App:
 
     A task sees the transcripts, states, facts and memories of its own owner. With
     ``memory="shared"`` all owners of the tenant share facts and recall; transcripts and states stay
-    each owner's own. ::
+    each owner's own. What is said in a task is in the transcript and the memory of its context,
+    unless ``remember`` is false. ::
 
         app = holdfast.App("researcher")
 
@@ -98,6 +99,7 @@ class App:
         serial_contexts: bool = True,
         retention: HistoryRetention = HistoryRetention.PERMANENT,
         memory: MemoryScope = "owner",
+        remember: bool = True,
     ) -> None:
         self.agent = AgentId.parse(name)
         self.description = check_text("description", description)
@@ -107,6 +109,7 @@ class App:
         if memory not in ("owner", "shared"):
             raise InvalidInputError("memory", f"must be 'owner' or 'shared', not {memory!r}")
         self.memory: MemoryScope = memory
+        self.remember = remember
         self._handlers: dict[AgentId, Handler] = {}
 
     def __repr__(self) -> str:

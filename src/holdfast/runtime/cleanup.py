@@ -83,9 +83,9 @@ async def sweep(place: Workplace) -> int:
 
 
 async def clear_context(place: Workplace, context_id: str, *, owner: str = "") -> int:
-    """Remove a context with its tasks and the files of their artifacts; how many tasks.
+    """Remove a context: tasks, files, state, transcript and memory; how many tasks.
 
-    After a crash in the middle, the same call again finishes it. ::
+    Facts stay: they are the agent's. After a crash in the middle, the same call finishes it. ::
 
         await clear_context(state, "c1", owner="ana")
     """
@@ -96,6 +96,9 @@ async def clear_context(place: Workplace, context_id: str, *, owner: str = "") -
         for ref in refs:
             await let_go(place.blobs, ref)
     await place.short_term.clear(session)
+    owned = place.for_owner(owner)
+    await owned.episodes.clear(context_id)
+    await owned.short_term.clear(context_id)
     return removed
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -57,12 +57,14 @@ class TaskContext:
         *,
         retention: HistoryRetention = HistoryRetention.PERMANENT,
         memory: MemoryScope = "owner",
+        said: Callable[[ChatMessage], Awaitable[None]] | None = None,
     ) -> None:
         self._place = place
         self._owned = place.for_owner(record.owner, memory=memory)
         self._record = record
         self._held = held
         self._journal = journal
+        self._said = said
         # By the ids that are stored: a clean-up may be done by whoever comes first.
         agent = (
             str(record.agent) if memory == "shared" else owned_id(record.owner, str(record.agent))
@@ -132,6 +134,19 @@ class TaskContext:
     def messages(self) -> list[ChatMessage]:
         """All messages of the task when this run began."""
         return list(self._record.messages)
+
+    async def conversation(self, *, last: int | None = None) -> list[ChatMessage]:
+        """What was said in the context, in all its tasks: the owner's own messages, in order.
+
+        With ``last`` only so many, the newest. ::
+
+            for message in await task.conversation(last=20):
+                print(message.role, message.text)
+        """
+        context = await self._place.tasks.get_context(
+            self.context_id, owner=self.owner, history_length=last
+        )
+        return [] if context is None else context.messages
 
     @property
     def memory(self) -> AgentMemory:
@@ -232,7 +247,10 @@ class TaskContext:
             await task.say("half way")
         """
         key = await self._next("say", name)
-        return await self._place.tasks.append_message(self._held.lease, said(content), step=key)
+        message = await self._place.tasks.append_message(self._held.lease, said(content), step=key)
+        if self._said is not None:
+            await self._said(message)
+        return message
 
     async def artifact(
         self,

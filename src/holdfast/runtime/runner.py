@@ -30,6 +30,7 @@ from holdfast.runtime.outcome import (
     TaskRejectedError,
 )
 from holdfast.runtime.parts import said
+from holdfast.runtime.remember import Remembering
 from holdfast.runtime.workplace import Workplace
 
 _log = logging.getLogger("holdfast.worker")
@@ -79,10 +80,12 @@ class Runner:
         place: Workplace,
         handler: Handler,
         complete: Callable[[Held], Awaitable[TaskState | None]],
+        remembering: Remembering | None = None,
     ) -> None:
         self._place = place
         self._handler = handler
         self._complete = complete
+        self._remembering = remembering
 
     async def run(self, claimed: ClaimedTask, held: Held) -> Ending:
         """Run the handler until it ends, is suspended or is stopped."""
@@ -93,6 +96,7 @@ class Runner:
             Journal([]),
             retention=self._handler.retention,
             memory=self._handler.memory,
+            said=self._says(claimed.task),
         )
         try:
             reached, why = await self._work(task, claimed, held)
@@ -101,6 +105,12 @@ class Runner:
         if reached is not None and reached in TERMINAL:
             await task.cleanup.finish()
         return Ending(claimed.task.id, reached, why)
+
+    def _says(self, task: TaskRecord) -> Callable[[ChatMessage], Awaitable[None]] | None:
+        remembering = self._remembering
+        if remembering is None:
+            return None
+        return lambda message: remembering.says(self._place, task, message)
 
     async def _work(
         self, task: TaskContext, claimed: ClaimedTask, held: Held
@@ -127,6 +137,8 @@ class Runner:
                 # by workers that died or by code that allowed more.
                 spent = _spent(claimed.task.attempts - 1)
                 return await self._end(held, TaskState.FAILED, note=f"{spent}: {ITS_LIMIT}")
+            if self._remembering is not None:
+                await self._remembering.begins(self._place, claimed.task)
             result = await self._handle(task, held)
         except Suspended as suspended:
             return suspended.state, ""

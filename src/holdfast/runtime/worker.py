@@ -21,6 +21,7 @@ from holdfast.runtime.cleanup import sweep
 from holdfast.runtime.completions import Completions
 from holdfast.runtime.heart import Heart
 from holdfast.runtime.held import Held, Stop
+from holdfast.runtime.remember import Remembering
 from holdfast.runtime.runner import Ending, Runner
 from holdfast.runtime.workplace import Workplace
 
@@ -79,6 +80,8 @@ class Worker:
         self._looked_at_tenants = False
         self._runs = 0
         self._last_tenant = ""
+        self._remembering = Remembering(app)
+        self._rested = asyncio.Event()
 
     @property
     def running(self) -> int:
@@ -102,6 +105,7 @@ class Worker:
             helpers = [
                 asyncio.create_task(self._listen()),
                 asyncio.create_task(self._recover()),
+                asyncio.create_task(self._remember()),
             ]
             patience = FIRST_LOOK_SECONDS
             try:
@@ -119,6 +123,7 @@ class Worker:
                     if not claimed or self._free == 0:
                         await self._pause(patience if passed_over else self._poll_seconds)
                 await self._drain()
+                await self._remember_all()
             finally:
                 for one in [*helpers, *self._running]:
                     one.cancel()
@@ -137,6 +142,7 @@ class Worker:
                 while await self._claim(heart) or self._running:
                     if self._running:
                         await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
+                await self._remember_all()
             finally:
                 for one in self._running:
                     one.cancel()
@@ -228,7 +234,7 @@ class Worker:
         if handler.timeout_seconds is not None:
             held.beats_until = claimed_at + handler.timeout_seconds
         heart.watch(held)
-        runner = Runner(place, handler, self._completions[place.tenant].complete)
+        runner = Runner(place, handler, self._completions[place.tenant].complete, self._remembering)
         work = asyncio.create_task(self._see_through(runner, claimed, held, heart))
         self._running[work] = held
         return held
@@ -266,6 +272,7 @@ class Worker:
             heart.forget(held)
             self._alone = None if held is self._alone else self._alone
             self._runs += 1
+            self._rested.set()
             work = asyncio.current_task()
             if work is not None:
                 self._running.pop(work, None)
@@ -314,6 +321,36 @@ class Worker:
             except HoldfastError as error:
                 _log.warning("worker %s: recovery will try again: %s", self.name, error)
             await asyncio.sleep(self._recovery_seconds)
+
+    async def _remember(self) -> None:
+        """Copy what was said in tasks that rest, also where the worker died before it could."""
+        while not self._stopping:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._recovery_seconds):
+                    await self._rested.wait()
+            self._rested.clear()
+            try:
+                tenants = self._tenants or await self._state.work.tenants("uncopied", limit=TENANTS)
+            except HoldfastError as error:
+                _log.warning("worker %s: messages are copied later: %s", self.name, error)
+                continue
+            for tenant in tenants:
+                await self._remember_for(tenant)
+
+    async def _remember_all(self) -> None:
+        for tenant in list(self._places):
+            await self._remember_for(tenant)
+
+    async def _remember_for(self, tenant: str) -> None:
+        try:
+            await self._remembering.rested(self._place(tenant))
+        except Exception as error:  # noqa: BLE001 - one tenant must not stop another's memory
+            expected = isinstance(error, HoldfastError)
+            _log.error(
+                "tenant %s: messages of tasks are copied later: %s",
+                *(tenant, error),
+                exc_info=not expected,
+            )
 
     async def _drain(self) -> None:
         """Let handlers end within the grace time, then hand back what they have not done."""

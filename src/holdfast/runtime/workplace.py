@@ -9,6 +9,7 @@ from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.core.owners import MemoryScope
 from holdfast.kernel.storage.agent_memory import AgentMemory
 from holdfast.kernel.storage.blob import BlobStore
+from holdfast.kernel.storage.episodes import EpisodicMemory
 from holdfast.kernel.storage.history import HistoryProvider
 from holdfast.kernel.storage.ledger import TaskLedger
 from holdfast.kernel.storage.ledger_work import WorkSignal
@@ -36,6 +37,11 @@ class Workplace(Protocol):
     @property
     def history(self) -> HistoryProvider:
         """Transcripts of handlers."""
+        ...
+
+    @property
+    def episodes(self) -> EpisodicMemory:
+        """The session logs of contexts."""
         ...
 
     @property

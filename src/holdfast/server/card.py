@@ -39,8 +39,8 @@ def agent_card(app: App, options: ServiceOptions) -> a2a.AgentCard:
             extensions=[
                 a2a.AgentExtension(
                     uri=EXTENSION,
-                    description="contexts/list, contexts/clear, tasks/feedback, tasks/pause, "
-                    "tasks/resume and tasks/list over JSON-RPC",
+                    description="contexts/list, contexts/get, contexts/clear, tasks/feedback, "
+                    "tasks/pause, tasks/resume and tasks/list over JSON-RPC",
                 )
             ],
         ),

@@ -7,11 +7,11 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import msgspec
-from a2a.compat.v0_3.conversions import to_compat_task
+from a2a.compat.v0_3.conversions import to_compat_message, to_compat_task
 from a2a.server.context import ServerCallContext
 from a2a.server.routes.common import serialize_list_tasks_response
 from a2a.types import a2a_pb2 as a2a
-from a2a.utils.errors import InvalidParamsError, VersionNotSupportedError
+from a2a.utils.errors import InvalidParamsError, TaskNotFoundError, VersionNotSupportedError
 from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
 
 from holdfast.kernel.storage.ledger_records import ContextRecord
@@ -19,13 +19,24 @@ from holdfast.runtime.cleanup import clear_context
 from holdfast.server.answers import answers
 from holdfast.server.caller import CALL, Call
 from holdfast.server.handler import PAGE_SIZE, LedgerRequestHandler
+from holdfast.server.wire import message_to_wire
 
+PAGE_MESSAGES = 100
+"""How many messages of a context are sent unless the client asks for another number."""
+
+MAX_MESSAGES = 1000
 _VERSION = re.compile(r"[01](\.\d{1,3}){0,2}")
 
 
 class _ContextsList(msgspec.Struct, rename="camel"):
     page_size: int = PAGE_SIZE
     page_token: str = ""
+    tenant: str = ""
+
+
+class _ContextsGet(msgspec.Struct, rename="camel"):
+    context_id: str
+    history_length: int = PAGE_MESSAGES
     tenant: str = ""
 
 
@@ -48,7 +59,7 @@ class _FeedbackOn(msgspec.Struct, rename="camel"):
     tenant: str = ""
 
 
-P = TypeVar("P", _ContextsList, _ContextsClear, _TaskOf, _FeedbackOn)
+P = TypeVar("P", _ContextsList, _ContextsGet, _ContextsClear, _TaskOf, _FeedbackOn)
 
 
 class Extensions:
@@ -66,6 +77,7 @@ class Extensions:
         self.streams = 0
         self._methods: dict[str, Callable[[Any, Call], Awaitable[Any]]] = {
             "contexts/list": self._with(_ContextsList, self._contexts_list),
+            "contexts/get": self._with(_ContextsGet, self._contexts_get),
             "contexts/clear": self._with(_ContextsClear, self._contexts_clear),
             "tasks/feedback": self._with(_FeedbackOn, self._feedback),
             "tasks/pause": self._with(_TaskOf, self._pause),
@@ -109,6 +121,24 @@ class Extensions:
             "contexts": [_context(one) for one in page.contexts],
             "nextPageToken": page.next_cursor or "",
         }
+
+    @answers("contexts/get")
+    async def _contexts_get(self, params: _ContextsGet, call: Call) -> dict[str, Any]:
+        if not 0 <= params.history_length <= MAX_MESSAGES:
+            raise InvalidParamsError(message=f"historyLength is from 0 to {MAX_MESSAGES}")
+        found = await call.place.tasks.get_context(
+            params.context_id, owner=call.owner, history_length=params.history_length
+        )
+        if found is None:
+            raise TaskNotFoundError(message="there is no such context")
+        messages = [message_to_wire(one, context_id=found.id) for one in found.messages]
+        shown = [
+            MessageToDict(one)
+            if _modern(call)
+            else to_compat_message(one).model_dump(mode="json", by_alias=True, exclude_none=True)
+            for one in messages
+        ]
+        return {**_context(found), "messages": shown}
 
     @answers("contexts/clear")
     async def _contexts_clear(self, params: _ContextsClear, call: Call) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from holdfast.backends.inmemory.ledger_context import InMemoryContexts
 from holdfast.backends.inmemory.ledger_lease import InMemoryLeases
 from holdfast.backends.inmemory.ledger_progress import InMemoryProgress
 from holdfast.backends.inmemory.ledger_push import InMemoryPush
+from holdfast.backends.inmemory.ledger_transcript import InMemoryTranscripts
 from holdfast.kernel.storage.ledger import TaskLedger
 
 
@@ -18,6 +19,7 @@ class InMemoryLedger(
     InMemoryAudit,
     InMemoryContexts,
     InMemoryPush,
+    InMemoryTranscripts,
     TaskLedger,
 ):
     """``TaskLedger`` in the process; two views of one tenant see the same tasks.

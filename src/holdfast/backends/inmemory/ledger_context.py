@@ -80,6 +80,7 @@ class InMemoryContexts(LedgerView, ContextLedger):
         if row.state is TaskState.SUBMITTED and row.due_at is not None:
             del data.queue[bisect_left(data.queue, (row.due_at, row.id))]
         data.working.pop(row.id, None)
+        data.uncopied.pop(row.id, None)
         for config in row.push:
             data.lanes.pop((row.id, config), None)
         self._wake(row.id)

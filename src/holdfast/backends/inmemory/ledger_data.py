@@ -175,7 +175,8 @@ class LedgerData:
     """All tasks of one tenant.
 
     ``queue`` is sorted by the moment a task is due; ``lanes`` holds the deliveries of each push
-    config of each task, in order.
+    config of each task, in order. ``uncopied``: tasks whose messages may not all be in the session
+    log of their context.
     """
 
     tasks: dict[str, TaskRow] = field(default_factory=dict)
@@ -184,4 +185,5 @@ class LedgerData:
     queue: list[tuple[datetime, str]] = field(default_factory=list)
     working: dict[str, None] = field(default_factory=dict)
     lanes: dict[tuple[str, str], dict[str, Delivery]] = field(default_factory=dict)
+    uncopied: dict[str, None] = field(default_factory=dict)
     waiters: dict[str, set[asyncio.Event]] = field(default_factory=dict, repr=False)

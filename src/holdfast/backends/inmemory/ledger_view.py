@@ -71,6 +71,8 @@ class LedgerView:
     def _log(self, row: TaskRow, by: Actor, body: StoredBody, now: datetime) -> int:
         """Add one entry to the timeline, and announce it to whoever wants to know."""
         row.events.append(StoredEvent(now, by, row.fence, body))
+        if isinstance(body, Transition):
+            self._data.uncopied[row.id] = None
         seq = len(row.events)
         if isinstance(body, _ANNOUNCED):
             for config in row.push:

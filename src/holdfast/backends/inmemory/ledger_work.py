@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from holdfast.backends.inmemory.engine import InMemory
 from holdfast.backends.inmemory.ledger_data import LedgerData
 from holdfast.kernel.core.checks import check_count, check_seconds
+from holdfast.kernel.core.lifecycle import TaskState
 from holdfast.kernel.storage.ledger_work import WorkKind, WorkSignal
 
 
@@ -55,6 +56,11 @@ class InMemoryWork(WorkSignal):
                     not one.dead and one.due_at <= now
                     for lane in data.lanes.values()
                     for one in lane.values()
+                )
+            case "uncopied":
+                return any(
+                    data.tasks[one].state not in (TaskState.SUBMITTED, TaskState.WORKING)
+                    for one in data.uncopied
                 )
 
     async def wait(self, *, timeout_seconds: float) -> None:

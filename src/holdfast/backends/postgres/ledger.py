@@ -8,6 +8,7 @@ from holdfast.backends.postgres.ledger_context import PostgresContexts
 from holdfast.backends.postgres.ledger_lease import PostgresLeases
 from holdfast.backends.postgres.ledger_progress import PostgresProgress
 from holdfast.backends.postgres.ledger_push import PostgresPush
+from holdfast.backends.postgres.ledger_transcript import PostgresTranscripts
 from holdfast.kernel.storage.ledger import TaskLedger
 
 
@@ -18,6 +19,7 @@ class PostgresLedger(
     PostgresAudit,
     PostgresContexts,
     PostgresPush,
+    PostgresTranscripts,
     TaskLedger,
 ):
     """``TaskLedger`` in tables; every call is one statement, but for ``retry``, which reads first.

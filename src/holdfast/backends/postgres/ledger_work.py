@@ -73,6 +73,7 @@ class PostgresWork(WorkSignal):
             "due": _SQL["due"],
             "working": _SQL["working"],
             "deliveries": _SQL["deliveries"],
+            "uncopied": _SQL["uncopied"],
         }
         rows = await self._engine.fetch(kinds[kind], check_count("limit", limit), safe=True)
         return [row[0] for row in rows]

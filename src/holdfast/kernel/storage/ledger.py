@@ -10,18 +10,26 @@ from holdfast.kernel.storage.ledger_context import ContextLedger
 from holdfast.kernel.storage.ledger_lease import LeaseLedger
 from holdfast.kernel.storage.ledger_progress import ProgressLedger
 from holdfast.kernel.storage.ledger_push import PushLedger
+from holdfast.kernel.storage.ledger_transcript import TranscriptLedger
 
 
 @runtime_checkable
 class TaskLedger(
-    ClientLedger, LeaseLedger, ProgressLedger, AuditLedger, ContextLedger, PushLedger, Protocol
+    ClientLedger,
+    LeaseLedger,
+    ProgressLedger,
+    AuditLedger,
+    ContextLedger,
+    PushLedger,
+    TranscriptLedger,
+    Protocol,
 ):
     """Everything about durable tasks; each concern is a Protocol of its own, with its promises.
 
     ``ClientLedger``: submit, read, answer, cancel, pause, retry. ``LeaseLedger``: claim, heartbeat,
     transition, release, recover. ``ProgressLedger``: messages, steps, artifacts. ``AuditLedger``:
     events, follow, history, replay, feedback. ``ContextLedger``: conversations. ``PushLedger``:
-    push configs and the outbox.
+    push configs and the outbox. ``TranscriptLedger``: what is to be copied into session logs.
 
     Every method is one atomic step: it happens as a whole or, with an error, not at all.
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
-WorkKind: TypeAlias = Literal["due", "working", "deliveries"]
-"""Tasks to claim, tasks that somebody works on, news to deliver."""
+WorkKind: TypeAlias = Literal["due", "working", "deliveries", "uncopied"]
+"""Tasks to claim, tasks that somebody works on, news to deliver, messages to copy."""
 
 
 @runtime_checkable

@@ -42,6 +42,21 @@ WITH RECURSIVE walk AS (
 )
 SELECT tenant FROM walk WHERE next_due_at <= holdfast.now() LIMIT $1;
 
+-- name: uncopied
+-- Tenants that have tasks at rest with messages to copy: $1 limit.
+WITH RECURSIVE walk AS (
+    (SELECT t.tenant FROM holdfast.tasks t
+     WHERE NOT t.copied AND t.state NOT IN ('submitted', 'working')
+     ORDER BY t.tenant, t.updated_at, t.id LIMIT 1)
+    UNION ALL
+    SELECT n.tenant FROM walk w CROSS JOIN LATERAL (
+        SELECT t.tenant FROM holdfast.tasks t
+        WHERE NOT t.copied AND t.state NOT IN ('submitted', 'working') AND t.tenant > w.tenant
+        ORDER BY t.tenant, t.updated_at, t.id LIMIT 1
+    ) n
+)
+SELECT tenant FROM walk LIMIT $1;
+
 -- name: ring
 -- Tell workers that there may be new work.
 SELECT pg_notify('holdfast', $1);
