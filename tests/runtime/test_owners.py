@@ -58,6 +58,7 @@ def _app(**how: Any) -> App:
             "state": await task.state.get(),
             "state of memory": await task.memory.state.get(),
             "history": [one.text for one in await task.history.messages()],
+            "conversation": [one.text for one in await task.conversation()],
             "recent": [one.payload for one in await task.memory.recent()],
             "recall": [one.event.payload for one in await task.memory.recall("gold oak")],
             "recall beside": [
@@ -84,7 +85,7 @@ async def _ask(app: App, state: State, owner: str, word: str, context: str = "c1
     return set(parts[0].data["found"]) if parts else set()
 
 
-PRIVATE = {"state", "state of memory", "history", "recent"}
+PRIVATE = {"state", "state of memory", "history", "conversation", "recent"}
 ACROSS = {"recall", "recall beside", "facts", "hydrate", "assemble"}
 
 
@@ -141,6 +142,8 @@ async def test_the_view_of_an_owner_is_what_its_tasks_see(state: State) -> None:
     assert [one.id for one in await ana.episodes.list_sessions(app.agent)] == ["c1"]
     [task] = (await ana.tasks.list()).tasks
     assert TREASURE in repr(await ana.tasks.get(task.id))
+    [file] = await ana.tasks.artifacts(task.id)
+    assert file.id == "map.txt"
     for other in (bob, state):
         assert await other.short_term.get_state("c1") == {}
         assert await other.history.get_messages(app.agent, session_id="c1") == []
@@ -149,6 +152,8 @@ async def test_the_view_of_an_owner_is_what_its_tasks_see(state: State) -> None:
         assert await other.episodes.list_sessions(app.agent) == []
         assert (await other.tasks.list()).tasks == []
         assert await other.tasks.get(task.id) is None
+        assert await other.tasks.get_context("c1") is None
+        assert await other.tasks.artifacts(task.id) == []
 
 
 async def test_a_view_of_an_owner_reaches_nobody_else(state: State) -> None:
