@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from holdfast.cli.commands import app
+from holdfast.kernel.core.errors import ConfigError
 from tests.wiring.valkey import valkey
 
 
@@ -65,3 +66,13 @@ def test_doctor_draws_a_table_for_people(monkeypatch: pytest.MonkeyPatch) -> Non
     assert found.exit_code == 0
     assert "inmemory" in found.stdout
     assert "durability: none" in found.stdout
+
+
+def test_an_unknown_variable_is_a_warning_and_refused_by_strict(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    code, _ = _doctor(monkeypatch, STORAGE_TYPE="memory", HOLDFAST_TENNANT="acme")
+    assert code == 0
+    refused = CliRunner().invoke(app, ["doctor", "--strict"])
+    assert isinstance(refused.exception, ConfigError)
+    assert "did you mean HOLDFAST_TENANT?" in str(refused.exception)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import sys
 import threading
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +15,7 @@ import holdfast
 from holdfast import ChatMessage
 from holdfast.backends.embedders.hashing import HashEmbedder
 from holdfast.kernel.core.errors import ConfigError, InvalidInputError
+from holdfast.wiring import notices
 from holdfast.wiring.engines import EMBEDDED
 from holdfast.wiring.parts import Part
 from scripts.generate_docs import PROTOCOLS
@@ -30,6 +32,7 @@ ATTRIBUTES = {
 def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("STORAGE_TYPE", "DATABASE_URL", "REDIS_URL", "BLOB_URL"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(notices, "_said", set())
 
 
 async def test_every_attribute_satisfies_its_protocol() -> None:
@@ -55,6 +58,23 @@ async def test_nothing_configured_is_memory_with_one_warning(
     [record] = caplog.records
     assert record.name == "holdfast"
     assert "STORAGE_TYPE" in record.getMessage()
+
+
+async def test_a_program_without_logging_reads_the_warning_on_stderr_once(tmp_path: Path) -> None:
+    program = (
+        "import asyncio, holdfast\n"
+        "async def main():\n"
+        "    for _ in range(2):\n"
+        "        async with holdfast.open(): pass\n"
+        "asyncio.run(main())\n"
+    )
+    run = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", program, cwd=tmp_path, stderr=asyncio.subprocess.PIPE
+    )
+    _, told = await run.communicate()
+    assert run.returncode == 0
+    [line] = told.decode().splitlines()
+    assert line.startswith("holdfast: no storage is configured")
 
 
 async def test_memory_by_name_or_by_environment_warns_of_nothing(

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 
 from holdfast.kernel.core.errors import ConfigError, MissingExtraError, UnknownSchemeError
+from holdfast.wiring import notices
 from holdfast.wiring.engines import EngineSpec, engine_of_settings, engine_of_url, load
 from holdfast.wiring.masking import mask_url
-from holdfast.wiring.settings import STORAGE_TYPES, Settings
+from holdfast.wiring.settings import STORAGE_TYPES, Settings, unknown_variables
 
 SECRET = "s3cr3t-passw0rd"  # noqa: S105 - what must not be seen
 
@@ -48,10 +52,59 @@ def test_an_unknown_storage_type_is_refused_with_the_known_ones() -> None:
     assert "memory, embedded, postgres" in str(caught.value)
 
 
-def test_a_mistyped_variable_is_refused_with_the_nearest_one() -> None:
-    with pytest.raises(UnknownSchemeError) as caught:
-        Settings.from_environment({"HOLDFAST_TENNANT": "acme"})
-    assert caught.value.known == ("HOLDFAST_TENANT",)
+def test_a_mistyped_variable_is_a_warning_that_names_the_nearest_one(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(notices, "_said", set())
+    for _ in range(2):
+        assert Settings.from_environment({"HOLDFAST_TENNANT": "acme"}) == Settings()
+    [warned] = caplog.messages
+    assert warned.endswith(
+        "HOLDFAST_TENNANT is unknown and has no effect: did you mean HOLDFAST_TENANT?"
+    )
+
+
+def test_variables_that_kubernetes_makes_for_a_service_are_no_error() -> None:
+    made = {"HOLDFAST_SERVICE_HOST": "10.0.0.1", "HOLDFAST_PORT": "tcp://10.0.0.1:8000"}
+    assert Settings.from_environment(made) == Settings()
+    assert len(unknown_variables(made)) == 2
+
+
+def test_the_file_env_is_read_and_the_environment_counts_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("STORAGE_TYPE", "DATABASE_URL", "REDIS_URL", "BLOB_URL", "HOLDFAST_TENANT"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / ".env").write_text(
+        "# ours\nSTORAGE_TYPE=memory\nexport HOLDFAST_TENANT='acme'\nEMPTY\n", encoding="utf-8"
+    )
+    assert Settings.from_environment() == Settings(storage_type="memory", tenant="acme")
+    monkeypatch.setenv("HOLDFAST_TENANT", "other")
+    assert Settings.from_environment().tenant == "other"
+    # Reading it changes nothing for the rest of the process.
+    assert "STORAGE_TYPE" not in os.environ
+
+
+def test_a_file_env_that_cannot_be_read_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".env").write_bytes(b"STORAGE_TYPE=\xff\xfe")
+    with pytest.raises(ConfigError, match=r"the file \.env cannot be read"):
+        Settings.from_environment()
+
+
+@pytest.mark.parametrize("url", ["postgresql://db:99999/main", "redis://:s3cret@cache:70000/0"])
+def test_a_port_beyond_all_ports_is_refused(url: str) -> None:
+    with pytest.raises(ConfigError, match="must be from 0 to 65535") as caught:
+        engine_of_url(url)
+    assert "s3cret" not in str(caught.value)
+
+
+def test_a_url_of_sqlalchemy_says_what_to_drop() -> None:
+    with pytest.raises(ConfigError, match=r"drop '\+asyncpg'"):
+        engine_of_url("postgresql+asyncpg://db/main")
 
 
 @pytest.mark.parametrize("bad", ["soon", "0", "-1", "nan", "1e99"])

@@ -14,8 +14,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from holdfast.kernel.core.errors import ConfigError
 from holdfast.wiring.doctor import examine
 from holdfast.wiring.health import EngineHealth
+from holdfast.wiring.settings import unknown_variables
 
 _out = Console()
 _MARKS = {"ok": "[green]ok[/]", "degraded": "[yellow]degraded[/]", "down": "[red]down[/]"}
@@ -24,6 +26,9 @@ _MARKS = {"ok": "[green]ok[/]", "degraded": "[yellow]degraded[/]", "down": "[red
 def doctor(
     *,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Refuse variables HOLDFAST_… that are not known.")
+    ] = False,
 ) -> None:
     """Connect to everything that is configured and tell how it is.
 
@@ -31,6 +36,8 @@ def doctor(
     and version answers, how fast, what an acknowledged write survives there, what it can do, and
     what to change. Exit code 0 when all of it answers, 1 when something does not.
     """
+    if strict and (unknown := unknown_variables()):
+        raise ConfigError("; ".join(unknown))
 
     async def work() -> list[EngineHealth]:
         with nullcontext() if as_json else _out.status("looking"):

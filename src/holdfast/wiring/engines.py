@@ -8,13 +8,16 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import PurePath
 from types import ModuleType
+from urllib.parse import urlsplit
 
 from holdfast.kernel.core.errors import (
+    ConfigError,
     InvalidInputError,
     MissingExtraError,
     NotSupportedError,
     UnknownSchemeError,
 )
+from holdfast.wiring.masking import mask_url
 from holdfast.wiring.settings import Settings
 
 
@@ -75,13 +78,28 @@ def engine_of_url(url: str) -> EngineSpec:
     """
     scheme, colon, _ = url.partition(":")
     if colon and scheme in SCHEMES:
+        _check_port(url)
         return SCHEMES[scheme]
+    base, plus, driver = scheme.partition("+")
+    if colon and plus and base in ("postgresql", "postgres"):
+        raise ConfigError(f"drop '+{driver}' from the URL: it begins with postgresql:// here")
     if "://" not in url and (url.startswith((".", "~")) or PurePath(url).is_absolute()):
         return EMBEDDED
     raise UnknownSchemeError(
         scheme if colon else url,
         known=[*(f"{name}:" for name in SCHEMES), "./folder (embedded Postgres)"],
     )
+
+
+def _check_port(url: str) -> None:
+    try:
+        # Reading the port checks it; what else is wrong with a URL its driver says.
+        _ = urlsplit(url).port
+    except ValueError as error:
+        if "range" in str(error):
+            raise ConfigError(
+                f"the port in {mask_url(url)} must be from 0 to 65535: correct it"
+            ) from None
 
 
 def engine_of_settings(settings: Settings) -> EngineSpec | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import logging
 import os
 from collections.abc import Generator, Iterator
 from types import TracebackType
@@ -26,12 +25,12 @@ from holdfast.wiring.engines import (
     load,
     location,
 )
+from holdfast.wiring.notices import notice
 from holdfast.wiring.request import OpenRequest, check_embedder, with_embedder, with_limit
 from holdfast.wiring.session_moves import move_sessions
 from holdfast.wiring.settings import GRAPHS, Settings
 from holdfast.wiring.state import State
 
-_log = logging.getLogger("holdfast")
 _NOT_YET = (
     "holdfast.open() is not a State yet: `async with holdfast.open(...) as state:`, or "
     "`state = await holdfast.open(...)`; without an event loop use holdfast.blocking.open()"
@@ -82,7 +81,7 @@ class Opening:
 
     async def _connect(self) -> State:
         if self._spec is None:
-            _log.warning(
+            notice(
                 "no storage is configured: state is kept in this process and ends with it. "
                 "Set STORAGE_TYPE or DATABASE_URL, or open('memory:') to say that you mean it"
             )

@@ -9,8 +9,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from dotenv import dotenv_values
+
 from holdfast.kernel.core.errors import ConfigError, UnknownSchemeError
 from holdfast.wiring.masking import mask_url
+from holdfast.wiring.notices import notice
 
 STORAGE_TYPES = ("memory", "embedded", "postgres")
 GRAPHS = ("tables", "age")
@@ -152,18 +155,17 @@ class Settings:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Settings:
-        """Read the environment; an unknown ``HOLDFAST_`` name is refused, not ignored.
+        """Read the environment, and a ``.env`` file in this folder where there is one.
+
+        What the environment says counts before what the file says. An unknown ``HOLDFAST_`` name is
+        a warning that names the nearest known one.
 
         >>> Settings.from_environment({"STORAGE_TYPE": "memory"}).storage_type
         'memory'
         """
-        given = os.environ if environment is None else environment
-        known = set(_NAMES.values())
-        for name in sorted(given):
-            if name.startswith("HOLDFAST_") and name not in known:
-                raise UnknownSchemeError(
-                    name, known=_nearest(name, known), setting="environment variable"
-                )
+        given = _environment() if environment is None else environment
+        for problem in unknown_variables(given):
+            notice(problem)
         fields: dict[str, Any] = {}
         for field, name in _NAMES.items():
             text = given.get(name, "").strip()
@@ -181,9 +183,29 @@ def _masked(field: str, value: object) -> object:
     return mask_url(str(value)) if field.endswith("_url") else value
 
 
-def _nearest(name: str, known: set[str]) -> list[str]:
-    own = sorted(one for one in known if one.startswith("HOLDFAST_"))
-    return difflib.get_close_matches(name, own, n=1, cutoff=0.8) or own
+def _environment() -> dict[str, str]:
+    """The environment, on top of a ``.env`` file."""
+    try:
+        file = dotenv_values(".env")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"the file .env cannot be read: {error}; mend or remove it") from None
+    return {name: text for name, text in file.items() if text is not None} | dict(os.environ)
+
+
+def unknown_variables(environment: Mapping[str, str] | None = None) -> list[str]:
+    """What is wrong with variables that look like ours, each with the nearest known name.
+
+    >>> unknown_variables({"HOLDFAST_TENNANT": "acme"})
+    ['the variable HOLDFAST_TENNANT is unknown and has no effect: did you mean HOLDFAST_TENANT?']
+    """
+    given = _environment() if environment is None else environment
+    own = sorted(name for name in _NAMES.values() if name.startswith("HOLDFAST_"))
+    return [
+        f"the variable {name} is unknown and has no effect: did you mean "
+        f"{difflib.get_close_matches(name, own, n=1, cutoff=0.0)[0]}?"
+        for name in sorted(given)
+        if name.startswith("HOLDFAST_") and name not in own
+    ]
 
 
 def _seconds(name: str, text: str) -> float:
