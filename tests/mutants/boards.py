@@ -86,7 +86,7 @@ class EmptyNoteErases(InMemoryBoards):
 
 @mutant(
     "boards",
-    "test_force_retry_resets_count_and_note_and_plans_a_failed_or_abandoned_card_again",
+    "test_force_retry_resets_count_and_note_and_plans_a_card_again_whatever_its_status",
 )
 class ForceRetryKeepsTheCount(InMemoryBoards):
     """A revived card has used up its retries already."""

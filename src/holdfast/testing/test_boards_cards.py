@@ -179,29 +179,17 @@ async def test_concurrent_callers_can_never_exceed_max_retries(store: TaskStore)
     assert (await _stored(store, board, card)).retry_count == 5
 
 
-@pytest.mark.parametrize("status", ["failed", "abandoned"])
-async def test_force_retry_resets_count_and_note_and_plans_a_failed_or_abandoned_card_again(
-    store: TaskStore, status: str
+@pytest.mark.parametrize("status", list(TaskStatus))
+async def test_force_retry_resets_count_and_note_and_plans_a_card_again_whatever_its_status(
+    store: TaskStore, status: TaskStatus
 ) -> None:
     board, card = await _board(store, max_retries=1)
     await store.increment_retry(board, card)
-    await store.update_status(board, card, status, "gave up")
+    await store.update_status(board, card, status, "note")
     revived = await store.force_retry(board, card)
     assert revived == Task(card, "a", TaskStatus.PLANNED, order=0, retry_count=0, note="")
     assert await _stored(store, board, card) == revived
     assert await store.increment_retry(board, card) is not None
-
-
-@pytest.mark.parametrize("status", ["planned", "in_progress", "blocked", "succeeded"])
-async def test_force_retry_of_a_card_in_another_state_is_an_illegal_transition(
-    store: TaskStore, status: str
-) -> None:
-    board, card = await _board(store)
-    before = await store.update_status(board, card, status, "note")
-    with pytest.raises(IllegalTransitionError) as caught:
-        await store.force_retry(board, card)
-    assert (caught.value.from_state, caught.value.to_state) == (status, "planned")
-    assert await _stored(store, board, card) == before
 
 
 async def test_force_retry_of_an_unknown_card_is_none(store: TaskStore) -> None:

@@ -130,12 +130,10 @@ class InMemoryBoards(TaskStore):
         return _put(board, replace(card, status=TaskStatus.IN_PROGRESS, retry_count=tried))
 
     async def force_retry(self, task_list_id: str, task_id: str) -> Task | None:
-        """Start a failed or abandoned card afresh."""
+        """Start a card afresh."""
         board, card = self._card(task_list_id, task_id)
         if board is None or card is None:
             return None
-        if card.status not in {TaskStatus.FAILED, TaskStatus.ABANDONED}:
-            raise _illegal(card, TaskStatus.PLANNED)
         return _put(board, replace(card, status=TaskStatus.PLANNED, retry_count=0, note=""))
 
     async def update_task_title(self, task_list_id: str, task_id: str, title: str) -> Task | None:

@@ -26,7 +26,6 @@ from holdfast.kernel.storage.tasks import (
 
 _SQL = load("boards")
 _TERMINAL = [status.value for status in TaskStatus if status.terminal]
-_REVIVABLE = [TaskStatus.FAILED.value, TaskStatus.ABANDONED.value]
 
 
 class PostgresBoards(TaskStore):
@@ -124,9 +123,9 @@ class PostgresBoards(TaskStore):
         return _moved(row, task_id, TaskStatus.IN_PROGRESS) if row and row["may_retry"] else None
 
     async def force_retry(self, task_list_id: str, task_id: str) -> Task | None:
-        """Start a failed or abandoned card afresh."""
-        row = await self._on_card(_SQL["revive"], task_list_id, task_id, _REVIVABLE)
-        return _moved(row, task_id, TaskStatus.PLANNED)
+        """Start a card afresh."""
+        row = await self._on_card(_SQL["revive"], task_list_id, task_id)
+        return _card(row) if row else None
 
     async def update_task_title(self, task_list_id: str, task_id: str, title: str) -> Task | None:
         """Rename a card."""

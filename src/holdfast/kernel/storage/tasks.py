@@ -122,8 +122,7 @@ class TaskStore(Protocol):
     - increment_retry of a terminal card below the maximum is an illegal transition
     - increment_retry of an unknown card is none
     - concurrent callers can never exceed max_retries
-    - force_retry resets count and note and plans a failed or abandoned card again
-    - force_retry of a card in another state is an illegal transition
+    - force_retry resets count and note and plans a card again whatever its status
     - force_retry of an unknown card is none
     - update_task_title renames a card in any state
     - a blank new title is refused
@@ -233,7 +232,7 @@ class TaskStore(Protocol):
 
     @abstractmethod
     async def force_retry(self, task_list_id: str, task_id: str) -> Task | None:
-        """Start a failed or abandoned card afresh, whatever its retries.
+        """Start a card afresh, whatever its status and its retries: a person decides.
 
         ::
 

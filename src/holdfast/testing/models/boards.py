@@ -127,10 +127,6 @@ class NaiveBoards:
         _, card = self._find(task_list_id, task_id)
         if card is None:
             return None
-        if card["status"] not in ("failed", "abandoned"):
-            raise IllegalTransitionError(
-                "card", task_id, from_state=card["status"], to_state="planned"
-            )
         card.update(status="planned", retry_count=0, note="")
         return _card(card)
 

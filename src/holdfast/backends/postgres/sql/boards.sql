@@ -71,16 +71,7 @@ WITH card AS MATERIALIZED (
 SELECT card.status AS was, card.may_retry, moved.* FROM card LEFT JOIN moved ON true;
 
 -- name: revive
--- Plan a card afresh, if it is in one of the states $4; and the status it had.
-WITH card AS MATERIALIZED (
-    SELECT * FROM holdfast.cards
-    WHERE tenant = $1 AND board_id = $2 AND id = $3 FOR NO KEY UPDATE
-), moved AS (
-    UPDATE holdfast.cards c
-    SET status = 'planned', retry_count = 0, note = '""'
-    FROM card
-    WHERE c.tenant = card.tenant AND c.board_id = card.board_id AND c.id = card.id
-      AND card.status = ANY ($4::text[])
-    RETURNING c.id, c.title, c.status, c.position, c.retry_count, c.note
-)
-SELECT card.status AS was, moved.* FROM card LEFT JOIN moved ON true;
+-- Plan a card afresh.
+UPDATE holdfast.cards SET status = 'planned', retry_count = 0, note = '""'
+WHERE tenant = $1 AND board_id = $2 AND id = $3
+RETURNING id, title, status, position, retry_count, note;
