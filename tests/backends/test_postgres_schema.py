@@ -84,11 +84,25 @@ async def test_a_tampered_migration_is_detected() -> None:
             await migrate.migrate(connection)
 
 
-async def test_opening_an_old_schema_says_the_command() -> None:
+async def test_opening_a_database_without_the_schema_makes_it() -> None:
     async with empty_database() as url:
-        with pytest.raises(SchemaError, match="holdfast db migrate") as caught:
+        engine = await Postgres.open(url)
+        await engine.aclose()
+        async with connected(url) as connection:
+            assert (await migrate.status(connection)).pending == ()
+
+
+async def test_opening_an_old_schema_says_the_command_and_the_setting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    every = migrate.migrations()
+    async with empty_database() as url, connected(url) as connection:
+        with monkeypatch.context() as old:
+            old.setattr(migrate, "migrations", lambda: every[:-1])
+            await migrate.migrate(connection)
+        with pytest.raises(SchemaError, match="or set HOLDFAST_AUTO_MIGRATE=1") as caught:
             await Postgres.open(url)
-        assert (caught.value.have, caught.value.want) == (0, len(migrate.migrations()))
+        assert (caught.value.have, caught.value.want) == (len(every) - 1, len(every))
         engine = await Postgres.open(url, auto_migrate=True)
         await engine.aclose()
         engine = await Postgres.open(url)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncpg
 import pytest
 import stamina
 
@@ -26,9 +27,11 @@ async def test_a_statement_that_is_tried_again_is_told_with_its_cause(
     async with empty_database() as url:
         async with connected(url) as admin:
             await admin.execute("CREATE SEQUENCE calls")
-        opened = await Postgres.open(url, auto_migrate=True)
-        assert await opened.fetchval(FAILS_TWICE, safe=True)
-        await opened.aclose()
+        # As the superuser, who may end its own connection.
+        async with asyncpg.create_pool(url, min_size=1) as pool:
+            opened = await Postgres.from_pool(pool, auto_migrate=True)
+            assert await opened.fetchval(FAILS_TWICE, safe=True)
+            await opened.aclose()
     [record] = caplog.records
     assert record.name == "holdfast.postgres"
     assert "terminating connection due to administrator command" in record.getMessage()

@@ -92,11 +92,9 @@ async def test_the_environment_chooses_the_folder(
 
 
 @pytest.mark.asyncio
-async def test_a_server_by_its_url_keeps_everything_and_says_how_to_migrate() -> None:
+async def test_a_fresh_server_by_its_url_needs_nothing_else_and_keeps_everything() -> None:
     async with empty_database(16) as url:
-        with pytest.raises(holdfast.SchemaError, match="holdfast db migrate"):
-            await holdfast.open(url)
-        settings = holdfast.Settings(database_url=url, auto_migrate=True)
+        settings = holdfast.Settings(storage_type="postgres", database_url=url)
         async with holdfast.open(settings=settings) as state:
             await _use_everything(state)
         async with holdfast.open(url) as state:

@@ -33,6 +33,7 @@ from holdfast.kernel.storage.graph import GraphStore
 from holdfast.wiring.connections import ATTRIBUTES, Connections
 from holdfast.wiring.embedding_side import EmbeddingSide
 from holdfast.wiring.hybrid_sides import DurableSide
+from holdfast.wiring.notices import notice
 from holdfast.wiring.parts import Part
 from holdfast.wiring.request import OpenRequest
 from holdfast.wiring.stores import Stores
@@ -50,6 +51,11 @@ async def connect(request: OpenRequest, *, revive: Revive | None = None) -> Conn
         allow_unsafe=settings.allow_unsafe,
         revive=revive,
     )
+    if engine.login and revive is None:
+        notice(
+            f"Postgres was opened as {engine.login}, a superuser or the owner of the schema: the "
+            "stores work as the role holdfast_app. Use a login role that is only a member of it"
+        )
     return connections(engine, request, revive=revive)
 
 

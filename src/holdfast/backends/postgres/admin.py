@@ -8,6 +8,7 @@ from typing import Any, Self
 import asyncpg
 
 from holdfast.backends.postgres import migrate
+from holdfast.backends.postgres.app_role import make_app_role
 from holdfast.backends.postgres.capabilities import read_capabilities
 from holdfast.backends.postgres.errors import connecting, mapped
 from holdfast.backends.postgres.maintenance import Maintenance
@@ -44,8 +45,11 @@ class PostgresAdmin:
         return await migrate.status(self._connection)
 
     async def migrate(self) -> Sequence[migrate.Migration]:
-        """Apply what is pending."""
-        return await migrate.migrate(self._connection)
+        """Apply what is pending, and let the role ``holdfast_app`` use it."""
+        applied = await migrate.migrate(self._connection)
+        with mapped(wrote=True):
+            await make_app_role(self._connection)
+        return applied
 
     async def problems(self) -> list[str]:
         """What an operator should change, each with how."""

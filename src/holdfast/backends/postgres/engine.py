@@ -12,7 +12,8 @@ import stamina
 
 from holdfast.backends.postgres import migrate
 from holdfast.backends.postgres.capabilities import Capabilities, read_capabilities
-from holdfast.backends.postgres.errors import TRY_AGAIN, connecting, mapped, to_holdfast
+from holdfast.backends.postgres.connect import APP_ROLE, connected_pool, prepare
+from holdfast.backends.postgres.errors import TRY_AGAIN, mapped, to_holdfast
 from holdfast.backends.postgres.queries import load
 from holdfast.backends.postgres.watchdog import Watchdog
 from holdfast.backends.postgres.watched import LEAVE_SECONDS, WatchedConnection
@@ -34,10 +35,6 @@ _GRACE_SECONDS = 5
 """How much longer than the server the client waits for a statement to end."""
 _GOODBYE_SECONDS = 5
 """How long closing waits for a server that has nothing more to answer."""
-
-
-async def _nothing_to_reset(_connection: Any) -> None:
-    """No statement of ours leaves session state behind, so giving a connection back is free."""
 
 
 Revive = Callable[[], Awaitable[None]]
@@ -83,6 +80,8 @@ class Postgres:
         self.command_timeout_seconds = command_timeout_seconds
         self._watchdog = Watchdog(command_timeout_seconds + _GRACE_SECONDS)
         self._parts: dict[Any, _Part] = {}
+        self.login = ""
+        """The superuser or owner that logged in and works as ``holdfast_app``; else empty."""
 
     @classmethod
     async def open(
@@ -99,6 +98,10 @@ class Postgres:
     ) -> Self:
         """Connect, and check that the schema is this code's and that a commit is a commit.
 
+        A database without our schema gets it. An older schema is migrated with ``auto_migrate``,
+        and refused otherwise. A superuser, and the owner of the schema, work as the role
+        ``holdfast_app``, which may only read and write rows.
+
         ``pooler=True`` uses no named statements, for a transaction pooler such as PgBouncer; there
         the time that a statement may take is the server's own setting.
         ``allow_unsafe`` accepts ``synchronous_commit = off`` and ``fsync = off``.
@@ -108,31 +111,25 @@ class Postgres:
 
             engine = await Postgres.open("postgresql://app@db/main", auto_migrate=True)
         """
-        milliseconds = max(1, round(command_timeout_seconds * 1000))
-        with connecting():
-            pool = await asyncpg.create_pool(
-                url,
-                min_size=0,
-                max_size=max_connections,
-                timeout=connect_timeout_seconds,
-                reset=_nothing_to_reset,
-                **(
-                    {"statement_cache_size": 0}
-                    if pooler
-                    else {"server_settings": {"statement_timeout": f"{milliseconds}"}}
-                ),
-            )
+        session = {"statement_timeout": f"{max(1, round(command_timeout_seconds * 1000))}"}
+        how = {"max_size": max_connections, "timeout": connect_timeout_seconds}
+        pool = await connected_pool(url, pooler=pooler, session=session, **how)
+        login = ""
         try:
-            with connecting():
-                # It stays in the pool, for the checks.
-                await pool.release(await pool.acquire())
+            if not pooler:
+                login = await prepare(pool, auto_migrate=auto_migrate)
+            if login:
+                pool.terminate()
+                session |= {"role": APP_ROLE}
+                pool = await connected_pool(url, pooler=pooler, session=session, **how)
             return await cls._checked(
                 pool,
                 owns=True,
-                auto_migrate=auto_migrate,
+                auto_migrate=auto_migrate and pooler,
                 allow_unsafe=allow_unsafe,
                 command_timeout_seconds=command_timeout_seconds,
                 revive=revive,
+                login=login,
             )
         except BaseException:
             pool.terminate()
@@ -171,6 +168,7 @@ class Postgres:
         allow_unsafe: bool,
         command_timeout_seconds: float,
         revive: Revive | None = None,
+        login: str = "",
     ) -> Self:
         with mapped(wrote=False):
             async with pool.acquire() as connection:
@@ -183,13 +181,15 @@ class Postgres:
                 f"postgres: {capabilities.unsafe}: an acknowledged write could be lost; "
                 "turn it on, or open with allow_unsafe=True"
             )
-        return cls(
+        found = cls(
             pool,
             capabilities,
             owns=owns,
             command_timeout_seconds=command_timeout_seconds,
             revive=revive,
         )
+        found.login = login
+        return found
 
     @property
     def max_connections(self) -> int:

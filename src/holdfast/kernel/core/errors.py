@@ -218,7 +218,11 @@ class SchemaError(ConfigError):
             message
             or (
                 f"the schema is at version {have} and this code needs {want}: "
-                + ("run `holdfast db migrate`" if have < want else "upgrade holdfast")
+                + (
+                    "run `holdfast db migrate`, or set HOLDFAST_AUTO_MIGRATE=1"
+                    if have < want
+                    else "upgrade holdfast"
+                )
             )
         )
 
