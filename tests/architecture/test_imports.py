@@ -13,7 +13,7 @@ KERNEL_MAY_IMPORT = {
     *("__future__", "abc", "base64", "binascii", "collections", "contextlib", "dataclasses"),
     *("datetime", "decimal", "enum", "functools", "hashlib", "itertools", "math", "operator"),
     *("os", "re"),
-    *("secrets", "struct", "threading", "time", "types", "typing", "unicodedata"),
+    *("secrets", "struct", "threading", "time", "types", "typing", "unicodedata", "uuid"),
     "msgspec",
 }
 """No I/O: `os` is there for `os.urandom` alone, which a test below holds."""

@@ -191,6 +191,8 @@ class TaskContext:
 
             pages = await task.step("fetch", fetch, "https://example.org")
         """
+        if not callable(function):
+            raise _not_a_function(name, function)
         key = await self._next("step", name)
         digest = arguments_digest(args, kwargs)
         ledger, blobs = self._place.tasks, self._place.blobs
@@ -333,6 +335,18 @@ class TaskContext:
         if self._held.lease.pause_requested:
             gone = await self._place.tasks.transition(self._held.lease, TaskState.PAUSED)
             raise Suspended(gone.state)
+
+
+def _not_a_function(name: str, given: object) -> InvalidInputError:
+    """What a step is refused with that got a result, or a coroutine, instead of a function."""
+    if inspect.iscoroutine(given):
+        # It will never run: without this Python would complain of it later.
+        given.close()
+        return InvalidInputError(
+            name, f'must be a function, not its coroutine: task.step("{name}", f, …), without f()'
+        )
+    kind = type(given).__name__
+    return InvalidInputError(name, f"must be a function that the step calls, not {kind}")
 
 
 async def _call(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:

@@ -97,7 +97,7 @@ async def test_of_two_different_answers_at_once_one_is_taken(store: Any) -> None
 async def test_an_answer_to_a_task_that_asked_nothing_is_refused(store: Any) -> None:
     for state in (TaskState.SUBMITTED, TaskState.WORKING, TaskState.PAUSED):
         task = await brought_to(store, state)
-        with pytest.raises(IllegalTransitionError):
+        with pytest.raises(IllegalTransitionError, match=f"asks nothing, it is {state}"):
             await store.respond(task.id, ChatMessage.user("what?"))
         assert texts((await found(store, task)).messages) == ["Tides of Brest?"]
         await store.cancel(task.id)

@@ -16,7 +16,7 @@ from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.core.lifecycle import TERMINAL, WAITING, Actor, TaskState
 from holdfast.kernel.storage.ledger_client import ClientLedger
 from holdfast.kernel.storage.ledger_events import TaskRequest
-from holdfast.kernel.storage.ledger_input import TaskFilter
+from holdfast.kernel.storage.ledger_input import TaskFilter, asks_nothing
 from holdfast.kernel.storage.ledger_records import (
     TaskPage,
     TaskRecord,
@@ -91,9 +91,7 @@ class InMemoryClients(SubmitView, ClientLedger):
         if self._known(row, answer):
             return row.load()
         if row.state not in WAITING:
-            raise IllegalTransitionError(
-                "task", row.id, from_state=row.state, to_state=TaskState.SUBMITTED
-            )
+            raise asks_nothing(row.id, row.state)
         self._say(row, answer, Actor.CLIENT)
         if row.ask is not None:
             result = encode_json({"message_id": answer.id})

@@ -13,10 +13,11 @@ from holdfast.backends.postgres.queries import load
 from holdfast.kernel.core.checks import check_count, check_id, check_optional_count, check_text
 from holdfast.kernel.core.codec import encode_json
 from holdfast.kernel.core.content import ChatMessage
+from holdfast.kernel.core.errors import IllegalTransitionError
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.core.lifecycle import TaskState
 from holdfast.kernel.storage.ledger_client import ClientLedger
-from holdfast.kernel.storage.ledger_input import TaskFilter, check_owner
+from holdfast.kernel.storage.ledger_input import TaskFilter, asks_nothing, check_owner
 from holdfast.kernel.storage.ledger_records import (
     TaskPage,
     TaskRecord,
@@ -103,13 +104,16 @@ class PostgresClients(SubmitView, ClientLedger):
         """Answer the question of a waiting task, which goes back to the queue."""
         answer = StoredMessage.of(message)
         check_id("task_id", task_id)
-        row = await self._engine.fetchrow(
-            _SQL["respond"],
-            *(self._tenant, task_id, check_owner(owner)),
-            *message_columns(answer),
-            encode_json({"message_id": answer.id}),
-            safe=True,
-        )
+        try:
+            row = await self._engine.fetchrow(
+                _SQL["respond"],
+                *(self._tenant, task_id, check_owner(owner)),
+                *message_columns(answer),
+                encode_json({"message_id": answer.id}),
+                safe=True,
+            )
+        except IllegalTransitionError as error:
+            raise asks_nothing(task_id, error.from_state) from None
         return self._queued(row)
 
     async def cancel(self, task_id: str, *, owner: str | None = "", note: str = "") -> TaskRecord:

@@ -35,6 +35,7 @@ from holdfast.kernel.core.content import (
     stored_message,
 )
 from holdfast.kernel.core.errors import CodecError, InvalidInputError
+from holdfast.kernel.core.json_hints import json_hint
 
 VERSION = 1
 MAX_DEPTH = 64
@@ -130,8 +131,9 @@ def _plain(value: Any, path: tuple[str | int, ...], depth: int) -> Any:
     if isinstance(value, (int, float)):
         return _number(value, path)
     if not isinstance(value, (dict, list)):
-        hint = _HINTS.get(type(value), "use dict, list, str, int, float, bool or None")
-        raise InvalidInputError(_spell(path), f"{type(value).__name__} is not JSON: {hint}")
+        raise InvalidInputError(
+            _spell(path), f"{type(value).__name__} is not JSON: {json_hint(value)}"
+        )
     if depth > MAX_DEPTH:
         raise InvalidInputError(_spell(path), f"nested deeper than {MAX_DEPTH} levels")
     if isinstance(value, list):
@@ -147,9 +149,6 @@ def _number(value: float, path: tuple[str | int, ...]) -> int | float:
     if not math.isfinite(value):
         raise InvalidInputError(_spell(path), f"{value} is not JSON: use None or text")
     return float(value)
-
-
-_HINTS = {tuple: "use a list", bytes: "use a BlobStore, or text", datetime: "use .isoformat()"}
 
 
 def _text(value: str, path: tuple[str | int, ...]) -> str:

@@ -115,10 +115,14 @@ class IllegalTransitionError(ConflictError):
     'working'
     """
 
-    def __init__(self, kind: str, key: str, *, from_state: str, to_state: str) -> None:
+    def __init__(
+        self, kind: str, key: str, *, from_state: str, to_state: str, message: str = ""
+    ) -> None:
         self.from_state = from_state
         self.to_state = to_state
-        super().__init__(kind, key, f"{kind} {key!r} cannot go from {from_state!r} to {to_state!r}")
+        super().__init__(
+            kind, key, message or f"{kind} {key!r} cannot go from {from_state!r} to {to_state!r}"
+        )
 
 
 class LeaseLostError(ConflictError):

@@ -16,7 +16,7 @@ from holdfast.kernel.core.checks import (
     check_time,
 )
 from holdfast.kernel.core.codec import encode_json, encode_object
-from holdfast.kernel.core.errors import InvalidInputError
+from holdfast.kernel.core.errors import IllegalTransitionError, InvalidInputError
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.core.ids import new_id
 from holdfast.kernel.core.lifecycle import WAITING, TaskState, check_state
@@ -66,6 +66,22 @@ def _check_states(states: object) -> frozenset[TaskState]:
     if isinstance(states, str) or not isinstance(states, Collection):
         raise InvalidInputError("states", f"must be a list, not {type(states).__name__}")
     return frozenset(check_state("states", state) for state in states)
+
+
+def asks_nothing(task_id: str, state: str) -> IllegalTransitionError:
+    """What an answer to a task is refused with that waits for none.
+
+    >>> str(asks_nothing("t1", "working"))
+    "task 't1' asks nothing, it is working: answer when it is input-required or auth-required"
+    """
+    return IllegalTransitionError(
+        "task",
+        task_id,
+        from_state=state,
+        to_state=TaskState.SUBMITTED,
+        message=f"task {task_id!r} asks nothing, it is {state}: "
+        "answer when it is input-required or auth-required",
+    )
 
 
 def check_owner(owner: object) -> str | None:

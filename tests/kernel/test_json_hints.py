@@ -1,0 +1,48 @@
+"""What is not JSON is refused with how to store it."""
+
+from __future__ import annotations
+
+import dataclasses
+import uuid
+from datetime import UTC, date, datetime
+from decimal import Decimal
+
+import numpy as np
+import pydantic
+import pytest
+
+from holdfast.kernel.core.codec import encode_json
+from holdfast.kernel.core.errors import InvalidInputError
+
+
+@dataclasses.dataclass
+class Point:
+    x: int = 1
+
+
+class Model(pydantic.BaseModel):
+    x: int = 1
+
+
+@pytest.mark.parametrize(
+    ("value", "hint"),
+    [
+        (np.array([1.0]), r"use \.tolist\(\)"),
+        (np.int64(1), r"use \.tolist\(\)"),
+        (np.float32(1), r"use \.tolist\(\)"),
+        (uuid.uuid4(), r"use str\(…\)"),
+        (Point(), r"use dataclasses\.asdict\(…\)"),
+        (Model(), r'use \.model_dump\(mode="json"\)'),
+        (datetime.now(UTC), r"use \.isoformat\(\)"),
+        (date(2030, 1, 1), r"use \.isoformat\(\)"),
+        (Decimal(1), r"use str\(…\), or float"),
+        ({1}, "use a list"),
+        ((1,), "use a list"),
+        (object(), "use dict, list, str"),
+        (Point, "use dict, list, str"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_is_not_json_says_how_to_store_it(value: object, hint: str) -> None:
+    with pytest.raises(InvalidInputError, match=hint):
+        encode_json({"a": [value]}, field="state")
