@@ -115,3 +115,9 @@ def test_an_id_that_two_owners_use_needs_the_owner(command: Command, tenant: str
 def test_every_command_teaches_in_its_help(command: Command) -> None:
     for name in ("list", "show", "clear"):
         assert f"holdfast contexts {name}" in command("contexts", name, "--help").out
+
+
+def test_clearing_nothing_says_so(command: Command, tenant: str) -> None:
+    assert tenant
+    told = command("contexts", "clear", "none", "--yes")
+    assert (told.code, "there was no context 'none'" in told.out) == (0, True)

@@ -15,6 +15,7 @@ from rich.console import Console
 
 import holdfast
 from holdfast import AgentId, App, TaskContext, TaskRecord, TaskState
+from holdfast.cli import tasks
 from holdfast.cli.timeline import draw_head
 from holdfast.kernel.storage.ledger_records import Artifact
 from tests.cli.command import Command, start, wait_until
@@ -121,7 +122,8 @@ def test_list_filters_and_goes_on_from_a_cursor(command: Command, tenant: str) -
     assert ids("--since", "2100-01-01") == []
     assert ids("--tenant", "nobody") == []
     table = command("tasks", "list").out
-    assert all(one in table for one in (*tasks, "canceled", "ana", "Tides?", "3 of 3"))
+    ends = [one[-8:] for one in tasks]
+    assert all(one in table for one in (*ends, "canceled", "ana", "Tides?", "3 of 3"))
 
 
 def test_a_task_is_paused_resumed_canceled_and_retried(command: Command, tenant: str) -> None:
@@ -274,3 +276,29 @@ def test_every_command_teaches_in_its_help(command: Command) -> None:
         assert len(command("tasks", name, "--help").out.splitlines()) > 8
     for name in ("list", "show", "replay", "submit", "answer", "watch"):
         assert f"holdfast tasks {name}" in command("tasks", name, "--help").out
+
+
+def test_a_list_fits_80_columns_and_its_short_ids_name_the_tasks(
+    command: Command, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert tenant
+    monkeypatch.setattr(tasks._out, "_width", 80)
+    ids = [_submitted(command, "--owner", "ana-of-the-harbour") for _ in range(3)]
+    lines = [line for line in command("tasks", "list").out.splitlines() if "submitted" in line]
+    assert all(len(line) <= 80 and "Tides?" in line for line in lines), lines
+    for line in lines:
+        short = line.split()[0]
+        assert len(short) < 36
+        [whole] = [one for one in ids if one.endswith(short)]
+        assert command("tasks", "show", short, "--json").json["id"] == whole
+
+
+def test_submitting_to_an_agent_that_nobody_works_for_warns(
+    command: Command, database: str, tenant: str
+) -> None:
+    warned = command("tasks", "submit", "nobody", "Tides?", "--json")
+    assert warned.json["state"] == "submitted"
+    assert "no worker has taken a task of the agent nobody yet" in " ".join(warned.err.split())
+    _submitted(command)
+    _work(database, tenant)
+    assert "no worker" not in command("tasks", "submit", "researcher", "More?").err

@@ -140,8 +140,10 @@ def clear(
     removed = asyncio.run(work())
     if as_json:
         typer.echo(json.dumps({"context": context_id, "tasks_removed": removed}))
-    else:
+    elif removed:
         _out.print(f"removed {removed} tasks")
+    else:
+        _out.print(f"there was no context {escape(repr(context_id))} with tasks to remove")
 
 
 @app.command()

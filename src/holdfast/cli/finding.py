@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from holdfast.kernel.core.errors import InvalidInputError, NotFoundError
 from holdfast.kernel.storage.ledger import TaskLedger
 
@@ -10,6 +12,19 @@ SHORTEST = 4
 
 SEARCHED = 1_000
 """An abbreviation is looked for among so many tasks, those that changed last."""
+
+
+def short_ids(ids: Sequence[str], *, shortest: int = 8) -> dict[str, str]:
+    """The end of each id that tells it from the others: ids of one hour begin alike.
+
+    >>> short_ids(["0197a1-aaaa-1234", "0197a1-bbbb-1234"])
+    {'0197a1-aaaa-1234': 'aaa-1234', '0197a1-bbbb-1234': 'bbb-1234'}
+    """
+    distinct = set(ids)
+    length = shortest
+    while len({one[-length:] for one in distinct}) < len(distinct):
+        length += 1
+    return {one: one[-length:] for one in distinct}
 
 
 async def full_id(ledger: TaskLedger, given: str) -> str:
@@ -28,7 +43,7 @@ async def full_id(ledger: TaskLedger, given: str) -> str:
             return found[0]
         if found:
             raise InvalidInputError(
-                "id", f"{given!r} may be {', '.join(found[:5])}: write more of it"
+                "id", f"{given!r} is ambiguous: it matches {', '.join(found[:5])}"
             )
     raise NotFoundError(
         "task", given, f"no task {given!r} of this tenant: `holdfast tasks list` shows them"

@@ -30,6 +30,7 @@ app = typer.Typer(
 )
 app.command("watch")(tasks_watch.watch)
 _out = Console(highlight=False)
+_err = Console(highlight=False, stderr=True)
 
 Note = Annotated[str, typer.Option(help="Why; it is kept in the timeline.")]
 
@@ -183,19 +184,31 @@ def submit(
 
         holdfast tasks submit researcher "Tides of Brest?" --key order-7 --json
     """
-    _act(
-        tenant,
-        lambda ledger: ledger.submit(
+
+    async def queued(ledger: TaskLedger) -> TaskRecord:
+        task = await ledger.submit(
             agent,
             ChatMessage.user(text),
             context_id=context,
             owner=owner,
             submit_key=key,
             max_attempts=max_attempts,
-        ),
-        as_json=as_json,
-        more="follow it: holdfast tasks watch {id}",
-    )
+        )
+        if not await _is_worked_for(ledger, agent):
+            _err.print(
+                f"[yellow]no worker has taken a task of the agent {escape(agent)} yet:[/] it waits "
+                "until one runs with a handler of that name (holdfast worker module:app)",
+                soft_wrap=True,
+            )
+        return task
+
+    _act(tenant, queued, as_json=as_json, more="follow it: holdfast tasks watch {id}")
+
+
+async def _is_worked_for(ledger: TaskLedger, agent: str) -> bool:
+    """Whether any of an agent's last tasks was ever claimed."""
+    page = await ledger.list(owner=None, agent=agent, limit=100)
+    return any(task.fence for task in page.tasks)
 
 
 @app.command()

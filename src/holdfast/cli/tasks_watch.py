@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from holdfast.cli.as_json import jsonable
-from holdfast.cli.finding import full_id
+from holdfast.cli.finding import full_id, short_ids
 from holdfast.cli.opening import open_shared
 from holdfast.cli.options import Json, Tenant
 from holdfast.cli.timeline import line_of
@@ -123,16 +123,17 @@ def table_of(tasks: list[TaskRecord], *, total: int) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.caption = f"{len(tasks)} of {total}"
     owned = any(one.owner for one in tasks)
-    table.add_column("task", no_wrap=True, min_width=36)
+    ids = short_ids([one.id for one in tasks])
+    table.add_column("task", no_wrap=True, min_width=max(map(len, ids.values()), default=4))
     table.add_column("state", no_wrap=True, min_width=14)
-    table.add_column("agent", no_wrap=True, overflow="ellipsis", min_width=8)
+    table.add_column("agent", no_wrap=True, overflow="ellipsis", min_width=8, max_width=20)
     if owned:
-        table.add_column("owner", no_wrap=True, overflow="ellipsis")
+        table.add_column("owner", no_wrap=True, overflow="ellipsis", min_width=6, max_width=16)
     table.add_column("changed", no_wrap=True, min_width=10)
-    table.add_column("last message", no_wrap=True, overflow="ellipsis")
+    table.add_column("last message", no_wrap=True, overflow="ellipsis", min_width=12)
     for one in tasks:
         text = one.messages[-1].text if one.messages else ""
-        cells = [escape(one.id), state_mark(one.state), escape(str(one.agent))]
+        cells = [escape(ids[one.id]), state_mark(one.state), escape(str(one.agent))]
         if owned:
             cells.append(escape(one.owner))
         table.add_row(*cells, ago(one.updated_at), escape(short(text)))
