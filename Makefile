@@ -3,6 +3,8 @@ VENV := .venv
 PY := $(VENV)/bin/python
 BENCH := .venv-bench
 STAMP := $(VENV)/.installed
+# The demo needs much less than the tests; where these are installed, it uses what is there.
+RUN := $(if $(wildcard $(STAMP)),$(VENV),.venv-run)
 
 # The engines that the contract suite runs on, and three processes, since fault tests mostly wait.
 ENGINES := holdfast.testing.inmemory:InMemoryHarness tests.engines.owned:OwnedHarness \
@@ -27,8 +29,14 @@ $(STAMP): requirements/dev.txt pyproject.toml
 
 setup: $(STAMP)  ## make the virtual environment
 
-run: $(STAMP)  ## the demo: an agent that survives kill -9 (a tour of every contract: examples/tour.py)
-	$(VENV)/bin/holdfast demo
+.venv-run/.installed: requirements/demo.txt pyproject.toml
+	@test -x .venv-run/bin/python || python3 -m venv .venv-run
+	.venv-run/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/demo.txt
+	.venv-run/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+run: $(RUN)/.installed  ## the demo: an agent that survives kill -9 (a tour of every contract: examples/tour.py)
+	$(RUN)/bin/holdfast demo
 
 test: $(STAMP)  ## all tests, the contract suite included
 	$(PYTEST)
@@ -59,10 +67,11 @@ bench-publish: bench $(STAMP)  ## the same, and put its figures and charts into 
 lock: ## pin requirements/*.txt again, with hashes and without an index address (needs uv)
 	cd requirements && uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header runtime.in -o runtime.txt
 	cd requirements && uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header dev.in -o dev.txt
+	cd requirements && uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header demo.in -o demo.txt
 	cd requirements && uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header peers.in -o peers.txt
 
 docs: $(STAMP)  ## write the generated parts of README and docs again
 	PYTHONPATH=. $(PY) scripts/generate_docs.py
 
 clean:
-	rm -rf $(VENV) $(BENCH) build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(BENCH) .venv-run build .pytest_cache .mypy_cache .ruff_cache .hypothesis

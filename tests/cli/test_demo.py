@@ -44,9 +44,8 @@ def _nobody_serves(folder: Path) -> bool:
 def test_the_demo_survives_its_kills_and_repeats_nothing(place: Path) -> None:
     folder = place / "kept"
     others = {"DATABASE_URL": "postgresql://ana@127.0.0.1:1/none", "HOLDFAST_TENANT": "acme"}
-    demo = start(
-        place, "demo", "--once", "--json", "--port", "0", "--folder", str(folder), **others
-    )
+    # Without a terminal it ends by itself.
+    demo = start(place, "demo", "--json", "--port", "0", "--folder", str(folder), **others)
     try:
         code = demo.wait(240)
     finally:
@@ -110,7 +109,7 @@ def test_the_verdict_is_by_what_the_processes_wrote(
 
 
 def test_json_without_once_is_refused(command: Command) -> None:
-    refused = command("demo", "--json")
+    refused = command("demo", "--json", "--stay")
     assert (refused.code, "--once" in refused.err) == (1, True)
 
 

@@ -38,8 +38,13 @@ PORT = 8000
 def demo(
     *,
     once: Annotated[
-        bool, typer.Option("--once", help="End when the task is done, and leave nothing running.")
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--once/--stay",
+            help="End when the task is done, or stay until Ctrl-C; unless given, it stays in a "
+            "terminal.",
+        ),
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print only the verdict, as JSON; with --once.")
     ] = False,
@@ -55,8 +60,8 @@ def demo(
     Starts Postgres in a folder, the service and a worker as processes of their own, submits a task,
     kills the worker with SIGKILL while it streams an artifact, and starts another, which goes on
     without repeating a finished step. The agent asks a question; worker, service and Postgres are
-    all killed and started again; the question is still there and is answered. Then the service
-    stays, with three curl commands to try, until Ctrl-C.
+    all killed and started again; the question is still there and is answered. In a terminal the
+    service then stays, with three curl commands to try, until Ctrl-C.
 
     How often each step ran is counted by a file that the processes write, and not by the ledger.
     Exit code 0 only if the task is completed, nothing finished ran twice, and the artifact has the
@@ -68,6 +73,9 @@ def demo(
 
         holdfast demo --once --json
     """
+    if once is None:
+        # A build or a container has nobody who could end it.
+        once = not sys.stdout.isatty()
     if as_json and not once:
         raise ConfigError("--json tells how it went when it is over: say --once, too")
     signal.signal(signal.SIGTERM, _leave)
