@@ -31,6 +31,7 @@ from tests.mutants.registry import mutant
     "test_after_a_lease_is_taken_over_no_write_of_the_old_holder_takes_effect",
     "test_a_lease_with_another_fence_or_an_unknown_task_is_lost",
     "test_complete_many_completes_each_task_whose_lease_holds_and_leaves_the_others_alone",
+    "test_a_mark_is_stored_only_while_the_lease_holds",
 )
 class FenceIsUnchecked(InMemoryLedger):
     """Whoever names a working task may write to it."""
@@ -58,6 +59,7 @@ class ExpiredLeaseIsLostByItself(InMemoryLedger):
     "test_an_expired_task_at_max_attempts_is_failed_with_the_reason",
     "test_attempts_never_exceed_max_attempts_however_workers_die",
     "test_every_change_of_state_is_logged_with_who_made_it_fence_attempt_and_note",
+    "test_the_marks_of_a_task_are_due_however_it_ends",
 )
 class CrashIsNoAttempt(InMemoryLedger):
     """An attempt counts only when it is reported: a task may kill its workers for ever."""

@@ -109,6 +109,16 @@ async def test_the_same_submit_key_with_other_content_is_a_conflict_and_nothing_
     assert (await found(store, before)).version == before.version
 
 
+async def test_a_context_id_or_an_owner_that_begins_with_holdfast_is_refused(store: Any) -> None:
+    for field in ("context_id", "owner"):
+        for value in ("holdfast.cleanup", "holdfast."):
+            with pytest.raises(InvalidInputError) as caught:
+                await submitted(store, **{field: value})
+            assert caught.value.field == field
+        await submitted(store, **{field: "holdfast"})
+    assert (await store.list(owner=None, count=True)).total == 2
+
+
 async def test_neither_the_order_of_keys_nor_the_id_of_the_message_is_content(store: Any) -> None:
     first = await store.submit(
         "writer",

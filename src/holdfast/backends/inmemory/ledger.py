@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from holdfast.backends.inmemory.ledger_audit import InMemoryAudit
+from holdfast.backends.inmemory.ledger_cleanup import InMemoryCleanup
 from holdfast.backends.inmemory.ledger_client import InMemoryClients
 from holdfast.backends.inmemory.ledger_context import InMemoryContexts
 from holdfast.backends.inmemory.ledger_lease import InMemoryLeases
@@ -20,6 +21,7 @@ class InMemoryLedger(
     InMemoryContexts,
     InMemoryPush,
     InMemoryTranscripts,
+    InMemoryCleanup,
     TaskLedger,
 ):
     """``TaskLedger`` in the process; two views of one tenant see the same tasks.

@@ -83,6 +83,7 @@ class InMemoryContexts(LedgerView, ContextLedger):
         data.uncopied.pop(row.id, None)
         for config in row.push:
             data.lanes.pop((row.id, config), None)
+        self._clean_up(row.id, files=True)
         self._wake(row.id)
 
 

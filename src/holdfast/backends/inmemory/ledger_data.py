@@ -13,6 +13,7 @@ from holdfast.kernel.core.codec import decode_json
 from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.core.lifecycle import Actor, TaskState
+from holdfast.kernel.storage.ledger_cleanup import CleanupMark
 from holdfast.kernel.storage.ledger_events import (
     EventBody,
     StepKey,
@@ -171,12 +172,23 @@ class Delivery:
 
 
 @dataclass(slots=True)
+class MarkRow:
+    """A cleanup mark; one without ``due_at`` is not due."""
+
+    mark: CleanupMark
+    owner: str
+    context_id: str
+    due_at: datetime | None = None
+
+
+@dataclass(slots=True)
 class LedgerData:
     """All tasks of one tenant.
 
     ``queue`` is sorted by the moment a task is due; ``lanes`` holds the deliveries of each push
     config of each task, in order. ``uncopied``: tasks whose messages may not all be in the session
-    log of their context.
+    log of their context. ``cleanup``: the marks of each task by kind and ref, of tasks that are
+    gone too; ``cleanup_due``: the tasks of which some are due.
     """
 
     tasks: dict[str, TaskRow] = field(default_factory=dict)
@@ -186,4 +198,6 @@ class LedgerData:
     working: dict[str, None] = field(default_factory=dict)
     lanes: dict[tuple[str, str], dict[str, Delivery]] = field(default_factory=dict)
     uncopied: dict[str, None] = field(default_factory=dict)
+    cleanup: dict[str, dict[tuple[str, str], MarkRow]] = field(default_factory=dict)
+    cleanup_due: dict[str, None] = field(default_factory=dict)
     waiters: dict[str, set[asyncio.Event]] = field(default_factory=dict, repr=False)

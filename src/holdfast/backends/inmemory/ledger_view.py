@@ -122,6 +122,7 @@ class LedgerView:
             row.pause_requested = False
         if to in TERMINAL:
             row.cancel_requested = row.pause_requested = False
+            self._clean_up(row.id, files=False)
         row.state, row.updated_at, row.note, row.status = to, now, note, status
         row.run_after = run_after
         row.transitions += 1
@@ -140,6 +141,13 @@ class LedgerView:
             message_id=status,
         )
         self._log(row, by, move, now)
+
+    def _clean_up(self, task_id: str, *, files: bool) -> None:
+        """The marks of a task are due from now on; those of its artifacts' files on request."""
+        for row in self._data.cleanup.get(task_id, {}).values():
+            if files or row.mark.kind != "artifact":
+                row.due_at = self._engine.now()
+                self._data.cleanup_due[task_id] = None
 
     def _known(self, row: TaskRow, message: StoredMessage) -> bool:
         """Whether the task has this message; another one under its id is a conflict."""

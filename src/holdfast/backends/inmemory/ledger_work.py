@@ -62,6 +62,12 @@ class InMemoryWork(WorkSignal):
                     data.tasks[one].state not in (TaskState.SUBMITTED, TaskState.WORKING)
                     for one in data.uncopied
                 )
+            case "cleanup":
+                return any(
+                    row.due_at is not None and row.due_at <= now
+                    for task_id in data.cleanup_due
+                    for row in data.cleanup[task_id].values()
+                )
 
     async def wait(self, *, timeout_seconds: float) -> None:
         """Return when a task may have become due."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from holdfast.backends.postgres.ledger_audit import PostgresAudit
+from holdfast.backends.postgres.ledger_cleanup import PostgresCleanup
 from holdfast.backends.postgres.ledger_client import PostgresClients
 from holdfast.backends.postgres.ledger_context import PostgresContexts
 from holdfast.backends.postgres.ledger_lease import PostgresLeases
@@ -20,6 +21,7 @@ class PostgresLedger(
     PostgresContexts,
     PostgresPush,
     PostgresTranscripts,
+    PostgresCleanup,
     TaskLedger,
 ):
     """``TaskLedger`` in tables; every call is one statement, but for ``retry``, which reads first.

@@ -74,6 +74,7 @@ class PostgresWork(WorkSignal):
             "working": _SQL["working"],
             "deliveries": _SQL["deliveries"],
             "uncopied": _SQL["uncopied"],
+            "cleanup": _SQL["cleanup"],
         }
         rows = await self._engine.fetch(kinds[kind], check_count("limit", limit), safe=True)
         return [row[0] for row in rows]

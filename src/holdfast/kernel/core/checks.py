@@ -53,6 +53,19 @@ def check_optional_id(field: str, value: object) -> str:
     return "" if isinstance(value, str) and not value else check_id(field, value)
 
 
+def check_unreserved(field: str, value: str) -> str:
+    """An id from outside, which must not begin as the library's own do.
+
+    >>> check_unreserved("context_id", "c1")
+    'c1'
+    """
+    if value.startswith(RESERVED):
+        raise InvalidInputError(
+            field, f"must not begin with {RESERVED!r}: such ids are reserved, choose another"
+        )
+    return value
+
+
 def check_ids(field: str, values: object) -> list[str]:
     """A list of ids; a single string is refused, since it would be read letter by letter.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol, runtime_checkable
 
 from holdfast.kernel.storage.ledger_audit import AuditLedger
+from holdfast.kernel.storage.ledger_cleanup import CleanupLedger
 from holdfast.kernel.storage.ledger_client import ClientLedger
 from holdfast.kernel.storage.ledger_context import ContextLedger
 from holdfast.kernel.storage.ledger_lease import LeaseLedger
@@ -22,6 +23,7 @@ class TaskLedger(
     ContextLedger,
     PushLedger,
     TranscriptLedger,
+    CleanupLedger,
     Protocol,
 ):
     """Everything about durable tasks; each concern is a Protocol of its own, with its promises.
@@ -30,6 +32,7 @@ class TaskLedger(
     transition, release, recover. ``ProgressLedger``: messages, steps, artifacts. ``AuditLedger``:
     events, follow, history, replay, feedback. ``ContextLedger``: conversations. ``PushLedger``:
     push configs and the outbox. ``TranscriptLedger``: what is to be copied into session logs.
+    ``CleanupLedger``: what must not outlive a task.
 
     Every method is one atomic step: it happens as a whole or, with an error, not at all.
 

@@ -31,6 +31,7 @@ class ClientLedger(Protocol):
     - tasks without a submit key are never merged
     - the same submit key with the same content is the same task
     - the same submit key with other content is a conflict and nothing is written
+    - a context id or an owner that begins with holdfast. is refused
     - neither the order of keys nor the id of the message is content
     - a submit key is its owner's own
     - 20 concurrent submits with one submit key make one task
@@ -109,7 +110,8 @@ class ClientLedger(Protocol):
         ``submit_key`` makes it idempotent for its owner: the same key and content is the same task,
         the same key with other content a ``ConflictError``. Content is all that is given but the
         message's id and time, and ``push``. Without ``context_id`` the task gets a new context, or
-        that of ``retry_of``, which must be a terminal task of the same owner.
+        that of ``retry_of``, which must be a terminal task of the same owner. Neither
+        ``context_id`` nor ``owner`` may begin with ``holdfast.``.
 
         ::
 

@@ -6,7 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Self
 
-from holdfast.kernel.core.checks import check_count, check_list, check_optional_id, check_time
+from holdfast.kernel.core.checks import (
+    check_count,
+    check_list,
+    check_optional_id,
+    check_time,
+    check_unreserved,
+)
 from holdfast.kernel.core.codec import decode_json, encode_object
 from holdfast.kernel.core.errors import InvalidInputError
 from holdfast.kernel.core.identity import AgentId
@@ -60,8 +66,8 @@ class Draft:
         return cls(
             agent=AgentId.parse(agent),
             message=StoredMessage.of(message),
-            context_id=check_optional_id("context_id", context_id),
-            owner=check_optional_id("owner", owner),
+            context_id=check_unreserved("context_id", check_optional_id("context_id", context_id)),
+            owner=check_unreserved("owner", check_optional_id("owner", owner)),
             metadata=encode_object({} if metadata is None else metadata, field="metadata"),
             submit_key=check_optional_id("submit_key", submit_key),
             max_attempts=attempts,

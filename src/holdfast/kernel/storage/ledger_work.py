@@ -5,8 +5,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
-WorkKind: TypeAlias = Literal["due", "working", "deliveries", "uncopied"]
-"""Tasks to claim, tasks that somebody works on, news to deliver, messages to copy."""
+WorkKind: TypeAlias = Literal["due", "working", "deliveries", "uncopied", "cleanup"]
+"""Tasks to claim, tasks at work, news to deliver, messages to copy, marks of ended tasks."""
 
 
 @runtime_checkable

@@ -59,6 +59,7 @@ def _wishes() -> Iterator[Act]:
         for name in ("p1", "p2"):
             yield Act("task", "upsert_push_config", (PushConfig(name, "https://x.org"),), how)
             yield Act("task", "delete_push_config", (name,), how)
+        yield Act("task", "keep_files", (["b1", "b3"],))
 
 
 def _writes() -> Iterator[Act]:
@@ -76,6 +77,8 @@ def _writes() -> Iterator[Act]:
     ):
         how = {"append": append, "last_chunk": last, "step": within}
         yield Act("lease", "append_artifact", (name, [TextBlock(text)]), how)
+    for kind, ref in product(("run", "blob", "file"), ("b1", "b2")):
+        yield Act("lease", "add_cleanup", (kind, ref))
     yield from (Act("lease", "heartbeat", (), {"lease_seconds": t}) for t in (5.0, 30.0) * 3)
 
 
@@ -112,6 +115,11 @@ SCENE = st.tuples(
 
 def _reader(name: str, who: str | None) -> Act:
     return Act("task", name, (), {"owner": who})
+
+
+def _counted(marks: Any) -> Any:
+    """Marks without their order, which is that of ids where they are due together."""
+    return sorted(plainly(marks))
 
 
 class LedgerMachine(EngineMachine):
@@ -261,6 +269,24 @@ class LedgerMachine(EngineMachine):
         if self.entries:
             self._on(self.entries, pick, report)
 
+    @rule(pick=PICK, claim=st.booleans(), delete=st.booleans())
+    def clean_up(self, pick: int, claim: bool, delete: bool) -> None:
+        """Take what is due of all tasks, or of one, and delete it or leave it."""
+
+        async def take(store: Any) -> Any:
+            return await store.claim_cleanup(retry_seconds=10)
+
+        if claim:
+            self.each(take, take, _counted)
+        found = self._on(self.tasks, pick, lambda store, task: store.list_cleanup(task))
+        if delete:
+            left, right = found
+            self.each(
+                lambda store: store.delete_cleanup(left),
+                lambda store: store.delete_cleanup(right),
+                plainly,
+            )
+
     @rule(
         context=st.sampled_from(["c1", "c2"]),
         owner=st.sampled_from(["", "ana"]),
@@ -272,6 +298,7 @@ class LedgerMachine(EngineMachine):
         self.both(lambda store: store.list_contexts(owner=owner), plainly)
         if clear == 9:
             self.both(lambda store: store.clear_context(context, owner=owner), plainly)
+        self.both(lambda store: store.list_context_cleanup(context, owner=owner), _counted)
 
     @rule(pick=PICK, who=st.sampled_from([None, None, "", "ana"]))
     def read(self, pick: int, who: str | None) -> None:

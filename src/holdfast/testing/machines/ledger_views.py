@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from holdfast.kernel.core.content import ChatMessage, text_of
+from holdfast.kernel.storage.ledger_cleanup import CleanupMark
 from holdfast.kernel.storage.ledger_events import (
     ArtifactChunk,
     StepRecord,
@@ -93,5 +94,6 @@ _VIEWS: dict[type[Any], Callable[[Any], Any]] = {
     Artifact: lambda artifact: (artifact.id, text_of(artifact.parts), artifact.complete),
     Feedback: lambda feedback: (feedback.id, feedback.text),
     OutboxEntry: _entry,
+    CleanupMark: lambda mark: (mark.kind, mark.ref),
     TaskEvent: _event,
 }

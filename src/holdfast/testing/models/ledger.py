@@ -11,12 +11,13 @@ from holdfast.kernel.core.content import ChatMessage, ContentBlock, text_of
 from holdfast.kernel.core.errors import ConflictError
 from holdfast.kernel.storage.ledger_events import StepKey
 from holdfast.kernel.storage.ledger_records import Lease
+from holdfast.testing.models.ledger_cleanup import NaiveCleanup
 from holdfast.testing.models.ledger_clients import NaiveClients
 from holdfast.testing.models.ledger_leases import NaiveLeases
 from holdfast.testing.models.ledger_tasks import NaiveDelivery, NaiveTask
 
 
-class NaiveLedger(NaiveClients, NaiveLeases):
+class NaiveLedger(NaiveClients, NaiveLeases, NaiveCleanup):
     """The rest: output, timeline, contexts and the outbox.
 
     Its answers are plain lists and tuples of what a machine compares.
@@ -174,6 +175,9 @@ class NaiveLedger(NaiveClients, NaiveLeases):
         self.tasks[:] = [one for one in self.tasks if one.id not in ids]
         self.said[:] = [one for one in self.said if one[0].id not in ids]
         self.outbox[:] = [one for one in self.outbox if one.task not in ids]
+        for mark in self.marks:
+            if mark.task in ids:
+                mark.due = self.shared.now
         return len(gone)
 
     async def upsert_push_config(

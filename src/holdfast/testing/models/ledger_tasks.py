@@ -70,6 +70,22 @@ class NaiveDelivery:
         return (self.config, self.seq, self.attempts, self.error, self.dead)
 
 
+@dataclass
+class NaiveMark:
+    """Something to clean up after a task."""
+
+    task: str
+    owner: str
+    context: str
+    kind: str
+    ref: str
+    due: datetime | None = None
+
+    def plainly(self) -> tuple[str, str]:
+        """What a machine compares."""
+        return (self.kind, self.ref)
+
+
 class NaiveTasks:
     """Finding, moving and showing tasks."""
 
@@ -78,6 +94,7 @@ class NaiveTasks:
         self.tasks: list[NaiveTask] = shared.table(f"tasks of {tenant}")
         self.said: list[tuple[NaiveTask, ChatMessage]] = shared.table(f"context of {tenant}")
         self.outbox: list[NaiveDelivery] = shared.table(f"outbox of {tenant}")
+        self.marks: list[NaiveMark] = shared.table(f"marks of {tenant}")
 
     def look(self, task_id: str, owner: str | None) -> NaiveTask | None:
         """The task, if it is there for this owner."""
@@ -139,6 +156,9 @@ class NaiveTasks:
             task.attempts, task.pause = 0, False
         if state in DONE:
             task.cancel = task.pause = False
+            for mark in self.marks:
+                if mark.task == task.id and mark.kind != "artifact":
+                    mark.due = self.shared.now
         self.happen(task, "transition", before, state, task.fence, task.attempts)
 
     def stop(self, task: NaiveTask, state: str, note: str, **how: Any) -> None:

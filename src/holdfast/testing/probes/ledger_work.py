@@ -136,6 +136,22 @@ async def _failed(store: Any, value: Any) -> Any:
     return (await store.list_outbox(task.id))[0].last_error
 
 
+async def _marked(store: Any, lease: Lease, **how: Any) -> Any:
+    await store.add_cleanup(lease, "run", how.get("ref", "r"), agent=how.get("agent", ""))
+    await store.transition(lease, "completed")
+    [mark] = await store.list_cleanup(lease.task_id)
+    await working(store)
+    return mark
+
+
+async def _marked_ref(store: Any, lease: Lease, value: Any) -> Any:
+    return (await _marked(store, lease, ref=value)).ref
+
+
+async def _marked_agent(store: Any, lease: Lease, value: Any) -> Any:
+    return (await _marked(store, lease, agent=value)).agent
+
+
 def ghost(value: Any) -> Lease:
     return Lease(value, 1, "w1", HELLO.created_at)
 
@@ -184,5 +200,17 @@ PROBES = [
     read("delete_push_config.task_id", "id", lambda s, v: s.delete_push_config(v, "p1")),
     read("delete_push_config.config_id", "id", lambda s, v: s.delete_push_config("t", v)),
     Probe("mark_failed.error", "text", _failed, prepare=_announced),
+    work("add_cleanup.ref", "id", _marked_ref),
+    work("add_cleanup.agent", "optional_id", _marked_agent),
+    work("add_cleanup.kind", "text", lambda s, lease, v: s.add_cleanup(lease, v, "r"), judge=never),
+    read("list_cleanup.task_id", "id", lambda s, v: s.list_cleanup(v)),
+    read("list_context_cleanup.context_id", "id", lambda s, v: s.list_context_cleanup(v)),
+    read(
+        "list_context_cleanup.owner",
+        "optional_id",
+        lambda s, v: s.list_context_cleanup("c1", owner=v),
+    ),
+    read("keep_files.task_id", "id", lambda s, v: s.keep_files(v, ["b1"])),
+    read("keep_files.refs", "id", lambda s, v: s.keep_files("t", [v])),
     read("list_outbox.task_id", "id", lambda s, v: s.list_outbox(v)),
 ]

@@ -56,6 +56,19 @@ WITH RECURSIVE walk AS (
     ) n
 )
 SELECT tenant FROM walk LIMIT $1;
+-- name: cleanup
+-- Tenants that have marks of ended tasks to carry out: $1 limit.
+WITH RECURSIVE walk AS (
+    (SELECT c.tenant, c.due_at FROM holdfast.task_cleanup c WHERE c.due_at IS NOT NULL
+     ORDER BY c.tenant, c.due_at LIMIT 1)
+    UNION ALL
+    SELECT n.tenant, n.due_at FROM walk w CROSS JOIN LATERAL (
+        SELECT c.tenant, c.due_at FROM holdfast.task_cleanup c
+        WHERE c.due_at IS NOT NULL AND c.tenant > w.tenant
+        ORDER BY c.tenant, c.due_at LIMIT 1
+    ) n
+)
+SELECT tenant FROM walk WHERE due_at <= holdfast.now() LIMIT $1;
 
 -- name: ring
 -- Tell workers that there may be new work.
