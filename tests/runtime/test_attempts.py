@@ -18,7 +18,6 @@ from holdfast import (
     TaskRecord,
     TaskState,
 )
-from holdfast.runtime.cleanup import MARKS
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -125,12 +124,11 @@ async def test_what_a_task_left_is_tidied_up_when_it_is_not_run_again(state: Sta
     first = _app(work, max_attempts=2, backoff_seconds=1, retention=HistoryRetention.RUN)
     task = await state.tasks.submit("writer", ChatMessage.user("go"), context_id="c1")
     await first.run_until_idle(state)
-    assert task.id in await state.short_term.get_state(MARKS)
     # The new code, which is rolled out now, allows one attempt.
     later = _app(work, max_attempts=1, retention=HistoryRetention.RUN)
     failed = await _ended(state, later, task.id)
     assert "gave up after 1 attempts" in failed.note
-    assert await state.short_term.get_state(MARKS) == {}
+    assert await state.tasks.list_cleanup(task.id) == []
     assert await state.history.count_messages(first.agent, session_id="c1") == 0
 
 

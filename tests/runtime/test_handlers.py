@@ -23,7 +23,7 @@ from holdfast import (
     TaskState,
     TextBlock,
 )
-from holdfast.runtime.cleanup import MARKS, clear_context, sweep
+from holdfast.runtime.cleanup import clear_context, sweep
 from holdfast.runtime.large import LARGE_BYTES
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -141,7 +141,7 @@ async def test_a_large_result_is_kept_as_a_blob_and_let_go_at_the_end(state: Sta
     [step] = await state.tasks.steps(task.id)
     [ref] = step.result.values()
     assert not (await state.blobs.stat(ref)).pinned
-    assert await state.short_term.get_state(MARKS) == {}
+    assert await state.tasks.list_cleanup(task.id) == []
 
 
 async def test_a_question_suspends_the_task_until_any_worker_has_the_answer(state: State) -> None:

@@ -1,139 +1,190 @@
-"""What must not outlive a task, tidied up when it has ended, also if everything dies in between.
+"""What must not outlive a task, released and cleared when it has ended, whatever died in between.
 
-Before a handler writes something of the kind, a mark is stored. When the task has ended, whoever
-comes first does what the mark says and then removes it: the worker that ran it, or a later sweep.
+Before a handler writes something of the kind, a mark is stored in the ledger. When the task has
+ended, whoever comes first does what its marks say and then deletes them: the worker that ran it, or
+a later sweep.
 """
 
 from __future__ import annotations
 
-import hashlib
-from typing import Any
+import dataclasses
+import logging
+from collections.abc import Iterable, Sequence
+from itertools import groupby
 
+from holdfast.kernel.core.errors import HoldfastError
 from holdfast.kernel.core.identity import AgentId
-from holdfast.kernel.storage.ledger_records import Artifact
+from holdfast.kernel.core.owners import owned_id
+from holdfast.kernel.storage.ledger_cleanup import CleanupKind, CleanupMark
+from holdfast.kernel.storage.ledger_records import Artifact, TaskRecord
+from holdfast.runtime.cleanup_upgrade import (
+    earlier_files,
+    earlier_marks,
+    forget_files,
+    forget_marks,
+)
+from holdfast.runtime.held import Held
 from holdfast.runtime.large import let_go
 from holdfast.runtime.workplace import Workplace
 
-MARKS = "holdfast.cleanup"
-"""The session of ``short_term`` with the marks of a tenant's live tasks, one key a task."""
-
-FILES = "holdfast.files."
-"""With a digest of the context: the session with the blobs of its tasks' artifacts."""
+_log = logging.getLogger("holdfast.worker")
 
 
 class Cleanup:
-    """The mark of one task.
+    """The marks of one task at work.
 
     ::
 
-        cleanup = Cleanup(state, task.id, "researcher", task.context_id)
+        cleanup = Cleanup(state, held, "researcher", task.context_id)
         await cleanup.of_run()
     """
 
-    def __init__(self, place: Workplace, task_id: str, agent: str, session_id: str) -> None:
+    def __init__(self, place: Workplace, held: Held, agent: str, session_id: str) -> None:
         self._place = place
-        self._task_id = task_id
-        self._mark: dict[str, Any] = {"agent": agent, "session": session_id}
-        self._stored = False
-
-    async def resume(self) -> None:
-        """Take up the mark of an earlier attempt."""
-        found = await self._place.short_term.get_state(MARKS, keys=[self._task_id])
-        if found:
-            self._mark, self._stored = found[self._task_id], True
+        self._held = held
+        self._agent = agent
+        self._session_id = session_id
+        self._of_run = False
+        # Only a task that was claimed before can have marks that are not of this run.
+        self._marked = held.lease.fence > 1
 
     async def of_run(self) -> None:
         """The messages of this run are to be cleared."""
-        if not self._mark.get("run"):
-            await self._store(run=True)
+        if not self._of_run:
+            await self._add("run", self._session_id, agent=self._agent)
+            self._of_run = True
 
     async def of_blob(self, ref: str) -> None:
         """A blob that only the handler needs is to be let go."""
-        await self._store(blobs=[*self._mark.get("blobs", []), ref])
+        await self._add("blob", ref)
 
     async def of_file(self, ref: str) -> None:
         """A blob is to be let go unless it is part of an artifact."""
-        await self._store(files=[*self._mark.get("files", []), ref])
+        await self._add("file", ref)
 
-    async def _store(self, **facts: Any) -> None:
-        self._mark |= facts
-        self._stored = True
-        await self._place.short_term.update_state(MARKS, {self._task_id: self._mark})
+    async def _add(self, kind: CleanupKind, ref: str, *, agent: str = "") -> None:
+        # Before the call: an answer that is lost may be that of a mark that was stored.
+        self._marked = True
+        await self._place.tasks.add_cleanup(self._held.lease, kind, ref, agent=agent)
 
     async def finish(self) -> None:
-        """Do it now, if there is anything to do: the task has ended."""
-        if self._stored:
-            await _carry_out(self._place, self._task_id, self._mark)
+        """Carry the marks out now, if there are any: the task has ended."""
+        if not self._marked:
+            return
+        task_id = self._held.lease.task_id
+        try:
+            await carry_out(self._place, await self._place.tasks.list_cleanup(task_id))
+        except HoldfastError as error:
+            # The task has ended all the same, and its marks are due until they are carried out.
+            _log.warning("task %s: a sweep will clean up after it: %s", task_id, error)
 
 
 async def sweep(place: Workplace) -> int:
-    """Tidy up after tasks of a tenant whose worker died before it could; how many.
+    """Clean up after tasks of a tenant whose worker died before it could; how many.
 
-    ::
+    A mark that cannot be carried out is logged and is due again later; it stops no other. ::
 
         await sweep(state)
     """
-    count = 0
-    for task_id, mark in (await place.short_term.get_state(MARKS)).items():
+    found = _by_task(await place.tasks.claim_cleanup())
+    return sum([await _swept(place, task_id, marks) for task_id, marks in found])
+
+
+async def sweep_earlier(place: Workplace) -> bool:
+    """The same for what earlier versions marked; whether marks of live tasks are left.
+
+    ::
+
+        while await sweep_earlier(state): ...
+    """
+    left = False
+    for task_id, marks in (await earlier_marks(place)).items():
         task = await place.tasks.get(task_id, owner=None, history_length=0, artifacts=False)
-        if task is None or task.terminal:
-            await _carry_out(place, task_id, mark)
-            count += 1
-    return count
+        if task is not None and not task.terminal:
+            left = True
+        elif await _swept(place, task_id, [_moved(one, task) for one in marks]):
+            await forget_marks(place, task_id)
+    return left
+
+
+def _moved(mark: CleanupMark, task: TaskRecord | None) -> CleanupMark:
+    """The mark of a run by the ids that it has since its session belongs to its owner."""
+    if task is None or mark.kind != "run":
+        return mark
+    return dataclasses.replace(
+        mark, ref=owned_id(task.owner, mark.ref), agent=owned_id(task.owner, mark.agent)
+    )
+
+
+async def _swept(place: Workplace, task_id: str, marks: Sequence[CleanupMark]) -> bool:
+    try:
+        await carry_out(place, marks)
+    except Exception as error:  # noqa: BLE001 - one task's damage must not stop the others'
+        _log.error(
+            "task %s of tenant %s: cannot clean up after it, will try again: %s",
+            *(task_id, place.tenant, error),
+            extra={"task": task_id, "tenant": place.tenant},
+            exc_info=not isinstance(error, HoldfastError),
+        )
+        return False
+    return True
 
 
 async def clear_context(place: Workplace, context_id: str, *, owner: str = "") -> int:
     """Remove a context: tasks, files, state, transcript and memory; how many tasks.
 
-    Facts stay: they are the agent's. After a crash in the middle, the same call finishes it. ::
+    Facts stay: they are the agent's. After a crash in the middle, the same call finishes it; a
+    sweep releases the blobs. ::
 
         await clear_context(state, "c1", owner="ana")
     """
-    session = files_session(context_id, owner)
-    files = await place.short_term.get_state(session)
     removed = await place.tasks.clear_context(context_id, owner=owner)
-    for refs in files.values():
-        for ref in refs:
-            await let_go(place.blobs, ref)
-    await place.short_term.clear(session)
+    marks = await place.tasks.list_context_cleanup(context_id, owner=owner)
+    earlier = await earlier_files(place, context_id, owner)
+    for _, of_task in _by_task(marks + earlier):
+        await carry_out(place, of_task)
+    if earlier:
+        await forget_files(place, context_id, owner)
     owned = place.for_owner(owner)
     await owned.episodes.clear(context_id)
     await owned.short_term.clear(context_id)
     return removed
 
 
-async def _carry_out(place: Workplace, task_id: str, mark: dict[str, Any]) -> None:
-    if mark.get("run"):
-        await place.history.clear_run(
-            AgentId.parse(mark["agent"]), session_id=mark["session"], run_id=task_id
-        )
-    for ref in mark.get("blobs", []):
-        await let_go(place.blobs, ref)
-    if files := mark.get("files"):
-        await _sort_files(place, task_id, files)
-    await place.short_term.update_state(MARKS, {}, delete_keys=[task_id])
+async def carry_out(place: Workplace, marks: Sequence[CleanupMark]) -> None:
+    """Do what the marks of one ended task say, then delete them.
+
+    ::
+
+        await carry_out(state, await state.tasks.list_cleanup(task_id))
+    """
+    for mark in marks:
+        if mark.kind == "run":
+            await place.history.clear_run(
+                AgentId.parse(mark.agent), session_id=mark.ref, run_id=mark.task_id
+            )
+    files = [mark.ref for mark in marks if mark.kind == "file"]
+    kept = await _keep_files(place, marks[0].task_id, files) if files else set[str]()
+    for mark in marks:
+        if mark.kind != "run" and mark.ref not in kept:
+            await let_go(place.blobs, mark.ref)
+    await place.tasks.delete_cleanup(marks)
 
 
-async def _sort_files(place: Workplace, task_id: str, files: list[str]) -> None:
-    """Keep what the artifacts are made of under their context; let the rest go."""
+async def _keep_files(place: Workplace, task_id: str, files: list[str]) -> set[str]:
+    """Keep what the task's artifacts are made of for as long as the task; what was kept."""
     task = await place.tasks.get(task_id, owner=None, history_length=0)
     used = set[str]() if task is None else {ref for one in task.artifacts for ref in _refs(one)}
-    if task is not None and used:
-        await place.short_term.update_state(
-            files_session(task.context_id, task.owner), {task_id: sorted(used)}
-        )
-    for ref in files:
-        if ref not in used:
-            await let_go(place.blobs, ref)
+    used &= set(files)
+    if used and not await place.tasks.keep_files(task_id, sorted(used)):
+        # The context was cleared just now.
+        return set()
+    return used
 
 
-def files_session(context_id: str, owner: str) -> str:
-    """Where the blobs of a context's artifacts are noted: a digest, since two ids may be too long.
-
-    >>> files_session("c1", "ana") == files_session("c1", "ana") != files_session("ana", "c1")
-    True
-    """
-    return FILES + hashlib.sha256(f"{owner}\0{context_id}".encode()).hexdigest()
+def _by_task(marks: Iterable[CleanupMark]) -> list[tuple[str, list[CleanupMark]]]:
+    ordered = sorted(marks, key=lambda mark: mark.task_id)
+    return [(task_id, list(of)) for task_id, of in groupby(ordered, key=lambda one: one.task_id)]
 
 
 def _refs(artifact: Artifact) -> list[str]:

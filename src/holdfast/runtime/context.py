@@ -70,7 +70,7 @@ class TaskContext:
             str(record.agent) if memory == "shared" else owned_id(record.owner, str(record.agent))
         )
         session = owned_id(record.owner, record.context_id)
-        self.cleanup = Cleanup(place, record.id, agent, session)
+        self.cleanup = Cleanup(place, held, agent, session)
         self.state = WorkingMemory(self._owned.short_term, record.context_id)
         """The working state of the task's context: ``get``, ``update``, ``set``, ``clear``."""
         self.history = TaskHistory(self._owned.history, record, retention, self.cleanup)

@@ -68,9 +68,10 @@ class Heart:
         while not self._stop.is_set():
             try:
                 asyncio.run(self._beat_elsewhere())
-            except HoldfastError as error:
+            except Exception as error:  # noqa: BLE001 - no error may stop the heartbeats
                 # The ledger cannot be reached: keep trying, and fence off what ran out meanwhile.
-                _log.warning("no heartbeat: %s", error)
+                expected = isinstance(error, HoldfastError)
+                _log.warning("no heartbeat: %s", error, exc_info=not expected)
                 self._fence_off()
                 self._stop.wait(min(1.0, self._interval))
 
@@ -102,8 +103,13 @@ class Heart:
         except LeaseLostError:
             if id(held) in self._watched:
                 held.stop(Stop.LOST)
-        except (HoldfastError, TimeoutError) as error:
-            _log.warning("a heartbeat of task %s failed: %s", held.lease.task_id, error)
+        except Exception as error:  # noqa: BLE001 - no error may stop the heartbeats of others
+            expected = isinstance(error, (HoldfastError, TimeoutError))
+            _log.warning(
+                "a heartbeat of task %s failed: %s",
+                *(held.lease.task_id, error),
+                exc_info=not expected,
+            )
             self._fence_off()
         else:
             held.beat(lease, sent_at=sent_at, lease_seconds=self._lease_seconds)

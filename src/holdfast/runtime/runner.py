@@ -131,7 +131,6 @@ class Runner:
             if claimed.task.fence > 1:
                 # Only a task that was claimed before can have anything stored.
                 task.resume(Journal(await self._place.tasks.steps(claimed.task.id)))
-                await task.cleanup.resume()
             if claimed.task.attempts > self._handler.attempts_of(claimed.task):
                 # The ledger knows only the task's own limit, and the handler's was used up before,
                 # by workers that died or by code that allowed more.

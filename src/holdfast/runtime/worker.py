@@ -8,7 +8,7 @@ import logging
 import os
 import platform
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 
 from holdfast.kernel.core.checks import check_count, check_id, check_seconds
@@ -17,7 +17,8 @@ from holdfast.kernel.core.ids import new_ref
 from holdfast.kernel.core.lifecycle import Actor
 from holdfast.kernel.storage.ledger_records import LEASE_SECONDS, ClaimedTask, TaskRecord
 from holdfast.runtime.app import App
-from holdfast.runtime.cleanup import sweep
+from holdfast.runtime.background import BackgroundJob
+from holdfast.runtime.cleanup import sweep, sweep_earlier
 from holdfast.runtime.completions import Completions
 from holdfast.runtime.heart import Heart
 from holdfast.runtime.held import Held, Stop
@@ -82,6 +83,7 @@ class Worker:
         self._last_tenant = ""
         self._remembering = Remembering(app)
         self._rested = asyncio.Event()
+        self._swept_earlier: set[str] = set()
 
     @property
     def running(self) -> int:
@@ -102,14 +104,17 @@ class Worker:
         """
         _log.info("worker %s: up to %s tasks at once", self.name, self._concurrency)
         async with Heart(self._state, lease_seconds=self._lease_seconds) as heart:
-            helpers = [
-                asyncio.create_task(self._listen()),
-                asyncio.create_task(self._recover()),
-                asyncio.create_task(self._remember()),
+            jobs = [
+                BackgroundJob("listening for work", self._listen, pause_seconds=0),
+                BackgroundJob("recovery", self._recover, pause_seconds=self._recovery_seconds),
+                BackgroundJob("cleanup", self._sweep, pause_seconds=self._recovery_seconds),
+                BackgroundJob("memory of tasks", self._remember, pause_seconds=0),
             ]
             patience = FIRST_LOOK_SECONDS
             try:
                 while not self._stopping:
+                    for job in jobs:
+                        job.check()
                     self._wake.clear()
                     claimed = await self._claim(heart)
                     # Something was due and nothing could be had: a row that is being written just
@@ -125,9 +130,11 @@ class Worker:
                 await self._drain()
                 await self._remember_all()
             finally:
-                for one in [*helpers, *self._running]:
+                for one in self._running:
                     one.cancel()
-                await asyncio.gather(*helpers, *self._running, return_exceptions=True)
+                await asyncio.gather(
+                    *(job.aclose() for job in jobs), *self._running, return_exceptions=True
+                )
         _log.info("worker %s: stopped after %s runs", self.name, self._runs)
 
     async def run_until_idle(self) -> int:
@@ -295,62 +302,64 @@ class Worker:
 
     async def _listen(self) -> None:
         """Wake up when there may be new work."""
-        while not self._stopping:
-            try:
-                await self._state.work.wait(timeout_seconds=self._poll_seconds)
-            except HoldfastError as error:
-                _log.info("worker %s: only polling: %s", self.name, error)
-                await asyncio.sleep(self._poll_seconds)
-            self._wake.set()
+        try:
+            await self._state.work.wait(timeout_seconds=self._poll_seconds)
+        except HoldfastError as error:
+            _log.info("worker %s: only polling: %s", self.name, error)
+            await asyncio.sleep(self._poll_seconds)
+        self._wake.set()
 
     async def _recover(self) -> None:
-        """Take back what dead workers held, and tidy up after what ended without them."""
-        while not self._stopping:
-            try:
-                working = self._tenants or await self._state.work.tenants("working", limit=TENANTS)
-                for tenant in working:
-                    place = self._place(tenant)
-                    for task in await place.tasks.recover_expired():
-                        facts = _facts(tenant, task) | {"outcome": str(task.state)}
-                        _log.warning(
-                            "task %s: its worker is gone, now %s", task.id, task.state, extra=facts
-                        )
-                        self._wake.set()
-                for place in list(self._places.values()):
-                    await sweep(place)
-            except HoldfastError as error:
-                _log.warning("worker %s: recovery will try again: %s", self.name, error)
-            await asyncio.sleep(self._recovery_seconds)
+        """Take back what dead workers held, in each tenant that has tasks at work."""
+        working = self._tenants or await self._state.work.tenants("working", limit=TENANTS)
+        for tenant in working:
+            await self._each("recovery", tenant, self._recover_tenant)
+
+    async def _recover_tenant(self, place: Workplace) -> None:
+        for task in await place.tasks.recover_expired():
+            facts = _facts(place.tenant, task) | {"outcome": str(task.state)}
+            _log.warning("task %s: its worker is gone, now %s", task.id, task.state, extra=facts)
+            self._wake.set()
+
+    async def _sweep(self) -> None:
+        """Clean up after what ended without its worker, in each tenant that has marks of it."""
+        marked = self._tenants or await self._state.work.tenants("cleanup", limit=TENANTS)
+        for tenant in marked:
+            await self._each("cleanup", tenant, sweep)
+        for tenant in list(self._places):
+            if tenant not in self._swept_earlier:
+                await self._each("cleanup", tenant, self._sweep_earlier)
+
+    async def _sweep_earlier(self, place: Workplace) -> None:
+        if not await sweep_earlier(place):
+            self._swept_earlier.add(place.tenant)
+
+    async def _each(
+        self, what: str, tenant: str, do: Callable[[Workplace], Awaitable[object]]
+    ) -> None:
+        """Do it for a tenant; its errors are logged and stop no other tenant's."""
+        try:
+            await do(self._place(tenant))
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with one tenant's data
+            _log.error(
+                "worker %s: %s of tenant %s will try again: %s",
+                *(self.name, what, tenant, error),
+                extra={"tenant": tenant},
+                exc_info=not isinstance(error, HoldfastError),
+            )
 
     async def _remember(self) -> None:
         """Copy what was said in tasks that rest, also where the worker died before it could."""
-        while not self._stopping:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(self._recovery_seconds):
-                    await self._rested.wait()
-            self._rested.clear()
-            try:
-                tenants = self._tenants or await self._state.work.tenants("uncopied", limit=TENANTS)
-            except HoldfastError as error:
-                _log.warning("worker %s: messages are copied later: %s", self.name, error)
-                continue
-            for tenant in tenants:
-                await self._remember_for(tenant)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._recovery_seconds):
+                await self._rested.wait()
+        self._rested.clear()
+        for tenant in self._tenants or await self._state.work.tenants("uncopied", limit=TENANTS):
+            await self._each("memory", tenant, self._remembering.rested)
 
     async def _remember_all(self) -> None:
         for tenant in list(self._places):
-            await self._remember_for(tenant)
-
-    async def _remember_for(self, tenant: str) -> None:
-        try:
-            await self._remembering.rested(self._place(tenant))
-        except Exception as error:  # noqa: BLE001 - one tenant must not stop another's memory
-            expected = isinstance(error, HoldfastError)
-            _log.error(
-                "tenant %s: messages of tasks are copied later: %s",
-                *(tenant, error),
-                exc_info=not expected,
-            )
+            await self._each("memory", tenant, self._remembering.rested)
 
     async def _drain(self) -> None:
         """Let handlers end within the grace time, then hand back what they have not done."""

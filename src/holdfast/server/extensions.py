@@ -14,6 +14,7 @@ from a2a.types import a2a_pb2 as a2a
 from a2a.utils.errors import InvalidParamsError, TaskNotFoundError, VersionNotSupportedError
 from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
 
+from holdfast.kernel.core.checks import check_unreserved
 from holdfast.kernel.storage.ledger_records import ContextRecord
 from holdfast.runtime.cleanup import clear_context
 from holdfast.server.answers import answers
@@ -152,7 +153,9 @@ class Extensions:
             params.text,
             rating=params.rating,
             metadata=params.metadata,
-            feedback_id=params.feedback_id or call.header("idempotency-key"),
+            feedback_id=check_unreserved(
+                "feedbackId", params.feedback_id or call.header("idempotency-key")
+            ),
             owner=call.owner,
         )
         when = given.created_at.isoformat()

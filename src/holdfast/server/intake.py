@@ -7,6 +7,7 @@ from typing import Any
 from a2a.types import a2a_pb2 as a2a
 from a2a.utils.errors import InvalidParamsError, TaskNotFoundError
 
+from holdfast.kernel.core.checks import check_unreserved
 from holdfast.kernel.core.errors import NotFoundError
 from holdfast.kernel.core.ids import new_id
 from holdfast.kernel.storage.ledger_push import PushConfig
@@ -39,6 +40,12 @@ class Intake:
     async def take(self, call: Call, params: a2a.SendMessageRequest) -> TaskRecord:
         """Submit a task or answer one; the record as it is after that."""
         said, push = params.message, self._push(params)
+        for field, given in (
+            ("message.contextId", said.context_id),
+            ("message.messageId", said.message_id),
+            ("Idempotency-Key", call.header("idempotency-key")),
+        ):
+            check_unreserved(field, given)
         if len(said.reference_task_ids) > _MOST_REFERENCES:
             raise InvalidParamsError(
                 message=f"a message refers to at most {_MOST_REFERENCES} tasks"
