@@ -71,10 +71,20 @@ def system_user(data: Path) -> str | None:
     return "postgres" if "postgres" in known else "nobody"
 
 
-def initialise(data: Path, *, major: int = MAJOR, password_file: Path | None = None) -> None:
+def initialise(
+    data: Path,
+    *,
+    major: int = MAJOR,
+    password_file: Path | None = None,
+    lock: int | None = None,
+    place: Path | None = None,
+) -> None:
     """Make a new data folder; its superuser is ``postgres``.
 
     With a password file, connections need that password; else only local sockets are trusted.
+    ``lock`` is an open file that the program inherits: a lock on it is held until the program and
+    all that it started have ended, whatever becomes of us. ``place`` is the folder that an error
+    names, if not ``data``.
     """
     user = system_user(data)
     data.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -91,18 +101,29 @@ def initialise(data: Path, *, major: int = MAJOR, password_file: Path | None = N
             *("--data-checksums", *auth),
         ],
         user=user,
-        place=data,
+        place=place or data,
+        lock=lock,
     )
 
 
-def run(command: list[str], *, user: str | None, place: Path | None = None) -> None:
+def run(
+    command: list[str], *, user: str | None, place: Path | None = None, lock: int | None = None
+) -> None:
     """Run a program to its end; its own words are in the error.
 
-    ``place`` is the folder that it works in, and that another user may not reach.
+    ``place`` is the folder that it works in, and that another user may not reach; ``lock`` an open
+    file that it inherits.
     """
     try:
         done = subprocess.run(  # noqa: S603 - programs of the wheel, arguments of our own
-            command, user=user, cwd="/", capture_output=True, text=True, check=False
+            command,
+            user=user,
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            pass_fds=() if lock is None else (lock,),
         )
     except PermissionError as error:
         raise ConfigError(

@@ -4,8 +4,9 @@ Two lock files hold it together; the kernel lets go of a lock when its holder di
 
 - ``users.lock`` is held, shared, by every process that uses the folder. Whoever leaves tries to
   take it alone; who succeeds was the last, and stops the server.
-- ``server.lock`` is held by the server itself: it inherits the open file. Whoever can take it knows
-  that no server runs on the folder, in this container or in any other on the machine.
+- ``server.lock`` is held by the server itself, and before that by ``initdb``: they inherit the open
+  file. Whoever can take it knows that neither works on the folder, in this container or in any
+  other on the machine.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ import fcntl
 import hashlib
 import json
 import os
-import pwd
 import signal
 import socket
 import subprocess
@@ -24,7 +24,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from holdfast.backends.postgres.binaries import MAJOR, initialise, program, system_user
+from holdfast.backends.postgres.binaries import MAJOR, program, system_user
+from holdfast.backends.postgres.embedded_data import give_to, make_data
 from holdfast.kernel.core.errors import ConfigError, UnavailableError
 
 DATABASE = "holdfast"
@@ -63,7 +64,7 @@ class EmbeddedPostgres:
         try:
             # Waits while the last user stops the server.
             await asyncio.to_thread(fcntl.flock, users, fcntl.LOCK_SH)
-            await _ensure_running(path)
+            await _ensure_running(path, make=True)
         except BaseException:
             users.close()
             raise
@@ -127,10 +128,12 @@ def _prepare(given: str | Path) -> Path:
             "choose another, or change its owner"
         ) from error
     version = folder / "data" / "PG_VERSION"
-    if version.exists() and version.read_text().strip() != str(MAJOR):
+    made_by = version.read_text().strip() if version.exists() else ""
+    # An empty one was never finished.
+    if made_by not in {"", str(MAJOR)}:
         raise ConfigError(
-            f"{str(folder)!r} was made by Postgres {version.read_text().strip()}, and this version "
-            f"of holdfast brings {MAJOR}: dump it with the old one, restore it into a new folder"
+            f"{str(folder)!r} was made by Postgres {made_by}, and this version of holdfast brings "
+            f"{MAJOR}: dump it with the old one, restore it into a new folder"
         )
     return folder
 
@@ -147,21 +150,12 @@ def _check_ours(folder: Path) -> None:
         )
 
 
-async def _ensure_running(folder: Path) -> None:
+async def _ensure_running(folder: Path, *, make: bool) -> None:
     limit = asyncio.get_running_loop().time() + _START_SECONDS
     starts = 0
     while True:
-        with (folder / "server.lock").open("ab") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                pass
-            else:
-                # Nobody runs it, here or elsewhere: what a killed server left is nobody's.
-                if starts == _STARTS:
-                    raise _silent(folder, "does not start")
-                starts += 1
-                await asyncio.to_thread(_start, folder, lock)
+        if await asyncio.to_thread(_start_if_free, folder, make=make, last=starts == _STARTS):
+            starts += 1
         _check_place(folder)
         if await asyncio.to_thread(_answers, folder):
             return
@@ -177,19 +171,33 @@ async def _run_again(folder: Path) -> None:
             "postgres",
             f"the data of the folder {str(folder)!r} is gone: restore it, and start again",
         )
-    await _ensure_running(folder)
+    await _ensure_running(folder, make=False)
 
 
-def _start(folder: Path, lock: IO[bytes]) -> None:
+def _start_if_free(folder: Path, *, make: bool, last: bool) -> bool:
+    """Start the server unless somebody runs it; all in one thread, which a cancel cannot split."""
+    with (folder / "server.lock").open("ab") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        # Nobody runs it, here or elsewhere: what a killed server left is nobody's.
+        if last:
+            raise _silent(folder, "does not start")
+        _start(folder, lock, make=make)
+    return True
+
+
+def _start(folder: Path, lock: IO[bytes], *, make: bool) -> None:
     data = folder / "data"
     user = system_user(data if data.exists() else folder)
-    _give_to(folder, user)
-    if not (data / "PG_VERSION").exists():
-        initialise(data)
+    give_to(folder, user)
+    if make:
+        make_data(folder, user, lock=lock.fileno())
     where = socket_folder(folder)
     if where != folder:
         where.mkdir(mode=0o700, exist_ok=True)
-        _give_to(where, user)
+        give_to(where, user)
     # We hold the server's lock, so whoever these files name is dead, or has a number by chance.
     _reap(folder)
     for left in (data / "postmaster.pid", where / _SOCKET_NAME, where / f"{_SOCKET_NAME}.lock"):
@@ -211,12 +219,6 @@ def _start(folder: Path, lock: IO[bytes]) -> None:
             pass_fds=(lock.fileno(),),
             start_new_session=True,
         )
-
-
-def _give_to(folder: Path, user: str | None) -> None:
-    if user is not None:
-        account = pwd.getpwnam(user)
-        os.chown(folder, account.pw_uid, account.pw_gid)
 
 
 def _answers(folder: Path) -> bool:
@@ -247,13 +249,16 @@ def _check_place(folder: Path) -> None:
 
 def _stop(folder: Path) -> None:
     """Ask the server to end, as the last user, and wait until it let go of its lock."""
-    try:
-        pid = int((folder / "data" / "postmaster.pid").read_text().splitlines()[0])
-        os.kill(pid, signal.SIGINT)
-    except (FileNotFoundError, ProcessLookupError, IndexError, ValueError):
-        return
     with (folder / "server.lock").open("ab") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            try:
+                pid = int((folder / "data" / "postmaster.pid").read_text().splitlines()[0])
+                os.kill(pid, signal.SIGINT)
+            except (FileNotFoundError, ProcessLookupError, IndexError, ValueError):
+                return
+            fcntl.flock(lock, fcntl.LOCK_EX)
     _reap(folder)
 
 
