@@ -73,23 +73,32 @@ class Watch:
 
     def look(self) -> list[str]:
         """What runs now."""
-        running = []
-        for process in Path("/proc").iterdir():
-            if not process.name.isdecimal():
-                continue
-            try:
-                words = (process / "cmdline").read_bytes().decode(errors="replace").split("\0")
-            except OSError:
-                continue
-            name = Path(words[0]).name
-            if name in {"initdb", "postgres"} and any(str(self.folder) in one for one in words):
-                running.append(name if str(self.folder / "data") in words else f"{name} elsewhere")
+        found = self._found()
+        # A process that was just forked looks like the one that it comes from.
+        running = [name for name, parent in found.values() if found.get(parent, ("",))[0] != name]
         initdb = sum(one.startswith("initdb") for one in running)
         servers = running.count("postgres")
         self.most_initdb = max(self.most_initdb, initdb)
         self.most_servers = max(self.most_servers, servers)
         self.both += bool(initdb and servers)
         return running
+
+    def _found(self) -> dict[int, tuple[str, int]]:
+        """Programs on the folder by process: which, and the process's parent."""
+        found = {}
+        for process in Path("/proc").iterdir():
+            if not process.name.isdecimal():
+                continue
+            try:
+                words = (process / "cmdline").read_bytes().decode(errors="replace").split("\0")
+                parent = int((process / "stat").read_text().rpartition(")")[2].split()[1])
+            except OSError:
+                continue
+            name = Path(words[0]).name
+            if name in {"initdb", "postgres"} and any(str(self.folder) in one for one in words):
+                where = "" if str(self.folder / "data") in words else " elsewhere"
+                found[int(process.name)] = (name + where, parent)
+        return found
 
     @contextmanager
     def running(self) -> Iterator[None]:

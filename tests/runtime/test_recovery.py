@@ -11,6 +11,7 @@ from typing import Any
 import asyncpg
 import pytest
 
+import holdfast
 from holdfast import (
     App,
     ChatMessage,
@@ -26,6 +27,7 @@ from holdfast.runtime.background import BackgroundJob
 from holdfast.runtime.cleanup import clear_context, sweep, sweep_earlier
 from holdfast.runtime.cleanup_upgrade import MARKS, files_session
 from holdfast.runtime.large import LARGE_BYTES
+from tests.wiring.valkey import valkey
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 GO = ChatMessage.user("go")
@@ -255,3 +257,21 @@ async def test_a_worker_whose_recovery_was_ended_ends_with_an_error(state: State
         found[0].cancel()
         with pytest.raises(RuntimeError, match="recovery"):
             await run
+
+
+async def test_a_worker_finds_the_marks_of_earlier_versions_that_only_redis_has(
+    database: str,
+) -> None:
+    app = _app()
+    async with holdfast.open(database, tenant=new_ref(), redis=valkey().url) as state:
+        task = await app.submit(state, "go")
+        ref = await state.blobs.store(b"x", content_type="text/plain")
+        await state.blobs.pin(ref)
+        mark = {"agent": str(app.agent), "session": task.context_id, "blobs": [ref]}
+        await state.short_term.update_state(MARKS, {task.id: mark, "seen": "no mark"})
+        async with _working(app, state), asyncio.timeout(60):
+            while (await state.blobs.stat(ref)).pinned:
+                await asyncio.sleep(0.01)
+            while task.id in await state.short_term.get_state(MARKS):
+                await asyncio.sleep(0.01)
+        assert await state.short_term.get_state(MARKS) == {"seen": "no mark"}
