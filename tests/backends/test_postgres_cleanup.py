@@ -13,6 +13,7 @@ from holdfast.backends.postgres.ledger import PostgresLedger
 from holdfast.backends.postgres.ledger_work import PostgresWork
 from holdfast.backends.postgres.queries import load
 from holdfast.kernel.core.lifecycle import TERMINAL
+from holdfast.kernel.core.owners import owned_id
 from tests.backends.postgres_database import connected, empty_database, generic_plan
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -87,7 +88,7 @@ async def test_marks_that_were_kept_in_working_states_are_moved(
                 (one.task_id, one.kind, one.ref, one.agent) for one in await ledger.claim_cleanup()
             }
             assert due == {
-                ("ended", "run", "c1", "writer"),
+                ("ended", "run", owned_id("ana", "c1"), owned_id("ana", "writer")),
                 ("ended", "blob", "b1", ""),
                 ("ended", "file", "b2", ""),
                 ("gone", "blob", "b4", ""),
