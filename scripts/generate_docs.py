@@ -12,15 +12,15 @@ from typing import Any
 from holdfast.backends.postgres.migrate import migrations
 from holdfast.bench.report import TITLES, redraw
 from holdfast.kernel.storage.agent_memory import AgentMemory
-from holdfast.kernel.storage.blob import BlobStore
+from holdfast.kernel.storage.blob import Blobs
 from holdfast.kernel.storage.blob_index import BlobIndex
 from holdfast.kernel.storage.channel import Channel
 from holdfast.kernel.storage.episodes import EpisodicMemory
-from holdfast.kernel.storage.graph import GraphStore
+from holdfast.kernel.storage.graph import Graph
 from holdfast.kernel.storage.history import HistoryProvider
 from holdfast.kernel.storage.keys import KeyStore
 from holdfast.kernel.storage.ledger import TaskLedger
-from holdfast.kernel.storage.memory import LongTermMemory, ShortTermMemory
+from holdfast.kernel.storage.memory import LongTermMemory, ShortTerm
 from holdfast.kernel.storage.tasks import TaskStore
 from holdfast.kernel.storage.turnlog import TurnLog
 from holdfast.kernel.storage.vector import VectorStore
@@ -37,17 +37,17 @@ ROOT = Path(__file__).parents[1]
 SUITE = ROOT / "src" / "holdfast" / "testing"
 
 PROTOCOLS: dict[str, type[Any]] = {
-    "blobs": BlobStore,
+    "blobs": Blobs,
     "blob_index": BlobIndex,
     "boards": TaskStore,
     "channels": Channel,
     "episodes": EpisodicMemory,
-    "graph": GraphStore,
+    "graph": Graph,
     "history": HistoryProvider,
     "keys": KeyStore,
     "long_term": LongTermMemory,
     "memory": AgentMemory,
-    "short_term": ShortTermMemory,
+    "short_term": ShortTerm,
     "tasks": TaskLedger,
     "turn_log": TurnLog,
     "vectors": VectorStore,

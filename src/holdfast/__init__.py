@@ -46,12 +46,19 @@ from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.core.ids import new_id
 from holdfast.kernel.core.lifecycle import TaskState
 from holdfast.kernel.storage.agent_memory import AgentMemory, Assembled, ContextItem, Hydrated
-from holdfast.kernel.storage.blob import BlobInfo, BlobStore
+from holdfast.kernel.storage.blob import BlobInfo, Blobs, BlobStore
 from holdfast.kernel.storage.blob_index import BlobIndex, IndexedBlob
 from holdfast.kernel.storage.channel import Channel, ChannelEvent
 from holdfast.kernel.storage.embedding import Embedder
 from holdfast.kernel.storage.episodes import EpisodicMemory, Event, Recalled, Session
-from holdfast.kernel.storage.graph import CypherCapable, Entity, GraphStore, Relationship, SubGraph
+from holdfast.kernel.storage.graph import (
+    CypherCapable,
+    Entity,
+    Graph,
+    GraphStore,
+    Relationship,
+    SubGraph,
+)
 from holdfast.kernel.storage.history import HistoryProvider, HistoryRetention
 from holdfast.kernel.storage.keys import ApiKey, KeyStore, NewApiKey
 from holdfast.kernel.storage.ledger import TaskLedger
@@ -74,7 +81,13 @@ from holdfast.kernel.storage.ledger_records import (
     TaskPage,
     TaskRecord,
 )
-from holdfast.kernel.storage.memory import LongTermMemory, Memory, ShortTermMemory, StateSnapshot
+from holdfast.kernel.storage.memory import (
+    LongTermMemory,
+    Memory,
+    ShortTerm,
+    ShortTermMemory,
+    StateSnapshot,
+)
 from holdfast.kernel.storage.tasks import Task, TaskList, TaskStatus, TaskStore
 from holdfast.kernel.storage.turnlog import Backlog, ClaimedTurn, LogPosition, TurnEntry, TurnLog
 from holdfast.kernel.storage.vector import Document, SearchResult, VectorStore
@@ -116,6 +129,7 @@ __all__ = [
     "BlobIndex",
     "BlobInfo",
     "BlobStore",
+    "Blobs",
     "Channel",
     "ChannelEvent",
     "ChatMessage",
@@ -141,6 +155,7 @@ __all__ = [
     "ErrorBlock",
     "Event",
     "Feedback",
+    "Graph",
     "GraphStore",
     "Health",
     "HistoryProvider",
@@ -173,6 +188,7 @@ __all__ = [
     "SearchResult",
     "Session",
     "Settings",
+    "ShortTerm",
     "ShortTermMemory",
     "SlidingWindow",
     "State",

@@ -113,6 +113,13 @@ def test_a_method_has_the_signature_that_was_asked_for(name: str) -> None:
         assert default, f"{parameter} was added without a default"
 
 
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_a_store_with_exactly_these_methods_is_one(name: str) -> None:
+    asked = {one.partition(".")[2] for one in SIGNATURES if one.startswith(f"{name}.")}
+    store = type("Store", (), dict.fromkeys(asked, lambda: None))()
+    assert isinstance(store, PROTOCOLS[name])
+
+
 def test_no_method_that_was_asked_for_is_left_out_of_the_table() -> None:
     assert len(SIGNATURES) == 41
 

@@ -20,7 +20,7 @@ from holdfast.backends.postgres.graph import PostgresGraph
 from holdfast.backends.postgres.queries import load
 from holdfast.kernel.core.errors import ConfigError, NotSupportedError, SchemaError
 from holdfast.kernel.core.ids import new_ref
-from holdfast.kernel.storage.graph import Direction, Entity, GraphStore, Relationship
+from holdfast.kernel.storage.graph import Direction, Entity, Graph, Relationship
 from tests.backends.postgres_database import empty_database
 from tests.engines.age import connect, server
 from tests.engines.age_server import AgeServer
@@ -44,7 +44,7 @@ async def age() -> AsyncIterator[Age]:
     await opened.aclose()
 
 
-async def _two(graph: GraphStore) -> None:
+async def _two(graph: Graph) -> None:
     await graph.add_entities([Entity("Person", {"name": "Ravi"}, "a"), Entity("City", {}, "b")])
     await graph.add_relationships([Relationship("a", "b", "lives_in", {"since": 2020}, "r")])
 
@@ -162,7 +162,7 @@ async def test_every_statement_prepares_and_reads_by_index(age: Age) -> None:
     assert "holdfast_entity_id" in plans["delete_entity"]
 
 
-async def _agree(stores: list[GraphStore], starts: list[str], types: list[str]) -> None:
+async def _agree(stores: list[Graph], starts: list[str], types: list[str]) -> None:
     for start in starts:
         for depth, direction, some, most in WALKS:
             answers = [
@@ -179,7 +179,7 @@ async def _agree(stores: list[GraphStore], starts: list[str], types: list[str]) 
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def three(age: Age) -> AsyncIterator[list[GraphStore]]:
+async def three(age: Age) -> AsyncIterator[list[Graph]]:
     async with empty_database() as url:
         engine = await Postgres.open(url, auto_migrate=True)
         async with age.postgres.connection(writes=True) as connection:
@@ -190,7 +190,7 @@ async def three(age: Age) -> AsyncIterator[list[GraphStore]]:
 
 
 async def test_its_answers_are_those_of_the_other_engines_on_random_graphs(
-    three: list[GraphStore],
+    three: list[Graph],
 ) -> None:
     dice = random.Random(11)  # noqa: S311 - not a secret
     names = [f"{dice.choice('aZé0')}{at}" for at in range(60)]
@@ -220,7 +220,7 @@ async def test_its_answers_are_those_of_the_other_engines_on_random_graphs(
     not WORDNET.exists(), reason="WN18RR is not beside the project (../shared/data)"
 )
 async def test_its_answers_are_those_of_the_other_engines_on_wordnet(
-    three: list[GraphStore],
+    three: list[Graph],
 ) -> None:
     dice = random.Random(12)  # noqa: S311 - not a secret
     every = [line.split("\t") for line in WORDNET.read_text().splitlines()]

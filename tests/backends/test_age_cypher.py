@@ -15,7 +15,7 @@ from holdfast.backends.postgres.age_engine import Age, graph_name
 from holdfast.backends.postgres.age_values import same
 from holdfast.kernel.core.errors import InvalidInputError
 from holdfast.kernel.core.ids import new_ref
-from holdfast.kernel.storage.graph import CypherCapable, Entity, GraphStore, Relationship
+from holdfast.kernel.storage.graph import CypherCapable, Entity, Graph, Relationship
 from tests.backends.test_age_values import HOSTILE, random_value
 from tests.engines.age import connect
 
@@ -34,7 +34,7 @@ def graph(age: Age) -> AgeGraph:
     return AgeGraph(age, tenant=new_ref())
 
 
-async def _two(graph: GraphStore) -> None:
+async def _two(graph: Graph) -> None:
     await graph.add_entities([Entity("Person", {"name": "Ravi"}, "a"), Entity("City", {}, "b")])
     await graph.add_relationships([Relationship("a", "b", "lives_in", {"since": 2020}, "r")])
 

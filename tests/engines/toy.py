@@ -16,7 +16,7 @@ from typing import Any
 from holdfast.kernel.core.checks import check_id, check_optional_count, check_seconds
 from holdfast.kernel.core.codec import decode_json, encode_fields, encode_json
 from holdfast.kernel.core.errors import InvalidInputError, VersionConflictError
-from holdfast.kernel.storage.short_term import ShortTermMemory, StateSnapshot, check_keys
+from holdfast.kernel.storage.short_term import ShortTerm, StateSnapshot, check_keys
 from holdfast.testing import Harness
 
 SCHEMA = """
@@ -28,7 +28,7 @@ CREATE TABLE IF NOT EXISTS states (
 """
 
 
-class ToyShortTerm(ShortTermMemory):
+class ToyShortTerm(ShortTerm):
     """A row for each session; a write is one transaction."""
 
     def __init__(self, engine: ToyHarness, tenant: str) -> None:

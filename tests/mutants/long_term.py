@@ -11,7 +11,7 @@ from holdfast.backends.inmemory.long_term import InMemoryLongTerm
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.core.text import tokenize
 from holdfast.kernel.storage.embedding import Embedder
-from holdfast.kernel.storage.graph import GraphStore
+from holdfast.kernel.storage.graph import Graph
 from holdfast.kernel.storage.long_term import Memory
 from tests.mutants.registry import mutant
 
@@ -159,5 +159,5 @@ class NeighboursCountAlike(_Recalling):
     """The memories of neighbours count as much as those of the entity."""
 
     class recall(FactRecall):  # noqa: N801 - the attribute it overrides
-        async def named(self, graph: GraphStore, query: str) -> dict[str, float]:
+        async def named(self, graph: Graph, query: str) -> dict[str, float]:
             return dict.fromkeys(await super().named(graph, query), 1.0)

@@ -36,7 +36,7 @@ from holdfast.kernel.storage.agent_memory import (
 )
 from holdfast.kernel.storage.episodes import Event, Recalled
 from holdfast.kernel.storage.log_entry import LogEntry
-from holdfast.kernel.storage.memory import LongTermMemory, Memory, ShortTermMemory
+from holdfast.kernel.storage.memory import LongTermMemory, Memory, ShortTerm
 from holdfast.kernel.storage.wake import SessionWake, Wake
 from holdfast.kernel.storage.working_memory import AgentFacts, WorkingMemory
 from holdfast.memory.assemble import assemble
@@ -58,7 +58,7 @@ class MemoryStores:
     """The stores of one tenant that a memory is made of; without facts where none are served."""
 
     episodes: MemoryLog
-    short_term: ShortTermMemory
+    short_term: ShortTerm
     wakes: SessionWake
     long_term: LongTermMemory | None = None
 

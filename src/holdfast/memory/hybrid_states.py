@@ -17,7 +17,7 @@ from holdfast.kernel.core.codec import decode_json, encode_fields
 from holdfast.kernel.core.errors import BackPressureError, TimedOutError, UnavailableError
 from holdfast.kernel.core.failpoints import hit
 from holdfast.kernel.storage.short_term import (
-    ShortTermMemory,
+    ShortTerm,
     StateSnapshot,
     check_keys,
     check_patch,
@@ -37,8 +37,8 @@ from holdfast.memory.reach import Reach, SilentError
 _log = logging.getLogger("holdfast.hybrid")
 
 
-class HybridShortTerm(ShortTermMemory):
-    """``ShortTermMemory`` in a hot store, with the last saved version of each state behind it.
+class HybridShortTerm(ShortTerm):
+    """``ShortTerm`` in a hot store, with the last saved version of each state behind it.
 
     ::
 
@@ -198,7 +198,7 @@ class HybridShortTerm(ShortTermMemory):
     async def _write(
         self,
         session_id: str,
-        write: Callable[[ShortTermMemory], Awaitable[None]],
+        write: Callable[[ShortTerm], Awaitable[None]],
         aside: Callable[[], StateWrite],
         expected_version: int | None,
     ) -> None:

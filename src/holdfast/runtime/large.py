@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from holdfast.kernel.core.codec import decode_json, encode_json
 from holdfast.kernel.core.errors import NotFoundError
-from holdfast.kernel.storage.blob import BlobStore
+from holdfast.kernel.storage.blob import Blobs
 
 LARGE_BYTES = 262_144
 """From this size on, a value is kept as a blob."""
@@ -18,7 +18,7 @@ Mark: TypeAlias = Callable[[str], Awaitable[None]]
 """Notes a ref, so that the blob is let go one day, whatever dies."""
 
 
-async def pack(blobs: BlobStore, value: Any, *, field: str, mark: Mark) -> Any:
+async def pack(blobs: Blobs, value: Any, *, field: str, mark: Mark) -> Any:
     """What to store for a JSON value; a large one becomes a pinned blob.
 
     ::
@@ -33,7 +33,7 @@ async def pack(blobs: BlobStore, value: Any, *, field: str, mark: Mark) -> Any:
     return value
 
 
-async def unpack(blobs: BlobStore, stored: Any) -> Any:
+async def unpack(blobs: Blobs, stored: Any) -> Any:
     """The value that ``pack`` made ``stored`` of.
 
     ::
@@ -48,7 +48,7 @@ async def unpack(blobs: BlobStore, stored: Any) -> Any:
     return stored
 
 
-async def keep(blobs: BlobStore, data: bytes, content_type: str, *, mark: Mark) -> str:
+async def keep(blobs: Blobs, data: bytes, content_type: str, *, mark: Mark) -> str:
     """Store bytes, note them, pin them: a crash in between leaves what expires or is noted.
 
     ::
@@ -61,7 +61,7 @@ async def keep(blobs: BlobStore, data: bytes, content_type: str, *, mark: Mark) 
     return ref
 
 
-async def let_go(blobs: BlobStore, ref: str) -> None:
+async def let_go(blobs: Blobs, ref: str) -> None:
     """Let a blob expire; one that is gone already is fine.
 
     ::

@@ -13,7 +13,7 @@ from holdfast.kernel.core.content import (
     TextBlock,
 )
 from holdfast.kernel.core.errors import InvalidInputError
-from holdfast.kernel.storage.blob import BlobStore
+from holdfast.kernel.storage.blob import Blobs
 from holdfast.runtime.large import LARGE_BYTES, Mark, keep
 
 _BLOCKS = get_args(ContentBlock)
@@ -24,7 +24,7 @@ async def parts_of(
     *,
     name: str,
     media_type: str,
-    blobs: BlobStore,
+    blobs: Blobs,
     mark: Mark,
 ) -> list[ContentBlock]:
     """Text, a file, data or blocks, as blocks; large bytes go to the blob store.

@@ -8,12 +8,12 @@ from typing import Protocol
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.core.owners import MemoryScope
 from holdfast.kernel.storage.agent_memory import AgentMemory
-from holdfast.kernel.storage.blob import BlobStore
+from holdfast.kernel.storage.blob import Blobs
 from holdfast.kernel.storage.episodes import EpisodicMemory
 from holdfast.kernel.storage.history import HistoryProvider
 from holdfast.kernel.storage.ledger import TaskLedger
 from holdfast.kernel.storage.ledger_work import WorkSignal
-from holdfast.kernel.storage.memory import ShortTermMemory
+from holdfast.kernel.storage.memory import ShortTerm
 
 
 class Workplace(Protocol):
@@ -30,7 +30,7 @@ class Workplace(Protocol):
         ...
 
     @property
-    def blobs(self) -> BlobStore:
+    def blobs(self) -> Blobs:
         """Where large results go."""
         ...
 
@@ -45,7 +45,7 @@ class Workplace(Protocol):
         ...
 
     @property
-    def short_term(self) -> ShortTermMemory:
+    def short_term(self) -> ShortTerm:
         """Working state of contexts."""
         ...
 

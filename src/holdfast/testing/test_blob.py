@@ -1,4 +1,4 @@
-"""What every ``BlobStore`` promises about whole blobs and their lifetimes."""
+"""What every ``Blobs`` promises about whole blobs and their lifetimes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from holdfast.kernel.core.errors import CodecError, InvalidInputError, NotFoundError
-from holdfast.kernel.storage.blob import BlobStore
+from holdfast.kernel.storage.blob import Blobs
 from holdfast.testing.harness import Harness
 
 CONTRACT = "blobs"
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 DAY = 86_400
 
 
-async def _is_there(store: BlobStore, ref: str) -> bool:
+async def _is_there(store: Blobs, ref: str) -> bool:
     try:
         await store.resolve(ref)
     except NotFoundError:
@@ -27,7 +27,7 @@ async def _is_there(store: BlobStore, ref: str) -> bool:
     return True
 
 
-async def test_a_blob_comes_back_as_it_was_stored(store: BlobStore) -> None:
+async def test_a_blob_comes_back_as_it_was_stored(store: Blobs) -> None:
     data = bytes(range(256)) * 5000
     ref = await store.store(data)
     other = await store.store(b"\x00")
@@ -35,7 +35,7 @@ async def test_a_blob_comes_back_as_it_was_stored(store: BlobStore) -> None:
     assert await store.resolve(other) == b"\x00"
 
 
-async def test_text_is_stored_as_utf_8(store: BlobStore) -> None:
+async def test_text_is_stored_as_utf_8(store: Blobs) -> None:
     text = "é 🦀 a\x00b שלום"
     assert await store.resolve(await store.store(text)) == text.encode()
     with pytest.raises(InvalidInputError) as caught:
@@ -43,7 +43,7 @@ async def test_text_is_stored_as_utf_8(store: BlobStore) -> None:
     assert caught.value.field == "data"
 
 
-async def test_an_empty_blob_is_legal(store: BlobStore) -> None:
+async def test_an_empty_blob_is_legal(store: Blobs) -> None:
     for data in (b"", ""):
         ref = await store.store(data)
         assert await store.resolve(ref) == b""
@@ -51,7 +51,7 @@ async def test_an_empty_blob_is_legal(store: BlobStore) -> None:
 
 
 async def test_data_that_is_neither_bytes_nor_text_is_refused(
-    harness: Harness, store: BlobStore
+    harness: Harness, store: Blobs
 ) -> None:
     before = await harness.raw(CONTRACT)
     bad: Any
@@ -64,7 +64,7 @@ async def test_data_that_is_neither_bytes_nor_text_is_refused(
 
 @pytest.mark.parametrize("bad", ["", "x" * 256, "text/plain\r\nX: y", "a\x00", "\ud800", None])
 async def test_a_content_type_that_is_empty_long_or_holds_control_characters_is_refused(
-    harness: Harness, store: BlobStore, bad: Any
+    harness: Harness, store: Blobs, bad: Any
 ) -> None:
     async def chunks() -> Any:
         yield b"abc"
@@ -80,9 +80,7 @@ async def test_a_content_type_that_is_empty_long_or_holds_control_characters_is_
     assert await harness.raw(CONTRACT) == before
 
 
-async def test_stat_tells_size_type_digest_times_and_pin(
-    harness: Harness, store: BlobStore
-) -> None:
+async def test_stat_tells_size_type_digest_times_and_pin(harness: Harness, store: Blobs) -> None:
     data = b"low tide"
     ref = await store.store(data)
     info = await store.stat(ref)
@@ -101,7 +99,7 @@ async def test_stat_tells_size_type_digest_times_and_pin(
     assert (await store.stat(typed)).content_type == "text/plain; charset=utf-8"
 
 
-async def test_a_ref_is_short_opaque_and_new_each_time(store: BlobStore) -> None:
+async def test_a_ref_is_short_opaque_and_new_each_time(store: Blobs) -> None:
     refs = [await store.store(b"same", content_type="a/b") for _ in range(100)]
     assert len(set(refs)) == 100
     # 22 letters of 64 are 132 bits; no letter of these is special in a path, a key or a URL.
@@ -109,7 +107,7 @@ async def test_a_ref_is_short_opaque_and_new_each_time(store: BlobStore) -> None
 
 
 async def test_the_same_bytes_twice_are_two_blobs_with_their_own_lifetimes(
-    harness: Harness, store: BlobStore
+    harness: Harness, store: Blobs
 ) -> None:
     kept, left, deleted = [await store.store(b"same") for _ in range(3)]
     await store.pin(kept)
@@ -120,19 +118,19 @@ async def test_the_same_bytes_twice_are_two_blobs_with_their_own_lifetimes(
     assert [await _is_there(store, ref) for ref in (kept, left, deleted)] == [True, False, False]
 
 
-async def test_resolve_of_an_unknown_ref_is_a_not_found_error(store: BlobStore) -> None:
+async def test_resolve_of_an_unknown_ref_is_a_not_found_error(store: Blobs) -> None:
     with pytest.raises(NotFoundError) as caught:
         await store.resolve("nothing")
     assert (caught.value.kind, caught.value.key) == ("blob", "nothing")
 
 
-async def test_stat_of_an_unknown_ref_is_a_not_found_error(store: BlobStore) -> None:
+async def test_stat_of_an_unknown_ref_is_a_not_found_error(store: Blobs) -> None:
     with pytest.raises(NotFoundError):
         await store.stat("nothing")
 
 
 @pytest.mark.parametrize("bad", ["", "a\nb", "x" * 513, "\ud800", None])
-async def test_a_ref_that_is_not_an_id_is_refused(store: BlobStore, bad: Any) -> None:
+async def test_a_ref_that_is_not_an_id_is_refused(store: Blobs, bad: Any) -> None:
     async def first_chunk() -> None:
         await anext(store.open(bad))
 
@@ -149,7 +147,7 @@ async def test_a_ref_that_is_not_an_id_is_refused(store: BlobStore, bad: Any) ->
         assert caught.value.field == "ref"
 
 
-async def test_a_blob_lives_for_24_hours_by_default(harness: Harness, store: BlobStore) -> None:
+async def test_a_blob_lives_for_24_hours_by_default(harness: Harness, store: Blobs) -> None:
     ref = await store.store(b"abc")
     await harness.elapse(DAY - 60)
     assert await _is_there(store, ref)
@@ -166,7 +164,7 @@ async def test_a_blob_expires_when_its_ttl_seconds_have_passed(harness: Harness)
     assert not await _is_there(store, ref)
 
 
-async def test_an_expired_blob_is_invisible_at_once(harness: Harness, store: BlobStore) -> None:
+async def test_an_expired_blob_is_invisible_at_once(harness: Harness, store: Blobs) -> None:
     ref = await store.store(b"abc")
     await harness.elapse(DAY + 1)
     assert not await _is_there(store, ref)
@@ -177,14 +175,14 @@ async def test_an_expired_blob_is_invisible_at_once(harness: Harness, store: Blo
     assert await store.delete(ref) is False
 
 
-async def test_a_pinned_blob_never_expires(harness: Harness, store: BlobStore) -> None:
+async def test_a_pinned_blob_never_expires(harness: Harness, store: Blobs) -> None:
     ref = await store.store(b"abc")
     await store.pin(ref)
     await harness.elapse(1000 * DAY)
     assert await store.resolve(ref) == b"abc"
 
 
-async def test_pin_is_idempotent(harness: Harness, store: BlobStore) -> None:
+async def test_pin_is_idempotent(harness: Harness, store: Blobs) -> None:
     ref = await store.store(b"abc")
     for _ in range(3):
         await store.pin(ref)
@@ -196,7 +194,7 @@ async def test_pin_is_idempotent(harness: Harness, store: BlobStore) -> None:
 
 
 async def test_pin_of_an_unknown_or_expired_ref_is_a_not_found_error(
-    harness: Harness, store: BlobStore
+    harness: Harness, store: Blobs
 ) -> None:
     expired = await store.store(b"abc")
     deleted = await store.store(b"abc")
@@ -208,7 +206,7 @@ async def test_pin_of_an_unknown_or_expired_ref_is_a_not_found_error(
         assert (caught.value.kind, caught.value.key) == ("blob", ref)
 
 
-async def test_unpin_starts_a_full_new_window_from_now(harness: Harness, store: BlobStore) -> None:
+async def test_unpin_starts_a_full_new_window_from_now(harness: Harness, store: Blobs) -> None:
     ref = await store.store(b"abc")
     await store.pin(ref)
     await harness.elapse(10 * DAY)
@@ -220,7 +218,7 @@ async def test_unpin_starts_a_full_new_window_from_now(harness: Harness, store: 
 
 
 async def test_unpin_of_a_blob_that_is_not_pinned_starts_a_new_window_too(
-    harness: Harness, store: BlobStore
+    harness: Harness, store: Blobs
 ) -> None:
     ref = await store.store(b"abc")
     await harness.elapse(DAY - 60)
@@ -230,7 +228,7 @@ async def test_unpin_of_a_blob_that_is_not_pinned_starts_a_new_window_too(
 
 
 async def test_unpin_of_an_unknown_or_expired_ref_is_a_not_found_error(
-    harness: Harness, store: BlobStore
+    harness: Harness, store: Blobs
 ) -> None:
     ref = await store.store(b"abc")
     await harness.elapse(DAY + 1)
@@ -239,7 +237,7 @@ async def test_unpin_of_an_unknown_or_expired_ref_is_a_not_found_error(
             await store.unpin(gone)
 
 
-async def test_delete_removes_the_blob_and_says_so(store: BlobStore) -> None:
+async def test_delete_removes_the_blob_and_says_so(store: Blobs) -> None:
     ref = await store.store(b"abc")
     assert await store.delete(ref) is True
     assert await store.delete(ref) is False
@@ -249,16 +247,14 @@ async def test_delete_removes_the_blob_and_says_so(store: BlobStore) -> None:
         await store.stat(ref)
 
 
-async def test_a_pinned_blob_can_be_deleted(store: BlobStore) -> None:
+async def test_a_pinned_blob_can_be_deleted(store: Blobs) -> None:
     ref = await store.store(b"abc")
     await store.pin(ref)
     assert await store.delete(ref) is True
     assert not await _is_there(store, ref)
 
 
-async def test_sweep_removes_expired_blobs_and_counts_them(
-    harness: Harness, store: BlobStore
-) -> None:
+async def test_sweep_removes_expired_blobs_and_counts_them(harness: Harness, store: Blobs) -> None:
     before = await harness.raw(CONTRACT)
     for n in range(150):
         await store.store(f"blob {n}")
@@ -268,7 +264,7 @@ async def test_sweep_removes_expired_blobs_and_counts_them(
     assert await harness.raw(CONTRACT) == before
 
 
-async def test_sweep_leaves_live_and_pinned_blobs_alone(harness: Harness, store: BlobStore) -> None:
+async def test_sweep_leaves_live_and_pinned_blobs_alone(harness: Harness, store: Blobs) -> None:
     old, pinned = [await store.store(b"abc") for _ in range(2)]
     await store.pin(pinned)
     await harness.elapse(DAY + 1)
@@ -278,7 +274,7 @@ async def test_sweep_leaves_live_and_pinned_blobs_alone(harness: Harness, store:
 
 
 async def test_a_pin_that_races_the_sweep_wins_or_fails_loudly(
-    harness: Harness, store: BlobStore
+    harness: Harness, store: Blobs
 ) -> None:
     refs = [await store.store(f"blob {n}") for n in range(20)]
 
@@ -298,7 +294,7 @@ async def test_a_pin_that_races_the_sweep_wins_or_fails_loudly(
 
 
 async def test_an_altered_blob_is_a_codec_error_never_wrong_bytes(
-    harness: Harness, store: BlobStore
+    harness: Harness, store: Blobs
 ) -> None:
     ref = await store.store(b"low tide")
     await harness.damage_blob(ref, truncate=False)
@@ -307,7 +303,7 @@ async def test_an_altered_blob_is_a_codec_error_never_wrong_bytes(
 
 
 async def test_a_truncated_blob_is_a_codec_error_never_wrong_bytes(
-    harness: Harness, store: BlobStore
+    harness: Harness, store: Blobs
 ) -> None:
     ref = await store.store(b"low tide")
     await harness.damage_blob(ref, truncate=True)
@@ -315,14 +311,14 @@ async def test_a_truncated_blob_is_a_codec_error_never_wrong_bytes(
         await store.resolve(ref)
 
 
-async def test_blobs_stored_at_once_all_survive(store: BlobStore) -> None:
+async def test_blobs_stored_at_once_all_survive(store: Blobs) -> None:
     refs = await asyncio.gather(*(store.store(f"blob {n}") for n in range(100)))
     assert len(set(refs)) == 100
     found = await asyncio.gather(*(store.resolve(ref) for ref in refs))
     assert found == [f"blob {n}".encode() for n in range(100)]
 
 
-async def test_a_ref_is_valid_in_its_tenant_only(harness: Harness, store: BlobStore) -> None:
+async def test_a_ref_is_valid_in_its_tenant_only(harness: Harness, store: Blobs) -> None:
     other = harness.store(CONTRACT, tenant="acme")
     ref = await store.store(b"abc")
     assert not await _is_there(other, ref)
@@ -339,7 +335,7 @@ async def test_a_ref_is_valid_in_its_tenant_only(harness: Harness, store: BlobSt
 
 
 async def test_blobs_and_pins_are_still_there_after_a_reopen(
-    harness: Harness, store: BlobStore
+    harness: Harness, store: Blobs
 ) -> None:
     kept, pinned = await store.store(b"abc"), await store.store(b"def", content_type="a/b")
     await store.pin(pinned)

@@ -1,4 +1,4 @@
-"""What every ``BlobStore`` promises about blobs in pieces: streams in, streams and ranges out."""
+"""What every ``Blobs`` promises about blobs in pieces: streams in, streams and ranges out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from holdfast.kernel.core.errors import CodecError, InvalidInputError, NotFoundError
-from holdfast.kernel.storage.blob import MAX_CHUNK_BYTES, BlobStore
+from holdfast.kernel.storage.blob import MAX_CHUNK_BYTES, Blobs
 from holdfast.testing.harness import Harness
 
 CONTRACT = "blobs"
@@ -25,11 +25,11 @@ async def _chunks(*chunks: Any) -> AsyncIterator[Any]:
         yield chunk
 
 
-async def _read(store: BlobStore, ref: str, **part: Any) -> bytes:
+async def _read(store: Blobs, ref: str, **part: Any) -> bytes:
     return b"".join([chunk async for chunk in store.open(ref, **part)])
 
 
-async def _read_damaged(store: BlobStore, ref: str) -> int:
+async def _read_damaged(store: Blobs, ref: str) -> int:
     """How many bytes a stream hands out before it says that they are damaged."""
     count = 0
     try:
@@ -41,7 +41,7 @@ async def _read_damaged(store: BlobStore, ref: str) -> int:
 
 
 async def test_open_hands_out_the_blob_in_order_in_chunks_of_at_most_1_mib(
-    store: BlobStore,
+    store: Blobs,
 ) -> None:
     ref = await store.store(LARGE)
     chunks = [chunk async for chunk in store.open(ref)]
@@ -49,19 +49,19 @@ async def test_open_hands_out_the_blob_in_order_in_chunks_of_at_most_1_mib(
     assert all(0 < len(chunk) <= MAX_CHUNK_BYTES for chunk in chunks)
 
 
-async def test_open_of_an_empty_blob_hands_out_nothing(store: BlobStore) -> None:
+async def test_open_of_an_empty_blob_hands_out_nothing(store: Blobs) -> None:
     ref = await store.store(b"")
     assert [chunk async for chunk in store.open(ref)] == []
     assert [chunk async for chunk in store.open(ref, offset=3, length=3)] == []
 
 
-async def test_open_of_an_unknown_ref_is_a_not_found_error(store: BlobStore) -> None:
+async def test_open_of_an_unknown_ref_is_a_not_found_error(store: Blobs) -> None:
     for part in ({}, {"offset": 1, "length": 1}):
         with pytest.raises(NotFoundError):
             await _read(store, "nothing", **part)
 
 
-async def test_a_stream_may_be_closed_before_its_end(store: BlobStore) -> None:
+async def test_a_stream_may_be_closed_before_its_end(store: Blobs) -> None:
     ref = await store.store(LARGE)
     async with aclosing(store.open(ref)) as stream:
         first = await anext(stream)
@@ -69,7 +69,7 @@ async def test_a_stream_may_be_closed_before_its_end(store: BlobStore) -> None:
     assert await _read(store, ref) == LARGE
 
 
-async def test_a_range_reads_only_that_part(store: BlobStore) -> None:
+async def test_a_range_reads_only_that_part(store: Blobs) -> None:
     ref = await store.store(LARGE)
     for offset, length in ((0, 10), (5, 1), (MAX_CHUNK_BYTES - 1, 2), (10, 2 * MAX_CHUNK_BYTES)):
         assert (
@@ -79,20 +79,20 @@ async def test_a_range_reads_only_that_part(store: BlobStore) -> None:
     assert await _read(store, ref, offset=len(LARGE) - 3) == LARGE[-3:]
 
 
-async def test_a_range_past_the_end_is_what_there_is(store: BlobStore) -> None:
+async def test_a_range_past_the_end_is_what_there_is(store: Blobs) -> None:
     ref = await store.store(b"abc")
     assert await _read(store, ref, offset=1, length=100) == b"bc"
     assert await _read(store, ref, offset=3) == b""
     assert await _read(store, ref, offset=100, length=5) == b""
 
 
-async def test_a_length_of_zero_is_an_empty_stream(store: BlobStore) -> None:
+async def test_a_length_of_zero_is_an_empty_stream(store: Blobs) -> None:
     ref = await store.store(b"abc")
     assert [chunk async for chunk in store.open(ref, length=0)] == []
     assert [chunk async for chunk in store.open(ref, offset=1, length=0)] == []
 
 
-async def test_a_negative_offset_or_length_is_refused(store: BlobStore) -> None:
+async def test_a_negative_offset_or_length_is_refused(store: Blobs) -> None:
     ref = await store.store(b"abc")
     for field in ("offset", "length"):
         with pytest.raises(InvalidInputError) as caught:
@@ -101,7 +101,7 @@ async def test_a_negative_offset_or_length_is_refused(store: BlobStore) -> None:
 
 
 async def test_a_stream_of_an_altered_blob_ends_in_a_codec_error_before_its_last_chunk(
-    harness: Harness, store: BlobStore
+    harness: Harness, store: Blobs
 ) -> None:
     for data in (b"low tide", LARGE):
         ref = await store.store(data)
@@ -110,7 +110,7 @@ async def test_a_stream_of_an_altered_blob_ends_in_a_codec_error_before_its_last
 
 
 async def test_a_stream_of_a_truncated_blob_ends_in_a_codec_error_before_its_last_chunk(
-    harness: Harness, store: BlobStore
+    harness: Harness, store: Blobs
 ) -> None:
     for data in (b"low tide", LARGE):
         ref = await store.store(data)
@@ -119,7 +119,7 @@ async def test_a_stream_of_a_truncated_blob_ends_in_a_codec_error_before_its_las
 
 
 async def test_a_range_that_reaches_into_what_is_missing_is_a_codec_error(
-    harness: Harness, store: BlobStore
+    harness: Harness, store: Blobs
 ) -> None:
     ref = await store.store(b"low tide")
     await harness.damage_blob(ref, truncate=True)
@@ -128,7 +128,7 @@ async def test_a_range_that_reaches_into_what_is_missing_is_a_codec_error(
             await _read(store, ref, offset=offset, length=length)
 
 
-async def test_store_stream_keeps_the_chunks_in_order(store: BlobStore) -> None:
+async def test_store_stream_keeps_the_chunks_in_order(store: Blobs) -> None:
     pieces = [LARGE[at : at + 100_000] for at in range(0, len(LARGE), 100_000)]
     ref = await store.store_stream(_chunks(*pieces, b"", b"end"), content_type="video/mp4")
     assert await store.resolve(ref) == LARGE + b"end"
@@ -139,13 +139,13 @@ async def test_store_stream_keeps_the_chunks_in_order(store: BlobStore) -> None:
     assert info.expires_at is not None
 
 
-async def test_store_stream_of_no_chunks_is_an_empty_blob(store: BlobStore) -> None:
+async def test_store_stream_of_no_chunks_is_an_empty_blob(store: Blobs) -> None:
     for chunks in (_chunks(), _chunks(b"", b"")):
         ref = await store.store_stream(chunks)
         assert await store.resolve(ref) == b""
 
 
-async def test_a_stream_that_fails_leaves_nothing(harness: Harness, store: BlobStore) -> None:
+async def test_a_stream_that_fails_leaves_nothing(harness: Harness, store: Blobs) -> None:
     async def failing() -> AsyncIterator[bytes]:
         yield LARGE
         raise OSError("the source broke off")
@@ -156,9 +156,7 @@ async def test_a_stream_that_fails_leaves_nothing(harness: Harness, store: BlobS
     assert await harness.raw(CONTRACT) == before
 
 
-async def test_a_stream_that_is_cancelled_leaves_nothing(
-    harness: Harness, store: BlobStore
-) -> None:
+async def test_a_stream_that_is_cancelled_leaves_nothing(harness: Harness, store: Blobs) -> None:
     started = asyncio.Event()
 
     async def endless() -> AsyncIterator[bytes]:
@@ -176,7 +174,7 @@ async def test_a_stream_that_is_cancelled_leaves_nothing(
 
 
 async def test_a_chunk_that_is_not_bytes_is_refused_and_nothing_is_left(
-    harness: Harness, store: BlobStore
+    harness: Harness, store: Blobs
 ) -> None:
     before = await harness.raw(CONTRACT)
     for bad in ("text", None, 7, [b"x"]):

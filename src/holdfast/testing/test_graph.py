@@ -1,4 +1,4 @@
-"""What every ``GraphStore`` promises about what it stores."""
+"""What every ``Graph`` promises about what it stores."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from holdfast.kernel.core.errors import InvalidInputError, NotFoundError
 from holdfast.kernel.storage.graph import (
     CypherCapable,
     Entity,
-    GraphStore,
+    Graph,
     Relationship,
     SubGraph,
 )
@@ -31,13 +31,13 @@ def _knows(source: str, target: str, id: str, type: str = "knows") -> Relationsh
     return Relationship(source, target, type, {}, id)
 
 
-async def _all(store: GraphStore, start: str) -> tuple[list[str], list[str]]:
+async def _all(store: Graph, start: str) -> tuple[list[str], list[str]]:
     """The ids of everything within reach."""
     found = await store.get_neighbors(start, depth=99)
     return [one.id for one in found.entities], [one.id for one in found.relationships]
 
 
-async def test_entities_and_relationships_come_back_as_they_were_added(store: GraphStore) -> None:
+async def test_entities_and_relationships_come_back_as_they_were_added(store: Graph) -> None:
     ravi = Entity("Person", {"name": "Ravi", "age": 40}, "ravi")
     project = Entity("Project", {}, "x")
     works = Relationship("ravi", "x", "works_on", {"since": 2020}, "r1")
@@ -46,18 +46,18 @@ async def test_entities_and_relationships_come_back_as_they_were_added(store: Gr
     assert await store.get_neighbors("ravi") == SubGraph((ravi, project), (works,))
 
 
-async def test_add_entities_returns_the_ids_in_input_order(store: GraphStore) -> None:
+async def test_add_entities_returns_the_ids_in_input_order(store: Graph) -> None:
     assert await store.add_entities(_people("c", "a", "b")) == ["c", "a", "b"]
     assert await store.add_entities(_people("z", "c", "a")) == ["z", "c", "a"]
 
 
-async def test_add_relationships_returns_the_ids_in_input_order(store: GraphStore) -> None:
+async def test_add_relationships_returns_the_ids_in_input_order(store: Graph) -> None:
     await store.add_entities(_people("a", "b"))
     edges = [_knows("a", "b", name) for name in ("r3", "r1", "r2")]
     assert await store.add_relationships(edges) == ["r3", "r1", "r2"]
 
 
-async def test_an_entity_or_a_relationship_without_an_id_gets_one(store: GraphStore) -> None:
+async def test_an_entity_or_a_relationship_without_an_id_gets_one(store: Graph) -> None:
     first, second = await store.add_entities([Entity("Person"), Entity("Person")])
     assert first != second
     [edge] = await store.add_relationships([Relationship(first, second, "knows")])
@@ -65,7 +65,7 @@ async def test_an_entity_or_a_relationship_without_an_id_gets_one(store: GraphSt
 
 
 async def test_add_entities_with_an_existing_id_replaces_it_and_keeps_its_relationships(
-    store: GraphStore,
+    store: Graph,
 ) -> None:
     await store.add_entities(_people("a", "b"))
     await store.add_relationships([_knows("a", "b", "r1"), _knows("b", "a", "r2")])
@@ -76,7 +76,7 @@ async def test_add_entities_with_an_existing_id_replaces_it_and_keeps_its_relati
 
 
 async def test_add_relationships_with_an_existing_id_replaces_it_ends_included(
-    store: GraphStore,
+    store: Graph,
 ) -> None:
     await store.add_entities(_people("a", "b", "c"))
     await store.add_relationships([_knows("a", "b", "r1")])
@@ -88,7 +88,7 @@ async def test_add_relationships_with_an_existing_id_replaces_it_ends_included(
 
 
 async def test_the_same_id_twice_in_a_batch_is_refused_and_nothing_is_written(
-    store: GraphStore,
+    store: Graph,
 ) -> None:
     with pytest.raises(InvalidInputError) as refused:
         await store.add_entities(_people("a", "b", "a"))
@@ -101,14 +101,14 @@ async def test_the_same_id_twice_in_a_batch_is_refused_and_nothing_is_written(
     assert await _all(store, "a") == (["a"], [])
 
 
-async def test_an_empty_batch_does_nothing(store: GraphStore) -> None:
+async def test_an_empty_batch_does_nothing(store: Graph) -> None:
     assert await store.add_entities([]) == []
     assert await store.add_relationships([]) == []
     assert await store.find_entities([]) == []
 
 
 async def test_a_batch_with_one_bad_entity_or_relationship_writes_nothing(
-    store: GraphStore,
+    store: Graph,
 ) -> None:
     entities: list[Any] = [
         Entity("", {}, "x"),
@@ -136,7 +136,7 @@ async def test_a_batch_with_one_bad_entity_or_relationship_writes_nothing(
 
 
 async def test_a_relationship_to_a_missing_entity_is_refused_the_batch_with_it(
-    store: GraphStore,
+    store: Graph,
 ) -> None:
     await store.add_entities(_people("a", "b"))
     for missing in (_knows("a", "nobody", "r2"), _knows("nobody", "a", "r2")):
@@ -146,13 +146,13 @@ async def test_a_relationship_to_a_missing_entity_is_refused_the_batch_with_it(
     assert await _all(store, "a") == (["a"], [])
 
 
-async def test_parallel_edges_are_legal(store: GraphStore) -> None:
+async def test_parallel_edges_are_legal(store: Graph) -> None:
     await store.add_entities(_people("a", "b"))
     await store.add_relationships([_knows("a", "b", "r1"), _knows("a", "b", "r2")])
     assert await _all(store, "a") == (["a", "b"], ["r1", "r2"])
 
 
-async def test_a_self_loop_is_legal(store: GraphStore) -> None:
+async def test_a_self_loop_is_legal(store: Graph) -> None:
     await store.add_entities(_people("a"))
     await store.add_relationships([_knows("a", "a", "r1")])
     assert await _all(store, "a") == (["a"], ["r1"])
@@ -160,7 +160,7 @@ async def test_a_self_loop_is_legal(store: GraphStore) -> None:
     assert await store.delete_relationship("r1") is False
 
 
-async def test_delete_entity_removes_its_relationships(store: GraphStore) -> None:
+async def test_delete_entity_removes_its_relationships(store: Graph) -> None:
     await store.add_entities(_people("a", "b", "c"))
     edges = [_knows("a", "b", "r1"), _knows("b", "c", "r2"), _knows("a", "c", "r3")]
     await store.add_relationships(edges)
@@ -172,14 +172,14 @@ async def test_delete_entity_removes_its_relationships(store: GraphStore) -> Non
     assert await _all(store, "b") == (["b"], [])
 
 
-async def test_delete_entity_of_an_unknown_entity_is_false(store: GraphStore) -> None:
+async def test_delete_entity_of_an_unknown_entity_is_false(store: Graph) -> None:
     assert await store.delete_entity("nobody") is False
     await store.add_entities(_people("a"))
     assert await store.delete_entity("a") is True
     assert await store.delete_entity("a") is False
 
 
-async def test_delete_relationship_removes_the_relationship_alone(store: GraphStore) -> None:
+async def test_delete_relationship_removes_the_relationship_alone(store: Graph) -> None:
     await store.add_entities(_people("a", "b"))
     await store.add_relationships([_knows("a", "b", "r1"), _knows("a", "b", "r2")])
     assert await store.delete_relationship("r1") is True
@@ -188,14 +188,14 @@ async def test_delete_relationship_removes_the_relationship_alone(store: GraphSt
     assert await _all(store, "b") == (["b"], [])
 
 
-async def test_delete_relationship_of_an_unknown_relationship_is_false(store: GraphStore) -> None:
+async def test_delete_relationship_of_an_unknown_relationship_is_false(store: Graph) -> None:
     await store.add_entities(_people("a"))
     assert await store.delete_relationship("a") is False
     assert await _all(store, "a") == (["a"], [])
 
 
 async def test_find_entities_finds_by_id_and_by_name_however_they_are_written(
-    store: GraphStore,
+    store: Graph,
 ) -> None:
     project, road = Entity("Project", {"name": "Project-X"}, "p1"), Entity("Road", {}, "Straße")
     await store.add_entities([project, road, Entity("Person", {"name": 7}, "n7")])
@@ -205,7 +205,7 @@ async def test_find_entities_finds_by_id_and_by_name_however_they_are_written(
     assert await store.find_entities(["Project", "7", ""]) == []
 
 
-async def test_find_entities_follows_a_changed_name(store: GraphStore) -> None:
+async def test_find_entities_follows_a_changed_name(store: Graph) -> None:
     await store.add_entities([Entity("Person", {"name": "Ann"}, "a"), *_people("ann")])
     renamed = Entity("Person", {"name": "Bea"}, "a")
     await store.add_entities([renamed])
@@ -215,12 +215,12 @@ async def test_find_entities_follows_a_changed_name(store: GraphStore) -> None:
     assert await store.find_entities(["bea", "a"]) == []
 
 
-async def test_find_entities_of_an_unknown_name_is_empty(store: GraphStore) -> None:
+async def test_find_entities_of_an_unknown_name_is_empty(store: Graph) -> None:
     await store.add_entities(_people("ravi"))
     assert await store.find_entities(["rav", "ravi kumar", "nobody"]) == []
 
 
-async def test_concurrent_adds_are_all_kept(store: GraphStore) -> None:
+async def test_concurrent_adds_are_all_kept(store: Graph) -> None:
     await store.add_entities(_people("hub"))
     names = [f"e{at:02}" for at in range(40)]
     await asyncio.gather(*(store.add_entities(_people(name)) for name in names))
@@ -231,7 +231,7 @@ async def test_concurrent_adds_are_all_kept(store: GraphStore) -> None:
 
 
 async def test_a_relationship_never_outlives_a_concurrent_delete_of_its_entity(
-    store: GraphStore,
+    store: Graph,
 ) -> None:
     for turn in range(10):
         await store.add_entities(_people("a", "b"))
@@ -248,7 +248,7 @@ async def test_a_relationship_never_outlives_a_concurrent_delete_of_its_entity(
         assert await _all(store, "a") == (["a"], [])
 
 
-async def test_properties_come_back_exactly_as_they_went_in(store: GraphStore) -> None:
+async def test_properties_come_back_exactly_as_they_went_in(store: Graph) -> None:
     exact = {"z": 1, "a": [1e16, -0.0, 1, 1.0, True, None, "a\x00b"], "": {"y": {}, "b": []}}
     await store.add_entities([Entity("Person", exact, "a")])
     await store.add_relationships([Relationship("a", "a", "knows", exact, "r1")])
@@ -257,7 +257,7 @@ async def test_properties_come_back_exactly_as_they_went_in(store: GraphStore) -
     assert repr(found.relationships[0].properties) == repr(exact)
 
 
-async def test_labels_and_types_are_any_text_that_an_id_may_be(store: GraphStore) -> None:
+async def test_labels_and_types_are_any_text_that_an_id_may_be(store: Graph) -> None:
     texts = ["X {a:1}) DETACH DELETE n //", "$$", "it's", "`q`", "记忆", "\U0001f980", "a.b", " "]
     for text in texts:
         await store.add_entities([Entity(text, {}, text)])
@@ -267,7 +267,7 @@ async def test_labels_and_types_are_any_text_that_an_id_may_be(store: GraphStore
         assert found == SubGraph((Entity(text, {}, text),), (edge,))
 
 
-async def test_an_id_a_label_or_a_type_that_is_not_an_id_is_refused(store: GraphStore) -> None:
+async def test_an_id_a_label_or_a_type_that_is_not_an_id_is_refused(store: Graph) -> None:
     await store.add_entities(_people("a"))
     bad: Any
     for bad in ("", "a\nb", "x" * 513, "\ud800", None):
@@ -306,7 +306,7 @@ async def test_one_tenant_never_sees_anothers_graph(harness: Harness) -> None:
     assert (await ours.get_neighbors("a")).entities == tuple(_people("a", "b"))
 
 
-async def test_what_a_store_returns_is_the_callers_to_mutate(store: GraphStore) -> None:
+async def test_what_a_store_returns_is_the_callers_to_mutate(store: Graph) -> None:
     await store.add_entities([Entity("Person", {"tags": ["x"]}, "a")])
     await store.add_relationships([Relationship("a", "a", "knows", {"tags": ["x"]}, "r1")])
     found = await store.get_neighbors("a")
@@ -319,7 +319,7 @@ async def test_what_a_store_returns_is_the_callers_to_mutate(store: GraphStore) 
     assert again.relationships[0].properties == {"tags": ["x"]}
 
 
-async def test_what_a_caller_passed_in_may_be_changed_afterwards(store: GraphStore) -> None:
+async def test_what_a_caller_passed_in_may_be_changed_afterwards(store: Graph) -> None:
     of_entity, of_edge = {"name": "Ann", "tags": ["x"]}, {"tags": ["x"]}
     await store.add_entities([Entity("Person", of_entity, "a")])
     await store.add_relationships([Relationship("a", "a", "knows", of_edge, "r1")])
@@ -341,7 +341,7 @@ async def test_a_graph_is_still_there_after_a_reopen(harness: Harness) -> None:
     assert await again.find_entities(["B"]) == _people("b")
 
 
-async def test_a_store_is_cypher_capable_only_if_it_has_query_cypher(store: GraphStore) -> None:
+async def test_a_store_is_cypher_capable_only_if_it_has_query_cypher(store: Graph) -> None:
     if isinstance(store, CypherCapable):
         expected = inspect.signature(CypherCapable.query_cypher).parameters
         assert list(inspect.signature(store.query_cypher).parameters) == list(expected)[1:]

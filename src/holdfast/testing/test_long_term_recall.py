@@ -15,7 +15,7 @@ from holdfast.kernel.core.errors import (
     NotSupportedError,
 )
 from holdfast.kernel.core.identity import AgentId
-from holdfast.kernel.storage.graph import Entity, GraphStore, Relationship
+from holdfast.kernel.storage.graph import Entity, Graph, Relationship
 from holdfast.kernel.storage.long_term import LongTermMemory, RecallMode
 from holdfast.testing.embedders import FlakyEmbedder
 from holdfast.testing.harness import Harness
@@ -27,9 +27,9 @@ ANN = AgentId("helper", "ann")
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def graph(harness: Harness) -> GraphStore:
+async def graph(harness: Harness) -> Graph:
     """Ravi works on Project X, which is part of Orion; nobody knows Zoe."""
-    store: GraphStore = harness.store("graph")
+    store: Graph = harness.store("graph")
     await store.add_entities(
         [
             Entity("Person", {"name": "Ravi Kumar"}, "ravi"),
@@ -49,7 +49,7 @@ async def _contents(store: LongTermMemory, query: str, **options: Any) -> list[s
 
 
 async def test_a_store_recalls_by_text_unless_it_has_an_embedder_or_a_graph_and_then_hybrid(
-    harness: Harness, graph: GraphStore
+    harness: Harness, graph: Graph
 ) -> None:
     plain = harness.store(CONTRACT)
     await plain.save(ANN, "low tide")
@@ -70,7 +70,7 @@ async def test_an_unknown_mode_is_refused_with_the_known_ones(harness: Harness) 
     assert refused.value.field == "mode"
 
 
-async def test_a_result_says_which_arms_found_it(harness: Harness, graph: GraphStore) -> None:
+async def test_a_result_says_which_arms_found_it(harness: Harness, graph: Graph) -> None:
     options: dict[str, Any] = {"embedder": HashEmbedder(), "graph": graph}
     store = harness.store(CONTRACT, **options)
     saved = await store.save(ANN, "Zoe likes tides", entities=["zoe"])
@@ -202,7 +202,7 @@ async def test_a_text_that_the_embedder_cannot_take_never_blocks_its_neighbours(
 
 
 async def test_a_query_that_names_an_entity_recalls_its_memories(
-    harness: Harness, graph: GraphStore
+    harness: Harness, graph: Graph
 ) -> None:
     store = harness.store(CONTRACT, graph=graph, mode="graph")
     saved = await store.save(ANN, "likes tea", entities=["zoe"])
@@ -214,7 +214,7 @@ async def test_a_query_that_names_an_entity_recalls_its_memories(
 
 
 async def test_an_entity_is_recognised_by_its_name_whatever_the_case(
-    harness: Harness, graph: GraphStore
+    harness: Harness, graph: Graph
 ) -> None:
     store = harness.store(CONTRACT, graph=graph, mode="graph")
     await store.save(ANN, "is late", entities=["p1"])
@@ -225,7 +225,7 @@ async def test_an_entity_is_recognised_by_its_name_whatever_the_case(
 
 
 async def test_the_memories_of_neighbours_come_after_those_of_the_entity(
-    harness: Harness, graph: GraphStore
+    harness: Harness, graph: Graph
 ) -> None:
     store = harness.store(CONTRACT, graph=graph, mode="graph")
     await store.save(ANN, "plays chess", entities=["ravi"])
@@ -238,7 +238,7 @@ async def test_the_memories_of_neighbours_come_after_those_of_the_entity(
 
 
 async def test_a_query_that_names_no_entity_recalls_nothing_from_the_graph(
-    harness: Harness, graph: GraphStore
+    harness: Harness, graph: Graph
 ) -> None:
     store = harness.store(CONTRACT, graph=graph, mode="graph")
     await store.save(ANN, "low tide", entities=["zoe"])
@@ -246,9 +246,7 @@ async def test_a_query_that_names_no_entity_recalls_nothing_from_the_graph(
     assert await _contents(store, "person") == []
 
 
-async def test_a_hybrid_search_adds_what_the_graph_knows(
-    harness: Harness, graph: GraphStore
-) -> None:
+async def test_a_hybrid_search_adds_what_the_graph_knows(harness: Harness, graph: Graph) -> None:
     store = harness.store(CONTRACT, graph=graph)
     await store.save(ANN, "budget is small", entities=["zoe"])
     await store.save(ANN, "budget is large", entities=["p1"])
@@ -263,7 +261,7 @@ async def test_a_hybrid_search_adds_what_the_graph_knows(
 
 
 async def test_entities_that_are_not_in_the_graph_are_refused_and_nothing_is_written(
-    harness: Harness, graph: GraphStore
+    harness: Harness, graph: Graph
 ) -> None:
     store = harness.store(CONTRACT, graph=graph)
     with pytest.raises(NotFoundError) as refused:
@@ -289,7 +287,7 @@ async def test_a_graph_search_without_a_graph_is_not_supported_and_the_error_say
 
 
 async def test_every_mode_leaves_out_the_superseded_the_expired_and_the_deleted(
-    harness: Harness, graph: GraphStore
+    harness: Harness, graph: Graph
 ) -> None:
     options: dict[str, Any] = {"embedder": HashEmbedder(), "graph": graph}
     store = harness.store(CONTRACT, **options)
@@ -308,7 +306,7 @@ async def test_every_mode_leaves_out_the_superseded_the_expired_and_the_deleted(
         assert await _contents(mode, "zoe fact", topic="") == facts[3:]
 
 
-async def test_every_mode_scores_between_0_and_1(harness: Harness, graph: GraphStore) -> None:
+async def test_every_mode_scores_between_0_and_1(harness: Harness, graph: Graph) -> None:
     options: dict[str, Any] = {"embedder": HashEmbedder(2), "graph": graph}
     store = harness.store(CONTRACT, **options)
     for content in ("Zoe", "low tide", "a green moon", "Zoe and the low tide", "\U0001f980"):

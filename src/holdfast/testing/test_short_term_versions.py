@@ -1,4 +1,4 @@
-"""What every ``ShortTermMemory`` promises about versions and expiry."""
+"""What every ``ShortTerm`` promises about versions and expiry."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from holdfast.kernel.core.errors import InvalidInputError, VersionConflictError
-from holdfast.kernel.storage.short_term import ShortTermMemory, StateSnapshot
+from holdfast.kernel.storage.short_term import ShortTerm, StateSnapshot
 from holdfast.testing.harness import Harness
 
 CONTRACT = "short_term"
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
-async def test_a_snapshot_has_the_state_and_its_version(store: ShortTermMemory) -> None:
+async def test_a_snapshot_has_the_state_and_its_version(store: ShortTerm) -> None:
     await store.set_state("s1", {"a": 1, "b": 2})
     whole = await store.snapshot("s1")
     assert whole.state == {"a": 1, "b": 2}
@@ -24,14 +24,14 @@ async def test_a_snapshot_has_the_state_and_its_version(store: ShortTermMemory) 
     assert await store.snapshot("s1", keys=["a"]) == StateSnapshot({"a": 1}, whole.version)
 
 
-async def test_the_version_of_an_absent_state_is_zero(store: ShortTermMemory) -> None:
+async def test_the_version_of_an_absent_state_is_zero(store: ShortTerm) -> None:
     assert await store.snapshot("s1") == StateSnapshot({}, version=0, expires_at=None)
     await store.set_state("s1", {"a": 1})
     await store.clear("s1")
     assert (await store.snapshot("s1")).version == 0
 
 
-async def test_each_write_gives_a_higher_version(store: ShortTermMemory) -> None:
+async def test_each_write_gives_a_higher_version(store: ShortTerm) -> None:
     versions = [0]
     for n in range(3):
         await store.set_state("s1", {"n": n})
@@ -41,7 +41,7 @@ async def test_each_write_gives_a_higher_version(store: ShortTermMemory) -> None
     assert versions == sorted(set(versions))
 
 
-async def test_a_version_is_never_used_again_after_a_clear(store: ShortTermMemory) -> None:
+async def test_a_version_is_never_used_again_after_a_clear(store: ShortTerm) -> None:
     await store.set_state("s1", {"a": 1})
     old = (await store.snapshot("s1")).version
     await store.clear("s1")
@@ -50,7 +50,7 @@ async def test_a_version_is_never_used_again_after_a_clear(store: ShortTermMemor
 
 
 async def test_a_version_is_never_used_again_after_expiry(
-    harness: Harness, store: ShortTermMemory
+    harness: Harness, store: ShortTerm
 ) -> None:
     await store.set_state("s1", {"a": 1}, ttl_seconds=60)
     old = (await store.snapshot("s1")).version
@@ -59,7 +59,7 @@ async def test_a_version_is_never_used_again_after_expiry(
     assert (await store.snapshot("s1")).version > old
 
 
-async def test_a_write_with_the_expected_version_is_done(store: ShortTermMemory) -> None:
+async def test_a_write_with_the_expected_version_is_done(store: ShortTerm) -> None:
     await store.set_state("s1", {"a": 1})
     await store.update_state("s1", {"b": 2}, expected_version=(await store.snapshot("s1")).version)
     await store.set_state("other", {"x": 0})
@@ -69,7 +69,7 @@ async def test_a_write_with_the_expected_version_is_done(store: ShortTermMemory)
 
 
 async def test_a_write_with_another_expected_version_is_a_version_conflict_and_writes_nothing(
-    store: ShortTermMemory,
+    store: ShortTerm,
 ) -> None:
     await store.set_state("s1", {"a": 1})
     old = (await store.snapshot("s1")).version
@@ -88,7 +88,7 @@ async def test_a_write_with_another_expected_version_is_a_version_conflict_and_w
 
 
 async def test_an_expected_version_of_zero_means_that_there_must_be_no_state_yet(
-    store: ShortTermMemory,
+    store: ShortTerm,
 ) -> None:
     await store.set_state("s1", {"a": 1}, expected_version=0)
     with pytest.raises(VersionConflictError):
@@ -99,7 +99,7 @@ async def test_an_expected_version_of_zero_means_that_there_must_be_no_state_yet
 
 
 async def test_of_many_writers_who_expect_the_same_version_one_wins(
-    store: ShortTermMemory,
+    store: ShortTerm,
 ) -> None:
     await store.set_state("s1", {"winner": None})
     version = (await store.snapshot("s1")).version
@@ -118,7 +118,7 @@ async def test_of_many_writers_who_expect_the_same_version_one_wins(
     assert lost == [VersionConflictError] * 19
 
 
-async def test_a_negative_expected_version_is_refused(store: ShortTermMemory) -> None:
+async def test_a_negative_expected_version_is_refused(store: ShortTerm) -> None:
     for call in (
         store.set_state("s1", {}, expected_version=-1),
         store.update_state("s1", {}, expected_version=-1),
@@ -130,7 +130,7 @@ async def test_a_negative_expected_version_is_refused(store: ShortTermMemory) ->
 
 
 async def test_a_state_without_ttl_seconds_never_expires(
-    harness: Harness, store: ShortTermMemory
+    harness: Harness, store: ShortTerm
 ) -> None:
     await store.set_state("s1", {"a": 1})
     await harness.elapse(365 * 86400)
@@ -138,7 +138,7 @@ async def test_a_state_without_ttl_seconds_never_expires(
 
 
 async def test_a_state_expires_when_its_ttl_seconds_have_passed(
-    harness: Harness, store: ShortTermMemory
+    harness: Harness, store: ShortTerm
 ) -> None:
     await store.set_state("set", {"a": 1}, ttl_seconds=60)
     await store.update_state("updated", {"a": 1}, ttl_seconds=60)
@@ -150,9 +150,7 @@ async def test_a_state_expires_when_its_ttl_seconds_have_passed(
     assert await store.snapshot("set") == StateSnapshot({})
 
 
-async def test_every_write_starts_the_window_again(
-    harness: Harness, store: ShortTermMemory
-) -> None:
+async def test_every_write_starts_the_window_again(harness: Harness, store: ShortTerm) -> None:
     await store.set_state("s1", {"a": 1}, ttl_seconds=60)
     await harness.elapse(40)
     await store.update_state("s1", {"b": 2}, ttl_seconds=60)
@@ -162,9 +160,7 @@ async def test_every_write_starts_the_window_again(
     assert await store.get_state("s1") == {"c": 3}
 
 
-async def test_a_read_does_not_start_the_window_again(
-    harness: Harness, store: ShortTermMemory
-) -> None:
+async def test_a_read_does_not_start_the_window_again(harness: Harness, store: ShortTerm) -> None:
     await store.set_state("s1", {"a": 1}, ttl_seconds=60)
     await harness.elapse(40)
     assert await store.get_state("s1") == {"a": 1}
@@ -174,7 +170,7 @@ async def test_a_read_does_not_start_the_window_again(
 
 
 async def test_a_write_without_ttl_seconds_keeps_the_window(
-    harness: Harness, store: ShortTermMemory
+    harness: Harness, store: ShortTerm
 ) -> None:
     for session in ("s1", "s2", "s3", "s4"):
         await store.set_state(session, {"a": 1}, ttl_seconds=60)
@@ -191,7 +187,7 @@ async def test_a_write_without_ttl_seconds_keeps_the_window(
 
 
 async def test_a_write_with_ttl_seconds_sets_a_new_window(
-    harness: Harness, store: ShortTermMemory
+    harness: Harness, store: ShortTerm
 ) -> None:
     await store.set_state("s1", {"a": 1}, ttl_seconds=60)
     await store.update_state("s1", {}, ttl_seconds=600)
@@ -201,9 +197,7 @@ async def test_a_write_with_ttl_seconds_sets_a_new_window(
     assert await store.get_state("s1") == {}
 
 
-async def test_a_snapshot_says_when_the_state_expires(
-    harness: Harness, store: ShortTermMemory
-) -> None:
+async def test_a_snapshot_says_when_the_state_expires(harness: Harness, store: ShortTerm) -> None:
     await store.set_state("s1", {"a": 1})
     assert (await store.snapshot("s1")).expires_at is None
     await store.set_state("s1", {"a": 1}, ttl_seconds=60)
@@ -219,7 +213,7 @@ async def test_a_snapshot_says_when_the_state_expires(
 
 
 async def test_a_state_written_after_expiry_has_neither_the_old_keys_nor_the_old_window(
-    harness: Harness, store: ShortTermMemory
+    harness: Harness, store: ShortTerm
 ) -> None:
     await store.set_state("s1", {"old": 1}, ttl_seconds=60)
     await harness.elapse(61)
@@ -229,7 +223,7 @@ async def test_a_state_written_after_expiry_has_neither_the_old_keys_nor_the_old
 
 
 @pytest.mark.parametrize("bad", [0, -1, float("nan"), "60"])
-async def test_a_ttl_seconds_of_zero_or_less_is_refused(store: ShortTermMemory, bad: Any) -> None:
+async def test_a_ttl_seconds_of_zero_or_less_is_refused(store: ShortTerm, bad: Any) -> None:
     for call in (
         store.set_state("s1", {}, ttl_seconds=bad),
         store.update_state("s1", {}, ttl_seconds=bad),
@@ -241,7 +235,7 @@ async def test_a_ttl_seconds_of_zero_or_less_is_refused(store: ShortTermMemory, 
 
 
 async def test_a_state_written_after_a_clear_does_not_expire_by_the_old_window(
-    harness: Harness, store: ShortTermMemory
+    harness: Harness, store: ShortTerm
 ) -> None:
     await store.set_state("s1", {"a": 1}, ttl_seconds=60)
     await store.clear("s1")

@@ -17,7 +17,7 @@ from holdfast.backends.inmemory.short_term import InMemoryShortTerm
 from holdfast.backends.inmemory.vector import InMemoryVectors
 from holdfast.backends.inmemory.wake import InMemoryWake
 from holdfast.kernel.storage.channel import Channel
-from holdfast.kernel.storage.graph import GraphStore
+from holdfast.kernel.storage.graph import Graph
 from holdfast.wiring.connections import ATTRIBUTES, Connections
 from holdfast.wiring.parts import Part
 from holdfast.wiring.request import OpenRequest
@@ -39,9 +39,7 @@ async def connect(request: OpenRequest) -> Connections:
     )
 
 
-def _stores(
-    engine: InMemory, tenant: str, request: OpenRequest, graph: GraphStore | None
-) -> Stores:
+def _stores(engine: InMemory, tenant: str, request: OpenRequest, graph: Graph | None) -> Stores:
     settings, embedder = request.settings, request.embedder
     graph = graph or InMemoryGraph(engine, tenant=tenant)
 

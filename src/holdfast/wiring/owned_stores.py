@@ -20,7 +20,7 @@ from holdfast.kernel.storage.log_entry import LogEntry
 from holdfast.kernel.storage.memory import (
     LongTermMemory,
     Memory,
-    ShortTermMemory,
+    ShortTerm,
     StateSnapshot,
 )
 from holdfast.kernel.storage.wake import SessionWake, Wake
@@ -246,10 +246,10 @@ class OwnedEpisodes(OwnedLog, EpisodicMemory):
         )
 
 
-class OwnedShortTerm(ShortTermMemory):
+class OwnedShortTerm(ShortTerm):
     """The working states of one owner."""
 
-    def __init__(self, inner: ShortTermMemory, scope: OwnerScope) -> None:
+    def __init__(self, inner: ShortTerm, scope: OwnerScope) -> None:
         self._inner = inner
         self._scope = scope
 

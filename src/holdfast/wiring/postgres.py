@@ -29,7 +29,7 @@ from holdfast.backends.postgres.state_asides import PostgresAsideStates
 from holdfast.backends.postgres.vector import PostgresVectors
 from holdfast.backends.postgres.wake import PostgresWake
 from holdfast.kernel.storage.channel import Channel
-from holdfast.kernel.storage.graph import GraphStore
+from holdfast.kernel.storage.graph import Graph
 from holdfast.wiring.connections import ATTRIBUTES, Connections
 from holdfast.wiring.embedding_side import EmbeddingSide
 from holdfast.wiring.hybrid_sides import DurableSide
@@ -136,9 +136,7 @@ def migration_texts(role: str) -> Iterator[str]:
         yield from (f"{statement};" for statement in migrate.grants(role))
 
 
-def _stores(
-    engine: Postgres, tenant: str, request: OpenRequest, graph: GraphStore | None
-) -> Stores:
+def _stores(engine: Postgres, tenant: str, request: OpenRequest, graph: Graph | None) -> Stores:
     settings, embedder = request.settings, request.embedder
     graph = graph or PostgresGraph(engine, tenant=tenant)
 

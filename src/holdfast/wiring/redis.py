@@ -10,7 +10,7 @@ from holdfast.backends.redis.history import RedisHistory
 from holdfast.backends.redis.memory_log import RedisMemoryLog
 from holdfast.backends.redis.short_term import RedisShortTerm
 from holdfast.kernel.storage.channel import Channel
-from holdfast.kernel.storage.graph import GraphStore
+from holdfast.kernel.storage.graph import Graph
 from holdfast.wiring.connections import Connections
 from holdfast.wiring.hybrid import put_hybrid
 from holdfast.wiring.parts import Part
@@ -28,7 +28,7 @@ async def connect(request: OpenRequest) -> Connections:
     """Redis alone: transcripts with a time to live, working state and channels."""
     engine = await opened(request, request.url)
 
-    def stores(tenant: str, _graph: GraphStore | None) -> Stores:
+    def stores(tenant: str, _graph: Graph | None) -> Stores:
         ttl = request.settings.history_ttl_seconds
         history = RedisHistory(engine, tenant=tenant, ttl_seconds=ttl)
         log = RedisMemoryLog(engine, tenant=tenant, ttl_seconds=ttl)

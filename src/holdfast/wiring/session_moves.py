@@ -19,7 +19,7 @@ from holdfast.kernel.core.errors import (
     VersionConflictError,
 )
 from holdfast.kernel.core.owners import UNASSIGNED, owned_id
-from holdfast.kernel.storage.memory import ShortTermMemory
+from holdfast.kernel.storage.memory import ShortTerm
 from holdfast.kernel.storage.session_moves import Moved, SessionMove, SessionMoves
 from holdfast.wiring.connections import Connections
 
@@ -97,7 +97,7 @@ async def _move_log(
     return outcome
 
 
-async def _move_state(states: ShortTermMemory, old: str, new: str) -> bool:
+async def _move_state(states: ShortTerm, old: str, new: str) -> bool:
     """Move a working state, unless there is none; a state at the new id stays."""
     found = await states.snapshot(old)
     if not found.version:

@@ -12,15 +12,15 @@ from holdfast.kernel.core.errors import InvalidInputError, NotSupportedError, Un
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.core.owners import MemoryScope
 from holdfast.kernel.storage.agent_memory import AgentMemory
-from holdfast.kernel.storage.blob import BlobStore
+from holdfast.kernel.storage.blob import Blobs
 from holdfast.kernel.storage.channel import Channel
 from holdfast.kernel.storage.episodes import EpisodicMemory
-from holdfast.kernel.storage.graph import GraphStore
+from holdfast.kernel.storage.graph import Graph
 from holdfast.kernel.storage.history import HistoryProvider
 from holdfast.kernel.storage.keys import KeyStore
 from holdfast.kernel.storage.ledger import TaskLedger
 from holdfast.kernel.storage.ledger_work import WorkSignal
-from holdfast.kernel.storage.memory import LongTermMemory, ShortTermMemory
+from holdfast.kernel.storage.memory import LongTermMemory, ShortTerm
 from holdfast.kernel.storage.tasks import TaskStore
 from holdfast.kernel.storage.vector import VectorStore
 from holdfast.memory.agent_memory import MemoryStores, StoredMemory
@@ -81,7 +81,7 @@ class State:
         return self._connections.engines
 
     @property
-    def blobs(self) -> BlobStore:
+    def blobs(self) -> Blobs:
         """Large binary things, by ref."""
         return self._served("blobs", self._open.blobs)
 
@@ -96,12 +96,12 @@ class State:
         return self._served("vectors", self._open.vectors)
 
     @property
-    def graph(self) -> GraphStore:
+    def graph(self) -> Graph:
         """Entities and their relationships."""
         return self._served("graph", self._open.graph)
 
     @property
-    def short_term(self) -> ShortTermMemory:
+    def short_term(self) -> ShortTerm:
         """Working state, by session."""
         return self._served("short_term", self._open.short_term)
 

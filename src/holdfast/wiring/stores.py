@@ -8,14 +8,14 @@ from typing import cast
 
 from holdfast.kernel.core.owners import MemoryScope
 from holdfast.kernel.storage.agent_memory import MemoryLog
-from holdfast.kernel.storage.blob import BlobStore
+from holdfast.kernel.storage.blob import Blobs
 from holdfast.kernel.storage.channel import Channel
 from holdfast.kernel.storage.episodes import EpisodicMemory
-from holdfast.kernel.storage.graph import GraphStore
+from holdfast.kernel.storage.graph import Graph
 from holdfast.kernel.storage.history import HistoryProvider
 from holdfast.kernel.storage.keys import KeyStore
 from holdfast.kernel.storage.ledger import TaskLedger
-from holdfast.kernel.storage.memory import LongTermMemory, ShortTermMemory
+from holdfast.kernel.storage.memory import LongTermMemory, ShortTerm
 from holdfast.kernel.storage.tasks import TaskStore
 from holdfast.kernel.storage.vector import VectorStore
 from holdfast.kernel.storage.wake import SessionWake
@@ -35,11 +35,11 @@ from holdfast.wiring.owner_scope import OwnerScope
 class Stores:
     """One store for each contract, all of one tenant; ``None`` where no engine serves it."""
 
-    blobs: BlobStore | None = None
+    blobs: Blobs | None = None
     history: HistoryProvider | None = None
     vectors: VectorStore | None = None
-    graph: GraphStore | None = None
-    short_term: ShortTermMemory | None = None
+    graph: Graph | None = None
+    short_term: ShortTerm | None = None
     long_term: LongTermMemory | None = None
     boards: TaskStore | None = None
     tasks: TaskLedger | None = None

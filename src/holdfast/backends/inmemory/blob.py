@@ -15,7 +15,7 @@ from holdfast.kernel.storage.blob import (
     DEFAULT_TTL_SECONDS,
     MAX_CHUNK_BYTES,
     BlobInfo,
-    BlobStore,
+    Blobs,
     check_chunk,
     check_content_type,
     check_data,
@@ -35,8 +35,8 @@ class BlobBytes:
     objects: dict[str, bytes] = field(default_factory=dict)
 
 
-class InMemoryBlobs(BlobStore):
-    """``BlobStore`` in dicts; ``ttl_seconds`` is how long a blob lives that nobody pins.
+class InMemoryBlobs(Blobs):
+    """``Blobs`` in dicts; ``ttl_seconds`` is how long a blob lives that nobody pins.
 
     >>> blobs = InMemoryBlobs(InMemory(), tenant="acme", ttl_seconds=3600)
     """

@@ -13,7 +13,7 @@ from holdfast.kernel.storage.graph import (
     MAX_ENTITIES,
     Direction,
     Entity,
-    GraphStore,
+    Graph,
     Relationship,
     SubGraph,
 )
@@ -51,8 +51,8 @@ class _Data:
     by_key: dict[str, set[str]] = field(default_factory=dict)
 
 
-class InMemoryGraph(GraphStore):
-    """``GraphStore`` of the in-memory engine.
+class InMemoryGraph(Graph):
+    """``Graph`` of the in-memory engine.
 
     >>> graph = InMemoryGraph(InMemory(), tenant="acme")
     """

@@ -13,7 +13,7 @@ from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.core.ids import new_id
 from holdfast.kernel.storage.embedding import Embedder
 from holdfast.kernel.storage.fact_draft import check_entities, draft_fact, fact_scope
-from holdfast.kernel.storage.graph import GraphStore
+from holdfast.kernel.storage.graph import Graph
 from holdfast.kernel.storage.long_term import LongTermMemory, Memory, RecallMode, check_confidence
 
 
@@ -34,7 +34,7 @@ class InMemoryLongTerm(LongTermMemory):
         *,
         tenant: str = "default",
         embedder: Embedder | None = None,
-        graph: GraphStore | None = None,
+        graph: Graph | None = None,
         mode: RecallMode | None = None,
         language: str = "english",
     ) -> None:

@@ -12,7 +12,7 @@ from holdfast.kernel.core.checks import check_id, check_optional_count, check_se
 from holdfast.kernel.core.codec import decode_json, encode_fields
 from holdfast.kernel.core.errors import VersionConflictError
 from holdfast.kernel.storage.short_term import (
-    ShortTermMemory,
+    ShortTerm,
     StateSnapshot,
     check_keys,
     check_patch,
@@ -33,8 +33,8 @@ class _Data:
     last_version: int = 0
 
 
-class InMemoryShortTerm(ShortTermMemory):
-    """``ShortTermMemory`` in a dict: each value as the codec's text.
+class InMemoryShortTerm(ShortTerm):
+    """``ShortTerm`` in a dict: each value as the codec's text.
 
     >>> short_term = InMemoryShortTerm(InMemory(), tenant="acme")
     """

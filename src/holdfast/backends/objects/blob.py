@@ -22,7 +22,7 @@ from holdfast.kernel.storage.blob import (
     DEFAULT_TTL_SECONDS,
     MAX_CHUNK_BYTES,
     BlobInfo,
-    BlobStore,
+    Blobs,
     check_chunk,
     check_content_type,
     check_data,
@@ -42,8 +42,8 @@ _Fetch: TypeAlias = tuple[int, int, asyncio.Task[Any]]
 """From where to where in a part, and the request for it."""
 
 
-class ObjectBlobs(BlobStore):
-    """``BlobStore`` in objects; ``index`` keeps the refs, in a database or beside the bytes.
+class ObjectBlobs(Blobs):
+    """``Blobs`` in objects; ``index`` keeps the refs, in a database or beside the bytes.
 
     The bytes are uploaded first, then the ref is put: a crash at any line leaves no ref, or a good
     one. Bytes without a ref are removed by ``sweep_orphans``.

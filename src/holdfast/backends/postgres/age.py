@@ -26,7 +26,7 @@ from holdfast.kernel.storage.graph import (
     CypherCapable,
     Direction,
     Entity,
-    GraphStore,
+    Graph,
     Relationship,
     SubGraph,
 )
@@ -45,8 +45,8 @@ MAX_ROWS = 10_000
 T = TypeVar("T")
 
 
-class AgeGraph(GraphStore, CypherCapable):
-    """``GraphStore`` and ``CypherCapable`` on Apache AGE; a tenant has a graph of its own.
+class AgeGraph(Graph, CypherCapable):
+    """``Graph`` and ``CypherCapable`` on Apache AGE; a tenant has a graph of its own.
 
     ::
 

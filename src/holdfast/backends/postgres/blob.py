@@ -23,7 +23,7 @@ from holdfast.kernel.storage.blob import (
     DEFAULT_TTL_SECONDS,
     MAX_CHUNK_BYTES,
     BlobInfo,
-    BlobStore,
+    Blobs,
     check_chunk,
     check_content_type,
     check_data,
@@ -39,8 +39,8 @@ _MAX_NUMBER = (1 << 31) - 1
 _SWEEP_BLOBS = 100
 
 
-class PostgresBlobs(BlobStore):
-    """``BlobStore`` in two tables; ``ttl_seconds`` is how long a blob lives that nobody pins.
+class PostgresBlobs(Blobs):
+    """``Blobs`` in two tables; ``ttl_seconds`` is how long a blob lives that nobody pins.
 
     While a stream of more than 2 MiB is stored, it holds a connection and a transaction. A stream
     that is read holds neither.

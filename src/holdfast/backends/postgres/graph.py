@@ -12,7 +12,7 @@ from holdfast.kernel.storage.graph import (
     MAX_ENTITIES,
     Direction,
     Entity,
-    GraphStore,
+    Graph,
     Relationship,
     SubGraph,
 )
@@ -33,8 +33,8 @@ _SQL = load("graph")
 _by_id = attrgetter("id")
 
 
-class PostgresGraph(GraphStore):
-    """``GraphStore`` of the Postgres engine.
+class PostgresGraph(Graph):
+    """``Graph`` of the Postgres engine.
 
     ::
 

@@ -23,7 +23,7 @@ from holdfast.kernel.storage.fact_draft import (
     superseded_before,
     used_before,
 )
-from holdfast.kernel.storage.graph import GraphStore
+from holdfast.kernel.storage.graph import Graph
 from holdfast.kernel.storage.long_term import LongTermMemory, Memory, RecallMode, check_confidence
 
 _SQL = load("long_term")
@@ -44,7 +44,7 @@ class PostgresLongTerm(LongTermMemory):
         *,
         tenant: str = "default",
         embedder: Embedder | None = None,
-        graph: GraphStore | None = None,
+        graph: Graph | None = None,
         mode: RecallMode | None = None,
         language: str = "english",
     ) -> None:

@@ -11,7 +11,7 @@ from holdfast.backends.postgres.queries import load
 from holdfast.kernel.core.checks import check_id, check_optional_count, check_seconds
 from holdfast.kernel.core.codec import decode_json, encode_fields, encode_json
 from holdfast.kernel.storage.short_term import (
-    ShortTermMemory,
+    ShortTerm,
     StateSnapshot,
     check_keys,
     check_patch,
@@ -20,8 +20,8 @@ from holdfast.kernel.storage.short_term import (
 _SQL = load("short_term")
 
 
-class PostgresShortTerm(ShortTermMemory):
-    """``ShortTermMemory`` in one row per session: an object of the values' JSON texts.
+class PostgresShortTerm(ShortTerm):
+    """``ShortTerm`` in one row per session: an object of the values' JSON texts.
 
     ::
 

@@ -29,7 +29,7 @@ _MARK = "="
 
 
 class RedisShortTerm(HotStates):
-    """``ShortTermMemory`` in one HASH per session, each value as the codec's JSON text.
+    """``ShortTerm`` in one HASH per session, each value as the codec's JSON text.
 
     A state with a window is dropped by the server itself when that has passed. With ``snapshots``
     each write marks its session, so that a consolidator can save it elsewhere, and what is absent

@@ -1,7 +1,7 @@
 """What is said: content blocks, and the messages made of them.
 
 A block is one piece of content. Media blocks hold exactly one of ``url``, ``data`` (bytes) and
-``blob_ref`` (a ref of the ``BlobStore``). A block that this version does not know is kept whole as
+``blob_ref`` (a ref of the ``Blobs``). A block that this version does not know is kept whole as
 an ``UnknownBlock``, so that an older reader never loses what a newer writer stored.
 """
 

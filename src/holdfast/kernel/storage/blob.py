@@ -44,6 +44,57 @@ class BlobInfo:
 
 @runtime_checkable
 class BlobStore(Protocol):
+    """A locker for bytes, with the four methods that every agent needs.
+
+    What our engines have besides is in ``Blobs``. Any store with these methods is one: ask with
+    ``isinstance(store, BlobStore)``.
+    """
+
+    @abstractmethod
+    async def store(
+        self, data: bytes | str, *, content_type: str = "application/octet-stream"
+    ) -> str:
+        """Keep bytes, or text as UTF-8; the ref to get them back with.
+
+        ::
+
+            ref = await blobs.store(pdf, content_type="application/pdf")
+        """
+        ...
+
+    @abstractmethod
+    async def resolve(self, ref: str) -> bytes:
+        """The bytes; ``NotFoundError`` when there are none, ``CodecError`` when damaged.
+
+        ::
+
+            pdf = await blobs.resolve(ref)
+        """
+        ...
+
+    @abstractmethod
+    async def pin(self, ref: str) -> None:
+        """Keep a blob until it is unpinned or deleted.
+
+        ::
+
+            await blobs.pin(ref)
+        """
+        ...
+
+    @abstractmethod
+    async def unpin(self, ref: str) -> None:
+        """Let a blob expire again, a full time to live from now.
+
+        ::
+
+            await blobs.unpin(ref)
+        """
+        ...
+
+
+@runtime_checkable
+class Blobs(BlobStore, Protocol):
     """A locker for bytes: files, media, results too big to pass around.
 
     A blob that is not pinned expires, so pin what a long chain of work comes back to. The digest
@@ -99,48 +150,6 @@ class BlobStore(Protocol):
     - a ref is valid in its tenant only
     - blobs and pins are still there after a reopen
     """
-
-    @abstractmethod
-    async def store(
-        self, data: bytes | str, *, content_type: str = "application/octet-stream"
-    ) -> str:
-        """Keep bytes, or text as UTF-8; the ref to get them back with.
-
-        ::
-
-            ref = await blobs.store(pdf, content_type="application/pdf")
-        """
-        ...
-
-    @abstractmethod
-    async def resolve(self, ref: str) -> bytes:
-        """The bytes; ``NotFoundError`` when there are none, ``CodecError`` when damaged.
-
-        ::
-
-            pdf = await blobs.resolve(ref)
-        """
-        ...
-
-    @abstractmethod
-    async def pin(self, ref: str) -> None:
-        """Keep a blob until it is unpinned or deleted.
-
-        ::
-
-            await blobs.pin(ref)
-        """
-        ...
-
-    @abstractmethod
-    async def unpin(self, ref: str) -> None:
-        """Let a blob expire again, a full time to live from now.
-
-        ::
-
-            await blobs.unpin(ref)
-        """
-        ...
 
     @abstractmethod
     async def stat(self, ref: str) -> BlobInfo:

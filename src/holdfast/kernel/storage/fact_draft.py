@@ -10,7 +10,7 @@ from holdfast.kernel.core.checks import check_id, check_ids, check_seconds, chec
 from holdfast.kernel.core.codec import encode_json, encode_object
 from holdfast.kernel.core.errors import ConflictError, NotFoundError, NotSupportedError
 from holdfast.kernel.core.identity import AgentId
-from holdfast.kernel.storage.graph import GraphStore
+from holdfast.kernel.storage.graph import Graph
 from holdfast.kernel.storage.long_term import check_confidence
 
 
@@ -93,7 +93,7 @@ def fact_scope(agent_id: AgentId, namespace: object) -> tuple[str, str]:
 
 
 async def check_entities(
-    entities: list[str], graph: GraphStore | None, *, engine: str, store: str
+    entities: list[str], graph: Graph | None, *, engine: str, store: str
 ) -> None:
     """What a fact is about must be in the graph; ``engine`` and ``store`` are named in the errors.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from holdfast.kernel.core.errors import HoldfastError, NotSupportedError
 from holdfast.kernel.core.text import check_language, names_in
 from holdfast.kernel.storage.embedding import Embedder, embed_texts
-from holdfast.kernel.storage.graph import GraphStore
+from holdfast.kernel.storage.graph import Graph
 from holdfast.kernel.storage.long_term import RecallMode, check_mode
 
 NEIGHBOUR = 0.5
@@ -38,7 +38,7 @@ class FactQuestions:
         self,
         *,
         embedder: Embedder | None,
-        graph: GraphStore | None,
+        graph: Graph | None,
         mode: RecallMode | None,
         language: str,
     ) -> None:
@@ -78,7 +78,7 @@ class FactQuestions:
             question.entities = await self.named(self.graph, query)
         return question
 
-    async def named(self, graph: GraphStore, query: str) -> dict[str, float]:
+    async def named(self, graph: Graph, query: str) -> dict[str, float]:
         """The entities that a query names, and their neighbours, with what each counts.
 
         ::

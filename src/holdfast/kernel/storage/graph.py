@@ -86,57 +86,9 @@ def check_direction(direction: object) -> Direction:
 
 @runtime_checkable
 class GraphStore(Protocol):
-    """Entities and the relationships between them, and walks from one to its neighbours.
+    """Entities and relationships, with the five methods that every agent needs.
 
-    Labels and types follow the rules of ids. An entity and a relationship may have the same id.
-
-    Promises:
-
-    - entities and relationships come back as they were added
-    - add_entities returns the ids in input order
-    - add_relationships returns the ids in input order
-    - an entity or a relationship without an id gets one
-    - add_entities with an existing id replaces it and keeps its relationships
-    - add_relationships with an existing id replaces it, ends included
-    - the same id twice in a batch is refused and nothing is written
-    - an empty batch does nothing
-    - a batch with one bad entity or relationship writes nothing
-    - a relationship to a missing entity is refused, the batch with it
-    - parallel edges are legal
-    - a self-loop is legal
-    - a walk is undirected by default
-    - a walk out follows relationships from source to target
-    - a walk in follows relationships from target to source
-    - the start entity is in the result
-    - an unknown start gives an empty result
-    - a depth of zero is the entity alone
-    - a walk goes as many steps as its depth
-    - a negative depth is refused
-    - a walk over a cycle ends
-    - relationship_types narrows the walk and the result
-    - an empty list of relationship_types matches none
-    - all relationships between the returned entities are returned
-    - entities are ordered by distance and then by id, relationships by id
-    - max_entities caps the result and truncated says so
-    - a max_entities of zero is an empty result
-    - an unknown direction is refused
-    - delete_entity removes its relationships
-    - delete_entity of an unknown entity is false
-    - delete_relationship removes the relationship alone
-    - delete_relationship of an unknown relationship is false
-    - find_entities finds by id and by name, however they are written
-    - find_entities follows a changed name
-    - find_entities of an unknown name is empty
-    - concurrent adds are all kept
-    - a relationship never outlives a concurrent delete of its entity
-    - properties come back exactly as they went in
-    - labels and types are any text that an id may be
-    - an id, a label or a type that is not an id is refused
-    - one tenant never sees another's graph
-    - what a store returns is the caller's to mutate
-    - what a caller passed in may be changed afterwards
-    - a graph is still there after a reopen
-    - a store is cypher capable only if it has query_cypher
+    What our engines have besides is in ``Graph``.
     """
 
     @abstractmethod
@@ -196,6 +148,62 @@ class GraphStore(Protocol):
             await graph.delete_relationship("r1")
         """
         ...
+
+
+@runtime_checkable
+class Graph(GraphStore, Protocol):
+    """Entities and the relationships between them, and walks from one to its neighbours.
+
+    Labels and types follow the rules of ids. An entity and a relationship may have the same id.
+
+    Promises:
+
+    - entities and relationships come back as they were added
+    - add_entities returns the ids in input order
+    - add_relationships returns the ids in input order
+    - an entity or a relationship without an id gets one
+    - add_entities with an existing id replaces it and keeps its relationships
+    - add_relationships with an existing id replaces it, ends included
+    - the same id twice in a batch is refused and nothing is written
+    - an empty batch does nothing
+    - a batch with one bad entity or relationship writes nothing
+    - a relationship to a missing entity is refused, the batch with it
+    - parallel edges are legal
+    - a self-loop is legal
+    - a walk is undirected by default
+    - a walk out follows relationships from source to target
+    - a walk in follows relationships from target to source
+    - the start entity is in the result
+    - an unknown start gives an empty result
+    - a depth of zero is the entity alone
+    - a walk goes as many steps as its depth
+    - a negative depth is refused
+    - a walk over a cycle ends
+    - relationship_types narrows the walk and the result
+    - an empty list of relationship_types matches none
+    - all relationships between the returned entities are returned
+    - entities are ordered by distance and then by id, relationships by id
+    - max_entities caps the result and truncated says so
+    - a max_entities of zero is an empty result
+    - an unknown direction is refused
+    - delete_entity removes its relationships
+    - delete_entity of an unknown entity is false
+    - delete_relationship removes the relationship alone
+    - delete_relationship of an unknown relationship is false
+    - find_entities finds by id and by name, however they are written
+    - find_entities follows a changed name
+    - find_entities of an unknown name is empty
+    - concurrent adds are all kept
+    - a relationship never outlives a concurrent delete of its entity
+    - properties come back exactly as they went in
+    - labels and types are any text that an id may be
+    - an id, a label or a type that is not an id is refused
+    - one tenant never sees another's graph
+    - what a store returns is the caller's to mutate
+    - what a caller passed in may be changed afterwards
+    - a graph is still there after a reopen
+    - a store is cypher capable only if it has query_cypher
+    """
 
     @abstractmethod
     async def find_entities(self, names: list[str]) -> list[Entity]:

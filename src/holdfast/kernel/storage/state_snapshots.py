@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from holdfast.kernel.storage.short_term import ShortTermMemory
+from holdfast.kernel.storage.short_term import ShortTerm
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class AsideState:
         return SavedState(write.session, version, {**values, **write.values}, ttl, expires)
 
 
-class HotStates(ShortTermMemory, Protocol):
+class HotStates(ShortTerm, Protocol):
     """A short-term memory that tells which states are not in the durable store yet.
 
     Where a state is absent, writes raise ``AbsentStateError`` unless they are told that there is
@@ -110,7 +110,7 @@ class HotStates(ShortTermMemory, Protocol):
         """Do what was written aside, once; whether it was not done before."""
 
     @abstractmethod
-    def sure(self) -> ShortTermMemory:
+    def sure(self) -> ShortTerm:
         """The same store for writers who know that an absent state is absent elsewhere too."""
 
 

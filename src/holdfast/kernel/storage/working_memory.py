@@ -8,19 +8,19 @@ from typing import Any
 
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.storage.long_term import LongTermMemory, Memory
-from holdfast.kernel.storage.short_term import ShortTermMemory, StateSnapshot
+from holdfast.kernel.storage.short_term import ShortTerm, StateSnapshot
 
 
 @dataclass(frozen=True, slots=True)
 class WorkingMemory:
-    """What an agent works with now: ``ShortTermMemory`` bound to one session.
+    """What an agent works with now: ``ShortTerm`` bound to one session.
 
     ::
 
         await memory.state.update({"current_task": "summary"})
     """
 
-    store: ShortTermMemory
+    store: ShortTerm
     session_id: str
 
     async def get(self, *, keys: Sequence[str] | None = None) -> dict[str, Any]:

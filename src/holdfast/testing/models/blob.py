@@ -1,4 +1,4 @@
-"""A naive ``BlobStore``: a list of rows with the bytes in them."""
+"""A naive ``Blobs``: a list of rows with the bytes in them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A naive ``GraphStore``: two lists, and walks that look at every edge at every step."""
+"""A naive ``Graph``: two lists, and walks that look at every edge at every step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A naive ``ShortTermMemory``: a list of rows, searched from the front."""
+"""A naive ``ShortTerm``: a list of rows, searched from the front."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where hostile input can enter a ``BlobStore``."""
+"""Where hostile input can enter a ``Blobs``."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 from holdfast.kernel.core.errors import NotFoundError
-from holdfast.kernel.storage.blob import BlobStore
+from holdfast.kernel.storage.blob import Blobs
 from holdfast.testing.hostile import KEPT, REFUSED, Hostile, Verdict
 from holdfast.testing.probes.probe import NO_ECHO, Probe
 
 CONTRACT = "blobs"
 
 
-async def _data(store: BlobStore, value: Any) -> Any:
+async def _data(store: Blobs, value: Any) -> Any:
     return await store.resolve(await store.store(value))
 
 
-async def _chunk(store: BlobStore, value: Any) -> Any:
+async def _chunk(store: Blobs, value: Any) -> Any:
     async def chunks() -> AsyncIterator[Any]:
         yield b"abc"
         yield value
@@ -26,26 +26,26 @@ async def _chunk(store: BlobStore, value: Any) -> Any:
     return await store.resolve(await store.store_stream(chunks()))
 
 
-async def _content_type(store: BlobStore, value: Any) -> Any:
+async def _content_type(store: Blobs, value: Any) -> Any:
     return (await store.stat(await store.store(b"abc", content_type=value))).content_type
 
 
-async def _stream_content_type(store: BlobStore, value: Any) -> Any:
+async def _stream_content_type(store: Blobs, value: Any) -> Any:
     async def chunks() -> AsyncIterator[bytes]:
         yield b"abc"
 
     return (await store.stat(await store.store_stream(chunks(), content_type=value))).content_type
 
 
-async def _open(store: BlobStore, value: Any) -> None:
+async def _open(store: Blobs, value: Any) -> None:
     async for _ in store.open(value):
         raise AssertionError("there is no such blob")
 
 
-def _unknown(call: Callable[[BlobStore, Any], Awaitable[Any]]) -> Any:
+def _unknown(call: Callable[[Blobs, Any], Awaitable[Any]]) -> Any:
     """A call with a ref that nothing has: it is refused, or finds nothing."""
 
-    async def use(store: BlobStore, value: Any) -> Any:
+    async def use(store: Blobs, value: Any) -> Any:
         with contextlib.suppress(NotFoundError):
             assert not await call(store, value)
         return NO_ECHO

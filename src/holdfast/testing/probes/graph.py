@@ -1,97 +1,97 @@
-"""Where hostile input can enter a ``GraphStore``."""
+"""Where hostile input can enter a ``Graph``."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from holdfast.kernel.storage.graph import Entity, GraphStore, Relationship
+from holdfast.kernel.storage.graph import Entity, Graph, Relationship
 from holdfast.testing.probes.probe import NO_ECHO, Probe
 
 CONTRACT = "graph"
 
 
-async def _two(store: GraphStore) -> None:
+async def _two(store: Graph) -> None:
     await store.add_entities([Entity("Person", {}, "a"), Entity("Person", {}, "b")])
 
 
-async def _edge(store: GraphStore, **parts: Any) -> Relationship:
+async def _edge(store: Graph, **parts: Any) -> Relationship:
     whole = {"source_id": "a", "target_id": "b", "type": "knows", "properties": {}, "id": "r"}
     await store.add_relationships([Relationship(**whole | parts)])
     return (await store.get_neighbors("a")).relationships[0]
 
 
-async def _entity_id(store: GraphStore, value: Any) -> Any:
+async def _entity_id(store: Graph, value: Any) -> Any:
     [stored] = await store.add_entities([Entity("Person", {}, value)])
     return (await store.get_neighbors(stored)).entities[0].id
 
 
-async def _entity_label(store: GraphStore, value: Any) -> Any:
+async def _entity_label(store: Graph, value: Any) -> Any:
     await store.add_entities([Entity(value, {}, "a")])
     return (await store.get_neighbors("a")).entities[0].label
 
 
-async def _entity_properties(store: GraphStore, value: Any) -> Any:
+async def _entity_properties(store: Graph, value: Any) -> Any:
     await store.add_entities([Entity("Person", value, "a")])
     return (await store.get_neighbors("a")).entities[0].properties
 
 
-async def _entity_name(store: GraphStore, value: Any) -> Any:
+async def _entity_name(store: Graph, value: Any) -> Any:
     # Only text is a name; what else JSON holds is any other property.
     named: Any = {"name": value} if isinstance(value, str) else [value]
     await store.add_entities([Entity("Person", named, "a")])
     return (await store.get_neighbors("a")).entities[0].properties["name"]
 
 
-async def _relationship_id(store: GraphStore, value: Any) -> Any:
+async def _relationship_id(store: Graph, value: Any) -> Any:
     found = await _edge(store, id=value)
     assert await store.delete_relationship(value) is True
     return found.id
 
 
-async def _relationship_type(store: GraphStore, value: Any) -> Any:
+async def _relationship_type(store: Graph, value: Any) -> Any:
     return (await _edge(store, type=value)).type
 
 
-async def _relationship_properties(store: GraphStore, value: Any) -> Any:
+async def _relationship_properties(store: Graph, value: Any) -> Any:
     return (await _edge(store, properties=value)).properties
 
 
-async def _relationship_source(store: GraphStore, value: Any) -> Any:
+async def _relationship_source(store: Graph, value: Any) -> Any:
     if isinstance(value, str):
         await _entity_id(store, value)
     await store.add_relationships([Relationship(value, "b", "knows", {}, "r")])
     return (await store.get_neighbors("b")).relationships[0].source_id
 
 
-async def _relationship_target(store: GraphStore, value: Any) -> Any:
+async def _relationship_target(store: Graph, value: Any) -> Any:
     if isinstance(value, str):
         await _entity_id(store, value)
     await store.add_relationships([Relationship("a", value, "knows", {}, "r")])
     return (await store.get_neighbors("a")).relationships[0].target_id
 
 
-async def _walk_id(store: GraphStore, value: Any) -> Any:
+async def _walk_id(store: Graph, value: Any) -> Any:
     assert (await store.get_neighbors(value, depth=2)).entities == ()
     return NO_ECHO
 
 
-async def _walk_types(store: GraphStore, value: Any) -> Any:
+async def _walk_types(store: Graph, value: Any) -> Any:
     found = await store.get_neighbors("a", relationship_types=[value])
     assert [one.id for one in found.entities] == ["a"]
     return NO_ECHO
 
 
-async def _delete_entity(store: GraphStore, value: Any) -> Any:
+async def _delete_entity(store: Graph, value: Any) -> Any:
     assert await store.delete_entity(value) is False
     return NO_ECHO
 
 
-async def _delete_relationship(store: GraphStore, value: Any) -> Any:
+async def _delete_relationship(store: Graph, value: Any) -> Any:
     assert await store.delete_relationship(value) is False
     return NO_ECHO
 
 
-async def _find(store: GraphStore, value: Any) -> Any:
+async def _find(store: Graph, value: Any) -> Any:
     await store.find_entities([value])
     return NO_ECHO
 

@@ -1,64 +1,64 @@
-"""Where hostile input can enter a ``ShortTermMemory``."""
+"""Where hostile input can enter a ``ShortTerm``."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from holdfast.kernel.storage.short_term import ShortTermMemory
+from holdfast.kernel.storage.short_term import ShortTerm
 from holdfast.testing.hostile import KEPT, TEXTS
 from holdfast.testing.probes.probe import NO_ECHO, Probe
 
 CONTRACT = "short_term"
 
 
-async def _set_state_id(store: ShortTermMemory, value: Any) -> Any:
+async def _set_state_id(store: ShortTerm, value: Any) -> Any:
     await store.set_state(value, {"id": value})
     return (await store.get_state(value))["id"]
 
 
-async def _update_state_id(store: ShortTermMemory, value: Any) -> Any:
+async def _update_state_id(store: ShortTerm, value: Any) -> Any:
     await store.update_state(value, {"id": value})
     return (await store.snapshot(value)).state["id"]
 
 
-async def _get_state_id(store: ShortTermMemory, value: Any) -> Any:
+async def _get_state_id(store: ShortTerm, value: Any) -> Any:
     await store.get_state(value)
     return NO_ECHO
 
 
-async def _snapshot_id(store: ShortTermMemory, value: Any) -> Any:
+async def _snapshot_id(store: ShortTerm, value: Any) -> Any:
     await store.snapshot(value)
     return NO_ECHO
 
 
-async def _clear_id(store: ShortTermMemory, value: Any) -> Any:
+async def _clear_id(store: ShortTerm, value: Any) -> Any:
     await store.clear(value)
     return NO_ECHO
 
 
-async def _state(store: ShortTermMemory, value: Any) -> Any:
+async def _state(store: ShortTerm, value: Any) -> Any:
     await store.set_state("s1", value)
     return await store.get_state("s1")
 
 
-async def _patch(store: ShortTermMemory, value: Any) -> Any:
+async def _patch(store: ShortTerm, value: Any) -> Any:
     await store.update_state("s2", value)
     return await store.get_state("s2", keys=list(value))
 
 
-async def _all_texts_as_keys(store: ShortTermMemory) -> None:
+async def _all_texts_as_keys(store: ShortTerm) -> None:
     await store.set_state("s3", {text.value: 1 for text in TEXTS if text.verdict is KEPT})
 
 
-async def _keys(store: ShortTermMemory, value: Any) -> Any:
+async def _keys(store: ShortTerm, value: Any) -> Any:
     return list(await store.get_state("s3", keys=[value]))
 
 
-async def _snapshot_keys(store: ShortTermMemory, value: Any) -> Any:
+async def _snapshot_keys(store: ShortTerm, value: Any) -> Any:
     return list((await store.snapshot("s3", keys=[value])).state)
 
 
-async def _delete_keys(store: ShortTermMemory, value: Any) -> Any:
+async def _delete_keys(store: ShortTerm, value: Any) -> Any:
     await store.update_state("s3", {}, delete_keys=[value])
     return value in await store.get_state("s3")
 
