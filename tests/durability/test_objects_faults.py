@@ -74,6 +74,10 @@ async def _kill_writers(url: str, *, kills: int, database: str = "") -> _Acknowl
             pid = int((await lines(lambda line: line.startswith("pid "))).split()[1])
             if found.opened <= kill:
                 await lines(lambda line: line == "open")
+            if kill % 2:
+                # Every other one has something acknowledged, however slow the machine is.
+                before = len(found.blobs)
+                await lines(lambda _: len(found.blobs) > before)  # noqa: B023 - awaited here
             await asyncio.sleep(random.random() * 0.15)  # noqa: S311 - any moment will do
             os.kill(pid, signal.SIGKILL)
             await lines(lambda line: line == "gone")
@@ -87,7 +91,7 @@ async def _kill_writers(url: str, *, kills: int, database: str = "") -> _Acknowl
 
 async def _check(engine: Objects, index: BlobIndex, found: _Acknowledged, refs: list[str]) -> None:
     """No ref to missing bytes, every acknowledged ref readable, no orphan left after the sweep."""
-    assert len(found.blobs) > found.opened
+    assert len(found.blobs) >= found.opened // 2
     assert set(found.blobs) <= set(refs)
     blobs = ObjectBlobs(engine, index)
 

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +21,9 @@ from holdfast.chaos.schedule import Fault
 _OURS = ("HOLDFAST_", "STORAGE_TYPE", "DATABASE_URL", "REDIS_URL", "BLOB_URL")
 PATIENCE_SECONDS = 10.0
 """How long a fault waits for somebody to hit."""
+
+TAKEOVER_SECONDS = 10.0
+"""How much longer one stays frozen at most, until others have taken over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,8 @@ class Staff:
         """When a process was killed, by its pid."""
         self.ended = 0
         """How many ended by themselves, and were replaced."""
+        self.holders: Callable[[], Awaitable[set[str]]] = _nobody
+        """The pids of the workers that hold a task."""
 
     def hire(self, role: str, count: int, *, pace_seconds: float = 0.0) -> None:
         """Start processes of a role."""
@@ -87,7 +93,7 @@ class Staff:
         if fault.verb == "kill":
             self._kill(chosen)
         else:
-            await _freeze(chosen, fault.lasts_seconds)
+            await self._freeze(chosen, fault.lasts_seconds)
 
     def keep(self) -> None:
         """Replace whoever ended: without its stores a process may not even begin; its log tells."""
@@ -125,10 +131,35 @@ class Staff:
         while True:
             there = [one for one in self._processes if one.role == fault.victim]
             able = [one for one in there if self._at_work(one) and not one.frozen]
+            if fault.verb == "freeze" and fault.victim == "worker":
+                # One that holds nothing proves nothing when it wakes up.
+                holding = await self.holders()
+                able = [one for one in able if str(one.child.pid) in holding]
             if able or time.monotonic() > limit:
                 able = able or there
                 return able[int(fault.pick * len(able))]
             await asyncio.sleep(0.05)
+
+    async def _freeze(self, chosen: _Process, for_seconds: float) -> None:
+        """Stop one until others have what it held, then let it go on as if nothing was."""
+        chosen.child.send_signal(signal.SIGSTOP)
+        chosen.frozen = True
+        try:
+            await asyncio.sleep(for_seconds)
+            limit = time.monotonic() + TAKEOVER_SECONDS
+            while time.monotonic() < limit and self._others_at_work(chosen):
+                if str(chosen.child.pid) not in await self.holders():
+                    break
+                await asyncio.sleep(0.05)
+        finally:
+            chosen.child.send_signal(signal.SIGCONT)
+            chosen.frozen = False
+
+    def _others_at_work(self, chosen: _Process) -> bool:
+        return any(
+            one is not chosen and one.role == chosen.role and not one.frozen and self._at_work(one)
+            for one in self._processes
+        )
 
     def _at_work(self, one: _Process) -> bool:
         return ready_file(self._folder, one.child.pid).exists()
@@ -162,12 +193,5 @@ class Staff:
         return started
 
 
-async def _freeze(chosen: _Process, for_seconds: float) -> None:
-    """Stop one for longer than its lease, then let it go on as if nothing was."""
-    chosen.child.send_signal(signal.SIGSTOP)
-    chosen.frozen = True
-    try:
-        await asyncio.sleep(for_seconds)
-    finally:
-        chosen.child.send_signal(signal.SIGCONT)
-        chosen.frozen = False
+async def _nobody() -> set[str]:
+    return set()

@@ -101,6 +101,7 @@ async def main(job: Job) -> None:
         worker = Worker(
             app,
             state,
+            name=f"chaos-{os.getpid()}",
             concurrency=4,
             tenants=[job.tenant],
             lease_seconds=LEASE_SECONDS,

@@ -57,6 +57,22 @@ class TaskWork:
                 await asyncio.sleep(over_seconds / (self._tasks - at_once))
             await self._submit(number)
 
+    async def holders(self) -> set[str]:
+        """The pids of the workers that hold a task now; none while the ledger does not answer."""
+        try:
+            page = await self._state.tasks.list(states=[TaskState.WORKING], limit=self._tasks)
+        except EngineError:
+            return set()
+        return {_pid(task.worker) for task in page.tasks}
+
+    async def haunted(self) -> None:
+        """Wait until a worker has tried to write after its lease was lost."""
+        while True:
+            said = self._journal.read_bytes()
+            if b" refused " in said or b" lost " in said:
+                return
+            await asyncio.sleep(0.1)
+
     async def done(self) -> None:
         """Wait until all are completed."""
         open_states = [one for one in TaskState if one is not TaskState.COMPLETED]
@@ -174,7 +190,7 @@ class TaskWork:
             if not isinstance(move, Transition):
                 continue
             if move.by is Actor.RECOVERY:
-                died = deaths.get(move.worker.split("-")[-2])
+                died = deaths.get(_pid(move.worker))
             elif died is not None and move.to_state is TaskState.WORKING:
                 self.takeovers.append((event.at - died).total_seconds())
                 died = None
@@ -203,3 +219,8 @@ class TaskWork:
                 counts.zombie_writes_refused += "refused:" in rest
             elif what == "refused":
                 counts.zombie_writes_refused += 1
+
+
+def _pid(worker: str) -> str:
+    """The process of a worker, by its name."""
+    return worker.rpartition("-")[2]
