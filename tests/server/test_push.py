@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -141,10 +140,10 @@ async def test_a_private_address_is_refused_by_number_and_by_name(
                 await sent(client, said("say hi", configuration=_configured(wrong)))
 
         # A name that points inside is found out when it is resolved.
-        async def resolved(*_: Any, **__: Any) -> Any:
-            return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", int(port)))]
+        async def resolved(*_: Any) -> list[str]:
+            return ["127.0.0.1"]
 
-        monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", resolved)
+        monkeypatch.setattr(AddressGuard, "resolve", resolved)
         hook = f"https://inside.example:{port}/hook"
         task = await state.tasks.submit(
             "tester",
@@ -170,21 +169,14 @@ async def test_the_connection_goes_to_the_address_that_was_checked(
     async with receiver.listening() as url:
         port = int(url.rpartition(":")[2].partition("/")[0])
 
-        async def resolved(host: str, *_: Any, **__: Any) -> Any:
+        async def resolved(_: AddressGuard, host: str, port: int) -> list[str]:
+            del port
             asked.append(host)
-            return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))]
+            return ["127.0.0.1"]
 
         guard = AddressGuard(allow_private=True)
-        loop = asyncio.get_running_loop()
-        original = loop.getaddrinfo
-
-        async def by_name(host: Any, *args: Any, **how: Any) -> Any:
-            if host == "changing.example":
-                return await resolved(host)
-            return await original(host, *args, **how)
-
-        monkeypatch.setattr(loop, "getaddrinfo", by_name)
-        async with guarded_client(guard, seconds=10) as client:
+        monkeypatch.setattr(AddressGuard, "resolve", resolved)
+        async with guarded_client(guard) as client:
             answer = await client.post(f"http://changing.example:{port}/hook", json={})
         assert answer.status_code == 204
         assert asked == ["changing.example"]

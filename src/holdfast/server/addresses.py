@@ -9,17 +9,27 @@ answers differently the second time gains nothing.
 from __future__ import annotations
 
 import asyncio
+import functools
 import ipaddress
+import re
 import socket
 import ssl
 from collections.abc import Iterable
-from urllib.parse import urlsplit
+from concurrent.futures import ThreadPoolExecutor
+from urllib.parse import SplitResult, urlsplit
 
 import httpcore
 import httpx
 
 from holdfast.kernel.core.errors import InvalidInputError
 
+MAX_URL_CHARACTERS = 2_048
+"""No longer URL is called."""
+
+RESOLVER_THREADS = 64
+"""How many names are looked up at once: a lookup cannot be cancelled, and some hang for long."""
+
+_HOST = re.compile(rb"[A-Za-z0-9._:-]+")
 _NETWORKS_64 = ipaddress.ip_network("64:ff9b::/96")
 _NETWORKS_6TO4 = ipaddress.ip_network("2002::/16")
 
@@ -45,6 +55,18 @@ def is_public(address: str) -> bool:
     return found.is_global and not (found.is_multicast or found.is_reserved)
 
 
+def _parsed(url: str) -> SplitResult | None:
+    """The parts of a URL; ``None`` where any step of sending to it would refuse it."""
+    try:
+        parts = urlsplit(url)
+        (parts.hostname or "").encode("idna")
+        called, _ = httpx.Request("POST", url).url, parts.port
+        known = not called.host or _HOST.fullmatch(called.raw_host)
+    except (ValueError, httpx.InvalidURL):
+        return None
+    return parts if known else None
+
+
 class AddressGuard:
     """Decides where news may go.
 
@@ -53,14 +75,23 @@ class AddressGuard:
 
     def __init__(self, *, allow_private: bool) -> None:
         self.allow_private = allow_private
+        # Of its own: names that hang must not keep what else runs in the loop's default threads.
+        self._threads = ThreadPoolExecutor(RESOLVER_THREADS, thread_name_prefix="holdfast-dns")
+
+    def close(self) -> None:
+        """Give up the lookups that have not started."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
 
     def check_url(self, url: str) -> None:
         """Refuse a URL that could never be delivered to; names are not looked up yet."""
-        try:
-            parts = urlsplit(url)
-            host, _ = parts.hostname or "", parts.port
-        except ValueError:
-            raise InvalidInputError("url", "is not a URL") from None
+        if len(url) > MAX_URL_CHARACTERS:
+            raise InvalidInputError(
+                "url", f"must not be longer than {MAX_URL_CHARACTERS} characters"
+            )
+        parts = _parsed(url)
+        if parts is None:
+            raise InvalidInputError("url", "is not a URL that can be called")
+        host = parts.hostname or ""
         allowed = ("https", "http") if self.allow_private else ("https",)
         if parts.scheme not in allowed or not host:
             raise InvalidInputError("url", f"must begin with {' or '.join(allowed)}://, and a host")
@@ -82,15 +113,21 @@ class AddressGuard:
 
     async def addresses(self, host: str, port: int) -> list[str]:
         """The addresses of a host, if every one of them may be delivered to."""
-        loop = asyncio.get_running_loop()
         try:
-            found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        except (OSError, UnicodeError) as error:
+            addresses = await self.resolve(host, port)
+        except (OSError, UnicodeError, OverflowError) as error:
             raise httpcore.ConnectError(f"{host} cannot be resolved") from error
-        addresses = list(dict.fromkeys(str(one[4][0]) for one in found))
         if not self.allow_private and not all(map(is_public, addresses)):
             raise httpcore.ConnectError(f"{host} is at an address that is not public")
         return addresses
+
+    async def resolve(self, host: str, port: int) -> list[str]:
+        """The addresses of a host, whatever they are."""
+        found = await asyncio.get_running_loop().run_in_executor(
+            self._threads,
+            functools.partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM),
+        )
+        return list(dict.fromkeys(str(one[4][0]) for one in found))
 
 
 class GuardedNetwork(httpcore.AsyncNetworkBackend):
@@ -124,17 +161,23 @@ class GuardedNetwork(httpcore.AsyncNetworkBackend):
         await self._inner.sleep(seconds)
 
 
-def guarded_client(guard: AddressGuard, *, seconds: float) -> httpx.AsyncClient:
-    """An HTTP client that connects to checked addresses, follows no redirect and no proxy."""
+def guarded_client(guard: AddressGuard, *, connections: int = 100) -> httpx.AsyncClient:
+    """An HTTP client that connects to checked addresses, follows no redirect and no proxy.
+
+    It has no timeouts: whoever sends sets a deadline for all of it.
+    """
     context = ssl.create_default_context()
     transport = httpx.AsyncHTTPTransport(verify=context)
     # httpx has no parameter for the network that its pool connects with.
     transport._pool = httpcore.AsyncConnectionPool(  # noqa: SLF001
         ssl_context=context,
-        max_connections=100,
+        max_connections=connections,
         max_keepalive_connections=0,
         network_backend=GuardedNetwork(guard),
     )
     return httpx.AsyncClient(
-        transport=transport, timeout=seconds, follow_redirects=False, trust_env=False
+        transport=transport,
+        timeout=None,  # noqa: S113 - see above
+        follow_redirects=False,
+        trust_env=False,
     )

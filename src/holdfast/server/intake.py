@@ -16,7 +16,7 @@ from holdfast.runtime.app import App, Handler
 from holdfast.server.addresses import AddressGuard
 from holdfast.server.caller import Call
 from holdfast.server.errors import MESSAGE_ID
-from holdfast.server.push import check_push
+from holdfast.server.push_request import check_push
 from holdfast.server.wire import message_from_wire, object_from_wire, push_from_wire
 
 AGENT = "holdfast.agent"

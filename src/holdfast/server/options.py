@@ -44,6 +44,15 @@ class ServiceOptions:
     push_allow_private: bool = False
     """Whether news may be delivered to private and loopback addresses, and without TLS."""
 
+    push_seconds: float = 15.0
+    """How long one delivery may take, from the lookup of the name to the status of the answer."""
+
+    push_at_once: int = 200
+    """How many deliveries run at a time."""
+
+    push_per_tenant: int = 20
+    """How many of them may be of one tenant."""
+
     @property
     def public_url_or_default(self) -> str:
         """Where clients reach it."""

@@ -1,41 +1,46 @@
-"""News on their way to clients: taken from the outbox, sent, and taken out when they have arrived.
+"""Delivers push notifications: claims outbox entries, sends them, and records how each one ended.
 
-Any number of processes deliver; an entry is claimed by one of them at a time. Who dies between
-sending and noting it leaves the entry to be sent again, so a receiver tells repeats by the
-``Idempotency-Key`` header, which is the same each time.
+Any number of processes deliver; an entry is claimed by one of them at a time. A process that dies
+between sending and recording leaves the entry to be sent again, so a receiver recognises repeats by
+the ``Idempotency-Key`` header, which is the same each time.
+
+Every entry is delivered in a task of its own, with a deadline for all of it. Whatever goes wrong
+there is the failure of that entry: it is recorded on it, and no other delivery notices.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from contextlib import suppress
 
 import httpx
 from a2a.utils.proto_utils import to_stream_response
 from google.protobuf.json_format import MessageToJson
 
-from holdfast.kernel.core.errors import HoldfastError, InvalidInputError
-from holdfast.kernel.storage.ledger_push import OutboxEntry, PushConfig
+from holdfast.kernel.core.errors import HoldfastError, TimedOutError, UnavailableError
+from holdfast.kernel.storage.ledger_push import OutboxEntry
 from holdfast.server.addresses import AddressGuard, guarded_client
 from holdfast.server.metrics import Metrics
+from holdfast.server.options import ServiceOptions
+from holdfast.server.push_request import delivery_headers
 from holdfast.server.streams import Timeline
 from holdfast.wiring.state import State
 
 _log = logging.getLogger("holdfast.server.push")
-SEND_SECONDS = 15.0
-LEASE_SECONDS = 60.0
-"""Longer than a send can take, so that nobody sends the same beside it."""
+LEASE_MARGIN_SECONDS = 45.0
+"""How much longer than a delivery its lease is, so that no other process sends it meanwhile."""
 
-BATCH = 20
+_MOST_ERROR_CHARACTERS = 500
 
 
 class Deliverer:
-    """Delivers the news of all tenants until it is stopped.
+    """Delivers the push notifications of all tenants until it is stopped.
 
     ::
 
-        deliverer = Deliverer(state, timeline, guard, metrics=metrics)
+        deliverer = Deliverer(state, timeline, guard, metrics=metrics, options=options)
         await deliverer.run()
     """
 
@@ -46,59 +51,110 @@ class Deliverer:
         guard: AddressGuard,
         *,
         metrics: Metrics,
+        options: ServiceOptions,
         poll_seconds: float = 1.0,
     ) -> None:
         self._state = state
         self._timeline = timeline
         self._guard = guard
         self._metrics = metrics
+        self._options = options
         self._poll_seconds = poll_seconds
         self._stopped = asyncio.Event()
+        self._wake = asyncio.Event()
+        self._running: set[asyncio.Task[None]] = set()
+        self._by_tenant: Counter[str] = Counter()
+        self._last_tenant = ""
 
     def stop(self) -> None:
-        """Finish what is being sent, and begin nothing more."""
+        """Finish the deliveries that have started, and start no more."""
         self._stopped.set()
+        self._wake.set()
 
     async def run(self) -> None:
         """Deliver until ``stop`` is called."""
-        async with guarded_client(self._guard, seconds=SEND_SECONDS) as client:
-            while not self._stopped.is_set():
-                try:
-                    sent = await self._round(client)
-                except HoldfastError as error:
-                    _log.warning("news cannot be delivered for now: %s", error)
-                    sent = 0
-                if not sent:
-                    with suppress(TimeoutError):
-                        async with asyncio.timeout(self._poll_seconds):
-                            await self._stopped.wait()
+        async with guarded_client(self._guard, connections=self._options.push_at_once) as client:
+            try:
+                while not self._stopped.is_set():
+                    self._wake.clear()
+                    if not await self._claim_all(client):
+                        with suppress(TimeoutError):
+                            async with asyncio.timeout(self._poll_seconds):
+                                await self._wake.wait()
+                if self._running:
+                    await asyncio.wait(self._running)
+            finally:
+                for one in self._running:
+                    one.cancel()
+                await asyncio.gather(*self._running, return_exceptions=True)
+                self._guard.close()
 
-    async def _round(self, client: httpx.AsyncClient) -> int:
-        """Deliver what is due now; how many entries that was."""
-        count = 0
-        for tenant in await self._state.work.tenants("deliveries"):
-            if self._stopped.is_set():
-                break
+    async def _claim_all(self, client: httpx.AsyncClient) -> int:
+        """Start a delivery for each free slot. Returns how many were started."""
+        try:
+            due = await self._state.work.tenants("deliveries")
+        except Exception as error:  # noqa: BLE001 - the loop outlives whatever the database does
+            _report("the outbox cannot be read", error)
+            return 0
+        # The tenant after the one that was served last goes first, so that none takes all slots.
+        after = [tenant for tenant in due if tenant > self._last_tenant]
+        started = 0
+        for tenant in [*after, *due[: len(due) - len(after)]]:
+            free = min(
+                self._options.push_at_once - len(self._running),
+                self._options.push_per_tenant - self._by_tenant[tenant],
+            )
+            if free > 0 and not self._stopped.is_set():
+                started += await self._claim(client, tenant, free)
+                self._last_tenant = tenant
+        return started
+
+    async def _claim(self, client: httpx.AsyncClient, tenant: str, limit: int) -> int:
+        """Start up to ``limit`` deliveries of a tenant. Returns how many were started."""
+        lease = self._options.push_seconds + LEASE_MARGIN_SECONDS
+        try:
             place = self._state.for_tenant(tenant)
-            entries = await place.tasks.claim_outbox(limit=BATCH, lease_seconds=LEASE_SECONDS)
-            await asyncio.gather(*(self._deliver(client, place, entry) for entry in entries))
-            count += len(entries)
-        return count
+            entries = await place.tasks.claim_outbox(limit=limit, lease_seconds=lease)
+        except Exception as error:  # noqa: BLE001 - the other tenants are delivered all the same
+            _report(f"the outbox of tenant {tenant!r} cannot be claimed", error)
+            return 0
+        for entry in entries:
+            task = asyncio.create_task(self._deliver(client, place, entry))
+            self._running.add(task)
+            self._by_tenant[tenant] += 1
+            task.add_done_callback(lambda done: self._ended(done, tenant))
+        return len(entries)
+
+    def _ended(self, task: asyncio.Task[None], tenant: str) -> None:
+        self._running.discard(task)
+        self._by_tenant[tenant] -= 1
+        if not self._by_tenant[tenant]:
+            del self._by_tenant[tenant]
+        self._wake.set()
 
     async def _deliver(self, client: httpx.AsyncClient, place: State, entry: OutboxEntry) -> None:
+        """Deliver one entry and record how it ended; raises nothing."""
         try:
-            problem = await self._send(client, place, entry)
+            try:
+                async with asyncio.timeout(self._options.push_seconds):
+                    problem = await self._send(client, place, entry)
+            except (UnavailableError, TimedOutError):
+                # The database is down, and the entry is not to blame: its lease expires.
+                raise
+            except TimeoutError:
+                problem = f"not delivered within {self._options.push_seconds:g} seconds"
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is this entry's failure
+                problem = f"{type(error).__name__}: {error}"
             if problem:
                 self._metrics.deliveries.labels("failed").inc()
-                await place.tasks.mark_failed(entry, problem)
+                await place.tasks.mark_failed(entry, _storable(problem))
             else:
                 await place.tasks.mark_delivered(entry)
-        except HoldfastError as error:
-            # Its lease ends, and somebody sends it again.
-            _log.warning("the outbox did not take a report: %s", error)
+        except Exception as error:  # noqa: BLE001 - the entry is claimed again after its lease
+            _report(f"the end of delivery {entry.id!r} was not recorded", error)
 
     async def _send(self, client: httpx.AsyncClient, place: State, entry: OutboxEntry) -> str:
-        """Send one entry; what went wrong, or nothing."""
+        """Send one entry. Returns what the receiver refused it with, or nothing."""
         task = await place.tasks.get(
             entry.event.task_id, owner=None, history_length=0, artifacts=False
         )
@@ -106,50 +162,34 @@ class Deliverer:
         if news is None:
             # Nothing that a client is told of: its own message, or a task that is gone.
             return ""
-        try:
-            self._guard.check_url(entry.config.url)
-            request = client.build_request(
-                "POST",
-                entry.config.url,
-                content=MessageToJson(to_stream_response(news.update), indent=None),
-                headers=headers_of(entry.config)
-                | {"Idempotency-Key": f"{entry.event.task_id}:{entry.event.seq}"},
-            )
-            # Only the status counts: whatever else is answered is not read.
-            response = await client.send(request, stream=True)
-            await response.aclose()
-        except (httpx.HTTPError, httpx.InvalidURL, InvalidInputError) as error:
-            return f"{type(error).__name__}: {error}"[:500]
+        self._guard.check_url(entry.config.url)
+        request = client.build_request(
+            "POST",
+            entry.config.url,
+            content=MessageToJson(to_stream_response(news.update), indent=None),
+            headers=delivery_headers(entry.config)
+            | {"Idempotency-Key": f"{entry.event.task_id}:{entry.event.seq}"},
+        )
+        # Only the status counts: the body is never read, however long it is.
+        response = await client.send(request, stream=True)
+        await response.aclose()
         if not response.is_success:
             return f"HTTP {response.status_code}"
         self._metrics.deliveries.labels("delivered").inc()
         return ""
 
 
-def headers_of(config: PushConfig) -> dict[str, str]:
-    """What proves to the receiver who sends.
-
-    >>> headers_of(PushConfig("p1", "https://example.org", token="t"))["X-A2A-Notification-Token"]
-    't'
-    """
-    headers = {"Content-Type": "application/a2a+json", "User-Agent": "holdfast"}
-    if config.token:
-        headers["X-A2A-Notification-Token"] = config.token
-    scheme = config.authentication.get("scheme")
-    if scheme:
-        credentials = config.authentication.get("credentials", "")
-        headers["Authorization"] = f"{scheme} {credentials}".strip()
-    return headers
+def _report(what: str, error: Exception) -> None:
+    """Log a failure; with a traceback where it is none of the errors that are expected."""
+    expected = isinstance(error, HoldfastError)
+    _log.log(
+        logging.WARNING if expected else logging.ERROR,
+        "%s: %s: %s",
+        *(what, type(error).__name__, error),
+        exc_info=None if expected else error,
+    )
 
 
-def check_push(config: PushConfig, guard: AddressGuard) -> PushConfig:
-    """Refuse a config that nothing could ever be sent to.
-
-    >>> check_push(PushConfig("p1", "https://example.org"), AddressGuard(allow_private=False)).id
-    'p1'
-    """
-    guard.check_url(config.url)
-    for value in headers_of(config).values():
-        if not (value.isascii() and value.isprintable()):
-            raise InvalidInputError("push", "token and authentication must be printable ASCII")
-    return config
+def _storable(problem: str) -> str:
+    """The text of a failure, shortened, and without lone surrogates, which nothing stores."""
+    return problem[:_MOST_ERROR_CHARACTERS].encode("utf-8", "replace").decode()

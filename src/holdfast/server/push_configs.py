@@ -16,7 +16,7 @@ from holdfast.server.answers import answers
 from holdfast.server.caller import Call
 from holdfast.server.metrics import Metrics
 from holdfast.server.options import ServiceOptions
-from holdfast.server.push import check_push
+from holdfast.server.push_request import check_push
 from holdfast.server.wire import push_from_wire, push_to_wire
 
 _MOST = 100

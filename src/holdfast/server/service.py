@@ -82,7 +82,12 @@ class Service:
             options=self.options,
         )
         self._deliverer = Deliverer(
-            state, timeline, guard, metrics=self.metrics, poll_seconds=delivery_poll_seconds
+            state,
+            timeline,
+            guard,
+            metrics=self.metrics,
+            options=self.options,
+            poll_seconds=delivery_poll_seconds,
         )
         self._worker = (
             Worker(
