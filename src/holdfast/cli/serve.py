@@ -51,6 +51,25 @@ def serve(
     max_request_bytes: Annotated[
         int, typer.Option(min=1024, help="The largest request that is taken.")
     ] = 4 * 1024 * 1024,
+    tls_cert: Annotated[
+        str, typer.Option(help="Serve HTTPS, and gRPC over TLS: the certificate chain (PEM).")
+    ] = "",
+    tls_key: Annotated[str, typer.Option(help="The private key of --tls-cert (PEM).")] = "",
+    max_connections: Annotated[
+        int, typer.Option(min=1, help="How many HTTP connections may be open.")
+    ] = 1_000,
+    max_connections_per_address: Annotated[
+        int, typer.Option(min=1, help="How many of one client address; raise it behind a proxy.")
+    ] = 500,
+    key_requests: Annotated[
+        int, typer.Option(min=1, help="How many requests of one API key are answered at a time.")
+    ] = 100,
+    key_streams: Annotated[
+        int, typer.Option(min=0, help="How many streams one API key may have open.")
+    ] = 100,
+    key_rate: Annotated[
+        float, typer.Option(min=0.0, help="How many requests per second one API key may send.")
+    ] = 0.0,
     drain_seconds: Annotated[
         float, typer.Option(min=0.0, help="How long open requests may go on after SIGTERM.")
     ] = 30.0,
@@ -69,6 +88,8 @@ def serve(
         holdfast serve my_agents:app
 
         holdfast serve my_agents:app --host 0.0.0.0 --public-url https://agents.example.org
+
+        holdfast serve my_agents:app --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem
     """
     try:
         # Imported here: what a service needs is an extra of its own.
@@ -92,6 +113,13 @@ def serve(
         auth=not is_loopback(host) if auth is None else auth,
         grpc_port=grpc_port,
         max_request_bytes=max_request_bytes,
+        max_connections=max_connections,
+        max_connections_per_address=max_connections_per_address,
+        key_requests=key_requests,
+        key_streams=key_streams,
+        key_rate=key_rate,
+        tls_cert=tls_cert,
+        tls_key=tls_key,
         drain_seconds=drain_seconds,
         dedupe_message_ids=settings.dedupe_message_ids,
         push_allow_private=settings.push_allow_private,

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import AsyncGenerator, Callable, Coroutine
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
+from contextlib import aclosing, asynccontextmanager
 from typing import Any, Protocol, TypeVar
 
 from a2a.server.context import ServerCallContext
-from a2a.utils.errors import A2AError, InvalidParamsError
+from a2a.utils.errors import A2AError, InvalidParamsError, InvalidRequestError
 from a2a.utils.proto_utils import validate_proto_required_fields
 from google.protobuf.message import Message as ProtoMessage
 
 from holdfast.kernel.core.errors import BackPressureError
 from holdfast.server.caller import Call, call_of
 from holdfast.server.errors import to_a2a
+from holdfast.server.key_watch import KeyWatch
+from holdfast.server.limits import KeyLimits
 from holdfast.server.metrics import Metrics
 from holdfast.server.options import ServiceOptions
 
+KEY_ENDED = "the API key was revoked or has expired: the stream ends"
 P = TypeVar("P")
 R = TypeVar("R")
 
@@ -28,6 +31,8 @@ class Counted(Protocol):
     metrics: Metrics
     options: ServiceOptions
     streams: int
+    limits: KeyLimits
+    watch: KeyWatch
 
 
 S = TypeVar("S", bound=Counted)
@@ -76,33 +81,28 @@ def streams(
         ) -> AsyncGenerator[R, None]:
             call = call_of(context)
             try:
-                with self.metrics.call(name):
-                    try:
+                async with _room(self, call):
+                    with self.metrics.call(name):
                         _check(params, context, call)
-                        _check_room(self)
                         events = method(self, params, call)
                         first = await anext(events, None)
-                    except Exception as error:
-                        raise _told(call, error) from error
-                self.streams += 1
-                self.metrics.streams.set(self.streams)
-                try:
                     async with aclosing(events):
                         if first is not None:
                             yield first
                         async for event in events:
                             yield event
-                finally:
-                    self.streams -= 1
-                    self.metrics.streams.set(self.streams)
-            except A2AError:
-                raise
+                    _check_key(call)
             except Exception as error:
                 raise _told(call, error) from error
 
         return wrapped
 
     return wrap
+
+
+def _check_key(call: Call) -> None:
+    if call.ended.is_set():
+        raise InvalidRequestError(message=KEY_ENDED)
 
 
 def _check(params: Any, context: ServerCallContext, call: Call) -> None:
@@ -112,9 +112,20 @@ def _check(params: Any, context: ServerCallContext, call: Call) -> None:
         validate_proto_required_fields(params)
 
 
-def _check_room(handler: Counted) -> None:
+@asynccontextmanager
+async def _room(handler: Counted, call: Call) -> AsyncIterator[None]:
+    """Count a stream while it is open, and watch the key that it was opened with."""
     if handler.streams >= handler.options.max_streams:
         raise BackPressureError(retry_after_seconds=5, message="too many streams are open")
+    with handler.limits.stream(call.caller.key_id):
+        handler.streams += 1
+        handler.metrics.streams.set(handler.streams)
+        try:
+            async with handler.watch.watching(call.caller) as call.ended:
+                yield
+        finally:
+            handler.streams -= 1
+            handler.metrics.streams.set(handler.streams)
 
 
 def _told(call: Call, error: Exception) -> A2AError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -30,6 +31,10 @@ class Caller:
 
     tenant: str
     owner: str
+    key_id: str = ""
+    """Which API key they sent; empty without one."""
+
+    key_text: str = field(default="", repr=False)
 
 
 @dataclass(slots=True)
@@ -44,6 +49,8 @@ class Call:
     headers: Mapping[str, str]
     event_ids: deque[str] = field(default_factory=deque)
     hint: Hint | None = None
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when the caller's key has ended: a stream ends with it."""
 
     @property
     def owner(self) -> str:
@@ -87,8 +94,13 @@ class Doors:
         scheme, _, text = authorization.partition(" ")
         if scheme.lower() != "bearer":
             return None
-        key = await self._state.keys.verify(text.strip())
-        return None if key is None else Caller(key.tenant, key.owner)
+        text = text.strip()
+        key = await self._state.keys.verify(text)
+        return None if key is None else Caller(key.tenant, key.owner, key.id, text)
+
+    async def holds(self, caller: Caller) -> bool:
+        """Whether the key of a caller is still a live one."""
+        return await self._state.keys.verify(caller.key_text) is not None
 
     def call(self, caller: Caller, headers: Mapping[str, str]) -> Call:
         """A call of this caller."""

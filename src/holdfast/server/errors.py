@@ -30,6 +30,7 @@ from holdfast.kernel.core.errors import (
     UnavailableError,
 )
 from holdfast.kernel.core.ids import new_ref
+from holdfast.server.limits import TooManyRequestsError
 
 _log = logging.getLogger("holdfast.server")
 RETRY_SECONDS = 1.0
@@ -48,7 +49,15 @@ class Hint:
     headers: dict[str, str] = field(default_factory=dict)
 
 
-WORDS = {409: "ALREADY_EXISTS", 500: "INTERNAL", 503: "UNAVAILABLE"}
+WORDS = {
+    404: "NOT_FOUND",
+    405: "UNIMPLEMENTED",
+    409: "ALREADY_EXISTS",
+    415: "INVALID_ARGUMENT",
+    429: "RESOURCE_EXHAUSTED",
+    500: "INTERNAL",
+    503: "UNAVAILABLE",
+}
 """What a body in JSON calls the status of a hint."""
 
 MESSAGE_ID = "message-id:"
@@ -76,15 +85,25 @@ def to_a2a(error: Exception) -> tuple[A2AError, Hint | None]:
         return InvalidParamsError(message=text, data={"conflict": error.kind}), Hint(409)
     if isinstance(error, NotSupportedError):
         return UnsupportedOperationError(), None
+    if isinstance(error, TooManyRequestsError):
+        wait = error.retry_after_seconds
+        data = {"retryAfterSeconds": wait}
+        told = InternalError(message=str(error), data=data)
+        return told, Hint(429, {"Retry-After": f"{math.ceil(wait)}"})
     if isinstance(error, (BackPressureError, UnavailableError, TimedOutError)):
         wait = getattr(error, "retry_after_seconds", RETRY_SECONDS)
         _log.warning("a request could not be served for now: %s", error)
         data = {"retryAfterSeconds": wait}
         told = InternalError(message="not available for now: try again", data=data)
         return told, Hint(503, {"Retry-After": f"{math.ceil(wait)}"})
+    return InternalError(data={"incident": log_incident(error)}), Hint(500)
+
+
+def log_incident(error: Exception) -> str:
+    """Log an error that nobody expected. Returns the id that the log and the client get."""
     incident = new_ref()[:10]
     _log.error("incident %s: a request failed", incident, exc_info=error)
-    return InternalError(data={"incident": incident}), Hint(500)
+    return incident
 
 
 def _named(error: ConflictError) -> str:

@@ -12,7 +12,7 @@ from a2a.server.context import ServerCallContext
 from a2a.server.routes.common import serialize_list_tasks_response
 from a2a.types import a2a_pb2 as a2a
 from a2a.utils.errors import InvalidParamsError, TaskNotFoundError, VersionNotSupportedError
-from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
+from google.protobuf.json_format import MessageToDict
 
 from holdfast.kernel.core.checks import check_unreserved
 from holdfast.kernel.storage.ledger_records import ContextRecord
@@ -20,6 +20,7 @@ from holdfast.runtime.cleanup import clear_context
 from holdfast.server.answers import answers
 from holdfast.server.caller import CALL, Call
 from holdfast.server.handler import PAGE_SIZE, LedgerRequestHandler
+from holdfast.server.reading import parsed
 from holdfast.server.wire import message_to_wire
 
 PAGE_MESSAGES = 100
@@ -75,6 +76,8 @@ class Extensions:
         self._handler = handler
         self.metrics = handler.metrics
         self.options = handler.options
+        self.limits = handler.limits
+        self.watch = handler.watch
         self.streams = 0
         self._methods: dict[str, Callable[[Any, Call], Awaitable[Any]]] = {
             "contexts/list": self._with(_ContextsList, self._contexts_list),
@@ -105,6 +108,7 @@ class Extensions:
             try:
                 read = msgspec.convert(params, kind)
             except msgspec.ValidationError as error:
+                # It names the field and the types of JSON, and nothing of Python.
                 raise InvalidParamsError(message=str(error)) from None
             context = ServerCallContext(state={CALL: call}, tenant=read.tenant)
             return await method(read, context)
@@ -173,10 +177,7 @@ class Extensions:
 
     async def _list(self, params: Any, call: Call) -> dict[str, Any]:
         """``tasks/list``, the name that 0.3 would have had for ``ListTasks``."""
-        try:
-            read = ParseDict(params, a2a.ListTasksRequest())
-        except ParseError as error:
-            raise InvalidParamsError(message=str(error)) from None
+        read = parsed(params, a2a.ListTasksRequest, strict=True)
         context = ServerCallContext(state={CALL: call}, tenant=read.tenant)
         found = await self._handler.on_list_tasks(read, context)
         answer: dict[str, Any] = serialize_list_tasks_response(found, read.include_artifacts)

@@ -5,13 +5,18 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
 
+from a2a.server.request_handlers import build_error_response
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holdfast.kernel.core.errors import HoldfastError
 from holdfast.server.caller import CALLER, Caller, Doors
+from holdfast.server.errors import WORDS, log_incident, to_a2a
+from holdfast.server.limits import KeyLimits, RequestSlot, TooManyRequestsError
 from holdfast.server.metrics import Metrics
 from holdfast.server.options import LOOPBACK_NAMES, ServiceOptions, is_loopback
 
@@ -19,9 +24,8 @@ _log = logging.getLogger("holdfast.server")
 OPEN = frozenset({"/health", "/.well-known/agent-card.json"})
 """What everybody may read."""
 
-_BODILESS = frozenset({"GET", "HEAD", "OPTIONS", "DELETE"})
-BODY_SECONDS = 30.0
-"""How long a client may take to send its request."""
+BODIES_AT_ONCE = 64
+"""How many bodies of the largest size are kept in memory at a time; smaller ones, accordingly."""
 
 DISCARDED_BYTES, DISCARD_SECONDS = 16 * 1024 * 1024, 1.0
 """How much of a refused request is read, and for how long."""
@@ -34,36 +38,56 @@ class Refusal(Exception):  # noqa: N818 - it is an answer, and no fault of ours
         super().__init__(text)
         self.status = status
         self.headers = headers
+        error = {"code": status, "message": text}
+        if status in WORDS:
+            error["status"] = WORDS[status]
+        self.body: dict[str, Any] = {"error": error}
 
 
 class Gate:
     """The first layer of the service."""
 
     def __init__(
-        self, inner: ASGIApp, doors: Doors, options: ServiceOptions, metrics: Metrics
+        self,
+        inner: ASGIApp,
+        doors: Doors,
+        options: ServiceOptions,
+        *,
+        metrics: Metrics,
+        limits: KeyLimits,
     ) -> None:
         self._inner = inner
         self._doors = doors
         self._options = options
         self._metrics = metrics
+        self._limits = limits
+        self._bodies = Bodies(options.max_request_bytes * BODIES_AT_ONCE)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request in, or answer it here."""
         if scope["type"] != "http":
             await self._inner(scope, receive, send)
             return
-        counting = self._counting(send)
+        answer = _Answer(send, self._metrics)
         headers = Headers(scope=scope)
         try:
             self._check_host(headers)
-            scope[CALLER] = await self._caller(scope["path"], headers)
-            receive = await self._body(scope["method"], headers, receive)
+            caller = scope[CALLER] = await self._caller(scope["path"], headers)
+            with (
+                self._limits.request(caller.key_id if caller else "") as answer.slot,
+                self._bodies.held() as body,
+            ):
+                await self._read(headers, receive, body)
+                await self._inner(scope, _again(body, receive), answer.send)
         except Refusal as refusal:
-            if scope["method"] not in _BODILESS:
-                await _discard(receive)
-            await _answer(refusal, counting)
-            return
-        await self._inner(scope, receive, counting)
+            await _discard(receive)
+            await answer.refuse(refusal)
+        except TooManyRequestsError as error:
+            await _discard(receive)
+            await answer.refuse(_slower(scope, error))
+        except Exception as error:  # noqa: BLE001 - nothing of it may reach a client
+            incident = log_incident(error)
+            await answer.refuse(Refusal(500, f"internal error, incident {incident}"))
 
     def _check_host(self, headers: Headers) -> None:
         """Without keys, answer only to this machine's own names.
@@ -96,48 +120,120 @@ class Gate:
             raise Refusal(401, text, **{"WWW-Authenticate": "Bearer"})
         return caller
 
-    async def _body(self, method: str, headers: Headers, receive: Receive) -> Receive:
-        """The whole body, read here, so that its size is known before anybody looks inside."""
-        if method in _BODILESS:
-            return receive
+    async def _read(self, headers: Headers, receive: Receive, body: Body) -> None:
+        """Read the whole body, whatever the method, so that its size is known to everybody."""
         most = self._options.max_request_bytes
-        length = headers.get("content-length", "0")
         too_large = Refusal(413, f"a request has at most {most} bytes")
+        length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > most:
             raise too_large
-        body = bytearray()
         try:
-            async with asyncio.timeout(BODY_SECONDS):
+            async with asyncio.timeout(self._options.body_seconds):
                 more = True
                 while more:
                     message = await receive()
                     if message["type"] == "http.disconnect":
                         raise Refusal(400, "the request ended early")
-                    body += message.get("body", b"")
+                    body.add(message.get("body", b""))
                     more = message.get("more_body", False)
-                    if len(body) > most:
+                    if len(body.data) > most:
                         raise too_large
         except TimeoutError:
             raise Refusal(408, "the request took too long to arrive") from None
-        return _again(bytes(body), receive)
-
-    def _counting(self, send: Send) -> Send:
-        async def counted(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                self._metrics.responses.labels(str(message["status"])).inc()
-            await send(message)
-
-        return counted
 
 
-def _again(body: bytes, receive: Receive) -> Receive:
+class Body:
+    """The body of a request while it is answered."""
+
+    def __init__(self, bodies: Bodies) -> None:
+        self._bodies = bodies
+        self.data = bytearray()
+
+    def add(self, more: bytes) -> None:
+        """Keep more of it, if there is room."""
+        self._bodies.take(len(more))
+        self.data += more
+
+
+class Bodies:
+    """How much memory the bodies of all requests may take at a time."""
+
+    def __init__(self, most: int) -> None:
+        self._left = most
+
+    def take(self, size: int) -> None:
+        """Take memory; refuses the request if there is none left."""
+        self._left -= size
+        if self._left < 0:
+            self._left += size
+            text = "too many large requests at a time: try again"
+            raise Refusal(503, text, **{"Retry-After": "1"})
+
+    @contextmanager
+    def held(self) -> Iterator[Body]:
+        """A body, whose memory is given back at the end."""
+        body = Body(self)
+        try:
+            yield body
+        finally:
+            self._left += len(body.data)
+
+
+class _Answer:
+    """Sends the answer of a request, and counts it."""
+
+    def __init__(self, send: Send, metrics: Metrics) -> None:
+        self._send = send
+        self._metrics = metrics
+        self._started = False
+        self.slot: RequestSlot | None = None
+
+    async def send(self, message: Message) -> None:
+        """Pass a message of the answer on."""
+        if message["type"] == "http.response.start":
+            self._started = True
+            self._metrics.responses.labels(str(message["status"])).inc()
+            kind = Headers(raw=message.get("headers", [])).get("content-type", "")
+            if self.slot is not None and kind.startswith("text/event-stream"):
+                # From here on it counts as a stream.
+                self.slot.release()
+        await self._send(message)
+
+    async def refuse(self, refusal: Refusal) -> None:
+        """Answer with a refusal; if an answer has begun, the server closes the connection."""
+        if self._started:
+            return
+        body = json.dumps(refusal.body).encode()
+        headers = {
+            "content-type": "application/json",
+            "content-length": str(len(body)),
+            "connection": "close",
+            **refusal.headers,
+        }
+        raw = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+        await self.send({"type": "http.response.start", "status": refusal.status, "headers": raw})
+        await self._send({"type": "http.response.body", "body": body})
+
+
+def _slower(scope: Scope, error: TooManyRequestsError) -> Refusal:
+    """The answer to a key at its limit, in the words of the binding that it speaks."""
+    told, hint = to_a2a(error)
+    headers = {} if hint is None else hint.headers
+    refusal = Refusal(429, str(error), **headers)
+    if (scope["method"], scope["path"]) == ("POST", "/"):
+        refusal.body = build_error_response(None, told)
+    return refusal
+
+
+def _again(body: Body, receive: Receive) -> Receive:
+    """What gives the whole body first, and then what the connection gives."""
     sent = False
 
     async def replay() -> Message:
         nonlocal sent
         if not sent:
             sent = True
-            return {"type": "http.request", "body": body, "more_body": False}
+            return {"type": "http.request", "body": bytes(body.data), "more_body": False}
         return await receive()
 
     return replay
@@ -153,16 +249,3 @@ async def _discard(receive: Receive) -> None:
                 left -= len(message.get("body", b""))
                 if message["type"] == "http.disconnect" or not message.get("more_body", False):
                     return
-
-
-async def _answer(refusal: Refusal, send: Send) -> None:
-    body = json.dumps({"error": {"code": refusal.status, "message": str(refusal)}}).encode()
-    headers = {
-        "content-type": "application/json",
-        "content-length": str(len(body)),
-        "connection": "close",
-        **refusal.headers,
-    }
-    raw = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
-    await send({"type": "http.response.start", "status": refusal.status, "headers": raw})
-    await send({"type": "http.response.body", "body": body})

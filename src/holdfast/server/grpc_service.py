@@ -17,16 +17,19 @@ from a2a.types import a2a_pb2_grpc
 from holdfast.kernel.core.errors import ConfigError, HoldfastError
 from holdfast.server.caller import CALL, Caller, Doors
 from holdfast.server.handler import LedgerRequestHandler
+from holdfast.server.limits import KeyLimits, TooManyRequestsError
 from holdfast.server.options import ServiceOptions
+from holdfast.server.tls import tls_files
 
 _caller: ContextVar[Caller] = ContextVar("holdfast_grpc_caller")
 
 
 class _Keys(grpc.aio.ServerInterceptor):
-    """Lets in who has a key."""
+    """Lets in who has a key, within the limits of the key."""
 
-    def __init__(self, doors: Doors) -> None:
+    def __init__(self, doors: Doors, limits: KeyLimits) -> None:
         self._doors = doors
+        self._limits = limits
 
     async def intercept_service(
         self, continuation: Callable[[Any], Awaitable[Any]], details: Any
@@ -40,7 +43,25 @@ class _Keys(grpc.aio.ServerInterceptor):
         if caller is None:
             return _refusing(grpc.StatusCode.UNAUTHENTICATED, "send an API key as a bearer")
         _caller.set(caller)
-        return await continuation(details)
+        found = await continuation(details)
+        if found is None or found.unary_unary is None:
+            # A stream is counted by the handler, for all bindings.
+            return found
+        return grpc.unary_unary_rpc_method_handler(
+            self._limited(found.unary_unary, caller),
+            request_deserializer=found.request_deserializer,
+            response_serializer=found.response_serializer,
+        )
+
+    def _limited(self, inner: Callable[[Any, Any], Awaitable[Any]], caller: Caller) -> Any:
+        async def serve(request: Any, context: Any) -> Any:
+            try:
+                with self._limits.request(caller.key_id):
+                    return await inner(request, context)
+            except TooManyRequestsError as error:
+                await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, str(error))
+
+        return serve
 
 
 def _refusing(code: grpc.StatusCode, text: str) -> Any:
@@ -69,18 +90,26 @@ class _Contexts(DefaultGrpcServerCallContextBuilder):
 
 
 def grpc_server(
-    handler: LedgerRequestHandler, doors: Doors, options: ServiceOptions
+    handler: LedgerRequestHandler, doors: Doors, options: ServiceOptions, limits: KeyLimits
 ) -> grpc.aio.Server:
     """A server on the options' port, not started yet."""
     server = grpc.aio.server(
-        interceptors=[_Keys(doors)],
-        options=[("grpc.max_receive_message_length", options.max_request_bytes)],
+        interceptors=[_Keys(doors, limits)],
+        maximum_concurrent_rpcs=options.max_connections,
+        options=[
+            ("grpc.max_receive_message_length", options.max_request_bytes),
+            ("grpc.max_concurrent_streams", options.key_requests + options.key_streams),
+            ("grpc.server_handshake_timeout_ms", round(options.head_seconds * 1000)),
+        ],
     )
     servicer = GrpcHandler(handler, context_builder=_Contexts(doors))
     a2a_pb2_grpc.add_A2AServiceServicer_to_server(servicer, server)
     address = f"{options.host}:{options.grpc_port}"
     try:
-        server.add_insecure_port(address)
+        if options.tls_cert:
+            server.add_secure_port(address, grpc.ssl_server_credentials([tls_files(options)]))
+        else:
+            server.add_insecure_port(address)
     except RuntimeError:
         raise ConfigError(f"cannot listen on {address}: is the port taken?") from None
     return server

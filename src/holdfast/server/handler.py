@@ -26,6 +26,8 @@ from holdfast.server.answers import answers, streams
 from holdfast.server.caller import Call
 from holdfast.server.files import FileLinks
 from holdfast.server.intake import Intake
+from holdfast.server.key_watch import KeyWatch
+from holdfast.server.limits import KeyLimits
 from holdfast.server.metrics import Metrics
 from holdfast.server.options import ServiceOptions
 from holdfast.server.push_configs import PushConfigs
@@ -47,6 +49,8 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
         *,
         metrics: Metrics,
         options: ServiceOptions,
+        limits: KeyLimits,
+        watch: KeyWatch,
     ) -> None:
         self._intake = intake
         self._timeline = timeline
@@ -54,6 +58,8 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
         self.guard = guard
         self.metrics = metrics
         self.options = options
+        self.limits = limits
+        self.watch = watch
         self.streams = 0
 
     @answers("GetTask")
@@ -165,9 +171,12 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
             yield await self._shown(call, task)
         ends = TERMINAL | WAITING if stop_at_question else TERMINAL
         # Where the task rests already, only what the client has missed is left to tell.
-        over = task.state in ends
-        source = self._timeline.missed if over else self._timeline.follow
-        async with aclosing(source(call.place, task, after=after)) as news:
+        source = (
+            self._timeline.missed(call.place, task, after=after)
+            if task.state in ends
+            else self._timeline.follow(call.place, task, after=after, ended=call.ended)
+        )
+        async with aclosing(source) as news:
             async for one in news:
                 call.event_ids.append(str(one.seq))
                 yield one.update

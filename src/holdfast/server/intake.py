@@ -17,6 +17,7 @@ from holdfast.server.addresses import AddressGuard
 from holdfast.server.caller import Call
 from holdfast.server.errors import MESSAGE_ID
 from holdfast.server.push_request import check_push
+from holdfast.server.reading import check_part_count
 from holdfast.server.wire import message_from_wire, object_from_wire, push_from_wire
 
 AGENT = "holdfast.agent"
@@ -46,6 +47,7 @@ class Intake:
             ("Idempotency-Key", call.header("idempotency-key")),
         ):
             check_unreserved(field, given)
+        check_part_count(len(said.parts))
         if len(said.reference_task_ids) > _MOST_REFERENCES:
             raise InvalidParamsError(
                 message=f"a message refers to at most {_MOST_REFERENCES} tasks"

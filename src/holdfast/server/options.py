@@ -29,6 +29,42 @@ class ServiceOptions:
     max_streams: int = 1_000
     """How many streams one process holds open at a time."""
 
+    max_connections: int = 1_000
+    """How many HTTP connections one process holds open at a time."""
+
+    max_connections_per_address: int = 500
+    """How many of them may come from one address; raise it behind a proxy."""
+
+    head_seconds: float = 10.0
+    """How long a client may take to send a request head, or for a TLS handshake."""
+
+    body_seconds: float = 30.0
+    """How long a client may take to send a request body."""
+
+    idle_seconds: float = 5.0
+    """How long a connection stays open between two requests."""
+
+    stall_seconds: float = 30.0
+    """How long a client may read nothing of its answer."""
+
+    key_requests: int = 100
+    """How many requests of one API key are answered at a time, streams not counted."""
+
+    key_streams: int = 100
+    """How many streams one API key may have open."""
+
+    key_rate: float = 0.0
+    """How many requests one API key may send per second; 0 is any number."""
+
+    key_check_seconds: float = 5.0
+    """How often the keys of open streams are checked: a revoked key's streams end after it."""
+
+    tls_cert: str = ""
+    """The file of the certificate chain (PEM), for HTTPS and for gRPC with TLS."""
+
+    tls_key: str = ""
+    """The file of its private key (PEM)."""
+
     wait_seconds: float = 300.0
     """How long a blocking send waits for its task before it answers with the task as it is."""
 
@@ -57,7 +93,8 @@ class ServiceOptions:
     def public_url_or_default(self) -> str:
         """Where clients reach it."""
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return (self.public_url or f"http://{host}:{self.port}").rstrip("/")
+        scheme = "https" if self.tls_cert else "http"
+        return (self.public_url or f"{scheme}://{host}:{self.port}").rstrip("/")
 
 
 def is_loopback(host: str) -> bool:

@@ -14,6 +14,8 @@ from holdfast.kernel.storage.ledger_records import TaskRecord
 from holdfast.server.addresses import AddressGuard
 from holdfast.server.answers import answers
 from holdfast.server.caller import Call
+from holdfast.server.key_watch import KeyWatch
+from holdfast.server.limits import KeyLimits
 from holdfast.server.metrics import Metrics
 from holdfast.server.options import ServiceOptions
 from holdfast.server.push_request import check_push
@@ -29,6 +31,8 @@ class PushConfigs:
     metrics: Metrics
     options: ServiceOptions
     streams: int
+    limits: KeyLimits
+    watch: KeyWatch
 
     @abstractmethod
     async def found(self, call: Call, task_id: str) -> TaskRecord:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 from a2a.server.context import ServerCallContext
-from a2a.server.jsonrpc_models import JSONParseError
+from a2a.server.jsonrpc_models import JSONParseError as RpcParseError
+from a2a.server.jsonrpc_models import JSONRPCError
 from a2a.server.request_handlers import build_error_response
 from a2a.server.routes import create_jsonrpc_routes, create_rest_routes
 from a2a.server.routes.common import DefaultServerCallContextBuilder
@@ -18,7 +18,10 @@ from a2a.utils.error_handlers import build_rest_error_payload
 from a2a.utils.errors import (
     A2AError,
     ContentTypeNotSupportedError,
+    InternalError,
     InvalidParamsError,
+    InvalidRequestError,
+    JSONParseError,
     VersionNotSupportedError,
 )
 from sse_starlette.event import ServerSentEvent
@@ -30,10 +33,12 @@ from holdfast.server.caller import CALL, CALLER, Call, Doors
 from holdfast.server.errors import WORDS, Hint, to_a2a
 from holdfast.server.extensions import Extensions
 from holdfast.server.handler import LedgerRequestHandler
+from holdfast.server.reading import check_call, check_rest, read_call, read_json, request_id
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 _JSON = {"application/json", "application/a2a+json"}
 _OLD_PATHS = "/v1/"
+_INTERNAL = -32603
 _NO_VERSION = (
     "without A2A-Version a request is of 0.3, and this is 1.0: send `A2A-Version: 1.0`, or "
 )
@@ -77,26 +82,26 @@ def _wrapped(routes: list[BaseRoute], doors: Doors) -> Iterator[BaseRoute]:
             yield Mount(route.path, routes=list(_wrapped(route.routes, doors)))
         elif isinstance(route, Route):
             methods = sorted((route.methods or {"GET"}) - {"HEAD"})
-            old = route.path.startswith(_OLD_PATHS)
-            yield Route(
-                route.path, with_call(_rest(route.endpoint, old=old), doors), methods=methods
-            )
+            endpoint = with_call(_rest(route.endpoint, route.path), doors)
+            yield Route(route.path, endpoint, methods=methods)
 
 
-def _rest(inner: Endpoint, *, old: bool) -> Endpoint:
+def _rest(inner: Endpoint, path: str) -> Endpoint:
+    old = path.startswith(_OLD_PATHS)
+
     async def serve(request: Request) -> Response:
         call: Call = request.scope[CALL]
-        if not await _is_json(request):
-            payload = build_rest_error_payload(ContentTypeNotSupportedError())
-            payload["error"]["code"] = 415
-            return JSONResponse(payload, status_code=415)
-        if not old and not call.header("a2a-version"):
-            lacking = VersionNotSupportedError(message=f"{_NO_VERSION}use {_OLD_PATHS}")
-            return JSONResponse(build_rest_error_payload(lacking), status_code=400)
-        if wrong := _unknown_status(request.query_params.get("status")):
-            return JSONResponse(build_rest_error_payload(wrong), status_code=400)
-        response = await inner(request)
-        _put_ids(response, call.event_ids)
+        try:
+            if not await _is_json(request):
+                return _refused(ContentTypeNotSupportedError(), Hint(415))
+            if not old and not call.header("a2a-version"):
+                raise VersionNotSupportedError(message=f"{_NO_VERSION}use {_OLD_PATHS}")
+            if wrong := _unknown_status(request.query_params.get("status")):
+                raise wrong
+            check_rest(path, request.method, await request.body(), request.query_params)
+        except A2AError as error:
+            return _refused(error)
+        response = await _begun(await inner(request), call)
         if call.hint is not None:
             response = _hinted(response, call.hint)
         wants = {request.headers.get(name, "") for name in ("content-type", "accept")}
@@ -106,6 +111,57 @@ def _rest(inner: Endpoint, *, old: bool) -> Endpoint:
         return response
 
     return serve
+
+
+def _refused(error: A2AError, hint: Hint | None = None) -> Response:
+    if isinstance(error, JSONParseError):
+        # For HTTP+JSON, the SDK has no answer to it.
+        error = InvalidRequestError(message=str(error))
+    payload = build_rest_error_payload(error)
+    response = JSONResponse(payload, status_code=payload["error"]["code"])
+    return response if hint is None else _hinted(response, hint)
+
+
+async def _begun(response: Any, call: Call) -> Response:
+    """A stream whose first event is there; or, where that failed, the answer that says so.
+
+    The streams of 0.3 begin when they are read, when their status has been sent already.
+    """
+    body = getattr(response, "body_iterator", None)
+    if body is None:
+        return cast("Response", response)
+    try:
+        first = await anext(body)
+    except StopAsyncIteration:
+        first = None
+    except Exception as error:  # noqa: BLE001 - nothing of it may reach a client
+        told, hint = to_a2a(error)
+        return _refused(told, call.hint or hint)
+
+    async def whole() -> AsyncIterator[Any]:
+        try:
+            if first is not None:
+                yield first
+            async for item in body:
+                yield item
+        finally:
+            await body.aclose()
+
+    response.body_iterator = whole()
+    _put_ids(response, call)
+    return cast("Response", response)
+
+
+def _hidden(response: Response, call: Call) -> Response:
+    """The same without the text of an exception that the SDK met: the log has it."""
+    if call.hint is not None or not isinstance(response, JSONResponse):
+        return response
+    if str(_INTERNAL).encode() not in bytes(response.body):
+        return response
+    body = json.loads(bytes(response.body))
+    if isinstance(body.get("error"), dict) and body["error"].get("code") == _INTERNAL:
+        return JSONResponse(build_error_response(body.get("id"), InternalError()))
+    return response
 
 
 def _hinted(response: Response, hint: Hint) -> Response:
@@ -133,38 +189,30 @@ class _Rpc:
         """Answer one JSON-RPC request."""
         call = self._doors.call(request.scope[CALLER], request.headers)
         request.scope[CALL] = call
-        if not await _is_json(request):
-            return JSONResponse(build_error_response(None, ContentTypeNotSupportedError()))
+        body: Any = None
         try:
-            body = json.loads(await request.body())
-        except RecursionError:
-            return JSONResponse(
-                build_error_response(None, JSONParseError(message="nested too deeply"))
-            )
-        except ValueError:
-            # The SDK says what is wrong with it.
-            body = None
-        response = await self._own(body, call) if isinstance(body, dict) else None
-        if response is None:
-            response = await self._inner(request)
-        _put_ids(response, call.event_ids)
-        if call.hint is not None and call.hint.status == 503:
+            if not await _is_json(request):
+                raise ContentTypeNotSupportedError
+            body = read_json(await request.body())
+            method, params, number = read_call(body)
+            response = await self._own(method, params, number, call)
+            if response is None:
+                _check_version(method, params, call)
+                check_call(method, body)
+                request._json = body  # noqa: SLF001 - what Starlette keeps of json(), read once
+                response = await self._inner(request)
+        except A2AError as error:
+            response = JSONResponse(build_error_response(request_id(body), _rpc_error(error)))
+        response = _hidden(await _begun(response, call), call)
+        if call.hint is not None and call.hint.status in {429, 503}:
             response.status_code = call.hint.status
             response.headers.update(call.hint.headers)
         return response
 
-    async def _own(self, body: dict[str, Any], call: Call) -> Response | None:
-        method, params, number = body.get("method"), body.get("params"), body.get("id")
-        if isinstance(number, bool) or not isinstance(number, (str, int)):
-            number = None
-        modern = isinstance(method, str) and method in JsonRpcDispatcher.METHOD_TO_MODEL
-        if modern and not call.header("a2a-version"):
-            lacking = VersionNotSupportedError(message=f"{_NO_VERSION}the methods of 0.3")
-            return JSONResponse(build_error_response(number, lacking))
-        if method == "ListTasks" and isinstance(params, dict):
-            wrong = _unknown_status(params.get("status"))
-            return JSONResponse(build_error_response(number, wrong)) if wrong else None
-        if not isinstance(method, str) or method not in self._extensions:
+    async def _own(
+        self, method: str, params: dict[str, Any], number: str | int | None, call: Call
+    ) -> Response | None:
+        if method not in self._extensions:
             return None
         try:
             result = await self._extensions.serve(method, params, call)
@@ -174,6 +222,20 @@ class _Rpc:
             told, call.hint = to_a2a(error)
             return JSONResponse(build_error_response(number, told))
         return JSONResponse({"jsonrpc": "2.0", "id": number, "result": result})
+
+
+def _rpc_error(error: A2AError) -> A2AError | JSONRPCError:
+    """An error as the SDK turns it into JSON-RPC, which has one that is no A2A error."""
+    if isinstance(error, JSONParseError):
+        return RpcParseError(message=str(error))
+    return error
+
+
+def _check_version(method: str, params: dict[str, Any], call: Call) -> None:
+    if method in JsonRpcDispatcher.METHOD_TO_MODEL and not call.header("a2a-version"):
+        raise VersionNotSupportedError(message=f"{_NO_VERSION}the methods of 0.3")
+    if method == "ListTasks" and (wrong := _unknown_status(params.get("status"))):
+        raise wrong
 
 
 async def _is_json(request: Request) -> bool:
@@ -191,8 +253,12 @@ def _unknown_status(given: object) -> A2AError | None:
     return InvalidParamsError(message=f"status is one of {', '.join(names)}")
 
 
-def _put_ids(response: Any, ids: deque[str]) -> None:
-    """Let each event of a stream carry its sequence, for ``Last-Event-ID``."""
+def _put_ids(response: Any, call: Call) -> None:
+    """Let each event of a stream carry its sequence, for ``Last-Event-ID``.
+
+    An error ends the stream with an event of its own: the status has been sent.
+    """
+    ids = call.event_ids
     body = getattr(response, "body_iterator", None)
     if body is None or not response.headers.get("content-type", "").startswith("text/event"):
         return
@@ -200,13 +266,17 @@ def _put_ids(response: Any, ids: deque[str]) -> None:
     async def numbered() -> AsyncIterator[ServerSentEvent]:
         try:
             async for item in body:
-                given = item if isinstance(item, dict) else vars(item)
+                given = {"data": item} if isinstance(item, str) else item
+                given = given if isinstance(given, dict) else vars(given)
                 named = given.get("event")
                 yield ServerSentEvent(
                     given.get("data"),
                     event=named,
                     id=ids.popleft() if ids and named != "error" else None,
                 )
+        except Exception as error:  # noqa: BLE001 - nothing of it may reach a client
+            told, _ = to_a2a(error)
+            yield ServerSentEvent(json.dumps(build_rest_error_payload(told)), event="error")
         finally:
             await body.aclose()
 

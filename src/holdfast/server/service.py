@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from email.utils import formatdate
 from importlib.util import find_spec
 
-import uvicorn
 from a2a.server.routes import create_agent_card_routes
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from holdfast.kernel.core.errors import ConfigError, MissingExtraError
@@ -25,16 +25,21 @@ from holdfast.runtime.worker import Worker
 from holdfast.server.addresses import AddressGuard
 from holdfast.server.caller import Doors
 from holdfast.server.card import agent_card
+from holdfast.server.connections import HttpServer
+from holdfast.server.errors import WORDS
 from holdfast.server.files import FileLinks, download
 from holdfast.server.gate import Gate
 from holdfast.server.handler import LedgerRequestHandler
 from holdfast.server.health import health_endpoint, metrics_endpoint
 from holdfast.server.intake import Intake
+from holdfast.server.key_watch import KeyWatch
+from holdfast.server.limits import KeyLimits
 from holdfast.server.metrics import Metrics
 from holdfast.server.options import ServiceOptions
 from holdfast.server.push import Deliverer
 from holdfast.server.routes import a2a_routes, with_call
 from holdfast.server.streams import Timeline
+from holdfast.server.tls import tls_context
 from holdfast.wiring.state import State
 
 _log = logging.getLogger("holdfast.server")
@@ -67,12 +72,15 @@ class Service:
         self.options = replace(chosen, port=self._listener.getsockname()[1])
         if chosen.grpc_port is not None and find_spec("grpc") is None:
             raise MissingExtraError("gRPC", "grpc")
+        self._tls = tls_context(chosen)
+        self._server: HttpServer | None = None
         self.metrics = Metrics()
         self._closing = asyncio.Event()
         files = FileLinks(self.options.public_url_or_default)
         timeline = Timeline(files, self._closing)
         guard = AddressGuard(allow_private=chosen.push_allow_private)
         self._doors = Doors(state, auth=chosen.auth)
+        self._limits = KeyLimits(self.options)
         self._handler = LedgerRequestHandler(
             Intake(app, guard, dedupe_message_ids=chosen.dedupe_message_ids),
             timeline,
@@ -80,6 +88,8 @@ class Service:
             guard,
             metrics=self.metrics,
             options=self.options,
+            limits=self._limits,
+            watch=KeyWatch(self._doors, seconds=self.options.key_check_seconds),
         )
         self._deliverer = Deliverer(
             state,
@@ -122,15 +132,7 @@ class Service:
 
     async def run(self) -> None:
         """Serve until ``stop`` is called; what is open by then has ``drain_seconds``."""
-        server = _Server(
-            uvicorn.Config(
-                self.asgi,
-                log_config=None,
-                lifespan="off",
-                server_header=False,
-                timeout_graceful_shutdown=max(1, round(self.options.drain_seconds)),
-            )
-        )
+        server = self._server = HttpServer(self.asgi, self.options, tls=self._tls)
         jobs = [
             asyncio.create_task(server.serve(sockets=[self._listener]), name="http"),
             asyncio.create_task(self._deliverer.run(), name="deliveries"),
@@ -161,7 +163,7 @@ class Service:
         # Imported here: gRPC is an extra of its own.
         from holdfast.server.grpc_service import grpc_server  # noqa: PLC0415
 
-        server = grpc_server(self._handler, self._doors, self.options)
+        server = grpc_server(self._handler, self._doors, self.options, self._limits)
         await server.start()
         try:
             yield
@@ -189,18 +191,18 @@ class Service:
             Route("/blobs/{ref}", with_call(download, self._doors), methods=["GET"]),
             *a2a_routes(self._handler, self._doors),
         ]
-        inner = Starlette(routes=routes)
+        inner = Starlette(routes=routes, exception_handlers={404: _no_route, 405: _no_route})
         inner.router.redirect_slashes = False
-        return Gate(inner, self._doors, self.options, self.metrics)
+        return Gate(inner, self._doors, self.options, metrics=self.metrics, limits=self._limits)
 
 
-class _Server(uvicorn.Server):
-    """Leaves signals to whoever runs it, so that an orderly end is exit code 0."""
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Take none."""
-        yield
+async def _no_route(_request: Request, error: Exception) -> Response:
+    """The answer for a path or a method that the service does not have."""
+    code = error.status_code if isinstance(error, HTTPException) else 404
+    text = "there is no such path" if code == 404 else "this path has no such method"
+    headers = error.headers if isinstance(error, HTTPException) else None
+    body = {"error": {"code": code, "status": WORDS[code], "message": text}}
+    return JSONResponse(body, status_code=code, headers=headers)
 
 
 def listening(host: str, port: int) -> socket.socket:

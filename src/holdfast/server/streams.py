@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from a2a.types import a2a_pb2 as a2a
 
@@ -45,11 +45,12 @@ class Timeline:
         self._closing = closing
 
     async def follow(
-        self, place: State, task: TaskRecord, *, after: int
+        self, place: State, task: TaskRecord, *, after: int, ended: asyncio.Event | None = None
     ) -> AsyncGenerator[News, None]:
-        """What happens to a task above a cursor."""
+        """What happens to a task above a cursor, until ``ended`` is set."""
         events = place.tasks.follow(task.id, after=after, owner=task.owner)
-        async with aclosing(until(self._closing, events)) as open_events:
+        ends = [self._closing, *([ended] if ended else [])]
+        async with aclosing(until(ends, events)) as open_events:
             async for event in open_events:
                 if news := await self.news(place, task, event):
                     yield news
@@ -125,7 +126,7 @@ class Timeline:
         try:
             async with (
                 asyncio.timeout(seconds),
-                aclosing(until(self._closing, events)) as open_events,
+                aclosing(until([self._closing], events)) as open_events,
             ):
                 async for event in open_events:
                     body = event.body
@@ -136,24 +137,24 @@ class Timeline:
         return False
 
 
-async def until(closing: asyncio.Event, items: AsyncIterator[T]) -> AsyncGenerator[T, None]:
-    """The items, until there are no more or ``closing`` is set.
+async def until(ends: Iterable[asyncio.Event], items: AsyncIterator[T]) -> AsyncGenerator[T, None]:
+    """The items, until there are no more or one of ``ends`` is set.
 
     ::
 
-        async for event in until(closing, ledger.follow(task.id)):
+        async for event in until([closing], ledger.follow(task.id)):
             ...
     """
 
     async def following() -> T:
         return await anext(items)
 
-    stop = asyncio.create_task(closing.wait())
+    stops = [asyncio.create_task(one.wait()) for one in ends]
     step: asyncio.Task[T] | None = None
     try:
-        while not closing.is_set():
+        while not any(one.done() for one in stops):
             step = asyncio.create_task(following())
-            await asyncio.wait({step, stop}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({step, *stops}, return_when=asyncio.FIRST_COMPLETED)
             if not step.done():
                 return
             try:
@@ -162,9 +163,9 @@ async def until(closing: asyncio.Event, items: AsyncIterator[T]) -> AsyncGenerat
                 return
             yield item
     finally:
-        for task in (step, stop):
-            if task is not None:
-                task.cancel()
-        await asyncio.gather(*(one for one in (step, stop) if one), return_exceptions=True)
+        tasks: list[asyncio.Task[Any]] = [*stops, *([step] if step else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         if isinstance(items, AsyncGenerator):
             await items.aclose()
