@@ -60,7 +60,7 @@ from holdfast.kernel.storage.graph import (
     SubGraph,
 )
 from holdfast.kernel.storage.history import HistoryProvider, HistoryRetention
-from holdfast.kernel.storage.keys import ApiKey, KeyStore, NewApiKey
+from holdfast.kernel.storage.keys import ApiKey, KeyScope, KeyStore, NewApiKey
 from holdfast.kernel.storage.ledger import TaskLedger
 from holdfast.kernel.storage.ledger_events import (
     ArtifactChunk,
@@ -166,6 +166,7 @@ __all__ = [
     "ImageBlock",
     "IndexedBlob",
     "InvalidInputError",
+    "KeyScope",
     "KeyStore",
     "Lease",
     "LeaseLostError",

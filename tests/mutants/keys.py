@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import timedelta
+
 from holdfast.backends.inmemory.keys import InMemoryKeys
-from holdfast.kernel.storage.keys import ApiKey
+from holdfast.kernel.storage.keys import ApiKey, KeyScope, NewApiKey
 from tests.mutants.registry import mutant
 
 
@@ -47,3 +50,64 @@ class ListedByOwner(InMemoryKeys):
 
     async def list_keys(self) -> list[ApiKey]:
         return sorted(await super().list_keys(), key=lambda key: key.owner)
+
+
+@mutant(
+    "keys",
+    "test_an_expired_key_is_none",
+    "test_the_old_key_ends_after_the_grace_time",
+    "test_a_rotated_key_that_would_have_expired_earlier_still_does",
+    "test_a_key_that_is_not_there_was_revoked_or_has_expired_is_not_rotated",
+    "test_a_revoked_or_expired_key_can_be_deleted",
+)
+class NothingExpires(InMemoryKeys):
+    """A key stays live after its end."""
+
+    def _live(self, key: ApiKey) -> bool:
+        return key.revoked_at is None
+
+
+@mutant("keys", "test_the_last_use_of_a_key_is_known_to_the_minute")
+class EveryUseIsWritten(InMemoryKeys):
+    """Each verify writes the last use."""
+
+    async def verify(self, text: str) -> ApiKey | None:
+        found = await super().verify(text)
+        for digest, key in self._data.by_digest.items():
+            if found is not None and key.id == found.id:
+                self._data.by_digest[digest] = replace(key, last_used_at=self._engine.now())
+        return found
+
+
+@mutant("keys", "test_a_rotated_key_that_would_have_expired_earlier_still_does")
+class GraceExtends(InMemoryKeys):
+    """A rotated key lives as long as its grace time, whatever its own end is."""
+
+    async def rotate(self, key_id: str, *, grace_seconds: float = 0.0) -> NewApiKey:
+        made = await super().rotate(key_id, grace_seconds=grace_seconds)
+        end = self._engine.now() + timedelta(seconds=grace_seconds)
+        for digest, key in self._data.by_digest.items():
+            if key.id == key_id:
+                self._data.by_digest[digest] = replace(key, expires_at=end)
+        return made
+
+
+@mutant("keys", "test_a_rotated_key_has_the_owner_name_scope_and_lifetime_of_the_old_one")
+class RotatedKeysAreOwners(InMemoryKeys):
+    """A rotated key has the default scope."""
+
+    async def rotate(self, key_id: str, *, grace_seconds: float = 0.0) -> NewApiKey:
+        made = await super().rotate(key_id, grace_seconds=grace_seconds)
+        for digest, key in self._data.by_digest.items():
+            if key.id == made.key.id:
+                self._data.by_digest[digest] = replace(key, scope=KeyScope.OWNER)
+        return NewApiKey(replace(made.key, scope=KeyScope.OWNER), made.text)
+
+
+@mutant("keys", "test_a_live_key_and_one_that_is_not_there_are_not_deleted")
+class LiveKeysAreDeleted(InMemoryKeys):
+    """A key is deleted whether it is live or not."""
+
+    async def delete(self, key_id: str) -> bool:
+        await self.revoke(key_id)
+        return await super().delete(key_id)

@@ -151,12 +151,25 @@ async def test_a_key_is_made_shown_once_listed_and_revoked(
     assert "lap[top]" in table
     async with connected(database) as connection:
         rows = await connection.fetch("SELECT k::text FROM holdfast.api_keys k")
-        assert not any(text.rpartition("_")[2] in row[0] for row in rows)
+        assert not any(text.split("_", 2)[2] in row[0] for row in rows)
     assert (
         await run("revoke", made["id"], *to, "--json") == json.dumps({"revoked": made["id"]}) + "\n"
     )
     with pytest.raises(HoldfastError, match="no live key"):
         await run("revoke", made["id"], *to)
+    assert (made["scope"], made["expires_at"], made["last_used_at"]) == ("owner", None, None)
+    how = ("--owner", "ana", "--scope", "reader", "--days", "1", "--json")
+    reader = json.loads(await run("create", *to, *how))
+    rotated = json.loads(await run("rotate", reader["id"], *to, "--grace", "0", "--json"))
+    assert (rotated["owner"], rotated["scope"], rotated["ttl_seconds"]) == ("ana", "reader", 86400)
+    assert rotated["text"] != reader["text"]
+    with pytest.raises(HoldfastError, match="no live key"):
+        await run("rotate", reader["id"], *to)
+    with pytest.raises(HoldfastError, match="no revoked or expired key"):
+        await run("delete", rotated["id"], *to)
+    for gone in (made["id"], reader["id"]):
+        assert "deleted" in await run("delete", gone, *to)
+    assert len(json.loads(await run("list", *to, "--json"))) == 2
 
 
 @pytest.mark.parametrize("option", ["--port", "--grpc-port"])

@@ -68,8 +68,9 @@ async def test_the_card_tells_where_and_how_and_can_be_cached(http: httpx.AsyncC
     assert again.status_code == 304
 
 
-async def test_health_is_for_everybody_and_its_details_for_callers(memory: State) -> None:
-    key = (await memory.keys.create("ana")).text
+async def test_health_is_for_everybody_and_its_details_for_operators(memory: State) -> None:
+    owner = (await memory.keys.create("ana")).text
+    key = (await memory.keys.create("ana", scope="operator")).text
     async with (
         serving(example_app(), memory, auth=True) as service,
         http_client(base_url=service.url) as http,
@@ -78,6 +79,9 @@ async def test_health_is_for_everybody_and_its_details_for_callers(memory: State
         assert answer.status_code == 200
         assert answer.json()["status"] == "ok"
         assert "durability" not in answer.json()["engines"][0]
+        other = await http.get("/health", headers={"Authorization": f"Bearer {owner}"})
+        assert other.json() | {"engines": []} == answer.json() | {"engines": []}
+        assert "durability" not in other.json()["engines"][0]
         known = await http.get("/health", headers={"Authorization": f"Bearer {key}"})
         assert "durability" in known.json()["engines"][0]
         service._closing.set()

@@ -16,14 +16,18 @@ from holdfast.cli.opening import open_shared
 from holdfast.cli.options import Json
 from holdfast.cli.words import clock
 from holdfast.kernel.core.errors import NotFoundError
-from holdfast.kernel.storage.keys import ApiKey, NewApiKey
+from holdfast.kernel.storage.keys import ApiKey, KeyScope, NewApiKey
 
-app = typer.Typer(help="Make, list and revoke the API keys of the service.", no_args_is_help=True)
+app = typer.Typer(
+    help="Make, list, rotate, revoke and delete the API keys of the service.", no_args_is_help=True
+)
 _out = Console()
 
 Tenant = Annotated[
     str, typer.Option(help="Whose data it opens; HOLDFAST_TENANT, or 'default', unless given.")
 ]
+Id = Annotated[str, typer.Argument(metavar="ID", help="The key's id, as `keys list` shows it.")]
+_DAY_SECONDS = 86_400
 
 
 @app.command()
@@ -32,23 +36,40 @@ def create(
     owner: Annotated[str, typer.Option(help="As whom its holder acts: the owner of their tasks.")],
     tenant: Tenant = "",
     name: Annotated[str, typer.Option(help="What to call it in lists.")] = "",
+    scope: Annotated[
+        KeyScope, typer.Option(help="What its holder may do: change, only read, or operate.")
+    ] = KeyScope.OWNER,
+    days: Annotated[
+        float | None, typer.Option(min=0.0, help="How many days it lasts; for ever unless given.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Make a key. It is shown once, now: only its SHA-256 is stored.
 
     Its holder sends it as `Authorization: Bearer KEY`, and sees the tasks of its owner and tenant,
-    no others.
+    no others. A reader gets, lists and watches tasks, and changes nothing. An operator also reads
+    the tasks of every owner of the tenant, and /metrics.
 
     For example:
 
-        holdfast keys create --tenant acme --owner ana --name laptop
+        holdfast keys create --tenant acme --owner ana --name laptop --days 90
+
+        holdfast keys create --tenant acme --owner prometheus --scope operator
     """
 
     async def work() -> NewApiKey:
         async with open_shared(tenant) as state:
-            return await state.keys.create(owner, name=name)
+            return await state.keys.create(
+                owner,
+                name=name,
+                scope=scope,
+                ttl_seconds=None if days is None else days * _DAY_SECONDS,
+            )
 
-    made = asyncio.run(work())
+    _show(asyncio.run(work()), as_json=as_json)
+
+
+def _show(made: NewApiKey, *, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(jsonable(made.key) | {"text": made.text}))
         return
@@ -60,9 +81,36 @@ def create(
     )
 
 
+@app.command()
+def rotate(
+    id: Id,
+    *,
+    grace: Annotated[
+        float, typer.Option(min=0.0, help="How many seconds the old key goes on working.")
+    ] = 3600.0,
+    tenant: Tenant = "",
+    as_json: Json = False,
+) -> None:
+    """Replace a key: make one of the same owner, name, scope and lifetime, and let the old one end.
+
+    For example:
+
+        holdfast keys rotate 01a1e184-… --tenant acme --grace 600
+    """
+
+    async def work() -> NewApiKey:
+        async with open_shared(tenant) as state:
+            try:
+                return await state.keys.rotate(id, grace_seconds=grace)
+            except NotFoundError:
+                raise _no_key(id, "live key") from None
+
+    _show(asyncio.run(work()), as_json=as_json)
+
+
 @app.command(name="list")
 def list_(*, tenant: Tenant = "", as_json: Json = False) -> None:
-    """List the keys of a tenant, revoked ones too, the oldest first."""
+    """List the keys of a tenant, revoked and expired ones too, the oldest first."""
 
     async def work() -> list[ApiKey]:
         async with open_shared(tenant) as state:
@@ -72,17 +120,19 @@ def list_(*, tenant: Tenant = "", as_json: Json = False) -> None:
     if as_json:
         typer.echo(json.dumps(jsonable(found), indent=2))
         return
-    table = Table("id", "owner", "name", "made", "revoked")
+    table = Table("id", "owner", "name", "scope", "made", "last used", "expires", "revoked")
     for key in found:
-        revoked = clock(key.revoked_at) if key.revoked_at else ""
-        made = clock(key.created_at)
-        table.add_row(key.id, escape(key.owner), escape(key.name), made, revoked)
+        times = (key.created_at, key.last_used_at, key.expires_at, key.revoked_at)
+        table.add_row(
+            *(key.id, escape(key.owner), escape(key.name), str(key.scope)),
+            *(clock(one) if one else "" for one in times),
+        )
     _out.print(table)
 
 
 @app.command()
 def revoke(
-    id: Annotated[str, typer.Argument(metavar="ID", help="The key's id, as `keys list` shows it.")],
+    id: Id,
     *,
     tenant: Tenant = "",
     as_json: Json = False,
@@ -94,7 +144,24 @@ def revoke(
             return await state.keys.revoke(id)
 
     if not asyncio.run(work()):
-        raise NotFoundError(
-            "key", id, f"there is no live key {id!r} in this tenant: see `holdfast keys list`"
-        )
+        raise _no_key(id, "live key")
     typer.echo(json.dumps({"revoked": id}) if as_json else f"revoked {id}")
+
+
+@app.command()
+def delete(id: Id, *, tenant: Tenant = "", as_json: Json = False) -> None:
+    """Remove a key that was revoked or has expired from the list, for good."""
+
+    async def work() -> bool:
+        async with open_shared(tenant) as state:
+            return await state.keys.delete(id)
+
+    if not asyncio.run(work()):
+        raise _no_key(id, "revoked or expired key")
+    typer.echo(json.dumps({"deleted": id}) if as_json else f"deleted {id}")
+
+
+def _no_key(id: str, what: str) -> NotFoundError:
+    return NotFoundError(
+        "key", id, f"there is no {what} {id!r} in this tenant: see `holdfast keys list`"
+    )

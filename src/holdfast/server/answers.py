@@ -14,13 +14,14 @@ from google.protobuf.message import Message as ProtoMessage
 
 from holdfast.kernel.core.errors import BackPressureError
 from holdfast.server.caller import Call, call_of
-from holdfast.server.errors import to_a2a
+from holdfast.server.errors import NotAllowedError, to_a2a
 from holdfast.server.key_watch import KeyWatch
 from holdfast.server.limits import KeyLimits
 from holdfast.server.metrics import Metrics
 from holdfast.server.options import ServiceOptions
 
 KEY_ENDED = "the API key was revoked or has expired: the stream ends"
+READ_ONLY = "this API key has the scope reader: it gets, lists and watches tasks, and no more"
 P = TypeVar("P")
 R = TypeVar("R")
 
@@ -40,11 +41,16 @@ S = TypeVar("S", bound=Counted)
 
 def answers(
     name: str,
+    *,
+    writes: bool = False,
 ) -> Callable[
     [Callable[[S, P, Call], Coroutine[Any, Any, R]]],
     Callable[[S, P, ServerCallContext], Coroutine[Any, Any, R]],
 ]:
-    """Make a coroutine method that takes our call the one that takes the SDK's context."""
+    """Make a coroutine method that takes our call the one that takes the SDK's context.
+
+    ``writes``: it changes something, or shows a secret, so that readers may not call it.
+    """
 
     def wrap(
         method: Callable[[S, P, Call], Coroutine[Any, Any, R]],
@@ -54,7 +60,7 @@ def answers(
             call = call_of(context)
             with self.metrics.call(name):
                 try:
-                    _check(params, context, call)
+                    _check(params, context, call, writes=writes)
                     return await method(self, params, call)
                 except Exception as error:
                     raise _told(call, error) from error
@@ -66,6 +72,8 @@ def answers(
 
 def streams(
     name: str,
+    *,
+    writes: bool = False,
 ) -> Callable[
     [Callable[[S, P, Call], AsyncGenerator[R, None]]],
     Callable[[S, P, ServerCallContext], AsyncGenerator[R, None]],
@@ -83,7 +91,7 @@ def streams(
             try:
                 async with _room(self, call):
                     with self.metrics.call(name):
-                        _check(params, context, call)
+                        _check(params, context, call, writes=writes)
                         events = method(self, params, call)
                         first = await anext(events, None)
                     async with aclosing(events):
@@ -105,7 +113,9 @@ def _check_key(call: Call) -> None:
         raise InvalidRequestError(message=KEY_ENDED)
 
 
-def _check(params: Any, context: ServerCallContext, call: Call) -> None:
+def _check(params: Any, context: ServerCallContext, call: Call, *, writes: bool) -> None:
+    if writes and not call.caller.writes:
+        raise NotAllowedError(READ_ONLY)
     if context.tenant and context.tenant != call.caller.tenant:
         raise InvalidParamsError(message="the tenant is that of the API key: leave it out")
     if isinstance(params, ProtoMessage):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from a2a.server.context import ServerCallContext
 
+from holdfast.kernel.storage.keys import KeyScope
 from holdfast.server.errors import Hint
 from holdfast.wiring.state import State
 
@@ -35,6 +36,17 @@ class Caller:
     """Which API key they sent; empty without one."""
 
     key_text: str = field(default="", repr=False)
+    scope: KeyScope = KeyScope.OWNER
+
+    @property
+    def operates(self) -> bool:
+        """Whether they may see the figures of the service; where no key is asked for, all may."""
+        return self.scope is KeyScope.OPERATOR or not self.key_id
+
+    @property
+    def writes(self) -> bool:
+        """Whether they may change anything."""
+        return self.scope is not KeyScope.READER
 
 
 @dataclass(slots=True)
@@ -56,6 +68,11 @@ class Call:
     def owner(self) -> str:
         """Whose tasks it is about."""
         return self.caller.owner
+
+    @property
+    def reads(self) -> str | None:
+        """Whose tasks it may read: the owner's; everybody's for an operator, which is ``None``."""
+        return None if self.caller.scope is KeyScope.OPERATOR else self.caller.owner
 
     def header(self, name: str) -> str:
         """A header's value; empty where it is not sent."""
@@ -96,7 +113,7 @@ class Doors:
             return None
         text = text.strip()
         key = await self._state.keys.verify(text)
-        return None if key is None else Caller(key.tenant, key.owner, key.id, text)
+        return None if key is None else Caller(key.tenant, key.owner, key.id, text, key.scope)
 
     async def holds(self, caller: Caller) -> bool:
         """Whether the key of a caller is still a live one."""

@@ -37,6 +37,14 @@ RETRY_SECONDS = 1.0
 """When to try again, where the error does not say."""
 
 
+class NotAllowedError(Exception):
+    """The caller's API key does not have the scope for this; nothing was done.
+
+    >>> str(NotAllowedError("this key only reads"))
+    'this key only reads'
+    """
+
+
 @dataclass(frozen=True, slots=True)
 class Hint:
     """What HTTP can say of an error that A2A has no word for.
@@ -50,6 +58,7 @@ class Hint:
 
 
 WORDS = {
+    403: "PERMISSION_DENIED",
     404: "NOT_FOUND",
     405: "UNIMPLEMENTED",
     409: "ALREADY_EXISTS",
@@ -85,6 +94,8 @@ def to_a2a(error: Exception) -> tuple[A2AError, Hint | None]:
         return InvalidParamsError(message=text, data={"conflict": error.kind}), Hint(409)
     if isinstance(error, NotSupportedError):
         return UnsupportedOperationError(), None
+    if isinstance(error, NotAllowedError):
+        return UnsupportedOperationError(message=str(error)), Hint(403)
     if isinstance(error, TooManyRequestsError):
         wait = error.retry_after_seconds
         data = {"retryAfterSeconds": wait}

@@ -120,10 +120,10 @@ class Extensions:
         if not 1 <= params.page_size <= 100:
             raise InvalidParamsError(message="the page size is from 1 to 100")
         page = await call.place.tasks.list_contexts(
-            owner=call.owner, limit=params.page_size, cursor=params.page_token or None
+            owner=call.reads, limit=params.page_size, cursor=params.page_token or None
         )
         return {
-            "contexts": [_context(one) for one in page.contexts],
+            "contexts": [_context(one, call) for one in page.contexts],
             "nextPageToken": page.next_cursor or "",
         }
 
@@ -143,14 +143,14 @@ class Extensions:
             else to_compat_message(one).model_dump(mode="json", by_alias=True, exclude_none=True)
             for one in messages
         ]
-        return {**_context(found), "messages": shown}
+        return {**_context(found, call), "messages": shown}
 
-    @answers("contexts/clear")
+    @answers("contexts/clear", writes=True)
     async def _contexts_clear(self, params: _ContextsClear, call: Call) -> dict[str, Any]:
         removed = await clear_context(call.place, params.context_id, owner=call.owner)
         return {"contextId": params.context_id, "removedTasks": removed}
 
-    @answers("tasks/feedback")
+    @answers("tasks/feedback", writes=True)
     async def _feedback(self, params: _FeedbackOn, call: Call) -> dict[str, Any]:
         given = await call.place.tasks.append_feedback(
             params.id,
@@ -165,12 +165,12 @@ class Extensions:
         when = given.created_at.isoformat()
         return {"id": given.task_id, "feedbackId": given.id, "createdAt": when}
 
-    @answers("tasks/pause")
+    @answers("tasks/pause", writes=True)
     async def _pause(self, params: _TaskOf, call: Call) -> dict[str, Any]:
         await call.place.tasks.pause(params.id, owner=call.owner)
         return self._shaped(await self._handler.task(call, params.id), call)
 
-    @answers("tasks/resume")
+    @answers("tasks/resume", writes=True)
     async def _resume(self, params: _TaskOf, call: Call) -> dict[str, Any]:
         await call.place.tasks.resume(params.id, owner=call.owner)
         return self._shaped(await self._handler.task(call, params.id), call)
@@ -198,5 +198,7 @@ def _modern(call: Call) -> bool:
     return call.header("a2a-version").startswith("1")
 
 
-def _context(one: ContextRecord) -> dict[str, Any]:
-    return {"contextId": one.id, "createdAt": one.created_at.isoformat(), "tasks": one.tasks}
+def _context(one: ContextRecord, call: Call) -> dict[str, Any]:
+    shown = {"contextId": one.id, "createdAt": one.created_at.isoformat(), "tasks": one.tasks}
+    # Owners have contexts of the same id.
+    return shown | ({"owner": one.owner} if call.reads is None else {})

@@ -47,11 +47,11 @@ class FileLinks:
 
 
 async def download(request: Request) -> Response:
-    """``GET /blobs/{ref}?task=ID``: a file of one of the caller's own tasks."""
+    """``GET /blobs/{ref}?task=ID``: a file of a task that the caller may read."""
     call: Call = request.scope[CALL]
     ref, task_id = request.path_params["ref"], request.query_params.get("task", "")
     try:
-        task = await call.place.tasks.get(task_id, owner=call.owner)
+        task = await call.place.tasks.get(task_id, owner=call.reads)
         if task is None or ref not in blob_refs(blocks_of(task)):
             return JSONResponse(NOT_FOUND, status_code=404)
         info = await call.place.blobs.stat(ref)

@@ -113,8 +113,8 @@ class Gate:
             _log.warning("a key could not be checked: %s", error)
             raise Refusal(503, "not available for now: try again", **{"Retry-After": "1"}) from None
         if caller is None and path not in OPEN:
-            # The same for a key that is wrong and for one that was revoked.
-            wrong = "this API key is unknown or revoked: make one with `holdfast keys create`"
+            # The same for a key that is wrong and for one that has ended.
+            wrong = "this API key is unknown, revoked or expired: `holdfast keys create` makes one"
             lacking = "send an API key: Authorization: Bearer …"
             text = wrong if given.lower().startswith("bearer ") else lacking
             raise Refusal(401, text, **{"WWW-Authenticate": "Bearer"})

@@ -78,7 +78,7 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
         if params.HasField("status_timestamp_after"):
             since = params.status_timestamp_after.ToDatetime(tzinfo=UTC)
         page = await call.place.tasks.list(
-            owner=call.owner,
+            owner=call.reads,
             context_id=params.context_id or None,
             states=states_of(params.status) if params.status else None,
             updated_after=since,
@@ -96,7 +96,7 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
             total_size=page.total or 0,
         )
 
-    @answers("CancelTask")
+    @answers("CancelTask", writes=True)
     async def on_cancel_task(self, params: a2a.CancelTaskRequest, call: Call) -> a2a.Task | None:
         """Stop a task; a running one once its worker has confirmed it, or after a while."""
         before = await self.found(call, params.id)
@@ -110,7 +110,7 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
             raise TaskNotCancelableError
         return await self.task(call, params.id)
 
-    @answers("SendMessage")
+    @answers("SendMessage", writes=True)
     async def on_message_send(
         self, params: a2a.SendMessageRequest, call: Call
     ) -> a2a.Task | a2a.Message:
@@ -121,7 +121,7 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
             await self._timeline.settled(call.place, task, seconds=self.options.wait_seconds)
         return await self.task(call, task.id, history_length=length)
 
-    @streams("SendStreamingMessage")
+    @streams("SendStreamingMessage", writes=True)
     async def on_message_send_stream(
         self, params: a2a.SendMessageRequest, call: Call
     ) -> AsyncGenerator[Event, None]:
@@ -186,13 +186,13 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
     async def task(
         self, call: Call, task_id: str, *, history_length: int | None = None
     ) -> a2a.Task:
-        """A task of the caller's, for the wire."""
+        """A task that the caller may read, for the wire."""
         return await self._shown(call, await self._whole(call, task_id, history_length))
 
     async def _whole(
         self, call: Call, task_id: str, history_length: int | None = None
     ) -> TaskRecord:
-        task = await call.place.tasks.get(task_id, owner=call.owner, history_length=history_length)
+        task = await call.place.tasks.get(task_id, owner=call.reads, history_length=history_length)
         if task is None:
             raise TaskNotFoundError
         return task

@@ -11,7 +11,8 @@ from starlette.responses import JSONResponse, Response
 
 from holdfast.kernel.core.errors import EngineError, HoldfastError, NotSupportedError
 from holdfast.memory.metrics import HELP
-from holdfast.server.caller import CALLER
+from holdfast.server.caller import CALLER, Caller
+from holdfast.server.errors import WORDS
 from holdfast.server.metrics import CONTENT_TYPE, Metrics
 from holdfast.wiring.state import State
 
@@ -24,7 +25,7 @@ def health_endpoint(
 ) -> Callable[[Request], Awaitable[Response]]:
     """Whether to send requests here: 200 when all engines answer, else 503.
 
-    Everybody may know whether an engine is well; what it said, only who has a key.
+    Everybody may know whether an engine is well; what it said, only operators.
     """
 
     async def health(request: Request) -> Response:
@@ -35,7 +36,8 @@ def health_endpoint(
                 found = await state.health()
         except (TimeoutError, HoldfastError):
             return JSONResponse({"status": "down", "engines": []}, status_code=503)
-        known = request.scope.get(CALLER) is not None
+        caller: Caller | None = request.scope.get(CALLER)
+        known = caller is not None and caller.operates
         engines = [
             {
                 "engine": one.engine,
@@ -55,7 +57,12 @@ def health_endpoint(
 def metrics_endpoint(metrics: Metrics, state: State) -> Callable[[Request], Awaitable[Response]]:
     """The figures of this process, and those of the hot log where there is one."""
 
-    async def figures(_request: Request) -> Response:
+    async def figures(request: Request) -> Response:
+        caller: Caller = request.scope[CALLER]
+        if not caller.operates:
+            why = "/metrics is of all tenants: it needs an API key of the scope operator"
+            error = {"code": 403, "status": WORDS[403], "message": why}
+            return JSONResponse({"error": error}, status_code=403)
         text = metrics.text() + (await _hot_log(state)).encode()
         return Response(text, headers={"Content-Type": CONTENT_TYPE})
 

@@ -25,7 +25,7 @@ _MOST = 100
 
 
 class PushConfigs:
-    """Where the news of the caller's tasks go."""
+    """Where the news of the caller's tasks go; a config shows its secrets, so readers see none."""
 
     guard: AddressGuard
     metrics: Metrics
@@ -38,7 +38,7 @@ class PushConfigs:
     async def found(self, call: Call, task_id: str) -> TaskRecord:
         """A task of the caller's."""
 
-    @answers("CreateTaskPushNotificationConfig")
+    @answers("CreateTaskPushNotificationConfig", writes=True)
     async def on_create_task_push_notification_config(
         self, params: a2a.TaskPushNotificationConfig, call: Call
     ) -> a2a.TaskPushNotificationConfig:
@@ -48,7 +48,7 @@ class PushConfigs:
         await call.place.tasks.upsert_push_config(task.id, config, owner=call.owner)
         return push_to_wire(config, task_id=task.id)
 
-    @answers("GetTaskPushNotificationConfig")
+    @answers("GetTaskPushNotificationConfig", writes=True)
     async def on_get_task_push_notification_config(
         self, params: a2a.GetTaskPushNotificationConfigRequest, call: Call
     ) -> a2a.TaskPushNotificationConfig:
@@ -58,7 +58,7 @@ class PushConfigs:
             raise TaskNotFoundError
         return push_to_wire(config, task_id=params.task_id)
 
-    @answers("ListTaskPushNotificationConfigs")
+    @answers("ListTaskPushNotificationConfigs", writes=True)
     async def on_list_task_push_notification_configs(
         self, params: a2a.ListTaskPushNotificationConfigsRequest, call: Call
     ) -> a2a.ListTaskPushNotificationConfigsResponse:
@@ -79,7 +79,7 @@ class PushConfigs:
             next_page_token=_token(page[-1].id) if len(configs) > size else "",
         )
 
-    @answers("DeleteTaskPushNotificationConfig")
+    @answers("DeleteTaskPushNotificationConfig", writes=True)
     async def on_delete_task_push_notification_config(
         self, params: a2a.DeleteTaskPushNotificationConfigRequest, call: Call
     ) -> None:

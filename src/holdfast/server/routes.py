@@ -204,7 +204,7 @@ class _Rpc:
         except A2AError as error:
             response = JSONResponse(build_error_response(request_id(body), _rpc_error(error)))
         response = _hidden(await _begun(response, call), call)
-        if call.hint is not None and call.hint.status in {429, 503}:
+        if call.hint is not None and call.hint.status in {403, 429, 503}:
             response.status_code = call.hint.status
             response.headers.update(call.hint.headers)
         return response

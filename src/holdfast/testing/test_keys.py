@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
-from holdfast.kernel.core.errors import InvalidInputError
-from holdfast.kernel.storage.keys import KeyStore, new_key_text
+from holdfast.kernel.core.errors import InvalidInputError, NotFoundError
+from holdfast.kernel.storage.keys import KeyScope, KeyStore, new_key_text
 from holdfast.testing.harness import Harness
 
 CONTRACT = "keys"
@@ -77,6 +78,131 @@ async def test_revoking_a_key_that_is_not_there_or_was_revoked_is_false(store: K
     assert await store.revoke(made.key.id) is False
 
 
+async def test_a_key_has_the_scope_that_it_was_created_with(store: KeyStore) -> None:
+    assert (await store.create("ana")).key.scope is KeyScope.OWNER
+    for scope in KeyScope:
+        made = await store.create("ana", scope=str(scope))
+        found = await store.verify(made.text)
+        assert found is not None
+        assert found.scope is made.key.scope is scope
+
+
+@pytest.mark.parametrize("scope", ["", "admin", "OWNER", None, 7])
+async def test_a_scope_that_is_none_of_the_three_is_refused(store: KeyStore, scope: Any) -> None:
+    with pytest.raises(InvalidInputError, match="scope"):
+        await store.create("ana", scope=scope)
+    assert await store.list_keys() == []
+
+
+async def test_an_expired_key_is_none(harness: Harness, store: KeyStore) -> None:
+    made, kept = await store.create("ana", ttl_seconds=60), await store.create("ana")
+    assert made.key.expires_at == made.key.created_at + timedelta(seconds=60)
+    assert (made.key.ttl_seconds, kept.key.expires_at) == (60, None)
+    await harness.elapse(50)
+    assert await store.verify(made.text) is not None
+    await harness.elapse(11)
+    assert await store.verify(made.text) is None
+    assert await store.verify(kept.text) is not None
+    assert len(await store.list_keys()) == 2
+
+
+@pytest.mark.parametrize("ttl", [0, -1, float("nan"), float("inf"), 1e300, "60", True])
+async def test_a_time_to_live_that_is_no_span_of_time_is_refused(store: KeyStore, ttl: Any) -> None:
+    with pytest.raises(InvalidInputError, match="ttl_seconds"):
+        await store.create("ana", ttl_seconds=ttl)
+    assert await store.list_keys() == []
+
+
+async def test_the_last_use_of_a_key_is_known_to_the_minute(
+    harness: Harness, store: KeyStore
+) -> None:
+    made = await store.create("ana")
+
+    async def last_used() -> datetime | None:
+        [key] = await store.list_keys()
+        return key.last_used_at
+
+    assert await last_used() is None
+    await asyncio.gather(*(store.verify(made.text) for _ in range(20)))
+    first = await last_used()
+    assert first is not None
+    assert first >= made.key.created_at
+    await harness.elapse(30)
+    await store.verify(made.text)
+    assert await last_used() == first
+    await harness.elapse(31)
+    await store.verify(made.text)
+    second = await last_used()
+    assert second is not None
+    assert second >= first + timedelta(seconds=60)
+
+
+async def test_a_rotated_key_has_the_owner_name_scope_and_lifetime_of_the_old_one(
+    harness: Harness, store: KeyStore
+) -> None:
+    old = await store.create("ana", name="laptop", scope="reader", ttl_seconds=60)
+    await harness.elapse(30)
+    made = await store.rotate(old.key.id)
+    again = await store.rotate(made.key.id, grace_seconds=5)
+    for one in (made.key, again.key):
+        assert (one.owner, one.name, one.scope) == ("ana", "laptop", KeyScope.READER)
+        assert one.expires_at == one.created_at + timedelta(seconds=60)
+        assert one.last_used_at is None
+    assert len({old.text, made.text, again.text}) == 3
+    assert await store.verify(again.text) == again.key
+    assert len(await store.list_keys()) == 3
+
+
+async def test_the_old_key_ends_after_the_grace_time(harness: Harness, store: KeyStore) -> None:
+    old, other = await store.create("ana"), await store.create("ana")
+    made = await store.rotate(old.key.id, grace_seconds=60)
+    assert await store.verify(old.text) is not None
+    await harness.elapse(61)
+    assert await store.verify(old.text) is None
+    assert await store.verify(made.text) == made.key
+    await store.rotate(other.key.id)
+    assert await store.verify(other.text) is None
+
+
+async def test_a_rotated_key_that_would_have_expired_earlier_still_does(
+    harness: Harness, store: KeyStore
+) -> None:
+    old = await store.create("ana", ttl_seconds=10)
+    await store.rotate(old.key.id, grace_seconds=600)
+    await harness.elapse(11)
+    assert await store.verify(old.text) is None
+
+
+async def test_a_key_that_is_not_there_was_revoked_or_has_expired_is_not_rotated(
+    harness: Harness, store: KeyStore
+) -> None:
+    revoked, expired = await store.create("ana"), await store.create("ana", ttl_seconds=1)
+    await store.revoke(revoked.key.id)
+    await harness.elapse(2)
+    for key_id in ("nobody", revoked.key.id, expired.key.id):
+        with pytest.raises(NotFoundError):
+            await store.rotate(key_id, grace_seconds=60)
+    assert {key.id for key in await store.list_keys()} <= {revoked.key.id, expired.key.id}
+
+
+async def test_a_revoked_or_expired_key_can_be_deleted(harness: Harness, store: KeyStore) -> None:
+    revoked, expired = await store.create("ana"), await store.create("ana", ttl_seconds=1)
+    await store.revoke(revoked.key.id)
+    await harness.elapse(2)
+    for made in (revoked, expired):
+        assert await store.delete(made.key.id) is True
+        assert await store.delete(made.key.id) is False
+        assert await store.verify(made.text) is None
+    assert await store.list_keys() == []
+
+
+async def test_a_live_key_and_one_that_is_not_there_are_not_deleted(store: KeyStore) -> None:
+    made = await store.create("ana", ttl_seconds=600)
+    assert await store.delete("nobody") is False
+    assert await store.delete(made.key.id) is False
+    assert await store.verify(made.text) == made.key
+
+
 async def test_keys_are_listed_by_when_they_were_created(harness: Harness, store: KeyStore) -> None:
     made = []
     for owner in ("zoe", "ana", "max"):
@@ -85,13 +211,18 @@ async def test_keys_are_listed_by_when_they_were_created(harness: Harness, store
     assert await store.list_keys() == made
 
 
-async def test_one_tenant_neither_lists_nor_revokes_anothers_keys(
+async def test_one_tenant_neither_lists_revokes_rotates_nor_deletes_anothers_keys(
     harness: Harness, store: KeyStore
 ) -> None:
-    made = await store.create("ana")
+    made, gone = await store.create("ana"), await store.create("max")
+    await store.revoke(gone.key.id)
     other = harness.store(CONTRACT, tenant="other")
     assert await other.list_keys() == []
     assert await other.revoke(made.key.id) is False
+    assert await other.delete(gone.key.id) is False
+    with pytest.raises(NotFoundError):
+        await other.rotate(made.key.id)
+    assert await store.delete(gone.key.id) is True
     assert await store.verify(made.text) == made.key
 
 

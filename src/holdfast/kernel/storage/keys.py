@@ -9,13 +9,34 @@ import secrets
 from abc import abstractmethod
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
-from holdfast.kernel.core.checks import check_id
+from holdfast.kernel.core.checks import check_id, check_seconds
 from holdfast.kernel.core.errors import InvalidInputError
+
+USE_SECONDS = 60.0
+"""How exactly the last use of a key is known: it is written at most this often."""
 
 MAX_KEY_CHARACTERS = 1_024
 """No key is longer: a tenant of 512 bytes, and the secret."""
+
+
+class KeyScope(StrEnum):
+    """What the holder of a key may do.
+
+    >>> KeyScope("reader") is KeyScope.READER
+    True
+    """
+
+    OWNER = "owner"
+    """Read and change what belongs to the key's owner."""
+
+    READER = "reader"
+    """Read what belongs to the key's owner, and change nothing."""
+
+    OPERATOR = "operator"
+    """As owner; and read the tasks of every owner of the tenant, and the figures of the service."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +59,24 @@ class ApiKey:
     """What people call it."""
 
     revoked_at: datetime | None = None
+    scope: KeyScope = KeyScope.OWNER
+    ttl_seconds: float | None = None
+    """How long it was made to last; ``None`` is for ever. A rotated key lasts as long again."""
+
+    expires_at: datetime | None = None
+    """When it ends: ``ttl_seconds`` after it was made, or earlier if it was rotated."""
+
+    last_used_at: datetime | None = None
+    """When it was last verified, up to a minute ago; ``None`` is never."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewApiKey:
     """A key that was just made, with the text that its holder sends.
 
-    >>> NewApiKey(ApiKey("k1", "acme", "ana", datetime(2030, 1, 1)), "hf_mfrw2zi_secret")
-    NewApiKey(key=ApiKey(id='k1', tenant='acme', owner='ana', \
-created_at=datetime.datetime(2030, 1, 1, 0, 0), name='', revoked_at=None))
+    >>> made = NewApiKey(ApiKey("k1", "acme", "ana", datetime(2030, 1, 1)), "hf_mfrw2zi_secret")
+    >>> made.text in repr(made)
+    False
     """
 
     key: ApiKey
@@ -68,11 +98,22 @@ class KeyStore(Protocol):
     - an unknown key is none
     - a text that is no key is none
     - a key whose tenant was exchanged is none
+    - a key has the scope that it was created with
+    - a scope that is none of the three is refused
+    - an expired key is none
+    - a time to live that is no span of time is refused
+    - the last use of a key is known to the minute
     - a revoked key is none at once
     - a revoked key stays listed
     - revoking a key that is not there or was revoked is false
+    - a rotated key has the owner, name, scope and lifetime of the old one
+    - the old key ends after the grace time
+    - a rotated key that would have expired earlier still does
+    - a key that is not there, was revoked or has expired is not rotated
+    - a revoked or expired key can be deleted
+    - a live key and one that is not there are not deleted
     - keys are listed by when they were created
-    - one tenant neither lists nor revokes another's keys
+    - one tenant neither lists, revokes, rotates nor deletes another's keys
     - an owner that is empty or no id is refused
     - a key's name comes back exactly, however odd
     - 20 concurrent creates make 20 keys
@@ -80,12 +121,19 @@ class KeyStore(Protocol):
     """
 
     @abstractmethod
-    async def create(self, owner: str, *, name: str = "") -> NewApiKey:
+    async def create(
+        self,
+        owner: str,
+        *,
+        name: str = "",
+        scope: KeyScope | str = KeyScope.OWNER,
+        ttl_seconds: float | None = None,
+    ) -> NewApiKey:
         """Make a key of this tenant for an owner; its text is to be had only now.
 
         ::
 
-            made = await state.keys.create("ana", name="laptop")
+            made = await state.keys.create("ana", name="laptop", ttl_seconds=30 * 86_400)
             print(made.text)
         """
         ...
@@ -94,6 +142,7 @@ class KeyStore(Protocol):
     async def verify(self, text: str) -> ApiKey | None:
         """The live key of any tenant that this text is, or ``None``.
 
+        It records the use of the key, at most once a minute; the key is returned as it was before.
         ::
 
             key = await state.keys.verify(text)
@@ -114,13 +163,66 @@ class KeyStore(Protocol):
 
     @abstractmethod
     async def revoke(self, key_id: str) -> bool:
-        """End a key for good; whether there was a live one.
+        """End a key for good; whether there was one that had not been revoked.
 
         ::
 
             await state.keys.revoke(key.id)
         """
         ...
+
+    @abstractmethod
+    async def rotate(self, key_id: str, *, grace_seconds: float = 0.0) -> NewApiKey:
+        """Make a key like a live one, which ends ``grace_seconds`` later.
+
+        ``NotFoundError`` if there is no live key of that id.
+        ::
+
+            made = await state.keys.rotate(key.id, grace_seconds=3600)
+        """
+        ...
+
+    @abstractmethod
+    async def delete(self, key_id: str) -> bool:
+        """Remove a key that was revoked or has expired; whether there was such a key.
+
+        ::
+
+            await state.keys.delete(key.id)
+        """
+        ...
+
+
+def check_scope(value: object) -> KeyScope:
+    """One of the scopes of a key.
+
+    >>> check_scope("reader")
+    <KeyScope.READER: 'reader'>
+    """
+    try:
+        return KeyScope(str(value))
+    except ValueError:
+        names = ", ".join(KeyScope)
+        raise InvalidInputError("scope", f"must be one of {names}, not {value!r}") from None
+
+
+def check_ttl(value: float | None) -> float | None:
+    """How long a key lasts; ``None`` is for ever.
+
+    >>> check_ttl(60)
+    60
+    """
+    return None if value is None else check_seconds("ttl_seconds", value)
+
+
+def check_grace(value: float) -> float:
+    """How long a rotated key goes on; 0 ends it at once.
+
+    >>> check_grace(0)
+    0
+    """
+    no_grace = not isinstance(value, bool) and value == 0
+    return value if no_grace else check_seconds("grace_seconds", value)
 
 
 def new_key_text(tenant: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from holdfast.kernel.core.errors import NotFoundError
 from holdfast.kernel.storage.keys import KeyStore
 from holdfast.testing.hostile import KEPT
 from holdfast.testing.probes.probe import NO_ECHO, Probe
@@ -26,6 +27,19 @@ async def _text(store: KeyStore, value: Any) -> Any:
     return NO_ECHO
 
 
+async def _deleted(store: KeyStore, value: Any) -> Any:
+    assert await store.delete(value) is False
+    return NO_ECHO
+
+
+async def _rotated(store: KeyStore, value: Any) -> Any:
+    try:
+        await store.rotate(value)
+    except NotFoundError:
+        return NO_ECHO
+    raise AssertionError("there is no such key")
+
+
 async def _id(store: KeyStore, value: Any) -> Any:
     assert await store.revoke(value) is False
     return NO_ECHO
@@ -37,4 +51,6 @@ PROBES = [
     # Anybody may send anything as a key: whatever it is, it is none.
     Probe("verify.text", "text", _text, judge=lambda _hostile: KEPT),
     Probe("revoke.key_id", "id", _id),
+    Probe("rotate.key_id", "id", _rotated),
+    Probe("delete.key_id", "id", _deleted),
 ]
