@@ -148,12 +148,12 @@ async def _endless_body(victim: Victim) -> None:
     head = f"GET /tasks HTTP/1.1\r\nHost: localhost\r\nAuthorization: {key}\r\n"
     writer.write(f"{head}Transfer-Encoding: chunked\r\n\r\n".encode())
     chunk = b"100000\r\n" + b"x" * 0x100000 + b"\r\n"
-    with suppress(ConnectionError):
+    with suppress(OSError):
         for _ in range(500):
             writer.write(chunk)
             await writer.drain()
         raise AssertionError("500 MiB were taken")
-    with suppress(ConnectionError):
+    with suppress(OSError):
         await reader.read()
     writer.close()
 
@@ -209,7 +209,7 @@ async def _request(victim: Victim, request: Request) -> int:
 async def _raw(victim: Victim, request: Request) -> int:
     reader, writer = await asyncio.open_connection("127.0.0.1", victim.port)
     found = b""
-    with suppress(ConnectionError):
+    with suppress(OSError):
         writer.write(request.raw)
         writer.write_eof()
         found = await reader.read()
@@ -259,5 +259,5 @@ async def test_a_service_survives_hostile_clients(tmp_path: Path, database: str)
         await _recovers(victim)
         assert victim.process.returncode is None
         assert memory[1] - memory[0] <= MOST_GROWTH_BYTES, memory
-        text = _read(victim.log)
-        assert "Traceback" not in text, text[max(0, text.index("Traceback") - 2000) :][:6000]
+        traced = {line for line in _read(victim.log).splitlines() if "Traceback" in line}
+        assert not traced, "\n".join(sorted(traced))

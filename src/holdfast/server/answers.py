@@ -87,13 +87,14 @@ def streams(
         async def wrapped(
             self: S, params: P, context: ServerCallContext
         ) -> AsyncGenerator[R, None]:
-            call = call_of(context)
+            call, begun = call_of(context), False
             try:
                 async with _room(self, call):
                     with self.metrics.call(name):
                         _check(params, context, call, writes=writes)
                         events = method(self, params, call)
                         first = await anext(events, None)
+                    begun = True
                     async with aclosing(events):
                         if first is not None:
                             yield first
@@ -101,7 +102,10 @@ def streams(
                             yield event
                     _check_key(call)
             except Exception as error:
-                raise _told(call, error) from error
+                told = _told(call, error)
+                if not (begun and call.over_http):
+                    raise told from error
+                call.failed = told
 
         return wrapped
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from a2a.server.context import ServerCallContext
+from a2a.utils.errors import A2AError
 
 from holdfast.kernel.storage.keys import KeyScope
 from holdfast.server.errors import Hint
@@ -64,6 +65,12 @@ class Call:
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the caller's key has ended: a stream ends with it."""
 
+    over_http: bool = False
+    """A stream that fails after it has begun ends, and leaves its error in ``failed``: of an error
+    that is raised, the SDK would log a traceback."""
+
+    failed: A2AError | None = None
+
     @property
     def owner(self) -> str:
         """Whose tasks it is about."""
@@ -119,9 +126,9 @@ class Doors:
         """Whether the key of a caller is still a live one."""
         return await self._state.keys.verify(caller.key_text) is not None
 
-    def call(self, caller: Caller, headers: Mapping[str, str]) -> Call:
+    def call(self, caller: Caller, headers: Mapping[str, str], *, over_http: bool = False) -> Call:
         """A call of this caller."""
-        return Call(caller, self._place(caller.tenant), headers)
+        return Call(caller, self._place(caller.tenant), headers, over_http=over_http)
 
     def _place(self, tenant: str) -> State:
         if tenant == self._state.tenant:

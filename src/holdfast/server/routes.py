@@ -27,7 +27,7 @@ from a2a.utils.errors import (
 from sse_starlette.event import ServerSentEvent
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import BaseRoute, Mount, Route
+from starlette.routing import BaseRoute, Mount, Route, Router
 
 from holdfast.server.caller import CALL, CALLER, Call, Doors
 from holdfast.server.errors import WORDS, Hint, to_a2a
@@ -36,6 +36,9 @@ from holdfast.server.handler import LedgerRequestHandler
 from holdfast.server.reading import check_call, check_rest, read_call, read_json, request_id
 
 Endpoint = Callable[[Request], Awaitable[Response]]
+Shape = Callable[[A2AError], dict[str, Any]]
+"""How a binding shows an error."""
+
 _JSON = {"application/json", "application/a2a+json"}
 _OLD_PATHS = "/v1/"
 _INTERNAL = -32603
@@ -70,7 +73,7 @@ def with_call(inner: Endpoint, doors: Doors) -> Endpoint:
     """An endpoint that finds its call in the request's scope."""
 
     async def serve(request: Request) -> Response:
-        request.scope[CALL] = doors.call(request.scope[CALLER], request.headers)
+        request.scope[CALL] = doors.call(request.scope[CALLER], request.headers, over_http=True)
         return await inner(request)
 
     return serve
@@ -79,7 +82,8 @@ def with_call(inner: Endpoint, doors: Doors) -> Endpoint:
 def _wrapped(routes: list[BaseRoute], doors: Doors) -> Iterator[BaseRoute]:
     for route in routes:
         if isinstance(route, Mount):
-            yield Mount(route.path, routes=list(_wrapped(route.routes, doors)))
+            inner = Router(list(_wrapped(route.routes, doors)), redirect_slashes=False)
+            yield Mount(route.path, app=inner)
         elif isinstance(route, Route):
             methods = sorted((route.methods or {"GET"}) - {"HEAD"})
             endpoint = with_call(_rest(route.endpoint, route.path), doors)
@@ -101,7 +105,7 @@ def _rest(inner: Endpoint, path: str) -> Endpoint:
             check_rest(path, request.method, await request.body(), request.query_params)
         except A2AError as error:
             return _refused(error)
-        response = await _begun(await inner(request), call)
+        response = await _begun(await inner(request), call, build_rest_error_payload)
         if call.hint is not None:
             response = _hinted(response, call.hint)
         wants = {request.headers.get(name, "") for name in ("content-type", "accept")}
@@ -122,7 +126,7 @@ def _refused(error: A2AError, hint: Hint | None = None) -> Response:
     return response if hint is None else _hinted(response, hint)
 
 
-async def _begun(response: Any, call: Call) -> Response:
+async def _begun(response: Any, call: Call, shape: Shape) -> Response:
     """A stream whose first event is there; or, where that failed, the answer that says so.
 
     The streams of 0.3 begin when they are read, when their status has been sent already.
@@ -148,7 +152,7 @@ async def _begun(response: Any, call: Call) -> Response:
             await body.aclose()
 
     response.body_iterator = whole()
-    _put_ids(response, call)
+    _put_ids(response, call, shape)
     return cast("Response", response)
 
 
@@ -187,7 +191,7 @@ class _Rpc:
 
     async def serve(self, request: Request) -> Response:
         """Answer one JSON-RPC request."""
-        call = self._doors.call(request.scope[CALLER], request.headers)
+        call = self._doors.call(request.scope[CALLER], request.headers, over_http=True)
         request.scope[CALL] = call
         body: Any = None
         try:
@@ -199,11 +203,17 @@ class _Rpc:
             if response is None:
                 _check_version(method, params, call)
                 check_call(method, body)
-                request._json = body  # noqa: SLF001 - what Starlette keeps of json(), read once
+                # What Starlette keeps of json(), so that the body is read once; the SDK refuses
+                # fields beside these.
+                known = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+                request._json = known  # noqa: SLF001
                 response = await self._inner(request)
         except A2AError as error:
             response = JSONResponse(build_error_response(request_id(body), _rpc_error(error)))
-        response = _hidden(await _begun(response, call), call)
+        response = await _begun(
+            response, call, lambda error: build_error_response(request_id(body), error)
+        )
+        response = _hidden(response, call)
         if call.hint is not None and call.hint.status in {403, 429, 503}:
             response.status_code = call.hint.status
             response.headers.update(call.hint.headers)
@@ -253,7 +263,7 @@ def _unknown_status(given: object) -> A2AError | None:
     return InvalidParamsError(message=f"status is one of {', '.join(names)}")
 
 
-def _put_ids(response: Any, call: Call) -> None:
+def _put_ids(response: Any, call: Call, shape: Shape) -> None:
     """Let each event of a stream carry its sequence, for ``Last-Event-ID``.
 
     An error ends the stream with an event of its own: the status has been sent.
@@ -274,10 +284,15 @@ def _put_ids(response: Any, call: Call) -> None:
                     event=named,
                     id=ids.popleft() if ids and named != "error" else None,
                 )
+            if call.failed is not None:
+                yield _error_event(shape(call.failed))
         except Exception as error:  # noqa: BLE001 - nothing of it may reach a client
-            told, _ = to_a2a(error)
-            yield ServerSentEvent(json.dumps(build_rest_error_payload(told)), event="error")
+            yield _error_event(shape(to_a2a(error)[0]))
         finally:
             await body.aclose()
 
     response.body_iterator = numbered()
+
+
+def _error_event(body: dict[str, Any]) -> ServerSentEvent:
+    return ServerSentEvent(json.dumps(body), event="error")
