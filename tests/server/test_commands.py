@@ -178,3 +178,29 @@ async def test_a_port_that_cannot_be_is_refused_by_its_name(option: str) -> None
     assert done.exit_code == 2
     assert option in done.output
     assert "65535" in done.output
+
+
+async def test_a_service_on_memory_is_for_development(tmp_path: Path) -> None:
+    async with (
+        _started(tmp_path, "memory:") as (process, url),
+        http_client(base_url=url, headers=MODERN, timeout=60) as http,
+    ):
+        message = {"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": "0"}]}
+        answer = (await http.post("/message:send", json={"message": message})).json()
+        assert answer["task"]["status"]["state"] == "TASK_STATE_COMPLETED"
+        process.send_signal(signal.SIGTERM)
+        async with asyncio.timeout(60):
+            assert await process.wait() == 0
+
+
+@pytest.mark.parametrize("option", ["--no-worker", "--auth"])
+async def test_a_service_on_memory_that_needs_other_processes_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str
+) -> None:
+    (tmp_path / "agents.py").write_text(AGENT)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    monkeypatch.setenv("STORAGE_TYPE", "memory")
+    refused = await asyncio.to_thread(CliRunner().invoke, app, ["serve", "agents:app", option])
+    assert isinstance(refused.exception, ConfigError)
+    assert "no other sees" in str(refused.exception)

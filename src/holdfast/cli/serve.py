@@ -80,6 +80,9 @@ def serve(
     A worker runs in the same process unless told otherwise. Start as many instances as you like on
     one Postgres (DATABASE_URL): each gives the same answers.
 
+    With STORAGE_TYPE=memory it needs nothing and keeps nothing, for development: on loopback, with
+    the worker in the same process.
+
     On loopback it asks for no key, elsewhere for one made by `holdfast keys create`. SIGTERM and
     Ctrl-C end streams, drain the worker and end with exit code 0.
 
@@ -105,12 +108,15 @@ def serve(
             f"without API keys anybody who reaches {host} could use the service: leave --no-auth "
             "out, or say --i-know-anyone-can-call"
         )
-    settings = shared_settings()
+    asks_keys = not is_loopback(host) if auth is None else auth
+    # A service with its worker and without keys needs no other process: it may be in memory.
+    alone = not no_worker and not asks_keys
+    settings = shared_settings(alone=alone)
     options = ServiceOptions(
         host=host,
         port=port,
         public_url=public_url,
-        auth=not is_loopback(host) if auth is None else auth,
+        auth=asks_keys,
         grpc_port=grpc_port,
         max_request_bytes=max_request_bytes,
         max_connections=max_connections,
@@ -127,7 +133,9 @@ def serve(
     start_logs(as_json=log_json)
 
     async def work() -> int:
-        async with open_shared() as state:
+        async with open_shared(alone=alone) as state:
+            if set(state.engines.values()) == {"inmemory"}:
+                _log.warning("state is in memory, for development: it ends with this process")
             service = Service(found, state, options, workers=0 if no_worker else concurrency)
             keys = "with API keys" if options.auth else "without API keys"
             _log.info("app %s: serving on %s, %s", found.name, service.url, keys)
