@@ -72,6 +72,13 @@ def test_every_link_between_pages_leads_somewhere() -> None:
     assert broken == []
 
 
+def test_no_page_installs_from_a_place_where_the_package_is_not() -> None:
+    wrong = [
+        page.name for page in PAGES if re.search(r"pip install ['\"]?holdfast", page.read_text())
+    ]
+    assert wrong == []
+
+
 def test_every_page_can_be_reached_from_the_readme() -> None:
     seen: set[Path] = set()
     to_read = [ROOT / "README.md"]
