@@ -36,6 +36,7 @@ _NAMES = {
     "allow_unsafe": "HOLDFAST_ALLOW_UNSAFE",
     "graph": "HOLDFAST_GRAPH",
     "history_ttl_seconds": "HOLDFAST_HISTORY_TTL_SECONDS",
+    "state_ttl_seconds": "HOLDFAST_STATE_TTL_SECONDS",
     "redis_shards": "HOLDFAST_REDIS_SHARDS",
     "ack_level": "HOLDFAST_ACK_LEVEL",
     "redis_level": "HOLDFAST_REDIS_LEVEL",
@@ -99,6 +100,8 @@ class Settings:
     """``HOLDFAST_GRAPH``: tables, or age for Apache AGE on the same Postgres."""
     history_ttl_seconds: float = 604_800
     """``HOLDFAST_HISTORY_TTL_SECONDS``: how long Redis alone keeps a transcript that rests."""
+    state_ttl_seconds: float | None = None
+    """``HOLDFAST_STATE_TTL_SECONDS``: how long a working state that rests lives; none: for ever."""
     redis_shards: int = 16
     """``HOLDFAST_REDIS_SHARDS``: over how many shards a Redis is spread; fixed at first use."""
     ack_level: str = ""
@@ -256,6 +259,7 @@ _READ: dict[str, Callable[[str, str], Any]] = {
     "auto_migrate": _switch,
     "allow_unsafe": _switch,
     "history_ttl_seconds": _seconds,
+    "state_ttl_seconds": _seconds,
     "redis_shards": _count,
     "background": _switch,
     "soft_mark": _mark,
