@@ -27,6 +27,7 @@ from holdfast.memory.hybrid_history import HybridHistory
 from holdfast.memory.hybrid_log import AckLevel, HybridLog
 from holdfast.memory.hybrid_states import HybridShortTerm, merge_asides, save_states
 from holdfast.memory.reach import Reach
+from holdfast.memory.state_commits import StateCommits
 from tests.engines.postgres import PostgresHarness
 from tests.engines.redis import AGE, DUMP, MOVED_CLOCK
 from tests.engines.valkey_server import ValkeyServer
@@ -80,6 +81,7 @@ class HybridHarness(PostgresHarness):
         self.logs: dict[str, HybridLog] = {}
         self.dirty = RedisDirtyStates(self.redis)
         self.states = PostgresDurableStates(self.engine)
+        self.commits = StateCommits(self.dirty, self.states)
         self.asides = PostgresAsideStates(self.engine)
         self.reach = Reach()
         self.kept: dict[str, HybridShortTerm] = {}
@@ -144,9 +146,11 @@ class HybridHarness(PostgresHarness):
                 hot,
                 self.states,
                 self.asides,
+                self.commits,
                 tenant=tenant,
                 reach=self.reach,
                 metrics=self.consolidator.metrics,
+                committed=self.level == "committed",
             )
         return self.kept[tenant]
 

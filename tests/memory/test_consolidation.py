@@ -12,7 +12,6 @@ from holdfast.backends.redis.hot_log import RedisHotLog
 from holdfast.kernel.core.errors import (
     BackPressureError,
     ConflictError,
-    TimedOutError,
     UnavailableError,
 )
 from holdfast.kernel.core.failpoints import failpoint
@@ -288,26 +287,6 @@ async def test_a_committed_append_is_in_postgres_when_it_returns(hybrid: HybridH
     await asyncio.gather(*(store.append([event(f"{at}")]) for at in range(20)))
     assert len(await stored(hybrid)) == 20
     assert hybrid.consolidator.metrics.flushed == 20
-
-
-async def test_an_append_that_cannot_be_committed_says_that_its_outcome_is_unknown(
-    hybrid: HybridHarness, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store = hybrid.store("episodes")
-    await store.append([event("first")])
-    log = hybrid.log(hybrid._prefix + "default")
-    log._level = "committed"
-    second = event("second")
-
-    async def unreachable(*_: object, **__: object) -> None:
-        raise TimedOutError("hybrid", "not committed yet")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(hybrid.consolidator, "through", unreachable)
-        with pytest.raises(TimedOutError):
-            await store.append([second])
-    await store.append([second])
-    assert notes(await stored(hybrid)) == ["first", "second"]
 
 
 async def test_the_same_id_after_it_was_forgotten_is_stored_once(hybrid: HybridHarness) -> None:

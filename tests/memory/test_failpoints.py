@@ -89,6 +89,30 @@ async def test_an_append_that_dies_after_it_went_aside(
     assert await gaps(hybrid) == 0
 
 
+async def test_a_committed_append_that_dies_after_it_wrote_what_redis_lost(
+    hybrid: HybridHarness,
+) -> None:
+    store, tenant = hybrid.store("episodes"), hybrid._prefix + "default"
+    hybrid.log(tenant)._level = "committed"
+    await store.append([event("first")])
+    second = event("second")
+
+    def empty() -> None:
+        assert valkey().ask("FLUSHALL") == "+OK"
+
+    with (
+        failpoint("append.after_hot", empty),
+        failpoint("append.after_rewrite", die),
+        pytest.raises(DiedError),
+    ):
+        await store.append([second])
+    restart(hybrid)
+    again = hybrid.store("episodes")
+    await again.append([second, event("third")])
+    await flush(hybrid)
+    assert notes(await stored(hybrid)) == ["first", "second", "third"]
+
+
 @pytest.mark.parametrize(
     "name",
     [
@@ -215,6 +239,19 @@ async def test_a_state_whose_saver_died_is_saved_by_the_next(
         await hybrid.consolidator.run_once()
     await states.update_state("s1", {"more": True})
     await flush(hybrid)
+    assert valkey().ask("FLUSHALL") == "+OK"
+    assert await states.get_state("s1") == {"step": 1, "more": True}
+
+
+@pytest.mark.parametrize("name", ["state_commit.after_read", "state_commit.after_save"])
+async def test_a_write_to_a_state_whose_writer_died_before_its_commit_is_saved_by_the_next(
+    hybrid: HybridHarness, name: str
+) -> None:
+    states = hybrid.store("short_term")
+    states._committed = True
+    with failpoint(name, die), pytest.raises(DiedError):
+        await states.set_state("s1", {"step": 1})
+    await states.update_state("s1", {"more": True})
     assert valkey().ask("FLUSHALL") == "+OK"
     assert await states.get_state("s1") == {"step": 1, "more": True}
 

@@ -18,13 +18,13 @@ from holdfast.kernel.core.errors import (
     CodecError,
     EngineError,
     HoldfastError,
-    TimedOutError,
     UnavailableError,
 )
 from holdfast.kernel.core.failpoints import hit
 from holdfast.kernel.storage.durable_log import DurableQueue, Outcome, Turn
-from holdfast.kernel.storage.hot_entry import check_entry, unpack
+from holdfast.kernel.storage.hot_entry import PlacedEntry, check_entry, unpack
 from holdfast.kernel.storage.hot_log import HotLog, HotQueue, HotTurn
+from holdfast.memory.commits import Commits
 from holdfast.memory.metrics import HybridMetrics
 
 _log = logging.getLogger("holdfast.consolidation")
@@ -90,6 +90,7 @@ class Consolidator:
         self._overtaken_at = 0.0
         self._pace = pace or Pace()
         self._locks: dict[tuple[str, int], asyncio.Lock] = {}
+        self._commits = Commits()
         self.metrics = metrics or HybridMetrics()
 
     async def run(self, stop: asyncio.Event, *, tenants: Collection[str] | None = None) -> None:
@@ -199,6 +200,7 @@ class Consolidator:
         except (UnavailableError, asyncio.CancelledError):
             await self._give_back(tenant, shard, turns)
             raise
+        self._commits.named(tenant, shard, turns, flushed.outcomes)
         hit("consolidate.after_commit")
         if not turns:
             # Whatever says that there is work is told that there is none.
@@ -221,36 +223,44 @@ class Consolidator:
                 await self._hot.give_back(tenant, shard, turns)
 
     async def through(
-        self, tenant: str, hot: HotLog, marks: dict[int, str], *, limit_seconds: float = 30
-    ) -> None:
-        """Have everything up to the given turns flushed, by us or by somebody else.
+        self, tenant: str, hot: HotLog, entries: Sequence[PlacedEntry]
+    ) -> list[PlacedEntry]:
+        """Flush until each entry was committed or has left the hot log.
 
-        ``TimedOutError`` when it is not for too long: it is in the hot log, and will be. ::
+        Returns those that no commit of this process has stored at their place: whoever
+        acknowledges them looks them up in the durable log first. They may be lost. ::
 
-            await consolidator.through("acme", hot, appended.marks)
+            unnamed = await consolidator.through("acme", hot, placed)
         """
-        try:
-            async with asyncio.timeout(limit_seconds):
-                for shard, mark in marks.items():
-                    await self._through(tenant, hot, shard, mark)
-        except TimeoutError:
-            raise TimedOutError("hybrid", "the flush takes too long") from None
-        except EngineError as error:
-            raise TimedOutError("hybrid", f"not committed yet: {error}") from error
+        shards: dict[int, list[PlacedEntry]] = {}
+        for one in entries:
+            shards.setdefault(hot.shard_of(one.entry.session), []).append(one)
+        unnamed: list[PlacedEntry] = []
+        for shard, part in shards.items():
+            unnamed += await self._through(tenant, hot, shard, part)
+        return unnamed
 
-    async def _through(self, tenant: str, hot: HotLog, shard: int, mark: str) -> None:
+    async def _through(
+        self, tenant: str, hot: HotLog, shard: int, entries: Sequence[PlacedEntry]
+    ) -> list[PlacedEntry]:
         lock = self._locks.setdefault((tenant, shard), asyncio.Lock())
-        # Those who wait for the lock find their turns flushed by who had it.
-        waited = lock.locked()
-        async with lock:
-            if waited and await hot.flushed(shard, mark):
-                return
-            while True:
-                done = await self.flush_shard(tenant, shard)
-                if await hot.flushed(shard, mark):
-                    return
-                if done is None:
-                    await _moment()
+        with self._commits.waiting(tenant, shard, entries) as waits:
+            # Those who wait for the lock find their entries committed by who had it.
+            async with lock:
+                left = [wait for wait in waits if wait.outcome is None]
+                while left:
+                    done = await self.flush_shard(tenant, shard)
+                    left = [wait for wait in left if wait.outcome is None]
+                    if not left:
+                        break
+                    # Neither in the hot log nor in a commit of ours: committed by somebody else,
+                    # or lost. An empty stream does not say which.
+                    gone = {id(one) for one in await hot.missing([wait.one for wait in left])}
+                    left = [wait for wait in left if id(wait.one) not in gone]
+                    if left and not done:
+                        await _moment()
+            settled = (Outcome.STORED, Outcome.COVERED)
+            return [wait.one for wait in waits if wait.outcome not in settled]
 
     async def cool(self, tenant: str, session: str) -> None:
         """Take a session out of the hot log, if nothing of it waits to be flushed.

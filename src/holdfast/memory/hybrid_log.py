@@ -6,13 +6,10 @@ the durable log otherwise. So events are never numbered twice, whichever store i
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, TypeAlias
-from weakref import WeakValueDictionary
 
 from holdfast.kernel.core.errors import (
     BackPressureError,
@@ -20,15 +17,17 @@ from holdfast.kernel.core.errors import (
     UnavailableError,
 )
 from holdfast.kernel.core.failpoints import hit
-from holdfast.kernel.storage.durable_log import DurableLog, Gap
+from holdfast.kernel.storage.durable_log import DurableLog
 from holdfast.kernel.storage.hot_entry import NOWHERE, PlacedEntry
-from holdfast.kernel.storage.hot_log import WINDOW, Appended, Cold, HotLog, UsedUp, Window
+from holdfast.kernel.storage.hot_log import WINDOW, Appended, Cold, HotLog, Window
 from holdfast.kernel.storage.log_entry import LogEntry, distinct
 from holdfast.kernel.storage.short_term import StateSnapshot
 from holdfast.kernel.storage.wake import Wake, WakeStatus
 from holdfast.memory.consolidation import Consolidator
+from holdfast.memory.grants import Grants
 from holdfast.memory.pressure import Pressure
 from holdfast.memory.reach import Reach, SilentError
+from holdfast.memory.write_back import WriteBack, placed
 
 _log = logging.getLogger("holdfast.hybrid")
 
@@ -68,9 +67,16 @@ class HybridLog:
         self._level = level
         self._pressure = pressure
         self._reach = reach or Reach()
-        self._flights: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._aside: dict[str, int] = overtaken or {}
-        self._told: set[tuple[str, Gap]] = set()
+        self._grants = Grants(
+            hot,
+            durable,
+            tenant=tenant,
+            reach=self._reach,
+            metrics=self._metrics,
+            aside=overtaken,
+        )
+        self._aside = self._grants.aside
+        self._back = WriteBack(hot, durable, consolidator, self._grants, tenant=tenant)
 
     async def append(
         self, entries: Sequence[LogEntry], *, commit: bool = False
@@ -95,9 +101,9 @@ class HybridLog:
             return await self._append_aside(batch, error)
         hit("append.after_hot")
         if commit or self._level == "committed":
-            await self._consolidator.through(self._tenant, self.hot, appended.marks)
-        elif crowded or appended.crowded:
-            await self._slow_down(appended)
+            return await self._back.committed(placed(batch, appended))
+        if crowded or appended.crowded:
+            return await self._slow_down(placed(batch, appended))
         return appended.places
 
     async def commit(self, entries: Sequence[PlacedEntry]) -> None:
@@ -107,10 +113,7 @@ class HybridLog:
 
             await log.commit(await log.tail("writer/ana"))
         """
-        marks: dict[int, str] = {}
-        for one in entries:  # in the order of their turns, shard by shard
-            marks[self.hot.shard_of(one.entry.session)] = one.mark
-        await self._consolidator.through(self._tenant, self.hot, marks)
+        await self._back.committed(entries)
 
     async def newest(
         self, session: str, count: int, chosen: Callable[[PlacedEntry], bool]
@@ -181,7 +184,7 @@ class HybridLog:
 
         try:
             # A refill that is under way would bring back what it has read.
-            async with self._held(session, seconds=30):
+            async with self._grants.held(session, seconds=30):
                 return await self._clear(session, covered, agent=agent, run=run, types=types)
         except SilentError as error:
             raise UnavailableError("redis", str(error)) from error
@@ -224,7 +227,7 @@ class HybridLog:
             here, state = await self._reach.call(lambda: self.hot.look(session))
             if here.hot and session not in self._aside:
                 return _woken(here, WakeStatus.WARM, state)
-            window = await self._warm(session, None, epoch=self._aside.get(session, 0))
+            window = await self._grants.warm(session, None, epoch=self._aside.get(session, 0))
         except SilentError as error:
             _log.warning("session %s wakes from the durable log: %s", session, error)
             tail = await self.durable.tail(session, WINDOW)
@@ -241,76 +244,20 @@ class HybridLog:
 
             await log.raise_session("s1", 2)
         """
-        await self._warm(session, None, epoch=epoch)
+        await self._grants.warm(session, None, epoch=epoch)
 
     async def _append_hot(self, batch: Sequence[LogEntry]) -> Appended:
         if self._aside:
-            for session in {entry.session for entry in batch}.intersection(self._aside):
-                await self._warm(session, None, epoch=self._aside[session])
-                self._aside.pop(session, None)
+            await self._grants.catch_up(entry.session for entry in batch)
         while True:
             answer = await self._reach.call(lambda: self.hot.append(batch))
             if isinstance(answer, Appended):
                 return answer
             if isinstance(answer, Cold):
                 agent = next(one.agent for one in batch if one.session == answer.session)
-                await self._warm(answer.session, agent)
+                await self._grants.warm(answer.session, agent)
             else:
-                limit = await self.durable.reserve(answer.session, heat=answer.heat)
-                if limit is None:
-                    # The grant is not the newest: the numbers went on elsewhere.
-                    await self._warm(answer.session, None, epoch=answer.epoch + 1)
-                else:
-                    await self._extend(answer, limit)
-
-    async def _extend(self, used: UsedUp, limit: int) -> None:
-        hit("append.after_reserve")
-        await self._reach.call(lambda: self.hot.reserve(used.session, heat=used.heat, limit=limit))
-
-    async def _warm(self, session: str, agent: str | None, *, epoch: int = 0) -> Window | None:
-        """Have the hot log number a session: one grant, whoever and how many ask for it."""
-        window = await self._reach.call(lambda: self.hot.window(session))
-        if _numbers(window, epoch):
-            return window
-        async with self._held(session):
-            return await self._grant(session, agent, epoch)
-
-    @asynccontextmanager
-    async def _held(self, session: str, *, seconds: float = 5) -> AsyncIterator[None]:
-        """Be the only one who warms or clears a session, here and elsewhere."""
-        async with self._flights.setdefault(session, asyncio.Lock()):
-            while True:
-                token = await self._reach.call(lambda: self.hot.lock(session, seconds=seconds))
-                if token:
-                    break
-                await asyncio.sleep(0.01)
-            try:
-                yield
-            finally:
-                await self._reach.call(lambda: self.hot.unlock(session, token))
-
-    async def _grant(self, session: str, agent: str | None, epoch: int) -> Window | None:
-        window = await self._reach.call(lambda: self.hot.window(session))
-        if _numbers(window, epoch):
-            return window
-        hit("refill.after_lock")
-        grant = await self.durable.warm(session, agent, window.known)
-        if grant is None:
-            return None
-        hit("refill.after_grant")
-        tail = await self.durable.tail(session, WINDOW + 1)
-        floor = tail[0].place if len(tail) > WINDOW else NOWHERE
-        newest = tail[-WINDOW:]
-        await self._reach.call(lambda: self.hot.warm(session, grant, floor=floor, entries=newest))
-        hit("refill.after_window")
-        self._metrics.warmed += 1
-        if grant.gaps and (session, grant.gaps[-1]) not in self._told:
-            self._told.add((session, grant.gaps[-1]))
-            _log.error(
-                "session %s of %s: acknowledged events may be lost: %s",
-                *(session, self._tenant, grant.gaps[-1]),
-            )
-        return await self._reach.call(lambda: self.hot.window(session))
+                await self._grants.go_on(answer)
 
     async def _append_aside(
         self, batch: Sequence[LogEntry], why: SilentError
@@ -324,9 +271,7 @@ class HybridLog:
                 retry_after_seconds=1.0, message=f"neither store answers: {why}; {error}"
             ) from error
         hit("append.after_aside")
-        for entry in batch:
-            epoch, _ = places[entry.key]
-            self._aside[entry.session] = max(epoch, self._aside.get(entry.session, 0))
+        self._grants.overtake(batch, places)
         self._metrics.aside += len(batch)
         _log.warning("%d events went to the durable log directly: %s", len(batch), why)
         return places
@@ -339,19 +284,13 @@ class HybridLog:
             self._metrics.refused += 1
             raise
 
-    async def _slow_down(self, appended: Appended) -> None:
-        """Wait for the flush as at level committed; the acknowledgement stands without it."""
+    async def _slow_down(self, entries: Sequence[PlacedEntry]) -> dict[str, tuple[int, int]]:
+        """Wait for the commit as at level committed; the acknowledgement stands without it."""
         try:
-            await self._consolidator.through(
-                self._tenant, self.hot, appended.marks, limit_seconds=self._reach.patience_seconds
-            )
+            return await self._back.committed(entries, limit_seconds=self._reach.patience_seconds)
         except TimedOutError as error:
             _log.warning("too much is waiting, and cannot be flushed: %s", error)
-
-
-def _numbers(window: Window, epoch: int) -> bool:
-    """Whether the hot log numbers a session already, in this epoch or a later one."""
-    return window.hot and window.known is not None and window.known.epoch >= epoch
+            return {one.entry.key: one.place for one in entries}
 
 
 def _woken(window: Window, status: WakeStatus, state: StateSnapshot | None) -> Wake:

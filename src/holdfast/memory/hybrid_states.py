@@ -9,30 +9,36 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
 
 from holdfast.kernel.core.checks import check_id, check_optional_count, check_seconds
-from holdfast.kernel.core.codec import decode_json, encode_fields
+from holdfast.kernel.core.codec import decode_json
 from holdfast.kernel.core.errors import BackPressureError, TimedOutError, UnavailableError
 from holdfast.kernel.core.failpoints import hit
 from holdfast.kernel.storage.short_term import (
     ShortTerm,
     StateSnapshot,
     check_keys,
-    check_patch,
 )
 from holdfast.kernel.storage.state_snapshots import (
     AbsentStateError,
+    AsideState,
     AsideStates,
     DirtyStates,
     DurableStates,
     HotStates,
     StateWrite,
+    Written,
+    patching,
+    replacing,
 )
 from holdfast.memory.consolidation import STATES_AT_ONCE
 from holdfast.memory.metrics import HybridMetrics
 from holdfast.memory.reach import Reach, SilentError
+from holdfast.memory.state_commits import StateCommits
+from holdfast.memory.write_back import COMMIT_SECONDS
 
 _log = logging.getLogger("holdfast.hybrid")
 
@@ -40,9 +46,9 @@ _log = logging.getLogger("holdfast.hybrid")
 class HybridShortTerm(ShortTerm):
     """``ShortTerm`` in a hot store, with the last saved version of each state behind it.
 
-    ::
+    ``committed``: a write returns once the durable store has committed a version with it. ::
 
-        short_term = HybridShortTerm(hot, saved, asides, tenant="acme")
+        short_term = HybridShortTerm(hot, saved, asides, commits, tenant="acme")
     """
 
     def __init__(
@@ -50,18 +56,21 @@ class HybridShortTerm(ShortTerm):
         hot: HotStates,
         saved: DurableStates,
         asides: AsideStates,
+        commits: StateCommits,
         *,
         tenant: str,
         reach: Reach | None = None,
         metrics: HybridMetrics | None = None,
+        committed: bool = False,
     ) -> None:
         self._hot = hot
-        self._sure = hot.sure()
         self._saved = saved
         self._asides = asides
         self._tenant = tenant
         self._reach = reach or Reach()
         self._metrics = metrics or HybridMetrics()
+        self._commits = commits
+        self._committed = committed
         self._flights: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._late: set[str] = set()
 
@@ -80,20 +89,7 @@ class HybridShortTerm(ShortTerm):
         ttl_seconds: float | None = None,
     ) -> None:
         """Replace the whole state."""
-
-        def aside() -> StateWrite:
-            session = check_id("session_id", session_id)
-            values = encode_fields(state, field="state")
-            return StateWrite(session, values, ttl_seconds=ttl_seconds, fresh=True)
-
-        await self._write(
-            session_id,
-            lambda store: store.set_state(
-                session_id, state, expected_version=expected_version, ttl_seconds=ttl_seconds
-            ),
-            aside,
-            expected_version,
-        )
+        await self._write(replacing(session_id, state, ttl_seconds), expected_version)
 
     async def update_state(
         self,
@@ -105,24 +101,7 @@ class HybridShortTerm(ShortTerm):
         ttl_seconds: float | None = None,
     ) -> None:
         """Merge a patch into the state."""
-
-        def aside() -> StateWrite:
-            session = check_id("session_id", session_id)
-            values, dropped = check_patch(patch, delete_keys)
-            return StateWrite(session, values, tuple(dropped), ttl_seconds)
-
-        await self._write(
-            session_id,
-            lambda store: store.update_state(
-                session_id,
-                patch,
-                delete_keys=delete_keys,
-                expected_version=expected_version,
-                ttl_seconds=ttl_seconds,
-            ),
-            aside,
-            expected_version,
-        )
+        await self._write(patching(session_id, patch, delete_keys, ttl_seconds), expected_version)
 
     async def clear(self, session_id: str) -> None:
         """Remove the state of a session: from the durable store first, so that it stays removed."""
@@ -181,42 +160,70 @@ class HybridShortTerm(ShortTerm):
         aside = await self._asides.read(self._tenant, session_id)
         hit("state_aside.after_read")
         if aside is not None and not aside.is_over:
-            seen = await self._reach.call(lambda: self._hot.snapshot(session_id, keys=[]))
-            if not seen.version:
-                await self._restore(session_id)
-            await self._reach.call(lambda: self._hot.merge(aside))
+            do = partial(self._merge, aside)
+            written = await do()
+            if written.version:
+                # The durable store has it until it has a state that includes it.
+                await self._commit(session_id, written, do)
         if aside is not None:
             hit("state_aside.after_merge")
             await self._asides.merged(self._tenant, aside)
         self._late.discard(session_id)
+
+    async def _merge(self, aside: AsideState) -> Written:
+        session = aside.write.session
+        seen = await self._reach.call(lambda: self._hot.snapshot(session, keys=[]))
+        if not seen.version:
+            await self._restore(session)
+        return await self._reach.call(lambda: self._hot.merge(aside))
 
     async def _catch_up(self, session_id: str) -> None:
         """Before the hot state is read or written, it has what this process put aside."""
         if self._late and check_id("session_id", session_id) in self._late:
             await self.merge(session_id)
 
-    async def _write(
-        self,
-        session_id: str,
-        write: Callable[[ShortTerm], Awaitable[None]],
-        aside: Callable[[], StateWrite],
-        expected_version: int | None,
-    ) -> None:
+    async def _write(self, write: StateWrite, expected_version: int | None) -> None:
+        check_optional_count("expected_version", expected_version)
+        if write.ttl_seconds is not None:
+            check_seconds("ttl_seconds", write.ttl_seconds)
         try:
-            await self._catch_up(session_id)
-            while True:
-                try:
-                    return await self._reach.call(lambda: write(self._hot))
-                except AbsentStateError:
-                    if not await self._restore(session_id):
-                        return await self._reach.call(lambda: write(self._sure))
+            written = await self._put(write, expected_version)
+            if self._committed:
+                put = partial(self._put, write, expected_version)
+                await self._commit(write.session, written, put)
         except SilentError as error:
-            change = aside()
-            if change.ttl_seconds is not None:
-                check_seconds("ttl_seconds", change.ttl_seconds)
-            if check_optional_count("expected_version", expected_version) is not None:
+            if expected_version is not None:
                 raise _undecided(error) from error
-            await self._put_aside(change, error)
+            await self._put_aside(write, error)
+
+    async def _put(self, write: StateWrite, expected_version: int | None) -> Written:
+        """Write to the hot state, with what was lost restored first."""
+        await self._catch_up(write.session)
+        put = partial(self._hot.put, write, expected_version=expected_version)
+        while True:
+            try:
+                return await self._reach.call(put)
+            except AbsentStateError:
+                if not await self._restore(write.session):
+                    return await self._reach.call(partial(put, sure=True))
+
+    async def _commit(
+        self, session: str, written: Written, again: Callable[[], Awaitable[Written]]
+    ) -> None:
+        """Wait until a version that includes a write is committed; a lost write is done again."""
+        shard = self._hot.shard_of(session)
+        try:
+            async with asyncio.timeout(COMMIT_SECONDS):
+                while not await self._commits.commit(self._tenant, shard, session, written):
+                    _log.warning("Redis lost a write to state %s: done again", session)
+                    written = await again()
+        except UnavailableError as error:
+            # Where the durable store answers, it keeps the write beside the state.
+            raise SilentError(str(error), sure=False) from error
+        except TimeoutError as error:
+            if isinstance(error, TimedOutError):
+                raise
+            raise TimedOutError("hybrid", "the commit of a state takes too long") from None
 
     async def _forget(self, session_id: str, version: int) -> bool:
         return await self._reach.call(lambda: self._hot.forget(session_id, version=version))

@@ -16,6 +16,7 @@ DEAD = "holdfast_consolidation_dead_letters_total"
 FAILURES = "holdfast_consolidation_failures_total"
 ASIDE = "holdfast_hot_fallback_total"
 STATES_ASIDE = "holdfast_state_fallback_total"
+REWRITTEN = "holdfast_hot_rewritten_total"
 REFUSED = "holdfast_back_pressure_total"
 WARMED = "holdfast_sessions_warmed_total"
 COOLED = "holdfast_sessions_cooled_total"
@@ -31,6 +32,7 @@ HELP = {
     FAILURES: "Rounds of consolidation that failed and were tried again",
     ASIDE: "Events that went to the durable log because Redis did not answer",
     STATES_ASIDE: "Writes to working states that were kept aside because Redis did not answer",
+    REWRITTEN: "Events that Redis lost before the flush and this process wrote to Postgres",
     REFUSED: "Appends that were refused because too much is waiting",
     WARMED: "Sessions that were brought to the hot log",
     COOLED: "Sessions that left the hot log",
@@ -52,6 +54,7 @@ class HybridMetrics:
     failures: int = 0
     aside: int = 0
     states_aside: int = 0
+    rewritten: int = 0
     refused: int = 0
     warmed: int = 0
     cooled: int = 0
@@ -67,6 +70,7 @@ class HybridMetrics:
         yield FAILURES, float(self.failures)
         yield ASIDE, float(self.aside)
         yield STATES_ASIDE, float(self.states_aside)
+        yield REWRITTEN, float(self.rewritten)
         yield REFUSED, float(self.refused)
         yield WARMED, float(self.warmed)
         yield COOLED, float(self.cooled)

@@ -22,6 +22,7 @@ from holdfast.memory.hybrid_states import HybridShortTerm, merge_asides, save_st
 from holdfast.memory.metrics import headroom
 from holdfast.memory.pressure import Pressure
 from holdfast.memory.reach import Reach, SilentError
+from holdfast.memory.state_commits import StateCommits
 from holdfast.wiring.connections import Connections
 from holdfast.wiring.health import Condition, EngineHealth
 from holdfast.wiring.hybrid_sides import DurableSide, HybridSide
@@ -77,6 +78,7 @@ class _Tenants:
         self._level = level
         self._marks = Marks(settings.soft_mark, settings.hard_mark)
         self._dirty = RedisDirtyStates(engine)
+        self._commits = StateCommits(self._dirty, durable.states)
         self._reach = Reach()
         self._logs: dict[str, HybridLog] = {}
         self._overtaken: dict[str, dict[str, int]] = {}
@@ -116,9 +118,11 @@ class _Tenants:
                 RedisShortTerm(self._engine, tenant=tenant, snapshots=True),
                 self._durable.states,
                 self._durable.asides,
+                self._commits,
                 tenant=tenant,
                 reach=self._reach,
                 metrics=self.consolidator.metrics,
+                committed=self._level == "committed",
             )
         return self._states[tenant]
 

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from holdfast.backends.postgres import session_log
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.queries import load
 from holdfast.kernel.core.errors import InvalidInputError
-from holdfast.kernel.storage.durable_log import Cleared, DurableLog, Gap, Grant, Known
+from holdfast.kernel.storage.durable_log import (
+    Cleared,
+    DurableLog,
+    Found,
+    Gap,
+    Grant,
+    Known,
+    Outcome,
+)
 from holdfast.kernel.storage.hot_entry import PlacedEntry
 from holdfast.kernel.storage.log_entry import LogEntry
 
@@ -51,6 +60,25 @@ class PostgresDurableLog(DurableLog):
     async def append(self, entries: Sequence[LogEntry]) -> dict[str, tuple[int, int]]:
         """Append past the hot log."""
         return await session_log.append(self._engine, self._tenant, entries)
+
+    async def find(self, entries: Sequence[PlacedEntry]) -> list[Found]:
+        """What became of entries."""
+        given = [one.entry for one in entries]
+        rows = await self._engine.fetch(
+            _SQL["find"],
+            self._tenant,
+            [one.session for one in given],
+            [one.id for one in given],
+            [one.epoch for one in entries],
+            [one.seq for one in entries],
+            [one.agent for one in given],
+            [one.type for one in given],
+            [one.run for one in given],
+            [one.occurred_at for one in given],
+            [one.body for one in given],
+            safe=True,
+        )
+        return [_found(one.place, row) for one, row in zip(entries, rows, strict=True)]
 
     async def tail(self, session: str, limit: int) -> list[PlacedEntry]:
         """The newest entries of a session, ascending."""
@@ -101,3 +129,14 @@ class PostgresDurableLog(DurableLog):
                 *([number for vector in vectors for number in vector], len(vectors[0])),
                 safe=True,
             )
+
+
+def _found(place: tuple[int, int], row: Any) -> Found:
+    epoch, seq, same, covered, dead, rested = row
+    if same:
+        stored = (epoch, seq)
+        return Found(Outcome.STORED if stored == place else Outcome.KNOWN, stored, rested=rested)
+    if covered:
+        return Found(Outcome.COVERED, rested=rested)
+    other = epoch is not None
+    return Found(Outcome.DEAD if dead or other else None, other=other, rested=rested)

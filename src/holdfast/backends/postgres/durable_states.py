@@ -34,16 +34,29 @@ class PostgresDurableStates(DurableStates):
             [one.ttl_seconds for one in states],
             [one.expires_at for one in states],
             [one.gone for one in states],
+            [one.lineage for one in states],
             safe=True,
         )
+
+    async def versions(self, tenant: str, sessions: Sequence[str]) -> dict[str, SavedState]:
+        """What is kept of sessions, without the values."""
+        rows = await self._engine.fetch(_SQL["state_versions"], tenant, list(sessions), safe=True)
+        return {
+            session: SavedState(session, version, {}, gone=gone, lineage=lineage)
+            for session, version, gone, lineage in rows
+        }
 
     async def load(self, tenant: str, session: str) -> SavedState | None:
         """A state that neither was cleared nor has expired."""
         row = await self._engine.fetchrow(_SQL["load_state"], tenant, session, safe=True)
         if row is None:
             return None
-        version, state, ttl_seconds, expires_at = row
-        return SavedState(session, version, decode_json(state), ttl_seconds, expires_at)
+        version, state, ttl_seconds, expires_at, lineage, saved_at = row
+        return SavedState(
+            *(session, version, decode_json(state), ttl_seconds, expires_at),
+            lineage=lineage,
+            saved_at=saved_at,
+        )
 
     async def clear(self, tenant: str, session: str, *, version: int) -> None:
         """Remember that a state was cleared at a version."""

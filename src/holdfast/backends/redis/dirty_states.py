@@ -35,6 +35,21 @@ class RedisDirtyStates(DirtyStates):
             for name, version, fields in found
         ]
 
+    async def read(self, tenant: str, shard: int, sessions: Sequence[str]) -> list[SavedState]:
+        """Those of some sessions."""
+        keys = ShardKeys.of(tenant, shard)
+        found = await self._engine.run(
+            "state_read",
+            (keys.dirty,),
+            (f"{keys.prefix}st:", *(encode(session) for session in sessions)),
+            safe=True,
+        )
+        states = [
+            _saved(unquote(name.decode()), int(version), pairs_of(fields))
+            for name, version, fields in found
+        ]
+        return [one for one in states if one.version]
+
     async def saved(self, tenant: str, shard: int, states: Sequence[SavedState]) -> None:
         """Take the marks off."""
         keys = ShardKeys.of(tenant, shard)
@@ -51,10 +66,12 @@ def _saved(session: str, marked: int, fields: dict[bytes, bytes]) -> SavedState:
     if version is None:
         return SavedState(session, marked, {}, gone=True)
     window, expires = fields.pop(b"w", None), fields.pop(b"x", None)
+    lineage = int(fields.pop(b"l", 0))
     return SavedState(
         session,
         int(version),
         {field[1:].decode(): text.decode() for field, text in fields.items()},
         None if window is None else int(window) / 1_000_000,
         None if expires is None else moment(expires),
+        lineage=lineage,
     )

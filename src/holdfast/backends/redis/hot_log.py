@@ -71,8 +71,8 @@ class RedisHotLog(HotLog):
             safe=True,
         )
         if answer[0] == b"OK":
-            _, crowded, places, *lasts = answer
-            return _appended(batch, own, crowded, places, lasts)
+            _, crowded, places, marks = answer
+            return _appended(batch, crowded, places, marks)
         return _refused(answer, list(sessions), batch)
 
     async def _append_one(self, entry: LogEntry) -> Appended | None:
@@ -89,7 +89,8 @@ class RedisHotLog(HotLog):
         if head is None:
             return None
         mark, epoch, seq = head.split()
-        return Appended({entry.key: (int(epoch), int(seq))}, {keys.shard: mark.decode()})
+        key = entry.key
+        return Appended({key: (int(epoch), int(seq))}, {key: mark.decode()})
 
     async def window(self, session: str, *, last: int | None = None) -> Window:
         """What is at hand of a session, or the newest of it."""
@@ -179,32 +180,35 @@ class RedisHotLog(HotLog):
                 safe=True,
             )
 
-    async def flushed(self, shard: int, mark: str) -> bool:
-        """Whether everything up to a turn has left the shard."""
-        log = f"{ShardKeys.of(self._tenant, shard).prefix}hot"
-        oldest = await self._engine.command(log, "xrange", log, "-", "+", "count", 1, safe=True)
-        return not oldest or _turn(oldest[0][0].decode()) > _turn(mark)
+    async def missing(self, entries: Sequence[PlacedEntry]) -> list[PlacedEntry]:
+        """Those entries that are not in the streams."""
+        gone: list[PlacedEntry] = []
+        for start in range(0, len(entries), _AT_ONCE):
+            part = entries[start : start + _AT_ONCE]
+            where: list[str] = []
+            given: list[str] = []
+            for one in part:
+                keys = self._keys(one.entry.session)
+                where += (keys.log, keys.late)
+                name = f"{keys.name}:{encode(one.entry.id)}"
+                given += (one.mark, f"{one.epoch} {one.seq}", name)
+            found = await self._engine.run("hot_missing", where, given, safe=True)
+            gone += [part[at - 1] for at in found]
+        return gone
 
     def _keys(self, session: str) -> HotKeys:
         return HotKeys.of(self._tenant, session, self._engine.shards)
 
 
-def _appended(
-    batch: Sequence[LogEntry],
-    own: Sequence[HotKeys],
-    crowded: int,
-    places: bytes,
-    lasts: Sequence[bytes],
-) -> Appended:
+def _appended(batch: Sequence[LogEntry], crowded: int, places: bytes, marks: bytes) -> Appended:
     numbers = [int(number) for number in places.split()]
     pairs = zip(numbers[::2], numbers[1::2], strict=True)
-    marks: dict[int, str] = {}
-    for keys, last in zip(own, lasts, strict=True):
-        mark = last.decode()
-        if mark and _turn(mark) > _turn(marks.get(keys.shard, "0-0")):
-            marks[keys.shard] = mark
-    found = {entry.key: place for entry, place in zip(batch, pairs, strict=True)}
-    return Appended(found, marks, bool(crowded))
+    turns = ("" if mark == "-" else mark for mark in marks.decode().split())
+    return Appended(
+        {entry.key: place for entry, place in zip(batch, pairs, strict=True)},
+        {entry.key: turn for entry, turn in zip(batch, turns, strict=True)},
+        bool(crowded),
+    )
 
 
 def _refused(
@@ -240,11 +244,6 @@ def _window(session: str, found: Sequence[Any], last: int | None = None) -> Wind
         cut=last in {len(durable), len(waiting)},
         gaps=tuple(Gap(*numbers[at : at + 3]) for at in range(0, len(numbers), 3)),
     )
-
-
-def _turn(mark: str) -> tuple[int, int]:
-    number, _, part = mark.partition("-")
-    return int(number), int(part)
 
 
 def _entry(session: str, value: bytes) -> PlacedEntry:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from holdfast.backends.redis.connections import pairs_of
@@ -10,18 +10,18 @@ from holdfast.backends.redis.engine import Redis
 from holdfast.backends.redis.keys import SessionKeys
 from holdfast.backends.redis.moments import microseconds, moment, span
 from holdfast.kernel.core.checks import check_id, check_optional_count, check_seconds
-from holdfast.kernel.core.codec import decode_json, encode_fields
+from holdfast.kernel.core.codec import decode_json
 from holdfast.kernel.core.errors import VersionConflictError
-from holdfast.kernel.storage.short_term import (
-    StateSnapshot,
-    check_keys,
-    check_patch,
-)
+from holdfast.kernel.storage.short_term import StateSnapshot, check_keys
 from holdfast.kernel.storage.state_snapshots import (
     AbsentStateError,
     AsideState,
     HotStates,
     SavedState,
+    StateWrite,
+    Written,
+    patching,
+    replacing,
 )
 
 _MARK = "="
@@ -42,7 +42,6 @@ class RedisShortTerm(HotStates):
         self._engine = engine
         self._tenant = tenant
         self._snapshots = snapshots
-        self._sure = False
 
     async def get_state(
         self, session_id: str, *, keys: Sequence[str] | None = None
@@ -68,9 +67,7 @@ class RedisShortTerm(HotStates):
         ttl_seconds: float | None = None,
     ) -> None:
         """Replace the whole state."""
-        keys = self._keys(session_id)
-        values = encode_fields(state, field="state")
-        await self._write("set", session_id, keys, values, (), expected_version, ttl_seconds)
+        await self.put(replacing(session_id, state, ttl_seconds), expected_version=expected_version)
 
     async def update_state(
         self,
@@ -82,9 +79,9 @@ class RedisShortTerm(HotStates):
         ttl_seconds: float | None = None,
     ) -> None:
         """Merge a patch into the state."""
-        keys = self._keys(session_id)
-        values, dropped = check_patch(patch, delete_keys)
-        await self._write("patch", session_id, keys, values, dropped, expected_version, ttl_seconds)
+        await self.put(
+            patching(session_id, patch, delete_keys, ttl_seconds), expected_version=expected_version
+        )
 
     async def clear(self, session_id: str) -> None:
         """Remove the state of a session."""
@@ -127,12 +124,12 @@ class RedisShortTerm(HotStates):
         gone = await self._engine.run("state_forget", (state,), (version,), safe=False)
         return bool(gone)
 
-    async def merge(self, aside: AsideState) -> bool:
+    async def merge(self, aside: AsideState) -> Written:
         """Do what was written aside, once."""
         write = aside.write
         keys = self._keys(write.session)
         pairs = [part for key, text in write.values.items() for part in (_MARK + key, text)]
-        done = await self._engine.run(
+        version, lineage = await self._engine.run(
             "state_merge",
             (keys.state, keys.common.versions, keys.common.dirty, keys.common.work, keys.aside),
             (
@@ -143,40 +140,38 @@ class RedisShortTerm(HotStates):
             ),
             safe=True,
         )
-        return bool(done)
+        return Written(int(version), int(lineage))
 
-    def sure(self) -> RedisShortTerm:
-        """The same store for writers who know that an absent state is absent elsewhere too."""
-        found = RedisShortTerm(self._engine, tenant=self._tenant, snapshots=self._snapshots)
-        found._sure = True
-        return found
+    def shard_of(self, session: str) -> int:
+        """Where a session lives."""
+        return self._keys(session).common.shard
 
-    async def _write(  # noqa: PLR0917 - all that a write has
-        self,
-        mode: str,
-        session_id: str,
-        keys: SessionKeys,
-        values: dict[str, str],
-        dropped: Iterable[str],
-        expected_version: int | None,
-        ttl_seconds: float | None,
-    ) -> None:
+    async def put(
+        self, write: StateWrite, *, expected_version: int | None = None, sure: bool = False
+    ) -> Written:
+        """Do a write that is checked already."""
+        keys = self._keys(write.session)
         expected = check_optional_count("expected_version", expected_version)
-        window = "" if ttl_seconds is None else span(check_seconds("ttl_seconds", ttl_seconds))
-        args: list[Any] = [mode, "" if expected is None else expected, window, len(values)]
-        for key, text in values.items():
+        ttl = write.ttl_seconds
+        window = "" if ttl is None else span(check_seconds("ttl_seconds", ttl))
+        mode = "set" if write.fresh else "patch"
+        args: list[Any] = [mode, "" if expected is None else expected, window, len(write.values)]
+        for key, text in write.values.items():
             args += (_MARK + key, text)
-        args += [_MARK + key for key in dropped]
+        args += [_MARK + key for key in write.dropped]
         where: tuple[str, ...] = (keys.state, keys.common.versions)
         if self._snapshots:
             where += (keys.common.dirty, keys.common.work)
-            args += (int(not self._sure), keys.name, keys.common.tenant)
+            args += (int(not sure), keys.name, keys.common.tenant)
         # Not safe to repeat: in between, somebody else's write would be undone by ours.
-        actual = await self._engine.run("state_write", where, args, safe=False)
-        if actual == b"absent":
-            raise AbsentStateError(session_id)
-        if expected is not None and actual is not None:
-            raise VersionConflictError("state", session_id, expected=expected, actual=int(actual))
+        answer = await self._engine.run("state_write", where, args, safe=False)
+        if isinstance(answer, list):
+            return Written(int(answer[0]), int(answer[1]))
+        if answer == b"absent":
+            raise AbsentStateError(write.session)
+        raise VersionConflictError(
+            "state", write.session, expected=expected or 0, actual=int(answer)
+        )
 
     def _keys(self, session_id: str) -> SessionKeys:
         return SessionKeys.of(self._tenant, check_id("session_id", session_id), self._engine.shards)
@@ -190,7 +185,8 @@ def snapshot_of(answer: Any) -> StateSnapshot:
     """
     fields = pairs_of(answer)
     version, expires = fields.pop(b"v", None), fields.pop(b"x", None)
-    fields.pop(b"w", None)
+    for own in (b"w", b"l"):
+        fields.pop(own, None)
     found = {field[1:].decode(): decode_json(text) for field, text in fields.items()}
     return _snapshot(found, version, expires)
 

@@ -113,6 +113,25 @@ class Flushed:
 
 
 @dataclass(frozen=True, slots=True)
+class Found:
+    """What the durable log has of an entry that left the hot log; no outcome if it has nothing.
+
+    >>> Found(None).place is None
+    True
+    """
+
+    outcome: Outcome | None
+    place: tuple[int, int] | None = None
+    """Where it is stored."""
+
+    other: bool = False
+    """Another event is stored under its id."""
+
+    rested: bool = False
+    """The session was released by the hot log since, with everything flushed."""
+
+
+@dataclass(frozen=True, slots=True)
 class Cleared:
     """What a clear removed from the durable log.
 
@@ -174,6 +193,10 @@ class DurableLog(Protocol):
     @abstractmethod
     async def append(self, entries: Sequence[LogEntry]) -> dict[str, tuple[int, int]]:
         """Append past the hot log, all or none; takes the numbering back where it was granted."""
+
+    @abstractmethod
+    async def find(self, entries: Sequence[PlacedEntry]) -> list[Found]:
+        """What became of entries, in their order, by id and place."""
 
     @abstractmethod
     async def tail(self, session: str, limit: int) -> list[PlacedEntry]:

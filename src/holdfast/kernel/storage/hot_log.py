@@ -45,8 +45,8 @@ class Appended:
     places: dict[str, tuple[int, int]]
     """By the key of the entry."""
 
-    marks: dict[int, str]
-    """The last turn in each shard that something was written to."""
+    marks: dict[str, str]
+    """By the key of the entry its turn in its shard; empty for one that was there already."""
 
     crowded: bool = False
     """A soft mark was passed: wait for the flush."""
@@ -212,8 +212,8 @@ class HotLog(Protocol):
         """Drop entries from the window, and ids at their places from what was seen."""
 
     @abstractmethod
-    async def flushed(self, shard: int, mark: str) -> bool:
-        """Whether everything up to a turn has left the shard."""
+    async def missing(self, entries: Sequence[PlacedEntry]) -> list[PlacedEntry]:
+        """Those entries that are not in the hot log's streams: flushed, or lost."""
 
 
 class HotQueue(Protocol):

@@ -6,9 +6,11 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import Any, Protocol
 
-from holdfast.kernel.storage.short_term import ShortTerm
+from holdfast.kernel.core.checks import check_id
+from holdfast.kernel.core.codec import encode_fields
+from holdfast.kernel.storage.short_term import ShortTermMemory, check_patch
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,24 @@ class SavedState:
     expires_at: datetime | None = None
     gone: bool = False
     """It expired, or was cleared, at this version."""
+
+    lineage: int = 0
+    """Which life of the state in the hot store it is of; a restored state begins a new one."""
+
+    saved_at: datetime | None = None
+    """When it was saved, by the durable store's clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The version that a write has made, and of which life of the state it is.
+
+    >>> Written(7, lineage=3).version
+    7
+    """
+
+    version: int
+    lineage: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +65,33 @@ class StateWrite:
 
     gone: bool = False
     """The state is removed, window and all."""
+
+
+def replacing(session_id: str, state: dict[str, Any], ttl_seconds: float | None) -> StateWrite:
+    """What ``set_state`` writes, checked.
+
+    >>> replacing("s1", {"step": 2}, None).fresh
+    True
+    """
+    session = check_id("session_id", session_id)
+    values = encode_fields(state, field="state")
+    return StateWrite(session, values, ttl_seconds=ttl_seconds, fresh=True)
+
+
+def patching(
+    session_id: str,
+    patch: dict[str, Any],
+    delete_keys: Sequence[str],
+    ttl_seconds: float | None,
+) -> StateWrite:
+    """What ``update_state`` writes, checked.
+
+    >>> patching("s1", {"step": 2}, ["draft"], None).dropped
+    ('draft',)
+    """
+    session = check_id("session_id", session_id)
+    values, dropped = check_patch(patch, delete_keys)
+    return StateWrite(session, values, tuple(dropped), ttl_seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +145,16 @@ class HotStates(ShortTerm, Protocol):
     """
 
     @abstractmethod
+    def shard_of(self, session: str) -> int:
+        """Where a session lives."""
+
+    @abstractmethod
+    async def put(
+        self, write: StateWrite, *, expected_version: int | None = None, sure: bool = False
+    ) -> Written:
+        """Do a write that is checked already; ``sure``: an absent state is absent elsewhere too."""
+
+    @abstractmethod
     async def restore(self, state: SavedState) -> bool:
         """Bring a state back, unless it was written since; whether there is one now."""
 
@@ -106,12 +163,8 @@ class HotStates(ShortTerm, Protocol):
         """Remove a state that is still at a version; whether it was."""
 
     @abstractmethod
-    async def merge(self, aside: AsideState) -> bool:
-        """Do what was written aside, once; whether it was not done before."""
-
-    @abstractmethod
-    def sure(self) -> ShortTerm:
-        """The same store for writers who know that an absent state is absent elsewhere too."""
+    async def merge(self, aside: AsideState) -> Written:
+        """Do what was written aside, once; the version that has it, 0 if there is no state now."""
 
 
 class DirtyStates(Protocol):
@@ -120,6 +173,10 @@ class DirtyStates(Protocol):
     @abstractmethod
     async def changed(self, tenant: str, shard: int, *, limit: int) -> list[SavedState]:
         """Some of them."""
+
+    @abstractmethod
+    async def read(self, tenant: str, shard: int, sessions: Sequence[str]) -> list[SavedState]:
+        """Those of some sessions that are there, or were written since."""
 
     @abstractmethod
     async def saved(self, tenant: str, shard: int, states: Sequence[SavedState]) -> None:
@@ -132,6 +189,10 @@ class DurableStates(Protocol):
     @abstractmethod
     async def save(self, tenant: str, states: Sequence[SavedState]) -> None:
         """Keep states, each unless a newer version is there."""
+
+    @abstractmethod
+    async def versions(self, tenant: str, sessions: Sequence[str]) -> dict[str, SavedState]:
+        """What is kept of sessions, without the values; also what was cleared or has expired."""
 
     @abstractmethod
     async def load(self, tenant: str, session: str) -> SavedState | None:

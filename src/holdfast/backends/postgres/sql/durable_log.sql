@@ -16,6 +16,32 @@ UPDATE holdfast.sessions SET reserved = reserved + 1000
 WHERE tenant = $1 AND id = $2 AND hot AND heat = $3
 RETURNING reserved;
 
+-- name: find
+-- What became of entries that left Redis: $2 sessions, $3 ids, $4 epochs, $5 seqs, $6 to $10 what they
+-- say. Where each is stored and whether it says the same, whether a clear covers it, whether it is a
+-- dead letter, and whether its session was released since.
+SELECT e.epoch, e.seq,
+    COALESCE((e.agent, e.type, e.run, e.occurred_at, e.body)
+        = (i.agent, i.type, i.run, i.occurred_at, i.body), false),
+    EXISTS (
+        SELECT FROM holdfast.session_tombstones t
+        WHERE t.tenant = $1 AND t.session_key = s.key AND NOT t.exact
+            AND (i.epoch, i.seq) <= (t.epoch, t.seq)
+            AND (t.agent IS NULL OR t.agent = i.agent)
+            AND (t.run IS NULL OR t.run = i.run)
+            AND (t.types IS NULL OR i.type = ANY (t.types))),
+    EXISTS (
+        SELECT FROM holdfast.dead_letters d
+        WHERE d.tenant = $1 AND d.session = i.session AND d.epoch = i.epoch AND d.seq = i.seq
+            AND d.event = i.id),
+    COALESCE(NOT s.hot AND NOT s.overtaken, false)
+FROM unnest($2::text[], $3::text[], $4::int[], $5::bigint[], $6::text[], $7::text[], $8::text[],
+            $9::timestamptz[], $10::text[]) WITH ORDINALITY
+    AS i (session, id, epoch, seq, agent, type, run, occurred_at, body, at)
+LEFT JOIN holdfast.sessions s ON s.tenant = $1 AND s.id = i.session
+LEFT JOIN holdfast.events e ON e.tenant = s.tenant AND e.session_key = s.key AND e.id = i.id
+ORDER BY i.at;
+
 -- name: tail
 -- The newest $3 events of a session, the newest first.
 SELECT e.agent, $2 AS session, e.type, e.body, e.id, e.run, e.occurred_at, e.epoch, e.seq
@@ -90,19 +116,27 @@ DELETE FROM holdfast.dead_letters WHERE tenant = $1 AND id = $2 RETURNING id;
 -- name: save_states
 -- Keep states as they are in Redis, each unless a newer version is there.
 INSERT INTO holdfast.state_snapshots AS s
-    (tenant, session_id, version, state, ttl_seconds, expires_at, cleared)
+    (tenant, session_id, version, state, ttl_seconds, expires_at, cleared, lineage)
 SELECT $1, i.*
-FROM unnest($2::text[], $3::bigint[], $4::text[], $5::float8[], $6::timestamptz[], $7::bool[]) i
+FROM unnest($2::text[], $3::bigint[], $4::text[], $5::float8[], $6::timestamptz[], $7::bool[],
+            $8::bigint[]) i
 ON CONFLICT (tenant, session_id) DO UPDATE SET
     version = excluded.version, state = excluded.state, ttl_seconds = excluded.ttl_seconds,
-    expires_at = excluded.expires_at, cleared = excluded.cleared
+    expires_at = excluded.expires_at, cleared = excluded.cleared, lineage = excluded.lineage,
+    saved_at = excluded.saved_at
 WHERE s.version < excluded.version;
 
 -- name: load_state
 -- A state that neither was cleared nor has expired.
-SELECT version, state, ttl_seconds, expires_at FROM holdfast.state_snapshots
+SELECT version, state, ttl_seconds, expires_at, lineage, saved_at
+FROM holdfast.state_snapshots
 WHERE tenant = $1 AND session_id = $2 AND NOT cleared
     AND (expires_at IS NULL OR expires_at > holdfast.now());
+
+-- name: state_versions
+-- What is kept of some sessions, whatever it is.
+SELECT session_id, version, cleared, lineage FROM holdfast.state_snapshots
+WHERE tenant = $1 AND session_id = ANY ($2::text[]);
 
 -- name: clear_state
 -- Remember that a state was cleared: $3 the version that it had.
@@ -110,4 +144,4 @@ INSERT INTO holdfast.state_snapshots AS s (tenant, session_id, version, state, c
 VALUES ($1, $2, $3, '{}', true)
 ON CONFLICT (tenant, session_id) DO UPDATE SET
     version = GREATEST(s.version, excluded.version), state = '{}', ttl_seconds = NULL,
-    expires_at = NULL, cleared = true;
+    expires_at = NULL, cleared = true, saved_at = excluded.saved_at;

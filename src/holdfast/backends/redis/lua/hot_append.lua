@@ -1,10 +1,11 @@
 -- Appends entries to the hot log, all or none: KEYS log, session, late and work of each session,
 -- then where each event id is remembered; ARGV tenant, soft and hard mark, number of sessions, number
--- of entries of each, then name, agent, digest and payload of each entry. What came of it, and where.
+-- of entries of each, then name, agent, digest and payload of each entry. What came of it: the places of
+-- all entries, and their turns, '-' for one that was there already.
 local sessions = ARGV[4] + 0
 local soft, hard = ARGV[2] + 0, ARGV[3] + 0
 local first_key, first_arg = 4 * sessions, 4 + sessions
-local places, todo, crowded, event = {}, {}, 0, 0
+local places, marks, todo, crowded, event = {}, {}, {}, 0, 0
 for at = 1, #KEYS - first_key do
   local seen = redis.call('GET', KEYS[first_key + at])
   if seen then
@@ -12,7 +13,7 @@ for at = 1, #KEYS - first_key do
     if digest ~= ARGV[first_arg + 4 * at - 1] then
       return {'OTHER', at}
     end
-    places[at] = place
+    places[at], marks[at] = place, '-'
   end
 end
 for s = 1, sessions do
@@ -40,24 +41,19 @@ for s = 1, sessions do
   end
   todo[s] = {there, fresh}
 end
-local answer = {'OK', crowded, ''}
 for s = 1, sessions do
   local there, fresh = todo[s][1], todo[s][2]
-  local mark = ''
-  if #fresh == 0 and there[4] ~= '0' then
-    -- Said again before it was flushed: whoever waits for the flush waits for all of it.
-    mark = redis.call('XREVRANGE', KEYS[4 * s - 3], '+', '-', 'COUNT', 1)[1][1]
-  elseif #fresh > 0 then
+  if #fresh > 0 then
     local seq = there[2] + 0
     for _, at in ipairs(fresh) do
       seq = seq + 1
       local arg = first_arg + 4 * at - 3
       local place = string.format('%s %.0f', there[1], seq)
-      mark = redis.call('XADD', KEYS[4 * s - 3], '*',
+      local mark = redis.call('XADD', KEYS[4 * s - 3], '*',
         'k', ARGV[arg], 'n', place, 'a', ARGV[arg + 1], 'p', ARGV[arg + 3])
       redis.call('RPUSH', KEYS[4 * s - 1], mark .. ' ' .. place)
       redis.call('SET', KEYS[first_key + at], place .. ' ' .. ARGV[arg + 2])
-      places[at] = place
+      places[at], marks[at] = place, mark
     end
     redis.call('HSET', KEYS[4 * s - 2],
       'seq', string.format('%.0f', seq), 'pending', there[4] + #fresh)
@@ -65,7 +61,5 @@ for s = 1, sessions do
       redis.call('SADD', KEYS[4 * s], ARGV[1])
     end
   end
-  answer[#answer + 1] = mark
 end
-answer[3] = table.concat(places, ' ')
-return answer
+return {'OK', crowded, table.concat(places, ' '), table.concat(marks, ' ')}

@@ -9,8 +9,11 @@ local written = redis.call('ZSCORE', KEYS[3], ARGV[1])
 if written and written + 0 > ARGV[2] + 0 then
   return 0
 end
+-- What was written between the save and the loss is not in it, so it is of another lineage.
+local last = (redis.call('GET', KEYS[2]) or 0) + 0
+local lineage = math.max(last + 1, now())
 redis.call('DEL', KEYS[1])
-redis.call('HSET', KEYS[1], 'v', ARGV[2])
+redis.call('HSET', KEYS[1], 'v', ARGV[2], 'l', string.format('%.0f', lineage))
 for at = 5, #ARGV, 2000 do
   redis.call('HSET', KEYS[1], unpack(ARGV, at, math.min(at + 1999, #ARGV)))
 end
@@ -18,6 +21,5 @@ if ARGV[4] ~= '' then
   redis.call('HSET', KEYS[1], 'w', ARGV[3], 'x', ARGV[4])
   expire_at(KEYS[1], ARGV[4])
 end
-local last = redis.call('GET', KEYS[2]) or 0
-redis.call('SET', KEYS[2], string.format('%.0f', math.max(last + 0, ARGV[2] + 0)))
+redis.call('SET', KEYS[2], string.format('%.0f', math.max(lineage, ARGV[2] + 0)))
 return 1

@@ -1,7 +1,7 @@
 -- Writes a state: KEYS state, versions, and with snapshots dirty and work; ARGV mode, expected version,
 -- window in microseconds, number of pairs, the pairs, the fields to drop; with snapshots, at the end,
--- whether there may be an absent state elsewhere, the session and the tenant. Nothing on success, else
--- the version that is there, or 'absent'.
+-- whether there may be an absent state elsewhere, the session and the tenant. The new version and the
+-- lineage of the state; or, with nothing written, the version that is there, or 'absent'.
 -- include clock
 local state, snapshots = KEYS[1], #KEYS == 4
 local count = #ARGV
@@ -32,14 +32,16 @@ else
   end
 end
 version = string.format('%.0f', version)
+-- A state that begins here begins a lineage.
+local lineage = redis.call('HGET', state, 'l') or version
 if ARGV[1] == 'set' then
   redis.call('DEL', state)
 end
 local last = 4 + 2 * ARGV[4]
 if last <= 2004 then
-  redis.call('HSET', state, 'v', version, unpack(ARGV, 5, last))
+  redis.call('HSET', state, 'v', version, 'l', lineage, unpack(ARGV, 5, last))
 else
-  redis.call('HSET', state, 'v', version)
+  redis.call('HSET', state, 'v', version, 'l', lineage)
   for at = 5, last, 2000 do
     redis.call('HSET', state, unpack(ARGV, at, math.min(at + 1999, last)))
   end
@@ -56,4 +58,4 @@ if snapshots then
   redis.call('ZADD', KEYS[3], version, ARGV[count + 2])
   redis.call('SADD', KEYS[4], ARGV[count + 3])
 end
-return false
+return {version, lineage}

@@ -1,0 +1,67 @@
+"""Who waits in this process for a commit that names an event, and what became of the event."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from holdfast.kernel.storage.durable_log import Outcome
+from holdfast.kernel.storage.hot_entry import PlacedEntry
+from holdfast.kernel.storage.hot_log import HotTurn
+
+
+@dataclass(slots=True)
+class Waiting:
+    """An entry that somebody waits for; ``outcome`` is set once a commit has named it."""
+
+    one: PlacedEntry
+    outcome: Outcome | None = None
+
+    @property
+    def name(self) -> tuple[str, str]:
+        """What a turn has in common with it."""
+        return self.one.entry.session, self.one.entry.id
+
+
+class Commits:
+    """The entries that writers wait for, by shard: every flush of this process settles its own.
+
+    ::
+
+        with commits.waiting("acme", 7, placed) as waits:
+            await flush()
+    """
+
+    def __init__(self) -> None:
+        self._waiting: dict[tuple[str, int], dict[tuple[str, str], list[Waiting]]] = {}
+
+    @contextmanager
+    def waiting(
+        self, tenant: str, shard: int, entries: Sequence[PlacedEntry]
+    ) -> Iterator[list[Waiting]]:
+        """Wait for entries, for as long as the block lasts."""
+        named = self._waiting.setdefault((tenant, shard), {})
+        waits = [Waiting(one) for one in entries]
+        for wait in waits:
+            named.setdefault(wait.name, []).append(wait)
+        try:
+            yield waits
+        finally:
+            for wait in waits:
+                others = [one for one in named[wait.name] if one is not wait]
+                if others:
+                    named[wait.name] = others
+                else:
+                    del named[wait.name]
+
+    def named(
+        self, tenant: str, shard: int, turns: Sequence[HotTurn], outcomes: Sequence[Outcome]
+    ) -> None:
+        """A commit has named these turns."""
+        waiting = self._waiting.get((tenant, shard))
+        if waiting:
+            for turn, outcome in zip(turns, outcomes, strict=True):
+                for wait in waiting.get((turn.session, turn.event_id), ()):
+                    if wait.one.place == (turn.epoch, turn.seq):
+                        wait.outcome = outcome

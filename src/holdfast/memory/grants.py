@@ -1,0 +1,145 @@
+"""Who numbers the sessions of a tenant: the hot log with a grant, or the durable log itself."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from weakref import WeakValueDictionary
+
+from holdfast.kernel.core.failpoints import hit
+from holdfast.kernel.storage.durable_log import DurableLog, Gap
+from holdfast.kernel.storage.hot_entry import NOWHERE
+from holdfast.kernel.storage.hot_log import WINDOW, HotLog, UsedUp, Window
+from holdfast.kernel.storage.log_entry import LogEntry
+from holdfast.memory.metrics import HybridMetrics
+from holdfast.memory.reach import Reach
+
+_log = logging.getLogger("holdfast.hybrid")
+
+
+class Grants:
+    """Grants sessions to the hot log, and knows which went on past it.
+
+    ``aside`` are sessions that the durable log numbers, by the epoch that they are in. ::
+
+        window = await grants.warm("s1", "writer/ana")
+    """
+
+    def __init__(
+        self,
+        hot: HotLog,
+        durable: DurableLog,
+        *,
+        tenant: str,
+        reach: Reach,
+        metrics: HybridMetrics,
+        aside: dict[str, int] | None = None,
+    ) -> None:
+        self._hot = hot
+        self._durable = durable
+        self._tenant = tenant
+        self._reach = reach
+        self._metrics = metrics
+        self._flights: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._told: set[tuple[str, Gap]] = set()
+        self.aside: dict[str, int] = aside or {}
+
+    def overtake(self, entries: Sequence[LogEntry], places: dict[str, tuple[int, int]]) -> None:
+        """The durable log numbers these sessions now; the hot log is raised before it does.
+
+        ::
+
+            grants.overtake(batch, places)
+        """
+        for entry in entries:
+            epoch, _ = places[entry.key]
+            self.aside[entry.session] = max(epoch, self.aside.get(entry.session, 0))
+
+    async def catch_up(self, sessions: Iterable[str]) -> None:
+        """Raise the hot log where this process wrote past it.
+
+        ::
+
+            await grants.catch_up({"s1"})
+        """
+        for session in set(sessions).intersection(self.aside):
+            await self.warm(session, None, epoch=self.aside[session])
+            self.aside.pop(session, None)
+
+    async def go_on(self, used: UsedUp) -> None:
+        """Reserve more numbers for a session, or find out where it went on.
+
+        ::
+
+            await grants.go_on(answer)
+        """
+        limit = await self._durable.reserve(used.session, heat=used.heat)
+        if limit is None:
+            # The grant is not the newest: the numbers went on elsewhere.
+            await self.warm(used.session, None, epoch=used.epoch + 1)
+            return
+        hit("append.after_reserve")
+        await self._reach.call(lambda: self._hot.reserve(used.session, heat=used.heat, limit=limit))
+
+    async def warm(self, session: str, agent: str | None, *, epoch: int = 0) -> Window | None:
+        """Have the hot log number a session: one grant, whoever and how many ask for it.
+
+        ::
+
+            window = await grants.warm("s1", "writer/ana")
+        """
+        window = await self._reach.call(lambda: self._hot.window(session))
+        if _numbers(window, epoch):
+            return window
+        async with self.held(session):
+            return await self._grant(session, agent, epoch)
+
+    @asynccontextmanager
+    async def held(self, session: str, *, seconds: float = 5) -> AsyncIterator[None]:
+        """Be the only one who warms or clears a session, here and elsewhere.
+
+        ::
+
+            async with grants.held("s1", seconds=30):
+                await clear()
+        """
+        async with self._flights.setdefault(session, asyncio.Lock()):
+            while True:
+                token = await self._reach.call(lambda: self._hot.lock(session, seconds=seconds))
+                if token:
+                    break
+                await asyncio.sleep(0.01)
+            try:
+                yield
+            finally:
+                await self._reach.call(lambda: self._hot.unlock(session, token))
+
+    async def _grant(self, session: str, agent: str | None, epoch: int) -> Window | None:
+        window = await self._reach.call(lambda: self._hot.window(session))
+        if _numbers(window, epoch):
+            return window
+        hit("refill.after_lock")
+        grant = await self._durable.warm(session, agent, window.known)
+        if grant is None:
+            return None
+        hit("refill.after_grant")
+        tail = await self._durable.tail(session, WINDOW + 1)
+        floor = tail[0].place if len(tail) > WINDOW else NOWHERE
+        newest = tail[-WINDOW:]
+        await self._reach.call(lambda: self._hot.warm(session, grant, floor=floor, entries=newest))
+        hit("refill.after_window")
+        self._metrics.warmed += 1
+        if grant.gaps and (session, grant.gaps[-1]) not in self._told:
+            self._told.add((session, grant.gaps[-1]))
+            _log.error(
+                "session %s of %s: acknowledged events may be lost: %s",
+                *(session, self._tenant, grant.gaps[-1]),
+            )
+        return await self._reach.call(lambda: self._hot.window(session))
+
+
+def _numbers(window: Window, epoch: int) -> bool:
+    """Whether the hot log numbers a session already, in this epoch or a later one."""
+    return window.hot and window.known is not None and window.known.epoch >= epoch

@@ -1,0 +1,66 @@
+"""Committing working states: who waits shares one read of the hot store and one commit."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from holdfast.kernel.core.failpoints import hit
+from holdfast.kernel.storage.state_snapshots import DirtyStates, DurableStates, SavedState, Written
+
+
+@dataclass(slots=True)
+class _Waiting:
+    session: str
+    written: Written
+    committed: bool | None = None
+
+
+class StateCommits:
+    """Saves the states that writers wait for, all of a shard at once.
+
+    ::
+
+        if not await commits.commit("acme", 7, "s1", written):
+            ...  # the hot store lost it: write it again
+    """
+
+    def __init__(self, dirty: DirtyStates, durable: DurableStates) -> None:
+        self._dirty = dirty
+        self._durable = durable
+        self._waiting: dict[tuple[str, int], list[_Waiting]] = {}
+        self._locks: dict[tuple[str, int], asyncio.Lock] = {}
+
+    async def commit(self, tenant: str, shard: int, session: str, written: Written) -> bool:
+        """Whether a version that includes the write is committed; if not, the write is lost."""
+        mine = _Waiting(session, written)
+        waiting = self._waiting.setdefault((tenant, shard), [])
+        waiting.append(mine)
+        try:
+            async with self._locks.setdefault((tenant, shard), asyncio.Lock()):
+                # Those who wait for the lock find their states saved by who had it.
+                if mine.committed is None:
+                    await self._save(tenant, shard, [*waiting])
+        finally:
+            waiting.remove(mine)
+        return bool(mine.committed)
+
+    async def _save(self, tenant: str, shard: int, waits: list[_Waiting]) -> None:
+        asked = [wait for wait in waits if wait.committed is None]
+        sessions = list(dict.fromkeys(wait.session for wait in asked))
+        states = await self._dirty.read(tenant, shard, sessions)
+        hit("state_commit.after_read")
+        if states:
+            await self._durable.save(tenant, states)
+        kept = await self._durable.versions(tenant, sessions)
+        for wait in asked:
+            wait.committed = _includes(kept.get(wait.session), wait.written)
+        hit("state_commit.after_save")
+        await self._dirty.saved(tenant, shard, states)
+
+
+def _includes(kept: SavedState | None, written: Written) -> bool:
+    """Whether a write is in what is kept: in its lineage, or before a clear that came later."""
+    if kept is None or kept.version < written.version:
+        return False
+    return kept.gone or kept.lineage == written.lineage
