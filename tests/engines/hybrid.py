@@ -91,11 +91,13 @@ class HybridHarness(PostgresHarness):
             raise_session=self._raise,
             states=self._save_states,
             asides=self._merge_asides,
+            flushed=lambda tenant, turns: self.log(tenant).forget(turns),
             pace=Pace(rested_seconds=60),
         )
 
     async def _save_states(self, tenant: str, shard: int) -> int:
-        return await save_states(self.dirty, self.states, tenant, shard)
+        saved = self.short_term(tenant).saved
+        return await save_states(self.dirty, self.states, tenant, shard, saved=saved)
 
     async def _merge_asides(self) -> int:
         return await merge_asides(self.asides, self.short_term)

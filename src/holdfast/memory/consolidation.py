@@ -64,7 +64,8 @@ class Consolidator:
 
     ``raise_session`` lets the hot log of a tenant catch up with a session, up to an epoch;
     ``states`` flushes the working states of a tenant in a shard; ``asides`` does to the hot states
-    what was written while they could not be reached, and is asked every few seconds. ::
+    what was written while they could not be reached, and is asked every few seconds; ``flushed``
+    hears which turns were committed. ::
 
         consolidator = Consolidator(hot, durable, raise_session=raise_session)
         await consolidator.run_once()
@@ -78,6 +79,7 @@ class Consolidator:
         raise_session: Callable[[str, str, int], Awaitable[None]],
         states: Callable[[str, int], Awaitable[int]] | None = None,
         asides: Callable[[], Awaitable[int]] | None = None,
+        flushed: Callable[[str, Sequence[HotTurn]], None] | None = None,
         pace: Pace | None = None,
         metrics: HybridMetrics | None = None,
     ) -> None:
@@ -86,6 +88,7 @@ class Consolidator:
         self._raise = raise_session
         self._states = states
         self._asides = asides
+        self._flushed = flushed
         self._asides_at = 0.0
         self._overtaken_at = 0.0
         self._pace = pace or Pace()
@@ -201,6 +204,8 @@ class Consolidator:
             await self._give_back(tenant, shard, turns)
             raise
         self._commits.named(tenant, shard, turns, flushed.outcomes)
+        if self._flushed is not None:
+            self._flushed(tenant, turns)
         hit("consolidate.after_commit")
         if not turns:
             # Whatever says that there is work is told that there is none.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from weakref import WeakValueDictionary
 
@@ -45,6 +45,8 @@ class Grants:
         self._flights: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._told: set[tuple[str, Gap]] = set()
         self.aside: dict[str, int] = aside or {}
+        self.recover: Callable[[str], Awaitable[None]] | None = None
+        """Writes to the durable log what this process wrote to a session and the hot log lost."""
 
     def overtake(self, entries: Sequence[LogEntry], places: dict[str, tuple[int, int]]) -> None:
         """The durable log numbers these sessions now; the hot log is raised before it does.
@@ -121,6 +123,8 @@ class Grants:
         if _numbers(window, epoch):
             return window
         hit("refill.after_lock")
+        if self.recover is not None:
+            await self.recover(session)
         grant = await self._durable.warm(session, agent, window.known)
         if grant is None:
             return None

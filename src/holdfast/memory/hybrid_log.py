@@ -19,12 +19,13 @@ from holdfast.kernel.core.errors import (
 from holdfast.kernel.core.failpoints import hit
 from holdfast.kernel.storage.durable_log import DurableLog
 from holdfast.kernel.storage.hot_entry import NOWHERE, PlacedEntry
-from holdfast.kernel.storage.hot_log import WINDOW, Appended, Cold, HotLog, Window
+from holdfast.kernel.storage.hot_log import WINDOW, Appended, Cold, HotLog, HotTurn, Window
 from holdfast.kernel.storage.log_entry import LogEntry, distinct
 from holdfast.kernel.storage.short_term import StateSnapshot
 from holdfast.kernel.storage.wake import Wake, WakeStatus
 from holdfast.memory.consolidation import Consolidator
 from holdfast.memory.grants import Grants
+from holdfast.memory.horizon import Horizon
 from holdfast.memory.pressure import Pressure
 from holdfast.memory.reach import Reach, SilentError
 from holdfast.memory.write_back import WriteBack, placed
@@ -76,7 +77,12 @@ class HybridLog:
             aside=overtaken,
         )
         self._aside = self._grants.aside
-        self._back = WriteBack(hot, durable, consolidator, self._grants, tenant=tenant)
+        self._back = WriteBack(
+            hot, durable, consolidator, self._grants, tenant=tenant, reach=self._reach
+        )
+        self._unflushed = self._back.unflushed
+        self._grants.recover = self._back.recover
+        self._seen = Horizon()
 
     async def append(
         self, entries: Sequence[LogEntry], *, commit: bool = False
@@ -100,10 +106,14 @@ class HybridLog:
         except SilentError as error:
             return await self._append_aside(batch, error)
         hit("append.after_hot")
+        new = placed(batch, appended)
         if commit or self._level == "committed":
-            return await self._back.committed(placed(batch, appended))
-        if crowded or appended.crowded:
-            return await self._slow_down(placed(batch, appended))
+            return await self._back.committed(new)
+        self._seen.reach(new)
+        if crowded or appended.crowded or not self._unflushed.add(new):
+            return await self._slow_down(new)
+        if self._unflushed.due:
+            await self._back.look()
         return appended.places
 
     async def commit(self, entries: Sequence[PlacedEntry]) -> None:
@@ -131,7 +141,7 @@ class HybridLog:
         return enough, found
 
     async def window(self, session: str, *, last: int | None = None) -> Window:
-        """What is at hand of a session; nothing when the hot log does not answer.
+        """What is at hand of a session; what this process wrote when the hot log does not answer.
 
         ::
 
@@ -139,9 +149,15 @@ class HybridLog:
         """
         try:
             found = await self._reach.call(lambda: self.hot.window(session, last=last))
+            if self._unflushed and self._unflushed.suspects(session, found):
+                await self._back.recover(session)
+                found = await self._reach.call(lambda: self.hot.window(session, last=last))
         except SilentError as error:
-            _log.warning("session %s is read from the durable log: %s", session, error)
-            return Window(floor=_BEYOND)
+            late = await self._back.unseen(self._unflushed.of(session))
+            self._degraded(session, error)
+            unflushed = frozenset(one.entry.id for one in late)
+            return Window(floor=_BEYOND, entries=late, unflushed=unflushed)
+        self._seen.reach(found.entries[-1:])
         if not found.hot or session in self._aside:
             # The durable log may have gone on without it.
             return dataclasses.replace(found, hot=False, floor=_BEYOND)
@@ -154,11 +170,27 @@ class HybridLog:
 
             unflushed = await log.tail("writer/ana")
         """
+        mine = [one for one in self._unflushed if one.entry.agent == agent]
         try:
-            return await self._reach.call(lambda: self.hot.tail(agent))
+            found = await self._reach.call(lambda: self.hot.tail(agent))
+            here = {one.entry.key for one in found}
+            for session in {one.entry.session for one in mine if one.entry.key not in here}:
+                await self._back.recover(session)
         except SilentError as error:
-            _log.warning("events of %s are read from the durable log: %s", agent, error)
-            return []
+            late = await self._back.unseen(mine)
+            self._degraded(f"all sessions of {agent}", error)
+            return sorted(late, key=lambda one: (one.entry.session, one.place))
+        return found
+
+    def forget(self, turns: Sequence[HotTurn]) -> None:
+        """Turns were flushed: this process need not remember them any more.
+
+        ::
+
+            log.forget(turns)
+        """
+        if self._unflushed:
+            self._unflushed.forget((turn.session, turn.event_id) for turn in turns)
 
     async def clear(
         self,
@@ -210,6 +242,7 @@ class HybridLog:
         gone = [one for one in window.entries if covered(one) and one.place <= last]
         if gone or cleared.ids:
             await self._reach.call(lambda: self.hot.forget(session, gone, cleared.ids))
+        self._unflushed.forget((session, one.entry.id) for one in gone)
         fresh = {one.entry.id for one in gone if one.entry.id in window.unflushed}
         return len(fresh | set(cleared.ids))
 
@@ -225,17 +258,45 @@ class HybridLog:
         state: StateSnapshot | None = None
         try:
             here, state = await self._reach.call(lambda: self.hot.look(session))
+            if self._unflushed and self._unflushed.suspects(session, here):
+                await self._back.recover(session)
+                here, state = await self._reach.call(lambda: self.hot.look(session))
             if here.hot and session not in self._aside:
+                self._seen.reach(here.entries[-1:])
                 return _woken(here, WakeStatus.WARM, state)
             window = await self._grants.warm(session, None, epoch=self._aside.get(session, 0))
         except SilentError as error:
-            _log.warning("session %s wakes from the durable log: %s", session, error)
-            tail = await self.durable.tail(session, WINDOW)
-            status = WakeStatus.RESTORED if tail else WakeStatus.NEW
-            return Wake(status, [one.to_event() for one in tail])
+            return await self._wake_without(session, error)
         if window is None:
             return Wake(WakeStatus.NEW, state=state)
         return _woken(window, WakeStatus.RESTORED, state)
+
+    async def _wake_without(self, session: str, why: SilentError) -> Wake:
+        """A session without the hot log: what is durable, and what this process wrote."""
+        late = await self._back.unseen(self._unflushed.of(session))
+        tail = await self.durable.tail(session, WINDOW)
+        reached, gaps = await self.durable.reached(session)
+        known = {one.entry.id for one in tail}
+        entries = [*tail, *(one for one in late if one.entry.id not in known)]
+        entries.sort(key=lambda one: one.place)
+        degraded = self._degraded(session, why, reached)
+        if reached is None and not entries and session not in self._seen:
+            return Wake(WakeStatus.NEW, degraded=degraded)
+        status = WakeStatus.GAP if gaps else WakeStatus.RESTORED
+        return Wake(status, [one.to_event() for one in entries], gaps, degraded=degraded)
+
+    def _degraded(
+        self, session: str, why: SilentError, reached: tuple[int, int] | None = None
+    ) -> str:
+        """Count a read that cannot see the hot log, and log how far it sees."""
+        self._metrics.degraded_reads += 1
+        text = f"session {session}: Redis does not answer, newer events may be missing"
+        if reached is not None:
+            text += f"; stored up to epoch {reached[0]}, number {reached[1]}"
+        if seen := self._seen.of(session):
+            text += f"; seen by this process up to epoch {seen[0]}, number {seen[1]}"
+        _log.warning("%s: %s", text, why)
+        return f"{text} ({why})"
 
     async def raise_session(self, session: str, epoch: int) -> None:
         """Let the hot log go on in an epoch that the durable log has begun, unless it does.

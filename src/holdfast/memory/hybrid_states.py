@@ -29,6 +29,7 @@ from holdfast.kernel.storage.state_snapshots import (
     DirtyStates,
     DurableStates,
     HotStates,
+    SavedState,
     StateWrite,
     Written,
     patching,
@@ -38,6 +39,7 @@ from holdfast.memory.consolidation import STATES_AT_ONCE
 from holdfast.memory.metrics import HybridMetrics
 from holdfast.memory.reach import Reach, SilentError
 from holdfast.memory.state_commits import StateCommits
+from holdfast.memory.unflushed import Unsaved
 from holdfast.memory.write_back import COMMIT_SECONDS
 
 _log = logging.getLogger("holdfast.hybrid")
@@ -73,6 +75,7 @@ class HybridShortTerm(ShortTerm):
         self._committed = committed
         self._flights: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._late: set[str] = set()
+        self._unsaved = Unsaved()
 
     async def get_state(
         self, session_id: str, *, keys: Sequence[str] | None = None
@@ -114,7 +117,7 @@ class HybridShortTerm(ShortTerm):
                 await self._saved.clear(self._tenant, session_id, version=version)
                 hit("state_clear.after_durable")
                 if await self._forget(session_id, version):
-                    return
+                    return self._unsaved.forget(session_id)
         except SilentError as error:
             await self._put_aside(StateWrite(session_id, gone=True), error)
 
@@ -188,9 +191,11 @@ class HybridShortTerm(ShortTerm):
             check_seconds("ttl_seconds", write.ttl_seconds)
         try:
             written = await self._put(write, expected_version)
-            if self._committed:
+            if self._committed or not self._unsaved.add(write, written):
                 put = partial(self._put, write, expected_version)
                 await self._commit(write.session, written, put)
+            elif self._unsaved.due:
+                await self._look()
         except SilentError as error:
             if expected_version is not None:
                 raise _undecided(error) from error
@@ -225,19 +230,52 @@ class HybridShortTerm(ShortTerm):
                 raise
             raise TimedOutError("hybrid", "the commit of a state takes too long") from None
 
+    def saved(self, states: Sequence[SavedState]) -> None:
+        """States were saved: this process need not remember what it wrote to them.
+
+        ::
+
+            short_term.saved(states)
+        """
+        for one in states:
+            self._unsaved.forget(one.session, version=one.version)
+
+    async def _look(self) -> None:
+        """Forget what others have saved; once in a while."""
+        kept = await self._saved.versions(self._tenant, self._unsaved.looked())
+        self.saved(list(kept.values()))
+
     async def _forget(self, session_id: str, version: int) -> bool:
         return await self._reach.call(lambda: self._hot.forget(session_id, version=version))
 
     async def _restore(self, session_id: str) -> bool:
         """Bring back what was saved, once for all who ask; whether there is a state now."""
         async with self._flights.setdefault(session_id, asyncio.Lock()):
-            saved = await self._saved.load(self._tenant, session_id)
+            saved, mine = await self._kept(session_id)
             if saved is None:
                 return False
-            return await self._reach.call(lambda: self._hot.restore(saved))
+            there = await self._reach.call(lambda: self._hot.restore(saved, unsaved=mine))
+            if mine:
+                self._metrics.rewritten += 1
+                _log.warning("Redis lost state %s: restored with this process's writes", session_id)
+            return there
+
+    async def _kept(self, session_id: str) -> tuple[SavedState | None, bool]:
+        """A state as it was saved, with what this process wrote to it since; whether it did."""
+        saved = await self._saved.load(self._tenant, session_id)
+        mine = self._unsaved.get(session_id)
+        if mine is None:
+            return saved, False
+        kept = (await self._saved.versions(self._tenant, [session_id])).get(session_id)
+        if kept is not None and kept.version >= mine[1].version:
+            self._unsaved.forget(session_id, version=kept.version)
+            return saved, False
+        return mine[0].over(saved), True
 
     async def _put_aside(self, write: StateWrite, why: SilentError) -> None:
         """Keep a write in the durable store, until the hot one answers."""
+        if write.gone:
+            self._unsaved.forget(write.session)
         try:
             await self._asides.write(self._tenant, write)
         except (UnavailableError, TimedOutError) as error:
@@ -253,11 +291,13 @@ class HybridShortTerm(ShortTerm):
         self, session_id: str, keys: set[str] | None, why: SilentError
     ) -> StateSnapshot:
         """A state as it was last saved, with what was put aside since."""
-        saved = await self._saved.load(self._tenant, session_id)
+        saved, mine = await self._kept(session_id)
         aside = await self._asides.read(self._tenant, session_id)
         if aside is not None:
             saved = aside.over(saved)
-        degraded = f"the working state is as of its last save: {why}"
+        self._metrics.degraded_reads += 1
+        since = ", with what this process wrote since" if mine else ""
+        degraded = f"state of session {session_id}: as of its last save{since} ({why})"
         if saved is None:
             return StateSnapshot({}, degraded=degraded)
         state = {
@@ -282,6 +322,7 @@ async def save_states(
     shard: int,
     *,
     limit: int = STATES_AT_ONCE,
+    saved: Callable[[Sequence[SavedState]], None] | None = None,
 ) -> int:
     """Save some states that have changed; how many there were.
 
@@ -293,6 +334,8 @@ async def save_states(
     hit("state.after_read")
     if changed:
         await durable.save(tenant, changed)
+        if saved is not None:
+            saved(changed)
         hit("state.after_save")
         await dirty.saved(tenant, shard, changed)
     return len(changed)

@@ -44,7 +44,11 @@ async def hydrate(
     status = found.status
     if across and status is WakeStatus.NEW and events:
         status = WakeStatus.WARM
-    problems = (snapshot.degraded, next((hit.degraded for hit in hits if hit.degraded), ""))
+    problems = (
+        found.degraded,
+        snapshot.degraded,
+        next((hit.degraded for hit in hits if hit.degraded), ""),
+    )
     return Hydrated(
         status,
         state=snapshot.state,

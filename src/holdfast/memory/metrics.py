@@ -16,6 +16,7 @@ DEAD = "holdfast_consolidation_dead_letters_total"
 FAILURES = "holdfast_consolidation_failures_total"
 ASIDE = "holdfast_hot_fallback_total"
 STATES_ASIDE = "holdfast_state_fallback_total"
+DEGRADED = "holdfast_degraded_reads_total"
 REWRITTEN = "holdfast_hot_rewritten_total"
 REFUSED = "holdfast_back_pressure_total"
 WARMED = "holdfast_sessions_warmed_total"
@@ -32,6 +33,7 @@ HELP = {
     FAILURES: "Rounds of consolidation that failed and were tried again",
     ASIDE: "Events that went to the durable log because Redis did not answer",
     STATES_ASIDE: "Writes to working states that were kept aside because Redis did not answer",
+    DEGRADED: "Reads that could not see what is in Redis alone",
     REWRITTEN: "Events that Redis lost before the flush and this process wrote to Postgres",
     REFUSED: "Appends that were refused because too much is waiting",
     WARMED: "Sessions that were brought to the hot log",
@@ -54,6 +56,7 @@ class HybridMetrics:
     failures: int = 0
     aside: int = 0
     states_aside: int = 0
+    degraded_reads: int = 0
     rewritten: int = 0
     refused: int = 0
     warmed: int = 0
@@ -70,6 +73,7 @@ class HybridMetrics:
         yield FAILURES, float(self.failures)
         yield ASIDE, float(self.aside)
         yield STATES_ASIDE, float(self.states_aside)
+        yield DEGRADED, float(self.degraded_reads)
         yield REWRITTEN, float(self.rewritten)
         yield REFUSED, float(self.refused)
         yield WARMED, float(self.warmed)

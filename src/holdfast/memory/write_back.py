@@ -14,6 +14,8 @@ from holdfast.kernel.storage.hot_log import Appended, HotLog
 from holdfast.kernel.storage.log_entry import LogEntry, another_body
 from holdfast.memory.consolidation import Consolidator
 from holdfast.memory.grants import Grants
+from holdfast.memory.reach import Reach
+from holdfast.memory.unflushed import LOOK_EVERY, Unflushed
 
 _log = logging.getLogger("holdfast.hybrid")
 
@@ -37,6 +39,7 @@ class WriteBack:
         grants: Grants,
         *,
         tenant: str,
+        reach: Reach,
     ) -> None:
         self._hot = hot
         self._durable = durable
@@ -44,6 +47,8 @@ class WriteBack:
         self._metrics = consolidator.metrics
         self._grants = grants
         self._tenant = tenant
+        self._reach = reach
+        self.unflushed = Unflushed()
 
     async def committed(
         self, entries: Sequence[PlacedEntry], *, limit_seconds: float = COMMIT_SECONDS
@@ -107,6 +112,63 @@ class WriteBack:
             "Redis lost %d events before they were flushed: written to the durable log", len(lost)
         )
         return places
+
+    async def recover(self, session: str) -> None:
+        """Write to the durable log what this process wrote to a session and the hot log has lost.
+
+        ``SilentError`` where the hot log does not answer: then nothing is known to be lost. ::
+
+            await back.recover("s1")
+        """
+        mine = self.unflushed.of(session)
+        if not mine:
+            return
+        # In this order: what has left the hot log since is in the durable one.
+        gone = await self._reach.call(lambda: self._hot.missing(mine))
+        lost = await self._absent(gone)
+        await self._rewrite([one.entry for one in lost])
+        self._forget(lost)
+
+    async def unseen(self, entries: Sequence[PlacedEntry]) -> list[PlacedEntry]:
+        """Those of the entries that this process remembers which the durable log has not.
+
+        ::
+
+            late = await back.unseen(back.unflushed.of("s1"))
+        """
+        found: list[PlacedEntry] = []
+        for start in range(0, len(entries), LOOK_EVERY):
+            found += await self._absent(entries[start : start + LOOK_EVERY])
+        return found
+
+    async def look(self) -> None:
+        """Forget what others have flushed; once in a while.
+
+        ::
+
+            if back.unflushed.due:
+                await back.look()
+        """
+        self.unflushed.looked()
+        try:
+            await self.unseen(list(self.unflushed))
+        except (UnavailableError, TimedOutError) as error:
+            _log.warning("what was flushed is not looked up: %s", error)
+
+    async def _absent(self, entries: Sequence[PlacedEntry]) -> list[PlacedEntry]:
+        """Those that the durable log has nothing of; the others are forgotten."""
+        if not entries:
+            return []
+        found = await self._durable.find(entries)
+        known = [
+            (one, what.outcome is not None or what.rested)
+            for one, what in zip(entries, found, strict=True)
+        ]
+        self._forget([one for one, is_known in known if is_known])
+        return [one for one, is_known in known if not is_known]
+
+    def _forget(self, entries: Sequence[PlacedEntry]) -> None:
+        self.unflushed.forget((one.entry.session, one.entry.id) for one in entries)
 
 
 def placed(batch: Sequence[LogEntry], appended: Appended) -> list[PlacedEntry]:

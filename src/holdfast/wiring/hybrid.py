@@ -91,6 +91,7 @@ class _Tenants:
             raise_session=self._raise,
             states=self._save,
             asides=self._merge,
+            flushed=lambda tenant, turns: self.log(tenant).forget(turns),
         )
 
     def log(self, tenant: str) -> HybridLog:
@@ -147,7 +148,8 @@ class _Tenants:
             raise UnavailableError("redis", str(error)) from error
 
     async def _save(self, tenant: str, shard: int) -> int:
-        return await save_states(self._dirty, self._durable.states, tenant, shard)
+        saved = self.states(tenant).saved
+        return await save_states(self._dirty, self._durable.states, tenant, shard, saved=saved)
 
     async def _merge(self) -> int:
         return await merge_asides(self._durable.asides, self.states)

@@ -61,6 +61,12 @@ class PostgresDurableLog(DurableLog):
         """Append past the hot log."""
         return await session_log.append(self._engine, self._tenant, entries)
 
+    async def reached(self, session: str) -> tuple[tuple[int, int] | None, tuple[Gap, ...]]:
+        """Up to which place a session is stored, and its gaps."""
+        row = await self._engine.fetchrow(_SQL["reached"], self._tenant, session, safe=True)
+        gaps = await self._engine.fetch(_SQL["gaps"], self._tenant, session, safe=True)
+        return None if row is None else (row[0], row[1]), tuple(Gap(*gap) for gap in gaps)
+
     async def find(self, entries: Sequence[PlacedEntry]) -> list[Found]:
         """What became of entries."""
         given = [one.entry for one in entries]

@@ -102,7 +102,7 @@ class RedisShortTerm(HotStates):
         )
         return _snapshot(_state(wanted, texts), version, expires)
 
-    async def restore(self, state: SavedState) -> bool:
+    async def restore(self, state: SavedState, *, unsaved: bool = False) -> bool:
         """Bring a state back, unless it was written since; whether there is one now."""
         keys = self._keys(state.session)
         window, expires = "", ""
@@ -112,8 +112,12 @@ class RedisShortTerm(HotStates):
         # Safe to repeat: there is a state then.
         there = await self._engine.run(
             "state_restore",
-            (keys.state, keys.common.versions, keys.common.dirty),
-            (keys.name, state.version, window, expires, *pairs),
+            (keys.state, keys.common.versions, keys.common.dirty, keys.common.work),
+            (
+                *(keys.name, state.version, window, expires),
+                keys.common.tenant if unsaved else "",
+                *pairs,
+            ),
             safe=True,
         )
         return bool(there)

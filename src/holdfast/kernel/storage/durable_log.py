@@ -195,6 +195,10 @@ class DurableLog(Protocol):
         """Append past the hot log, all or none; takes the numbering back where it was granted."""
 
     @abstractmethod
+    async def reached(self, session: str) -> tuple[tuple[int, int] | None, tuple[Gap, ...]]:
+        """Up to which place a session is stored, ``None`` if it was never numbered; its gaps."""
+
+    @abstractmethod
     async def find(self, entries: Sequence[PlacedEntry]) -> list[Found]:
         """What became of entries, in their order, by id and place."""
 

@@ -155,8 +155,11 @@ class HotStates(ShortTerm, Protocol):
         """Do a write that is checked already; ``sure``: an absent state is absent elsewhere too."""
 
     @abstractmethod
-    async def restore(self, state: SavedState) -> bool:
-        """Bring a state back, unless it was written since; whether there is one now."""
+    async def restore(self, state: SavedState, *, unsaved: bool = False) -> bool:
+        """Bring a state back, unless it was written since; whether there is one now.
+
+        ``unsaved``: it has more than what was saved, so that it is to be saved again.
+        """
 
     @abstractmethod
     async def forget(self, session: str, *, version: int) -> bool:

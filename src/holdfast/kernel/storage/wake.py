@@ -45,6 +45,9 @@ class Wake:
     state: StateSnapshot | None = None
     """Its working state, where the store read it along."""
 
+    degraded: str = ""
+    """Empty, or why there may be newer events than these, and up to where the log is known."""
+
 
 @runtime_checkable
 class SessionWake(Protocol):

@@ -16,6 +16,11 @@ UPDATE holdfast.sessions SET reserved = reserved + 1000
 WHERE tenant = $1 AND id = $2 AND hot AND heat = $3
 RETURNING reserved;
 
+-- name: reached
+-- Up to which place a session is stored that has ever been numbered.
+SELECT epoch, seq FROM holdfast.sessions
+WHERE tenant = $1 AND id = $2 AND (seq > 0 OR reserved > 0 OR hot);
+
 -- name: find
 -- What became of entries that left Redis: $2 sessions, $3 ids, $4 epochs, $5 seqs, $6 to $10 what they
 -- say. Where each is stored and whether it says the same, whether a clear covers it, whether it is a

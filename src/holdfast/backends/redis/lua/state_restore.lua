@@ -1,6 +1,6 @@
--- Brings a state back if there is none, and it was not written since: KEYS state, versions, dirty; ARGV
--- session, version, window and expiry in microseconds or nothing, then the pairs. Whether there is a
--- state now.
+-- Brings a state back if there is none, and it was not written since: KEYS state, versions, dirty,
+-- work; ARGV session, version, window and expiry in microseconds or nothing, the tenant if it is to be
+-- saved, then the pairs. Whether there is a state now.
 -- include clock
 if redis.call('HEXISTS', KEYS[1], 'v') == 1 then
   return 1
@@ -14,12 +14,16 @@ local last = (redis.call('GET', KEYS[2]) or 0) + 0
 local lineage = math.max(last + 1, now())
 redis.call('DEL', KEYS[1])
 redis.call('HSET', KEYS[1], 'v', ARGV[2], 'l', string.format('%.0f', lineage))
-for at = 5, #ARGV, 2000 do
+for at = 6, #ARGV, 2000 do
   redis.call('HSET', KEYS[1], unpack(ARGV, at, math.min(at + 1999, #ARGV)))
 end
 if ARGV[4] ~= '' then
   redis.call('HSET', KEYS[1], 'w', ARGV[3], 'x', ARGV[4])
   expire_at(KEYS[1], ARGV[4])
+end
+if ARGV[5] ~= '' then
+  redis.call('ZADD', KEYS[3], ARGV[2], ARGV[1])
+  redis.call('SADD', KEYS[4], ARGV[5])
 end
 redis.call('SET', KEYS[2], string.format('%.0f', math.max(lineage, ARGV[2] + 0)))
 return 1

@@ -1,0 +1,181 @@
+"""What this process wrote to the hot stores and had acknowledged, until it is durable.
+
+It is read back while the hot store does not answer, and written to the durable store if the hot one
+has lost it. The memory that it takes is bounded: beyond the bound a write waits for its commit.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+
+from holdfast.kernel.storage.hot_entry import PlacedEntry
+from holdfast.kernel.storage.hot_log import Window
+from holdfast.kernel.storage.state_snapshots import AsideState, StateWrite, Written
+
+MOST = 50_000
+"""How many events, and writes to how many states, a process remembers for one tenant."""
+
+MOST_BYTES = 64 << 20
+"""How many bytes of each."""
+
+LOOK_EVERY = 1000
+"""After so many writes it is looked up which of them other processes have made durable."""
+
+
+class Unflushed:
+    """The events of one tenant that this process had acknowledged and has not seen flushed.
+
+    ::
+
+        if not unflushed.add(placed):
+            await commit(placed)
+    """
+
+    def __init__(self, *, most: int = MOST, most_bytes: int = MOST_BYTES) -> None:
+        self._most = most
+        self._most_bytes = most_bytes
+        self._sessions: dict[str, dict[str, PlacedEntry]] = {}
+        self._count = 0
+        self._bytes = 0
+        self._added = 0
+
+    def __bool__(self) -> bool:
+        return self._count > 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[PlacedEntry]:
+        for entries in self._sessions.values():
+            yield from entries.values()
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time to look up what others have flushed."""
+        return self._added >= LOOK_EVERY
+
+    def looked(self) -> None:
+        """It was looked up."""
+        self._added = 0
+
+    def add(self, entries: Sequence[PlacedEntry]) -> bool:
+        """Remember entries; whether there was room."""
+        size = sum(map(_size, entries))
+        if self._count + len(entries) > self._most or self._bytes + size > self._most_bytes:
+            return False
+        for one in entries:
+            mine = self._sessions.setdefault(one.entry.session, {})
+            if one.entry.id not in mine:
+                self._count += 1
+                self._bytes += _size(one)
+            mine[one.entry.id] = one
+        self._added += len(entries)
+        return True
+
+    def of(self, session: str) -> list[PlacedEntry]:
+        """Those of a session, in the order of its log."""
+        return sorted(self._sessions.get(session, {}).values(), key=lambda one: one.place)
+
+    def forget(self, names: Iterable[tuple[str, str]]) -> None:
+        """Forget events by session and id: they are durable, or gone for good."""
+        for session, id_ in names:
+            mine = self._sessions.get(session)
+            one = None if mine is None else mine.pop(id_, None)
+            if mine is not None and one is not None:
+                self._count -= 1
+                self._bytes -= _size(one)
+                if not mine:
+                    del self._sessions[session]
+
+    def suspects(self, session: str, window: Window) -> bool:
+        """Whether the hot log should have an entry of a session, and does not show it."""
+        mine = self._sessions.get(session)
+        if not mine:
+            return False
+        here = {one.entry.id for one in window.entries}
+        self.forget([(session, id_) for id_ in here - window.unflushed])
+        lowest = window.floor
+        if window.cut and window.entries:
+            lowest = max(lowest, window.entries[0].place)
+        return any(
+            id_ not in here and (not window.hot or one.place > lowest) for id_, one in mine.items()
+        )
+
+
+class Unsaved:
+    """The writes to states of one tenant that this process had acknowledged and not seen saved.
+
+    ::
+
+        if not unsaved.add(write, written):
+            await commit(write)
+    """
+
+    def __init__(self, *, most: int = MOST, most_bytes: int = MOST_BYTES) -> None:
+        self._most = most
+        self._most_bytes = most_bytes
+        self._states: dict[str, tuple[AsideState, Written]] = {}
+        self._bytes = 0
+        self._added = 0
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time to look up what others have saved."""
+        return self._added >= LOOK_EVERY
+
+    def looked(self) -> list[str]:
+        """It is looked up now, for these sessions."""
+        self._added = 0
+        return list(self._states)
+
+    def add(self, write: StateWrite, written: Written) -> bool:
+        """Remember a write, put together with those before it; whether there was room."""
+        before = self._states.get(write.session)
+        now = datetime.now(UTC)
+        whole = write if before is None else _together(before[0].write, write)
+        size = _weight(whole) - (0 if before is None else _weight(before[0].write))
+        if self._bytes + size > self._most_bytes:
+            return False
+        if before is None and len(self._states) >= self._most:
+            return False
+        aside = AsideState(whole, written.version, cleared=False, written_at=now, now=now)
+        self._states[write.session] = (aside, written)
+        self._bytes += size
+        self._added += 1
+        return True
+
+    def get(self, session: str) -> tuple[AsideState, Written] | None:
+        """What was written to a state, and the newest version of it."""
+        found = self._states.get(session)
+        if found is None:
+            return None
+        return dataclasses.replace(found[0], now=datetime.now(UTC)), found[1]
+
+    def forget(self, session: str, *, version: int | None = None) -> None:
+        """Forget writes up to a version, or all: they are saved, or gone for good."""
+        found = self._states.get(session)
+        if found is not None and (version is None or found[1].version <= version):
+            self._bytes -= _weight(found[0].write)
+            del self._states[session]
+
+
+def _together(first: StateWrite, then: StateWrite) -> StateWrite:
+    """Two writes to one state as one."""
+    ttl = first.ttl_seconds if then.ttl_seconds is None else then.ttl_seconds
+    if then.fresh:
+        return dataclasses.replace(then, ttl_seconds=ttl)
+    values = {key: text for key, text in first.values.items() if key not in then.dropped}
+    dropped = {*first.dropped, *then.dropped}.difference(then.values)
+    return StateWrite(
+        first.session, {**values, **then.values}, tuple(dropped), ttl, fresh=first.fresh
+    )
+
+
+def _weight(write: StateWrite) -> int:
+    return 500 + sum(len(key) + len(text) for key, text in write.values.items())
+
+
+def _size(one: PlacedEntry) -> int:
+    return 500 + len(one.entry.body)
