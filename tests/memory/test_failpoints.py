@@ -20,7 +20,7 @@ CODE = "".join(path.read_text() for path in Path(holdfast.__file__).parent.rglob
 HERE = Path(__file__).read_text()
 
 
-class DiedError(Exception):
+class DiedError(BaseException):
     """What the process would have felt."""
 
 

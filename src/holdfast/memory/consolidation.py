@@ -18,6 +18,7 @@ from holdfast.kernel.core.errors import (
     CodecError,
     EngineError,
     HoldfastError,
+    TimedOutError,
     UnavailableError,
 )
 from holdfast.kernel.core.failpoints import hit
@@ -94,6 +95,8 @@ class Consolidator:
         self._pace = pace or Pace()
         self._locks: dict[tuple[str, int], asyncio.Lock] = {}
         self._commits = Commits()
+        self.stuck: dict[tuple[str, int], str] = {}
+        """Shards whose last round failed over something that waits there, and how."""
         self.metrics = metrics or HybridMetrics()
 
     async def run(self, stop: asyncio.Event, *, tenants: Collection[str] | None = None) -> None:
@@ -125,16 +128,30 @@ class Consolidator:
         for tenant, shard in work.flush:
             if tenants is not None and tenant not in tenants:
                 continue
-            done = await self.flush_shard(tenant, shard)
-            more = more or (done is not None and done >= self._pace.batch)
-            if self._states is not None:
-                await self._states(tenant, shard)
+            more = await self._round(tenant, shard) or more
         await self._merge_asides()
         await self._raise_overtaken(tenants)
         for tenant, session in work.idle:
             if tenants is None or tenant in tenants:
                 await self.cool(tenant, session)
         return more
+
+    async def _round(self, tenant: str, shard: int) -> bool:
+        """One batch of a shard and its states; whatever fails there stops no other shard."""
+        try:
+            done = await self.flush_shard(tenant, shard)
+            if self._states is not None:
+                await self._states(tenant, shard)
+        except (UnavailableError, TimedOutError):
+            raise  # a store is away: the other shards would only wait for it as well
+        except Exception as error:  # noqa: BLE001 - one shard of a worker's loop: the others go on
+            self.metrics.failures += 1
+            if (tenant, shard) not in self.stuck:
+                _log.exception("shard %d of %s is stuck and tried again", shard, tenant)
+            self.stuck[tenant, shard] = f"{type(error).__name__}: {error}"
+            return False
+        self.stuck.pop((tenant, shard), None)
+        return done is not None and done >= self._pace.batch
 
     async def _merge_asides(self, *, now: bool = False) -> None:
         if self._asides is not None and (now or time.monotonic() >= self._asides_at):
@@ -162,14 +179,20 @@ class Consolidator:
                 await self._merge_asides(now=True)
                 work = await self._hot.work(rested_seconds=self._pace.rested_seconds)
                 for tenant, shard in work.flush:
-                    await self._drain(tenant, shard)
+                    await self.drain_shard(tenant, shard)
                 return True
         except TimeoutError as error:
             if isinstance(error, HoldfastError):
                 raise
             return False
 
-    async def _drain(self, tenant: str, shard: int) -> None:
+    async def drain_shard(self, tenant: str, shard: int) -> None:
+        """Consolidate all that is in a shard at the beginning.
+
+        ::
+
+            await consolidator.drain_shard("acme", 7)
+        """
         left = await self._hot.length(tenant, shard)
         while left > 0:
             done = await self.flush_shard(tenant, shard)

@@ -45,6 +45,8 @@ class Grants:
         self._flights: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._told: set[tuple[str, Gap]] = set()
         self.aside: dict[str, int] = aside or {}
+        self.flush: Callable[[str], Awaitable[None]] | None = None
+        """Has everything of a session flushed that waits in the hot log."""
         self.recover: Callable[[str], Awaitable[None]] | None = None
         """Writes to the durable log what this process wrote to a session and the hot log lost."""
 
@@ -123,6 +125,9 @@ class Grants:
         if _numbers(window, epoch):
             return window
         hit("refill.after_lock")
+        if self.flush is not None and window.orphaned:
+            # The hot log lost what it knew of the session, and not its entries.
+            await self.flush(session)
         if self.recover is not None:
             await self.recover(session)
         grant = await self._durable.warm(session, agent, window.known)

@@ -82,6 +82,7 @@ class HybridLog:
         )
         self._unflushed = self._back.unflushed
         self._grants.recover = self._back.recover
+        self._grants.flush = self._back.drain
         self._seen = Horizon()
 
     async def append(
@@ -152,6 +153,8 @@ class HybridLog:
             if self._unflushed and self._unflushed.suspects(session, found):
                 await self._back.recover(session)
                 found = await self._reach.call(lambda: self.hot.window(session, last=last))
+            if found.orphaned:
+                found = await self._grants.warm(session, None) or found
         except SilentError as error:
             late = await self._back.unseen(self._unflushed.of(session))
             self._degraded(session, error)

@@ -10,6 +10,7 @@ from holdfast.kernel.storage.hot_log import HotStats
 LAG = "holdfast_consolidation_lag_seconds"
 PENDING = "holdfast_consolidation_pending"
 OLDEST = "holdfast_consolidation_oldest_pending_seconds"
+QUARANTINED = "holdfast_hot_quarantined"
 HEADROOM = "holdfast_consolidation_ttl_headroom_ratio"
 FLUSHED = "holdfast_consolidation_flushed_total"
 DEAD = "holdfast_consolidation_dead_letters_total"
@@ -26,6 +27,7 @@ HELP = {
     LAG: "How long ago everything that is stored now was appended",
     PENDING: "Events in the hot log that are not durable yet",
     OLDEST: "The age of the oldest event that is not durable yet",
+    QUARANTINED: "Damaged values in Redis that were moved out of the way and are kept for a week",
     HEADROOM: "How much of the window's time to live is left before the oldest event; below 0.5 "
     "health is degraded",
     FLUSHED: "Events that were made durable",
@@ -67,6 +69,7 @@ class HybridMetrics:
         yield LAG, stats.oldest_seconds
         yield PENDING, float(stats.pending)
         yield OLDEST, stats.oldest_seconds
+        yield QUARANTINED, float(stats.quarantined)
         yield HEADROOM, headroom(stats, ttl_seconds=ttl_seconds)
         yield FLUSHED, float(self.flushed)
         yield DEAD, float(self.dead)

@@ -129,6 +129,15 @@ class WriteBack:
         await self._rewrite([one.entry for one in lost])
         self._forget(lost)
 
+    async def drain(self, session: str) -> None:
+        """Have everything flushed that waits in the shard of a session.
+
+        ::
+
+            await back.drain("s1")
+        """
+        await self._consolidator.drain_shard(self._tenant, self._hot.shard_of(session))
+
     async def unseen(self, entries: Sequence[PlacedEntry]) -> list[PlacedEntry]:
         """Those of the entries that this process remembers which the durable log has not.
 

@@ -37,6 +37,9 @@ SERVES = ("history", "episodes", "short_term")
 OVERTAKEN = 10_000
 """How many sessions that went on past Redis are learnt of when a state opens."""
 
+STUCK_SECONDS = 60.0
+"""An event that has waited for so long is not getting on: health is degraded."""
+
 DRAIN_SECONDS = 10.0
 """How long closing waits until what is in Redis is in Postgres too; it is safe where it is."""
 
@@ -63,7 +66,13 @@ class HybridPart(Part):
             return self._health("down", time.perf_counter() - start, str(error))
         left = headroom(stats, ttl_seconds=side.window_seconds)
         detail = f"{stats.pending} events wait, the oldest for {stats.oldest_seconds:.1f} s"
-        status: Condition = "ok" if left > 0.5 else "degraded"
+        if stats.quarantined:
+            detail += f"; {stats.quarantined} damaged values were moved to quarantine keys"
+        stuck = side.consolidator.stuck
+        for (tenant, shard), why in stuck.items():
+            detail += f"; shard {shard} of {tenant} is stuck: {why}"
+        waits = stats.pending and stats.oldest_seconds > STUCK_SECONDS
+        status: Condition = "ok" if left > 0.5 and not stuck and not waits else "degraded"
         return self._health(status, time.perf_counter() - start, detail)
 
 

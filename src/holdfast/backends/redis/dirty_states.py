@@ -10,6 +10,9 @@ from holdfast.backends.redis.connections import pairs_of
 from holdfast.backends.redis.engine import Redis
 from holdfast.backends.redis.keys import ShardKeys, encode
 from holdfast.backends.redis.moments import moment
+from holdfast.backends.redis.quarantine import Quarantine
+from holdfast.kernel.core.codec import decode_json
+from holdfast.kernel.core.errors import CodecError
 from holdfast.kernel.storage.state_snapshots import DirtyStates, SavedState
 
 
@@ -23,32 +26,30 @@ class RedisDirtyStates(DirtyStates):
 
     def __init__(self, engine: Redis) -> None:
         self._engine = engine
+        self._quarantine = engine.part(Quarantine)
 
     async def changed(self, tenant: str, shard: int, *, limit: int) -> list[SavedState]:
         """Some of them."""
         keys = ShardKeys.of(tenant, shard)
-        found = await self._engine.run(
-            "state_changed", (keys.dirty,), (f"{keys.prefix}st:", limit), safe=True
+        found = await self._quarantine.guard(
+            lambda: self._engine.run(
+                "state_changed", (keys.dirty,), (f"{keys.prefix}st:", limit), safe=True
+            ),
+            (keys.dirty,),
         )
-        return [
-            _saved(unquote(name.decode()), int(version), pairs_of(fields))
-            for name, version, fields in found
-        ]
+        return await self._readable(keys, found)
 
     async def read(self, tenant: str, shard: int, sessions: Sequence[str]) -> list[SavedState]:
         """Those of some sessions."""
         keys = ShardKeys.of(tenant, shard)
-        found = await self._engine.run(
-            "state_read",
-            (keys.dirty,),
-            (f"{keys.prefix}st:", *(encode(session) for session in sessions)),
-            safe=True,
+        names = [encode(session) for session in sessions]
+        found = await self._quarantine.guard(
+            lambda: self._engine.run(
+                "state_read", (keys.dirty,), (f"{keys.prefix}st:", *names), safe=True
+            ),
+            (keys.dirty, *(f"{keys.prefix}st:{name}" for name in names)),
         )
-        states = [
-            _saved(unquote(name.decode()), int(version), pairs_of(fields))
-            for name, version, fields in found
-        ]
-        return [one for one in states if one.version]
+        return [one for one in await self._readable(keys, found) if one.version]
 
     async def saved(self, tenant: str, shard: int, states: Sequence[SavedState]) -> None:
         """Take the marks off."""
@@ -60,6 +61,17 @@ class RedisDirtyStates(DirtyStates):
             "state_saved", (keys.dirty, keys.work, f"{keys.prefix}hot"), given, safe=True
         )
 
+    async def _readable(self, keys: ShardKeys, found: Sequence[Any]) -> list[SavedState]:
+        """States from what a script found; one that is damaged is moved and stops no other."""
+        states: list[SavedState] = []
+        for name, *rest in found:
+            try:
+                version, fields = rest
+                states.append(_saved(unquote(name.decode()), int(version), pairs_of(fields)))
+            except (ValueError, CodecError):
+                await self._quarantine.check([f"{keys.prefix}st:{name.decode()}"])
+        return states
+
 
 def _saved(session: str, marked: int, fields: dict[bytes, bytes]) -> SavedState:
     version = fields.pop(b"v", None)
@@ -67,10 +79,13 @@ def _saved(session: str, marked: int, fields: dict[bytes, bytes]) -> SavedState:
         return SavedState(session, marked, {}, gone=True)
     window, expires = fields.pop(b"w", None), fields.pop(b"x", None)
     lineage = int(fields.pop(b"l", 0))
+    values = {field[1:].decode(): text.decode() for field, text in fields.items()}
+    for text in values.values():
+        decode_json(text)  # what is damaged never takes the place of what was saved
     return SavedState(
         session,
         int(version),
-        {field[1:].decode(): text.decode() for field, text in fields.items()},
+        values,
         None if window is None else int(window) / 1_000_000,
         None if expires is None else moment(expires),
         lineage=lineage,

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 from urllib.parse import unquote
 
 from holdfast.backends.redis.engine import Redis
 from holdfast.backends.redis.keys import HotKeys, SessionKeys, ShardKeys, encode
+from holdfast.backends.redis.quarantine import Quarantine, is_damage
 from holdfast.backends.redis.short_term import snapshot_of
-from holdfast.kernel.core.errors import BackPressureError
+from holdfast.kernel.core.errors import BackPressureError, CodecError, EngineError
 from holdfast.kernel.core.ids import new_ref
 from holdfast.kernel.storage.durable_log import Gap, Grant, Known
 from holdfast.kernel.storage.hot_entry import PlacedEntry, digest, pack, unpack
@@ -19,6 +20,7 @@ from holdfast.kernel.storage.short_term import StateSnapshot
 from holdfast.kernel.storage.turnlog import SEEN_SECONDS
 
 _AT_ONCE = 1000
+T = TypeVar("T")
 
 
 class RedisHotLog(HotLog):
@@ -33,6 +35,7 @@ class RedisHotLog(HotLog):
         self, engine: Redis, *, tenant: str = "default", marks: Marks | None = None
     ) -> None:
         self._engine = engine
+        self._quarantine = engine.part(Quarantine)
         self._tenant = tenant
         self._marks = marks or Marks()
         self._room = min(self._marks.soft, self._marks.hard)
@@ -64,11 +67,8 @@ class RedisHotLog(HotLog):
         counts = [len(turns) for turns in sessions.values()]
         marks = (self._marks.soft, self._marks.hard)
         # Safe to repeat: with the same id it is the same entry.
-        answer = await self._engine.run(
-            "hot_append",
-            [*where, *seen],
-            [own[0].tenant, *marks, len(own), *counts, *given],
-            safe=True,
+        answer = await self._run(
+            "hot_append", [*where, *seen], [own[0].tenant, *marks, len(own), *counts, *given]
         )
         if answer[0] == b"OK":
             _, crowded, places, marks = answer
@@ -80,11 +80,10 @@ class RedisHotLog(HotLog):
         keys = HotKeys.of(self._tenant, entry.session, self._engine.shards)
         name, payload = f"{keys.name}:{encode(entry.id)}", pack(entry)
         # Safe to repeat: a known id is not appended here.
-        head = await self._engine.run(
+        head = await self._run(
             "hot_append_one",
             (keys.log, keys.meta, keys.late, keys.work, f"{keys.prefix}evt:{name}"),
             (keys.tenant, self._room, name, entry.agent, digest(payload), payload),
-            safe=True,
         )
         if head is None:
             return None
@@ -97,29 +96,29 @@ class RedisHotLog(HotLog):
         keys = self._keys(session)
         where = (keys.meta, keys.window, keys.late, keys.log)
         args = () if last is None else (last,)
-        found = await self._engine.run("hot_window", where, args, safe=True)
-        return _window(session, found, last)
+        return await self._read(where, args, lambda found: _window(session, found, last))
 
     async def look(self, session: str) -> tuple[Window, StateSnapshot]:
         """What is at hand of a session and of its working state."""
         keys = self._keys(session)
         state = SessionKeys.of(self._tenant, session, self._engine.shards).state
         where = (keys.meta, keys.window, keys.late, keys.log, state)
-        found = await self._engine.run("hot_window", where, (), safe=True)
-        return _window(session, found), snapshot_of(found[3])
+        return await self._read(
+            where, (), lambda found: (_window(session, found), snapshot_of(found[3]))
+        )
 
     async def tail(self, agent: str) -> list[PlacedEntry]:
         """What an agent has that is not flushed."""
         shards = [ShardKeys.of(self._tenant, one) for one in range(self._engine.shards)]
-        found = await self._engine.run(
+        found = await self._run(
             "hot_tail",
             [f"{shard.prefix}hot" for shard in shards],
             [agent, *(shard.prefix for shard in shards)],
-            safe=True,
         )
         return [
-            _placed(unquote(name.decode().partition(":")[0]), mark.decode(), place, payload)
+            one
             for name, mark, place, payload in found
+            if (one := _readable(name.partition(b":")[0], mark + b" " + place, payload))
         ]
 
     async def lock(self, session: str, *, seconds: float) -> str:
@@ -156,11 +155,11 @@ class RedisHotLog(HotLog):
             where.append(keys.event(one.entry.id))
             given += (f"{one.epoch} {one.seq}", digest(payload), payload)
         # Safe to repeat: the same grant is not taken twice.
-        await self._engine.run("hot_warm", where, given, safe=True)
+        await self._run("hot_warm", where, given)
 
     async def reserve(self, session: str, *, heat: int, limit: int) -> None:
         """Let the numbers of a session go further."""
-        await self._engine.run("hot_reserve", (self._keys(session).meta,), (heat, limit), safe=True)
+        await self._run("hot_reserve", (self._keys(session).meta,), (heat, limit))
 
     async def forget(
         self, session: str, gone: Sequence[PlacedEntry], ids: dict[str, tuple[int, int]]
@@ -173,11 +172,10 @@ class RedisHotLog(HotLog):
         while listed or values:
             part, listed = listed[:_AT_ONCE], listed[_AT_ONCE:]
             now, values = values[:_AT_ONCE], values[_AT_ONCE:]
-            await self._engine.run(
+            await self._run(
                 "hot_forget",
                 [keys.window, keys.late, *(keys.event(id_) for id_, _ in part)],
                 [*(f"{epoch} {seq}" for _, (epoch, seq) in part), *now],
-                safe=True,
             )
 
     async def missing(self, entries: Sequence[PlacedEntry]) -> list[PlacedEntry]:
@@ -192,9 +190,28 @@ class RedisHotLog(HotLog):
                 where += (keys.log, keys.late)
                 name = f"{keys.name}:{encode(one.entry.id)}"
                 given += (one.mark, f"{one.epoch} {one.seq}", name)
-            found = await self._engine.run("hot_missing", where, given, safe=True)
+            found = await self._run("hot_missing", where, given)
             gone += [part[at - 1] for at in found]
         return gone
+
+    async def _run(self, script: str, keys: Sequence[str], args: Sequence[Any]) -> Any:
+        """A script that may be repeated; what is damaged is moved out of its way."""
+        try:
+            return await self._engine.run(script, keys, args, safe=True)
+        except EngineError as error:
+            if not is_damage(error) or not await self._quarantine.check(keys):
+                raise
+        return await self._engine.run(script, keys, args, safe=True)
+
+    async def _read(self, keys: Sequence[str], args: Sequence[Any], made: Callable[[Any], T]) -> T:
+        """What is made of a session's window; one that cannot be read is moved, and absent."""
+        found = await self._run("hot_window", keys, args)
+        try:
+            return made(found)
+        except (ValueError, CodecError) as error:
+            if not await self._quarantine.check(keys):
+                raise CodecError(f"redis: a session cannot be read: {error}") from error
+        return made(await self._run("hot_window", keys, args))
 
     def _keys(self, session: str) -> HotKeys:
         return HotKeys.of(self._tenant, session, self._engine.shards)
@@ -229,9 +246,11 @@ def _refused(
 def _window(session: str, found: Sequence[Any], last: int | None = None) -> Window:
     about, durable, waiting, _ = found
     if not about:
-        return Window()
+        return Window(orphaned=bool(waiting))
     epoch, seq, heat, cold, floor, gaps = about
-    late = [_entry(session, value) for value in waiting]
+    name = encode(session).encode()
+    # What cannot be read of what waits becomes a dead letter.
+    late = [one for value in waiting if (one := _readable(name, *value.split(b"\n", 1)))]
     entries = [*(_entry(session, value) for value in durable), *late]
     low, high = (floor.decode() or "0 0").split()
     numbers = [int(number) for number in gaps.split()]
@@ -250,6 +269,15 @@ def _entry(session: str, value: bytes) -> PlacedEntry:
     head, _, payload = value.partition(b"\n")
     mark, _, place = head.partition(b" ")
     return _placed(session, mark.decode(), place, payload)
+
+
+def _readable(name: bytes, head: bytes, payload: bytes) -> PlacedEntry | None:
+    """An entry of the log, unless it cannot be read."""
+    mark, _, place = head.partition(b" ")
+    try:
+        return _placed(unquote(name.decode()), mark.decode(), place, payload)
+    except (ValueError, CodecError):
+        return None
 
 
 def _placed(session: str, mark: str, place: bytes, payload: bytes) -> PlacedEntry:

@@ -9,6 +9,9 @@ from urllib.parse import unquote
 from holdfast.backends.redis.engine import Redis
 from holdfast.backends.redis.keys import HotKeys, ShardKeys, encode
 from holdfast.backends.redis.moments import span
+from holdfast.backends.redis.quarantine import Quarantine, resp, shard_keys
+from holdfast.kernel.core.checks import check_id
+from holdfast.kernel.core.errors import InvalidInputError
 from holdfast.kernel.storage.durable_log import Outcome
 from holdfast.kernel.storage.hot_log import WINDOW, HotQueue, HotStats, HotTurn, Work
 from holdfast.kernel.storage.turnlog import SEEN_SECONDS
@@ -34,16 +37,17 @@ class RedisHotQueue(HotQueue):
         self, engine: Redis, *, window: int = WINDOW, window_seconds: float = 3600
     ) -> None:
         self._engine = engine
+        self._quarantine = engine.part(Quarantine)
         self._window = window
         self.window_seconds = window_seconds
 
     async def work(self, *, rested_seconds: float) -> Work:
         """What there is to do now."""
         tags = [_tag(shard) for shard in range(self._engine.shards)]
-        answers = await self._engine.run_many(
-            "hot_work",
-            [((f"{tag}work", f"{tag}idle"), (span(rested_seconds),)) for tag in tags],
-            safe=True,
+        calls = [((f"{tag}work", f"{tag}idle"), (span(rested_seconds),)) for tag in tags]
+        answers = await self._quarantine.guard(
+            lambda: self._engine.run_many("hot_work", calls, safe=True),
+            [key for keys, _ in calls for key in keys],
         )
         flush: list[tuple[str, int]] = []
         idle: list[tuple[str, str]] = []
@@ -57,19 +61,21 @@ class RedisHotQueue(HotQueue):
     async def length(self, tenant: str, shard: int) -> int:
         """How many turns wait."""
         log = f"{ShardKeys.of(tenant, shard).prefix}hot"
-        return int(await self._engine.command(log, "xlen", log, safe=True))
+        waiting = await self._quarantine.guard(
+            lambda: self._engine.command(log, "xlen", log, safe=True), [log]
+        )
+        return int(waiting)
 
     async def claim(self, tenant: str, shard: int, *, limit: int) -> list[HotTurn]:
         """The oldest turns of a shard."""
         log = f"{ShardKeys.of(tenant, shard).prefix}hot"
         # Safe to repeat: what the lost answer held is handed out again.
-        turns = await self._engine.run(
-            "hot_claim",
-            (log,),
-            (_CONSUMER, limit, SUSPECT_DELIVERIES, BATCH_BYTES),
-            safe=True,
+        given = (_CONSUMER, limit, SUSPECT_DELIVERIES, BATCH_BYTES)
+        turns = await self._quarantine.guard(
+            lambda: self._engine.run("hot_claim", (log,), given, safe=True),
+            shard_keys(tenant, shard),
         )
-        return [_turn(*turn) for turn in turns]
+        return [_turn(shard, *turn) for turn in turns]
 
     async def give_back(self, tenant: str, shard: int, turns: Sequence[HotTurn]) -> None:
         """Take one delivery back."""
@@ -89,18 +95,23 @@ class RedisHotQueue(HotQueue):
         given: list[Any] = [encode(tenant), keys.prefix, self._window, SEEN_SECONDS * 1000]
         for turn, outcome in turns:
             given += (turn.mark, encode(turn.session), encode(turn.event_id), _HOW[outcome])
+        where = (f"{keys.prefix}hot", f"{tag}work", f"{tag}idle", keys.dirty)
+        touched = [*shard_keys(tenant, shard)]
+        for turn, _ in turns:
+            session = HotKeys.of(tenant, turn.session, self._engine.shards)
+            touched += (session.meta, session.window, session.late, session.event(turn.event_id))
         # Safe to repeat: what is gone is gone.
-        await self._engine.run(
-            "hot_acknowledge",
-            (f"{keys.prefix}hot", f"{tag}work", f"{tag}idle", keys.dirty),
-            given,
-            safe=True,
+        await self._quarantine.guard(
+            lambda: self._engine.run("hot_acknowledge", where, given, safe=True), touched
         )
 
     async def cool(self, tenant: str, session: str) -> int | None:
         """Mark a session that rests as cold."""
         keys = HotKeys.of(tenant, session, self._engine.shards)
-        heat = await self._engine.run("hot_cool", (keys.meta, keys.idle), (keys.member,), safe=True)
+        heat = await self._quarantine.guard(
+            lambda: self._engine.run("hot_cool", (keys.meta, keys.idle), (keys.member,), safe=True),
+            (keys.meta, keys.idle),
+        )
         return None if heat is None else int(heat)
 
     async def cooled(self, tenant: str, session: str, *, heat: int) -> None:
@@ -116,16 +127,19 @@ class RedisHotQueue(HotQueue):
     async def stats(self) -> HotStats:
         """How far behind."""
         tags = [_tag(shard) for shard in range(self._engine.shards)]
-        answers = await self._engine.run_many(
-            "hot_stats", [((f"{tag}work",), (tag,)) for tag in tags], safe=True
+        calls = [((f"{tag}work", f"{tag}bad"), (tag,)) for tag in tags]
+        answers = await self._quarantine.guard(
+            lambda: self._engine.run_many("hot_stats", calls, safe=True),
+            [f"{tag}work" for tag in tags],
         )
         about = await self._engine.command("", "info", "memory", safe=True)
         memory = dict(line.split(b":", 1) for line in about.splitlines() if b":" in line)
         most = int(memory.get(b"maxmemory", 0))
         return HotStats(
-            sum(count for count, _ in answers),
-            max(0, *(age for _, age in answers)) / 1000,
+            sum(count for count, _, _ in answers),
+            max(0, *(age for _, age, _ in answers)) / 1000,
             int(memory[b"used_memory"]) / most if most else 0.0,
+            sum(moved for _, _, moved in answers),
         )
 
 
@@ -133,10 +147,16 @@ def _tag(shard: int) -> str:
     return f"hf:{{s{shard:02}}}:"
 
 
-def _turn(mark: bytes, said: list[bytes], deliveries: int) -> HotTurn:
-    _, name, _, place, _, _, _, payload = said
-    session, _, event = name.decode().partition(":")
-    epoch, _, seq = place.decode().partition(" ")
-    return HotTurn(
-        mark.decode(), unquote(session), unquote(event), int(epoch), int(seq), payload, deliveries
-    )
+def _turn(shard: int, mark: bytes, said: list[bytes], deliveries: int) -> HotTurn:
+    """A turn, or, of an entry that cannot be read, all its bytes under a name of its own."""
+    turn = mark.decode()
+    try:
+        _, name, _, place, _, _, _, payload = said
+        session, _, event = name.decode().partition(":")
+        epoch, seq = map(int, place.decode().split(" "))
+        session, event = check_id("session", unquote(session)), check_id("event", unquote(event))
+        epoch.to_bytes(4, signed=True)  # as Postgres keeps them
+        seq.to_bytes(8, signed=True)
+    except (ValueError, OverflowError, InvalidInputError):
+        return HotTurn(turn, "", f"stream entry {shard}/{turn}", 0, 0, resp(said), deliveries)
+    return HotTurn(turn, session, event, epoch, seq, payload, deliveries)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from holdfast.backends.redis.connections import pairs_of
 from holdfast.backends.redis.engine import Redis
 from holdfast.backends.redis.keys import SessionKeys
 from holdfast.backends.redis.moments import microseconds, moment, span
+from holdfast.backends.redis.quarantine import Quarantine, is_damage
 from holdfast.kernel.core.checks import check_id, check_optional_count, check_seconds
 from holdfast.kernel.core.codec import decode_json
-from holdfast.kernel.core.errors import VersionConflictError
+from holdfast.kernel.core.errors import CodecError, EngineError, VersionConflictError
 from holdfast.kernel.storage.short_term import StateSnapshot, check_keys
 from holdfast.kernel.storage.state_snapshots import (
     AbsentStateError,
@@ -24,6 +25,7 @@ from holdfast.kernel.storage.state_snapshots import (
     replacing,
 )
 
+T = TypeVar("T")
 _MARK = "="
 """What the fields of the user begin with; those of the store do not."""
 
@@ -53,10 +55,8 @@ class RedisShortTerm(HotStates):
         wanted = list(check_keys("keys", keys))
         if not wanted:
             return {}
-        texts = await self._engine.command(
-            state, "hmget", state, *[_MARK + key for key in wanted], safe=True
-        )
-        return _state(wanted, texts)
+        ask = ("hmget", state, *[_MARK + key for key in wanted])
+        return await self._read(session_id, ask, lambda texts: _state(wanted, texts))
 
     async def set_state(
         self,
@@ -95,12 +95,12 @@ class RedisShortTerm(HotStates):
         """The state with its version and its expiry."""
         state = self._keys(session_id).state
         if keys is None:
-            return snapshot_of(await self._engine.command(state, "hgetall", state, safe=True))
+            return await self._read(session_id, ("hgetall", state), snapshot_of)
         wanted = list(check_keys("keys", keys))
-        version, expires, *texts = await self._engine.command(
-            state, "hmget", state, "v", "x", *[_MARK + key for key in wanted], safe=True
+        ask = ("hmget", state, "v", "x", *[_MARK + key for key in wanted])
+        return await self._read(
+            session_id, ask, lambda found: _snapshot(_state(wanted, found[2:]), *found[:2])
         )
-        return _snapshot(_state(wanted, texts), version, expires)
 
     async def restore(self, state: SavedState, *, unsaved: bool = False) -> bool:
         """Bring a state back, unless it was written since; whether there is one now."""
@@ -110,7 +110,7 @@ class RedisShortTerm(HotStates):
             window, expires = str(span(state.ttl_seconds)), str(microseconds(state.expires_at))
         pairs = [part for key, text in state.values.items() for part in (_MARK + key, text)]
         # Safe to repeat: there is a state then.
-        there = await self._engine.run(
+        there = await self._run(
             "state_restore",
             (keys.state, keys.common.versions, keys.common.dirty, keys.common.work),
             (
@@ -125,7 +125,7 @@ class RedisShortTerm(HotStates):
     async def forget(self, session: str, *, version: int) -> bool:
         """Remove a state that is still at a version."""
         state = self._keys(session).state
-        gone = await self._engine.run("state_forget", (state,), (version,), safe=False)
+        gone = await self._run("state_forget", (state,), (version,), safe=False)
         return bool(gone)
 
     async def merge(self, aside: AsideState) -> Written:
@@ -133,7 +133,7 @@ class RedisShortTerm(HotStates):
         write = aside.write
         keys = self._keys(write.session)
         pairs = [part for key, text in write.values.items() for part in (_MARK + key, text)]
-        version, lineage = await self._engine.run(
+        version, lineage = await self._run(
             "state_merge",
             (keys.state, keys.common.versions, keys.common.dirty, keys.common.work, keys.aside),
             (
@@ -168,7 +168,7 @@ class RedisShortTerm(HotStates):
             where += (keys.common.dirty, keys.common.work)
             args += (int(not sure), keys.name, keys.common.tenant)
         # Not safe to repeat: in between, somebody else's write would be undone by ours.
-        answer = await self._engine.run("state_write", where, args, safe=False)
+        answer = await self._run("state_write", where, args, safe=False)
         if isinstance(answer, list):
             return Written(int(answer[0]), int(answer[1]))
         if answer == b"absent":
@@ -176,6 +176,34 @@ class RedisShortTerm(HotStates):
         raise VersionConflictError(
             "state", write.session, expected=expected or 0, actual=int(answer)
         )
+
+    async def _run(
+        self, script: str, keys: Sequence[str], args: Sequence[Any], *, safe: bool
+    ) -> Any:
+        """A script; beside a durable store, what is damaged is moved out of its way."""
+        try:
+            return await self._engine.run(script, keys, args, safe=safe)
+        except EngineError as error:
+            # A script that failed over a value may have written before it.
+            if not self._snapshots or not is_damage(error) or not await self._moved(keys):
+                raise
+        return await self._engine.run(script, keys, args, safe=safe)
+
+    async def _read(self, session: str, ask: Sequence[Any], made: Callable[[Any], T]) -> T:
+        """What is made of an answer about a state; one that cannot be read is moved, and absent."""
+        state = self._keys(session).state
+        try:
+            return made(await self._engine.command(state, *ask, safe=True))
+        except EngineError as error:
+            if not self._snapshots or not is_damage(error) or not await self._moved([state]):
+                raise
+        except (ValueError, CodecError) as error:
+            if not self._snapshots or not await self._moved([state]):
+                raise CodecError(f"state {session!r} in Redis is damaged: {error}") from error
+        return made(await self._engine.command(state, *ask, safe=True))
+
+    async def _moved(self, keys: Sequence[str]) -> int:
+        return await self._engine.part(Quarantine).check(keys)
 
     def _keys(self, session_id: str) -> SessionKeys:
         return SessionKeys.of(self._tenant, check_id("session_id", session_id), self._engine.shards)

@@ -101,6 +101,8 @@ class Window:
     """Whether older entries may have been left out, because only the newest were asked for."""
 
     gaps: tuple[Gap, ...] = ()
+    orphaned: bool = False
+    """Entries of the session wait in the hot log, which does not know the session any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +149,9 @@ class HotStats:
     oldest_seconds: float
     memory_ratio: float = 0.0
     """Of the memory that the server may use; 0 when it may use all."""
+
+    quarantined: int = 0
+    """Damaged values that were moved out of the way and are still kept."""
 
 
 class HotLog(Protocol):

@@ -24,7 +24,7 @@ for at = 5, #ARGV, 4 do
     end
     session.count = session.count + 1
     local seen = prefix .. 'evt:' .. name .. ':' .. ARGV[at + 2]
-    local place = entry[2][4]
+    local place = entry[2][4] or ''
     local head = mark .. ' ' .. place
     -- What a clear has dropped meanwhile, or a refill brought from the durable log, is not late.
     local late = redis.call('LREM', prefix .. 'late:' .. name, 1, head) == 1
@@ -65,7 +65,10 @@ for _, name in ipairs(order) do
       if not oldest then
         break
       end
-      drop(string.match(oldest, '^%S+ (%d+ %d+)\n'))
+      local place = string.match(oldest, '^%S+ (%d+ %d+)\n')
+      if place then
+        drop(place)
+      end
       many = many - 1
     end
     for at, one in ipairs(stored) do

@@ -10,10 +10,12 @@ for at = 1, #KEYS - first_key do
   local seen = redis.call('GET', KEYS[first_key + at])
   if seen then
     local place, digest = string.match(seen, '^(%d+ %d+) (%x+)$')
-    if digest ~= ARGV[first_arg + 4 * at - 1] then
+    -- What cannot be read says nothing: it is written again.
+    if place and digest ~= ARGV[first_arg + 4 * at - 1] then
       return {'OTHER', at}
+    elseif place then
+      places[at], marks[at] = place, '-'
     end
-    places[at], marks[at] = place, '-'
   end
 end
 for s = 1, sessions do

@@ -27,7 +27,9 @@ local function take(entries)
   for _, entry in ipairs(entries) do
     if entry[2] then
       claimed[#claimed + 1] = {entry[1], entry[2], times[entry[1]] or 1}
-      bytes = bytes + #entry[2][8]
+      for _, field in ipairs(entry[2]) do
+        bytes = bytes + #field
+      end
     end
   end
 end

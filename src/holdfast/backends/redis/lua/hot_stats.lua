@@ -1,14 +1,15 @@
--- How far the consolidators of a shard are behind: KEYS work; ARGV the tag of the shard. How many turns
--- wait, and the age of the oldest in milliseconds.
+-- How far the consolidators of a shard are behind: KEYS work, which damaged values were moved; ARGV the tag
+-- of the shard. How many turns wait, the age of the oldest in milliseconds, and how many were moved.
 local count, age = 0, 0
 local time = redis.call('TIME')
 for _, tenant in ipairs(redis.call('SMEMBERS', KEYS[1])) do
   local log = ARGV[1] .. tenant .. ':hot'
-  local length = redis.call('XLEN', log)
-  if length > 0 then
+  local length = redis.pcall('XLEN', log)
+  if type(length) == 'number' and length > 0 then
     count = count + length
     local first = redis.call('XRANGE', log, '-', '+', 'COUNT', 1)[1][1]
     age = math.max(age, time[1] * 1000 + math.floor(time[2] / 1000) - string.match(first, '^%d+'))
   end
 end
-return {count, age}
+local moved = redis.pcall('ZCARD', KEYS[2])
+return {count, age, type(moved) == 'number' and moved or 0}

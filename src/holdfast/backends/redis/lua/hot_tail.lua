@@ -8,7 +8,7 @@ for shard, log in ipairs(KEYS) do
     local entries = redis.call('XRANGE', log, from, '+', 'COUNT', 500)
     for _, entry in ipairs(entries) do
       local said = entry[2]
-      if said[6] == ARGV[1] then
+      if said[6] == ARGV[1] and said[8] then
         local seen = redis.call('GET', ARGV[shard + 1] .. 'evt:' .. said[2])
         if seen and string.match(seen, '^%d+ %d+') == said[4] then
           found[#found + 1] = {said[2], entry[1], said[4], said[8]}

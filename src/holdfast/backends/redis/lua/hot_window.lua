@@ -5,7 +5,8 @@
 local state = KEYS[5] and redis.call('HGETALL', KEYS[5]) or {}
 local there = redis.call('HMGET', KEYS[1], 'epoch', 'seq', 'heat', 'cold', 'floor', 'gaps')
 if not there[1] then
-  return {{}, {}, {}, state}
+  -- What waits of a session that is not known any more.
+  return {{}, {}, redis.call('LRANGE', KEYS[3], 0, 0), state}
 end
 for at = 4, 6 do
   there[at] = there[at] or ''
@@ -16,7 +17,7 @@ for _, head in ipairs(redis.call('LRANGE', KEYS[3], first, -1)) do
   -- What waits stands in the log alone, until it is acknowledged.
   local mark = string.match(head, '^%S+')
   local entry = redis.call('XRANGE', KEYS[4], mark, mark)[1]
-  if entry then
+  if entry and entry[2][8] then
     late[#late + 1] = head .. '\n' .. entry[2][8]
   end
 end

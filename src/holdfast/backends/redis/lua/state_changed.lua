@@ -1,9 +1,11 @@
 -- States that were written since they were last saved: KEYS dirty; ARGV beginning of the keys of
--- states, limit. Session, version and fields of each; no fields where the state is gone.
+-- states, limit. Session, version and fields of each; no fields where the state is gone, and nothing but
+-- its name where it cannot be read.
 local found = {}
 local marks = redis.call('ZRANGE', KEYS[1], 0, ARGV[2] - 1, 'WITHSCORES')
 for at = 1, #marks, 2 do
   local version = string.format('%.0f', marks[at + 1])
-  found[#found + 1] = {marks[at], version, redis.call('HGETALL', ARGV[1] .. marks[at])}
+  local fields = redis.pcall('HGETALL', ARGV[1] .. marks[at])
+  found[#found + 1] = fields.err and {marks[at]} or {marks[at], version, fields}
 end
 return found

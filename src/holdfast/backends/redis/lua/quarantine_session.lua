@@ -1,0 +1,18 @@
+-- After the window of a session, or the list of what waits, was moved: KEYS log, session, late; ARGV name
+-- of the session, whether the list of what waits is to be made again. The window begins behind all that
+-- was numbered, so that the rest is read from the durable log.
+if ARGV[2] == '1' and redis.call('TYPE', KEYS[1]).ok == 'stream' then
+  for _, entry in ipairs(redis.call('XRANGE', KEYS[1], '-', '+')) do
+    local name, place = entry[2][2], entry[2][4]
+    if name and place and string.match(name, '^[^:]*') == ARGV[1] then
+      redis.call('RPUSH', KEYS[3], entry[1] .. ' ' .. place)
+    end
+  end
+end
+if redis.call('TYPE', KEYS[2]).ok == 'hash' then
+  local there = redis.call('HMGET', KEYS[2], 'epoch', 'seq')
+  if there[1] and there[2] then
+    redis.call('HSET', KEYS[2], 'floor', there[1] .. ' ' .. there[2])
+  end
+end
+return false
