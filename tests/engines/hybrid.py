@@ -20,6 +20,7 @@ from holdfast.backends.redis.engine import Redis
 from holdfast.backends.redis.hot_log import RedisHotLog
 from holdfast.backends.redis.hot_queue import RedisHotQueue
 from holdfast.backends.redis.short_term import RedisShortTerm
+from holdfast.kernel.core.ids import new_ref
 from holdfast.kernel.storage.embedding import Embedder
 from holdfast.memory.consolidation import Consolidator, Pace
 from holdfast.memory.hybrid import HybridEpisodes
@@ -76,6 +77,7 @@ class HybridHarness(PostgresHarness):
         self.redis = await Redis.open(valkey().url)
         if self._shift_us:
             self._move_clock()
+        self.writer = "" if self.level == "committed" else new_ref()
         self.queue = RedisHotQueue(self.redis)
         self.durable = PostgresDurableQueue(self.engine)
         self.logs: dict[str, HybridLog] = {}
@@ -110,6 +112,12 @@ class HybridHarness(PostgresHarness):
         await self.redis.aclose()
         await super().close()
 
+    def die(self) -> None:
+        """Go on as another process on the same connections: it remembers nothing."""
+        self.logs.clear()
+        self.kept.clear()
+        self.writer = "" if self.level == "committed" else new_ref()
+
     async def reopen(self) -> None:
         """New connections to both."""
         await self.close()
@@ -131,7 +139,7 @@ class HybridHarness(PostgresHarness):
         """The log of a tenant, one for all its stores."""
         if tenant not in self.logs:
             self.logs[tenant] = HybridLog(
-                RedisHotLog(self.redis, tenant=tenant),
+                RedisHotLog(self.redis, tenant=tenant, writer=self.writer),
                 PostgresDurableLog(self.engine, tenant=tenant),
                 self.consolidator,
                 tenant=tenant,
@@ -143,7 +151,7 @@ class HybridHarness(PostgresHarness):
     def short_term(self, tenant: str) -> HybridShortTerm:
         """The states of a tenant, one for all its stores."""
         if tenant not in self.kept:
-            hot = RedisShortTerm(self.redis, tenant=tenant, snapshots=True)
+            hot = RedisShortTerm(self.redis, tenant=tenant, snapshots=True, writer=self.writer)
             self.kept[tenant] = HybridShortTerm(
                 hot,
                 self.states,

@@ -148,12 +148,13 @@ async def test_beyond_its_memory_a_write_waits_for_its_commit(hybrid: HybridHarn
     states._unsaved = Unsaved(most=1)
     await states.set_state("s1", {"a": 1})
     await states.set_state("s2", {"a": 2})
-    assert await hybrid.states.load(hybrid._prefix + "default", "s1") is None
-    assert await hybrid.states.load(hybrid._prefix + "default", "s2") is not None
+    kept = await hybrid.states.versions(hybrid._prefix + "default", ["s1", "s2"])
+    assert (kept["s1"].version, kept["s2"].version > 0) == (0, True)
     states._unsaved = Unsaved(most_bytes=600)
     await states.update_state("s3", {"a": "short"})
     await states.update_state("s3", {"a": "x" * 1000})
-    assert await hybrid.states.load(hybrid._prefix + "default", "s3") is not None
+    kept = await hybrid.states.versions(hybrid._prefix + "default", ["s3"])
+    assert kept["s3"].version > 0
 
 
 async def test_what_other_processes_have_flushed_is_forgotten_in_time(

@@ -30,8 +30,7 @@ def die() -> None:
 
 def restart(hybrid: HybridHarness) -> None:
     """Another process: it remembers nothing."""
-    hybrid.logs.clear()
-    hybrid.kept.clear()
+    hybrid.die()
 
 
 async def test_every_failpoint_stands_between_two_steps_and_is_tested() -> None:

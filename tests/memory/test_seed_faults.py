@@ -105,7 +105,7 @@ async def test_7_new_warm_restored_and_lost_are_told_apart(hybrid: HybridHarness
     assert (restored.status, restored.events) == (WakeStatus.RESTORED, sent)
     assert (await store.wake("s1")).status is WakeStatus.WARM
     await store.append([event("three")])
-    hybrid.logs.clear()  # the process that wrote it dies too
+    hybrid.die()
     store = hybrid.store("episodes")
     assert valkey().ask("FLUSHALL") == "+OK"
     lost = await store.wake("s1")

@@ -227,7 +227,7 @@ class StoredMemory(AgentMemory):
             state=self.state.snapshot,
             recent=lambda found: self._recent(found, limit),
             recall=None if query is None else self.recall(query, k),
-            across=self._session is None,
+            sessions=self._stores.wakes.wake_all(self._agent) if self._session is None else None,
             brings=self._stores.wakes.brings_events,
         )
 

@@ -66,7 +66,8 @@ class Consolidator:
     ``raise_session`` lets the hot log of a tenant catch up with a session, up to an epoch;
     ``states`` flushes the working states of a tenant in a shard; ``asides`` does to the hot states
     what was written while they could not be reached, and is asked every few seconds; ``flushed``
-    hears which turns were committed. ::
+    hears which turns were committed; ``settle`` looks after sessions that others found incomplete.
+    ::
 
         consolidator = Consolidator(hot, durable, raise_session=raise_session)
         await consolidator.run_once()
@@ -81,6 +82,7 @@ class Consolidator:
         states: Callable[[str, int], Awaitable[int]] | None = None,
         asides: Callable[[], Awaitable[int]] | None = None,
         flushed: Callable[[str, Sequence[HotTurn]], None] | None = None,
+        settle: Callable[[], Awaitable[None]] | None = None,
         pace: Pace | None = None,
         metrics: HybridMetrics | None = None,
     ) -> None:
@@ -90,6 +92,7 @@ class Consolidator:
         self._states = states
         self._asides = asides
         self._flushed = flushed
+        self._settle = settle
         self._asides_at = 0.0
         self._overtaken_at = 0.0
         self._pace = pace or Pace()
@@ -166,6 +169,8 @@ class Consolidator:
             for tenant, session, epoch in await self._durable.overtaken(limit=OVERTAKEN_AT_ONCE):
                 if tenants is None or tenant in tenants:
                     await self._raise(tenant, session, epoch)
+            if self._settle is not None:
+                await self._settle()
 
     async def drain(self, *, limit_seconds: float | None = None) -> bool:
         """Consolidate all that is there at the beginning; whether it was done in time.

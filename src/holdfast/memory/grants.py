@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
@@ -44,6 +45,9 @@ class Grants:
         self._metrics = metrics
         self._flights: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._told: set[tuple[str, Gap]] = set()
+        self._writer = hot.writer
+        self.settled = 0
+        """How often this process has said that it misses nothing of a session."""
         self.aside: dict[str, int] = aside or {}
         self.flush: Callable[[str], Awaitable[None]] | None = None
         """Has everything of a session flushed that waits in the hot log."""
@@ -79,13 +83,32 @@ class Grants:
 
             await grants.go_on(answer)
         """
-        limit = await self._durable.reserve(used.session, heat=used.heat)
-        if limit is None:
+        reserved = await self._durable.reserve(used.session, heat=used.heat, writer=self._writer)
+        if reserved is None:
             # The grant is not the newest: the numbers went on elsewhere.
             await self.warm(used.session, None, epoch=used.epoch + 1)
             return
         hit("append.after_reserve")
-        await self._reach.call(lambda: self._hot.reserve(used.session, heat=used.heat, limit=limit))
+        await self._reach.call(
+            lambda: self._hot.reserve(used.session, heat=used.heat, reserved=reserved)
+        )
+
+    async def settle(self, session: str) -> None:
+        """Say that this process misses nothing of what it acknowledged in a session.
+
+        What it remembers and the hot log has lost is written to the durable log first. ::
+
+            await grants.settle("s1")
+        """
+        if self.recover is not None:
+            await self.recover(session)
+        await self.catch_up([session])
+        gaps = await self._settled(session)
+        await self._reach.call(lambda: self._hot.set_gaps(session, gaps))
+
+    async def _settled(self, session: str) -> tuple[Gap, ...]:
+        self.settled += 1
+        return await self._durable.settle(session, self._writer)
 
     async def warm(self, session: str, agent: str | None, *, epoch: int = 0) -> Window | None:
         """Have the hot log number a session: one grant, whoever and how many ask for it.
@@ -133,6 +156,8 @@ class Grants:
         grant = await self._durable.warm(session, agent, window.known)
         if grant is None:
             return None
+        if self._writer and not all(gap.certain for gap in grant.gaps):
+            grant = dataclasses.replace(grant, gaps=await self._settled(session))
         hit("refill.after_grant")
         tail = await self._durable.tail(session, WINDOW + 1)
         floor = tail[0].place if len(tail) > WINDOW else NOWHERE

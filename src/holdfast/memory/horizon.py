@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from collections import OrderedDict
 from collections.abc import Sequence
 
 from holdfast.kernel.storage.hot_entry import PlacedEntry
+from holdfast.memory.metrics import HybridMetrics
+from holdfast.memory.reach import SilentError
+
+_log = logging.getLogger("holdfast.hybrid")
 
 SESSIONS = 10_000
 """Of how many sessions it is known; those that were seen last."""
@@ -14,20 +19,17 @@ SESSIONS = 10_000
 class Horizon:
     """The highest place that was read or written, by session.
 
-    >>> horizon = Horizon()
-    >>> "s1" in horizon
-    False
+    It counts and reports the reads that cannot see so far. ::
+
+        why = horizon.degraded("s1", error)
     """
 
-    def __init__(self) -> None:
+    def __init__(self, metrics: HybridMetrics) -> None:
+        self._metrics = metrics
         self._places: OrderedDict[str, tuple[int, int]] = OrderedDict()
 
     def __contains__(self, session: str) -> bool:
         return session in self._places
-
-    def of(self, session: str) -> tuple[int, int] | None:
-        """How far a session was seen; ``None`` if it was not."""
-        return self._places.get(session)
 
     def reach(self, entries: Sequence[PlacedEntry]) -> None:
         """These entries were seen."""
@@ -37,3 +39,16 @@ class Horizon:
             self._places[session] = max(before, one.place)
         while len(self._places) > SESSIONS:
             self._places.popitem(last=False)
+
+    def degraded(
+        self, session: str, why: SilentError, reached: tuple[int, int] | None = None
+    ) -> str:
+        """Count a read that cannot see the hot log, and log how far it sees; the report of it."""
+        self._metrics.degraded_reads += 1
+        text = f"session {session}: Redis does not answer, newer events may be missing"
+        if reached is not None:
+            text += f"; stored up to epoch {reached[0]}, number {reached[1]}"
+        if seen := self._places.get(session):
+            text += f"; seen by this process up to epoch {seen[0]}, number {seen[1]}"
+        _log.warning("%s: %s", text, why)
+        return f"{text} ({why})"

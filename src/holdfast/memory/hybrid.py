@@ -211,6 +211,10 @@ class HybridEpisodes(EpisodicMemory, EntryLog, SessionWake):
             types=_types(types),
         )
 
+    async def wake_all(self, agent_id: AgentId) -> Wake:
+        """How the sessions that an agent started are found."""
+        return await self._log.wake_all(str(AgentId.parse(agent_id)))
+
     async def wake(self, session_id: str) -> Wake:
         """The newest events of a session and its state, and whether anything of it is missing."""
         found = await self._log.wake(check_id("session_id", session_id))

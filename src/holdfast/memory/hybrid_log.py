@@ -19,15 +19,14 @@ from holdfast.kernel.core.errors import (
 from holdfast.kernel.core.failpoints import hit
 from holdfast.kernel.storage.durable_log import DurableLog
 from holdfast.kernel.storage.hot_entry import NOWHERE, PlacedEntry
-from holdfast.kernel.storage.hot_log import WINDOW, Appended, Cold, HotLog, HotTurn, Window
+from holdfast.kernel.storage.hot_log import Appended, Cold, HotLog, HotTurn, Window
 from holdfast.kernel.storage.log_entry import LogEntry, distinct
-from holdfast.kernel.storage.short_term import StateSnapshot
-from holdfast.kernel.storage.wake import Wake, WakeStatus
 from holdfast.memory.consolidation import Consolidator
 from holdfast.memory.grants import Grants
 from holdfast.memory.horizon import Horizon
 from holdfast.memory.pressure import Pressure
 from holdfast.memory.reach import Reach, SilentError
+from holdfast.memory.waking import Waker
 from holdfast.memory.write_back import WriteBack, placed
 
 _log = logging.getLogger("holdfast.hybrid")
@@ -83,7 +82,12 @@ class HybridLog:
         self._unflushed = self._back.unflushed
         self._grants.recover = self._back.recover
         self._grants.flush = self._back.drain
-        self._seen = Horizon()
+        self._seen = Horizon(self._metrics)
+        self._waker = Waker(
+            hot, durable, self._grants, self._back, reach=self._reach, seen=self._seen
+        )
+        self.wake = self._waker.wake
+        self.wake_all = self._waker.wake_all
 
     async def append(
         self, entries: Sequence[LogEntry], *, commit: bool = False
@@ -102,6 +106,7 @@ class HybridLog:
         try:
             if self._pressure is not None and not self._pressure.calm:
                 crowded = await self._admit(self._pressure)
+            settled = self._grants.settled
             answer = None if self._aside else await self._reach.call(lambda: self.hot.append(batch))
             appended = answer if type(answer) is Appended else await self._append_hot(batch)
         except SilentError as error:
@@ -115,6 +120,10 @@ class HybridLog:
             return await self._slow_down(new)
         if self._unflushed.due:
             await self._back.look()
+        if settled != self._grants.settled:
+            # It was on its way while this process said that it misses nothing.
+            for session in {one.entry.session for one in new}:
+                await self._back.recover(session)
         return appended.places
 
     async def commit(self, entries: Sequence[PlacedEntry]) -> None:
@@ -157,7 +166,7 @@ class HybridLog:
                 found = await self._grants.warm(session, None) or found
         except SilentError as error:
             late = await self._back.unseen(self._unflushed.of(session))
-            self._degraded(session, error)
+            self._seen.degraded(session, error)
             unflushed = frozenset(one.entry.id for one in late)
             return Window(floor=_BEYOND, entries=late, unflushed=unflushed)
         self._seen.reach(found.entries[-1:])
@@ -181,7 +190,7 @@ class HybridLog:
                 await self._back.recover(session)
         except SilentError as error:
             late = await self._back.unseen(mine)
-            self._degraded(f"all sessions of {agent}", error)
+            self._seen.degraded(f"all sessions of {agent}", error)
             return sorted(late, key=lambda one: (one.entry.session, one.place))
         return found
 
@@ -249,57 +258,24 @@ class HybridLog:
         fresh = {one.entry.id for one in gone if one.entry.id in window.unflushed}
         return len(fresh | set(cleared.ids))
 
-    async def wake(self, session: str) -> Wake:
-        """What is at hand of a session; a cold one is brought back first, once for all who ask.
-
-        With what the hot store has of its working state, read at the same time.
+    async def settle(self, session: str) -> None:
+        """Say that this process misses nothing of a session that others found incomplete.
 
         ::
 
-            woken = await log.wake("s1")
+            await log.settle("s1")
         """
-        state: StateSnapshot | None = None
-        try:
-            here, state = await self._reach.call(lambda: self.hot.look(session))
-            if self._unflushed and self._unflushed.suspects(session, here):
-                await self._back.recover(session)
-                here, state = await self._reach.call(lambda: self.hot.look(session))
-            if here.hot and session not in self._aside:
-                self._seen.reach(here.entries[-1:])
-                return _woken(here, WakeStatus.WARM, state)
-            window = await self._grants.warm(session, None, epoch=self._aside.get(session, 0))
-        except SilentError as error:
-            return await self._wake_without(session, error)
-        if window is None:
-            return Wake(WakeStatus.NEW, state=state)
-        return _woken(window, WakeStatus.RESTORED, state)
+        await self._grants.settle(session)
 
-    async def _wake_without(self, session: str, why: SilentError) -> Wake:
-        """A session without the hot log: what is durable, and what this process wrote."""
-        late = await self._back.unseen(self._unflushed.of(session))
-        tail = await self.durable.tail(session, WINDOW)
-        reached, gaps = await self.durable.reached(session)
-        known = {one.entry.id for one in tail}
-        entries = [*tail, *(one for one in late if one.entry.id not in known)]
-        entries.sort(key=lambda one: one.place)
-        degraded = self._degraded(session, why, reached)
-        if reached is None and not entries and session not in self._seen:
-            return Wake(WakeStatus.NEW, degraded=degraded)
-        status = WakeStatus.GAP if gaps else WakeStatus.RESTORED
-        return Wake(status, [one.to_event() for one in entries], gaps, degraded=degraded)
+    async def is_settled(self) -> bool:
+        """Whether all that this process has acknowledged is durable.
 
-    def _degraded(
-        self, session: str, why: SilentError, reached: tuple[int, int] | None = None
-    ) -> str:
-        """Count a read that cannot see the hot log, and log how far it sees."""
-        self._metrics.degraded_reads += 1
-        text = f"session {session}: Redis does not answer, newer events may be missing"
-        if reached is not None:
-            text += f"; stored up to epoch {reached[0]}, number {reached[1]}"
-        if seen := self._seen.of(session):
-            text += f"; seen by this process up to epoch {seen[0]}, number {seen[1]}"
-        _log.warning("%s: %s", text, why)
-        return f"{text} ({why})"
+        ::
+
+            if await log.is_settled(): ...
+        """
+        await self._back.look()
+        return not self._unflushed
 
     async def raise_session(self, session: str, epoch: int) -> None:
         """Let the hot log go on in an epoch that the durable log has begun, unless it does.
@@ -355,13 +331,6 @@ class HybridLog:
         except TimedOutError as error:
             _log.warning("too much is waiting, and cannot be flushed: %s", error)
             return {one.entry.key: one.place for one in entries}
-
-
-def _woken(window: Window, status: WakeStatus, state: StateSnapshot | None) -> Wake:
-    events = [one.to_event() for one in window.entries]
-    if not window.gaps and (window.known is None or window.known.seq == 0):
-        return Wake(WakeStatus.NEW, state=state)
-    return Wake(WakeStatus.GAP if window.gaps else status, events, window.gaps, state)
 
 
 def _newest(

@@ -7,8 +7,10 @@ last save and say so, writes are kept aside and done to the hot state once it is
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
 from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
@@ -31,6 +33,7 @@ from holdfast.kernel.storage.state_snapshots import (
     HotStates,
     SavedState,
     StateWrite,
+    UnregisteredError,
     Written,
     patching,
     replacing,
@@ -73,6 +76,7 @@ class HybridShortTerm(ShortTerm):
         self._metrics = metrics or HybridMetrics()
         self._commits = commits
         self._committed = committed
+        self._writer = hot.writer
         self._flights: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._late: set[str] = set()
         self._unsaved = Unsaved()
@@ -130,9 +134,12 @@ class HybridShortTerm(ShortTerm):
             await self._catch_up(session_id)
             while True:
                 found = await self._reach.call(lambda: self._hot.snapshot(session_id, keys=keys))
-                # What is restored may be lost again before it is read.
-                if found.version or not await self._restore(session_id):
+                if found.version:
                     return found
+                # What is restored may be lost again before it is read.
+                there, as_of = await self._restored(session_id)
+                if not there:
+                    return dataclasses.replace(found, as_of=as_of)
         except SilentError as error:
             return await self._durably(check_id("session_id", session_id), wanted, error)
 
@@ -147,8 +154,9 @@ class HybridShortTerm(ShortTerm):
             if found.version:
                 return found
             try:
-                if not await self._restore(session_id):
-                    return found
+                there, as_of = await self._restored(session_id)
+                if not there:
+                    return dataclasses.replace(found, as_of=as_of)
             except SilentError as error:
                 return await self._durably(session_id, None, error)
         return await self.snapshot(session_id)
@@ -210,7 +218,11 @@ class HybridShortTerm(ShortTerm):
                 return await self._reach.call(put)
             except AbsentStateError:
                 if not await self._restore(write.session):
-                    return await self._reach.call(partial(put, sure=True))
+                    put = partial(put, sure=True)
+            except UnregisteredError:
+                # Who may miss something after a loss is known before anything is acknowledged.
+                await self._saved.register(self._tenant, write.session, self._writer)
+                put = partial(put, registered=True)
 
     async def _commit(
         self, session: str, written: Written, again: Callable[[], Awaitable[Written]]
@@ -240,6 +252,16 @@ class HybridShortTerm(ShortTerm):
         for one in states:
             self._unsaved.forget(one.session, version=one.version)
 
+    async def is_settled(self) -> bool:
+        """Whether all that this process has acknowledged is saved.
+
+        ::
+
+            if await short_term.is_settled(): ...
+        """
+        await self._look()
+        return not self._unsaved
+
     async def _look(self) -> None:
         """Forget what others have saved; once in a while."""
         kept = await self._saved.versions(self._tenant, self._unsaved.looked())
@@ -250,27 +272,40 @@ class HybridShortTerm(ShortTerm):
 
     async def _restore(self, session_id: str) -> bool:
         """Bring back what was saved, once for all who ask; whether there is a state now."""
+        return (await self._restored(session_id))[0]
+
+    async def _restored(self, session_id: str) -> tuple[bool, datetime | None]:
+        """The same, and as of when it is if what others wrote later may be lost."""
         async with self._flights.setdefault(session_id, asyncio.Lock()):
-            saved, mine = await self._kept(session_id)
+            saved, mine, as_of = await self._kept(session_id)
             if saved is None:
-                return False
-            there = await self._reach.call(lambda: self._hot.restore(saved, unsaved=mine))
+                return False, as_of
+            there = await self._reach.call(
+                lambda: self._hot.restore(saved, unsaved=mine, as_of=as_of)
+            )
             if mine:
                 self._metrics.rewritten += 1
                 _log.warning("Redis lost state %s: restored with this process's writes", session_id)
-            return there
+            if as_of is not None:
+                _log.error("state %s is as of %s: later writes may be lost", session_id, as_of)
+            return there, as_of
 
-    async def _kept(self, session_id: str) -> tuple[SavedState | None, bool]:
-        """A state as it was saved, with what this process wrote to it since; whether it did."""
-        saved = await self._saved.load(self._tenant, session_id)
+    async def _kept(self, session_id: str) -> tuple[SavedState | None, bool, datetime | None]:
+        """A state as it was saved, with what this process wrote to it since; whether it did.
+
+        And as of when it is, if another process may have acknowledged writes after it was saved.
+        """
+        kept = await self._saved.load(self._tenant, session_id)
+        others = kept is not None and kept.writers - {self._writer}
+        as_of = kept.saved_at if kept is not None and others else None
+        saved = None if kept is None or kept.gone else kept
         mine = self._unsaved.get(session_id)
         if mine is None:
-            return saved, False
-        kept = (await self._saved.versions(self._tenant, [session_id])).get(session_id)
+            return saved, False, as_of
         if kept is not None and kept.version >= mine[1].version:
             self._unsaved.forget(session_id, version=kept.version)
-            return saved, False
-        return mine[0].over(saved), True
+            return saved, False, as_of
+        return mine[0].over(saved), True, as_of
 
     async def _put_aside(self, write: StateWrite, why: SilentError) -> None:
         """Keep a write in the durable store, until the hot one answers."""
@@ -291,7 +326,7 @@ class HybridShortTerm(ShortTerm):
         self, session_id: str, keys: set[str] | None, why: SilentError
     ) -> StateSnapshot:
         """A state as it was last saved, with what was put aside since."""
-        saved, mine = await self._kept(session_id)
+        saved, mine, _ = await self._kept(session_id)
         aside = await self._asides.read(self._tenant, session_id)
         if aside is not None:
             saved = aside.over(saved)

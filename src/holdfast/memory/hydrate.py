@@ -14,38 +14,44 @@ from holdfast.kernel.storage.wake import Wake, WakeStatus
 async def hydrate(
     *,
     wake: Awaitable[Wake],
+    sessions: Awaitable[Wake | None] | None,
     state: Callable[[], Awaitable[StateSnapshot]],
     recent: Callable[[Wake | None], Awaitable[list[Event]]],
     recall: Awaitable[list[Recalled]] | None,
-    across: bool,
     brings: bool,
 ) -> Hydrated:
     """Do all reads at once, and put together what they say.
 
-    ``across``: the events are of all sessions, so that the agent may be known where the session
-    that is its own is not. ``brings``: the wake reads the newest events and the state, and
-    ``recent`` is asked what to make of it. ::
+    ``sessions``: the events are of all sessions, so that the agent may be known where the session
+    that is its own is not, and this tells how all of them are. ``brings``: the wake reads the
+    newest events and the state, and ``recent`` is asked what to make of it. ::
 
-        woken = await hydrate(wake=…, state=…, recent=…, recall=None, across=False, …)
+        woken = await hydrate(wake=…, state=…, recent=…, recall=None, sessions=None, …)
     """
 
     async def woken() -> tuple[Wake, list[Event], StateSnapshot]:
         if not brings:
             found, events, kept = await asyncio.gather(wake, recent(None), state())
             return found, events, kept
-        if across:
+        if sessions is not None:
             found, events = await asyncio.gather(wake, recent(None))
         else:
             found = await wake
             events = await recent(found)
         return found, events, found.state or await state()
 
-    (found, events, snapshot), hits = await asyncio.gather(woken(), recall or _nothing())
-    status = found.status
-    if across and status is WakeStatus.NEW and events:
+    (found, events, snapshot), all_sessions, hits = await asyncio.gather(
+        woken(), sessions or _none(), recall or _nothing()
+    )
+    status, gaps, degraded = found.status, found.gaps, found.degraded
+    if all_sessions is not None:
+        status = _worse(status, all_sessions.status)
+        gaps = all_sessions.gaps or gaps
+        degraded = degraded or all_sessions.degraded
+    if sessions is not None and status is WakeStatus.NEW and events:
         status = WakeStatus.WARM
     problems = (
-        found.degraded,
+        degraded,
         snapshot.degraded,
         next((hit.degraded for hit in hits if hit.degraded), ""),
     )
@@ -55,9 +61,22 @@ async def hydrate(
         version=snapshot.version,
         recent=events,
         recalled=hits,
-        gaps=found.gaps,
+        gaps=gaps,
+        state_as_of=snapshot.as_of,
         degraded="; ".join(filter(None, problems)),
     )
+
+
+def _worse(own: WakeStatus, others: WakeStatus) -> WakeStatus:
+    """How an agent is found, by its own session and by the others."""
+    for status in (WakeStatus.GAP, WakeStatus.RESTORED):
+        if status in {own, others}:
+            return status
+    return own
+
+
+async def _none() -> None:
+    return None
 
 
 async def _nothing() -> list[Recalled]:

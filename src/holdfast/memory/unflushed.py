@@ -120,6 +120,9 @@ class Unsaved:
         self._bytes = 0
         self._added = 0
 
+    def __bool__(self) -> bool:
+        return bool(self._states)
+
     @property
     def due(self) -> bool:
         """Whether it is time to look up what others have saved."""

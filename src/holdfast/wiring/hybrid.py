@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import logging
 import time
 from typing import cast
 
@@ -13,6 +14,7 @@ from holdfast.backends.redis.hot_log import RedisHotLog
 from holdfast.backends.redis.hot_queue import RedisHotQueue
 from holdfast.backends.redis.short_term import RedisShortTerm
 from holdfast.kernel.core.errors import ConfigError, HoldfastError, UnavailableError
+from holdfast.kernel.core.ids import new_ref
 from holdfast.kernel.storage.hot_log import Marks
 from holdfast.memory.consolidation import Consolidator
 from holdfast.memory.hybrid import HybridEpisodes
@@ -30,6 +32,8 @@ from holdfast.wiring.parts import Part
 from holdfast.wiring.request import OpenRequest
 from holdfast.wiring.settings import Settings
 from holdfast.wiring.stores import Stores
+
+_log = logging.getLogger("holdfast.hybrid")
 
 SERVES = ("history", "episodes", "short_term")
 """What the hybrid serves."""
@@ -85,6 +89,7 @@ class _Tenants:
         self._engine = engine
         self._durable = durable
         self._level = level
+        self._writer = "" if level == "committed" else new_ref()
         self._marks = Marks(settings.soft_mark, settings.hard_mark)
         self._dirty = RedisDirtyStates(engine)
         self._commits = StateCommits(self._dirty, durable.states)
@@ -101,12 +106,13 @@ class _Tenants:
             states=self._save,
             asides=self._merge,
             flushed=lambda tenant, turns: self.log(tenant).forget(turns),
+            settle=self._settle if self._writer else None,
         )
 
     def log(self, tenant: str) -> HybridLog:
         if tenant not in self._logs:
             self._logs[tenant] = HybridLog(
-                RedisHotLog(self._engine, tenant=tenant, marks=self._marks),
+                RedisHotLog(self._engine, tenant=tenant, marks=self._marks, writer=self._writer),
                 self._durable.log(tenant),
                 self.consolidator,
                 tenant=tenant,
@@ -125,7 +131,7 @@ class _Tenants:
     def states(self, tenant: str) -> HybridShortTerm:
         if tenant not in self._states:
             self._states[tenant] = HybridShortTerm(
-                RedisShortTerm(self._engine, tenant=tenant, snapshots=True),
+                RedisShortTerm(self._engine, tenant=tenant, snapshots=True, writer=self._writer),
                 self._durable.states,
                 self._durable.asides,
                 self._commits,
@@ -156,6 +162,23 @@ class _Tenants:
         except SilentError as error:
             raise UnavailableError("redis", str(error)) from error
 
+    async def _settle(self) -> None:
+        """Say of sessions that others found incomplete that nothing of this process is missing."""
+        for tenant, session in await self._durable.queue.unsettled(self._writer):
+            try:
+                await self.log(tenant).settle(session)
+            except SilentError as error:
+                raise UnavailableError("redis", str(error)) from error
+
+    async def release(self) -> None:
+        """This process ends: if all that it acknowledged is stored, nobody need ask it."""
+        if not self._writer:
+            return
+        logs = [await log.is_settled() for log in self._logs.values()]
+        states = [await states.is_settled() for states in self._states.values()]
+        if all([*logs, *states]):
+            await self._durable.queue.release(self._writer)
+
     async def _save(self, tenant: str, shard: int) -> int:
         saved = self.states(tenant).saved
         return await save_states(self._dirty, self._durable.states, tenant, shard, saved=saved)
@@ -178,6 +201,11 @@ async def put_hybrid(found: Connections, request: OpenRequest, engine: Redis) ->
     async def close() -> None:
         if work is not None:
             await work.close()
+        try:
+            await tenants.release()
+        except HoldfastError as error:
+            # Others report what this process may have acknowledged as uncertain.
+            _log.warning("this process could not be released: %s", error)
 
     part = HybridPart("hybrid", SERVES, _MEANING[level], engine.ping, close, side=side)
     found.add(part, tenants.change)

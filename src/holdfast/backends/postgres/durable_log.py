@@ -17,6 +17,7 @@ from holdfast.kernel.storage.durable_log import (
     Grant,
     Known,
     Outcome,
+    Reserved,
 )
 from holdfast.kernel.storage.hot_entry import PlacedEntry
 from holdfast.kernel.storage.log_entry import LogEntry
@@ -49,13 +50,29 @@ class PostgresDurableLog(DurableLog):
         epoch, seq, limit, heat = row
         return Grant(epoch, seq, limit, heat, tuple(Gap(*gap) for gap in gaps))
 
-    async def reserve(self, session: str, *, heat: int) -> int | None:
+    async def reserve(self, session: str, *, heat: int, writer: str) -> Reserved | None:
         """Up to which number a grant now goes."""
         # Safe to repeat: numbers that were reserved twice are only spare.
-        limit: int | None = await self._engine.fetchval(
-            _SQL["reserve"], self._tenant, session, heat, safe=True
+        row = await self._engine.fetchrow(
+            _SQL["reserve"], self._tenant, session, heat, writer, safe=True
         )
-        return limit
+        return None if row is None else Reserved(row[0], tuple(row[1]))
+
+    async def settle(self, session: str, writer: str) -> tuple[Gap, ...]:
+        """A process misses nothing of a session; what is still missing."""
+        await self._engine.fetch(_SQL["settle"], self._tenant, session, writer, safe=True)
+        gaps = await self._engine.fetch(_SQL["gaps"], self._tenant, session, safe=True)
+        return tuple(Gap(*gap) for gap in gaps)
+
+    async def agent_gaps(self, agent: str) -> tuple[Gap, ...]:
+        """What is missing of the sessions that an agent started."""
+        rows = await self._engine.fetch(_SQL["agent_gaps"], self._tenant, agent, safe=True)
+        return tuple(Gap(*row) for row in rows)
+
+    async def hot_sessions(self, agent: str, *, limit: int) -> dict[str, int]:
+        """Sessions of an agent that the hot log numbers, with the heat of their grants."""
+        rows = await self._engine.fetch(_SQL["hot_sessions"], self._tenant, agent, limit, safe=True)
+        return dict(map(tuple, rows))
 
     async def append(self, entries: Sequence[LogEntry]) -> dict[str, tuple[int, int]]:
         """Append past the hot log."""

@@ -62,6 +62,15 @@ class PostgresDurableQueue(DurableQueue):
         rows = await self._engine.fetch(_SQL["overtaken"], limit, safe=True)
         return [(tenant, session, epoch) for tenant, session, epoch in rows]
 
+    async def unsettled(self, writer: str) -> list[tuple[str, str]]:
+        """Where a process may have lost something."""
+        rows = await self._engine.fetch(_SQL["unsettled"], writer, safe=True)
+        return [(tenant, session) for tenant, session in rows]
+
+    async def release(self, writer: str) -> None:
+        """A process ends, with nothing left."""
+        await self._engine.fetch(_SQL["release"], writer, safe=True)
+
     async def dead_letters(self, tenant: str, *, limit: int, after: str = "") -> list[DeadLetter]:
         """What could not be stored, oldest first."""
         rows = await self._engine.fetch(_SQL["letters"], tenant, after, limit, safe=True)

@@ -47,16 +47,22 @@ class PostgresDurableStates(DurableStates):
         }
 
     async def load(self, tenant: str, session: str) -> SavedState | None:
-        """A state that neither was cleared nor has expired."""
+        """What is kept of a session."""
         row = await self._engine.fetchrow(_SQL["load_state"], tenant, session, safe=True)
         if row is None:
             return None
-        version, state, ttl_seconds, expires_at, lineage, saved_at = row
+        version, state, ttl_seconds, expires_at, gone, lineage, saved_at, writers = row
         return SavedState(
             *(session, version, decode_json(state), ttl_seconds, expires_at),
+            gone=gone,
             lineage=lineage,
             saved_at=saved_at,
+            writers=frozenset(writers),
         )
+
+    async def register(self, tenant: str, session: str, writer: str) -> None:
+        """A process is going to write to a state."""
+        await self._engine.fetch(_SQL["register_state"], tenant, session, writer, safe=True)
 
     async def clear(self, tenant: str, session: str, *, version: int) -> None:
         """Remember that a state was cleared at a version."""

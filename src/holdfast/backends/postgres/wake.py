@@ -5,10 +5,12 @@ from __future__ import annotations
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.queries import load
 from holdfast.kernel.core.checks import check_id
+from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.storage.durable_log import Gap
 from holdfast.kernel.storage.wake import SessionWake, Wake, WakeStatus
 
 _SQL = load("wake")
+_LOG = load("durable_log")
 
 
 class PostgresWake(SessionWake):
@@ -24,6 +26,14 @@ class PostgresWake(SessionWake):
     def __init__(self, engine: Postgres, *, tenant: str = "default") -> None:
         self._engine = engine
         self._tenant = tenant
+
+    async def wake_all(self, agent_id: AgentId) -> Wake | None:
+        """What was lost of the sessions that an agent started."""
+        rows = await self._engine.fetch(
+            _LOG["agent_gaps"], self._tenant, str(AgentId.parse(agent_id)), safe=True
+        )
+        gaps = tuple(Gap(*row) for row in rows)
+        return Wake(WakeStatus.GAP, gaps=gaps) if gaps else None
 
     async def wake(self, session_id: str) -> Wake:
         """New, until something was written to its log or to its state."""

@@ -79,6 +79,8 @@ def _saved(session: str, marked: int, fields: dict[bytes, bytes]) -> SavedState:
         return SavedState(session, marked, {}, gone=True)
     window, expires = fields.pop(b"w", None), fields.pop(b"x", None)
     lineage = int(fields.pop(b"l", 0))
+    for own in (b"b", b"r"):
+        fields.pop(own, None)
     values = {field[1:].decode(): text.decode() for field, text in fields.items()}
     for text in values.values():
         decode_json(text)  # what is damaged never takes the place of what was saved

@@ -12,7 +12,7 @@ from holdfast.backends.redis.quarantine import Quarantine, is_damage
 from holdfast.backends.redis.short_term import snapshot_of
 from holdfast.kernel.core.errors import BackPressureError, CodecError, EngineError
 from holdfast.kernel.core.ids import new_ref
-from holdfast.kernel.storage.durable_log import Gap, Grant, Known
+from holdfast.kernel.storage.durable_log import Gap, Grant, Known, Reserved
 from holdfast.kernel.storage.hot_entry import PlacedEntry, digest, pack, unpack
 from holdfast.kernel.storage.hot_log import Appended, Cold, HotLog, Marks, UsedUp, Window
 from holdfast.kernel.storage.log_entry import LogEntry, another_body
@@ -32,12 +32,18 @@ class RedisHotLog(HotLog):
     """
 
     def __init__(
-        self, engine: Redis, *, tenant: str = "default", marks: Marks | None = None
+        self,
+        engine: Redis,
+        *,
+        tenant: str = "default",
+        marks: Marks | None = None,
+        writer: str = "",
     ) -> None:
         self._engine = engine
         self._quarantine = engine.part(Quarantine)
         self._tenant = tenant
         self._marks = marks or Marks()
+        self.writer = writer
         self._room = min(self._marks.soft, self._marks.hard)
 
     def shard_of(self, session: str) -> int:
@@ -68,7 +74,9 @@ class RedisHotLog(HotLog):
         marks = (self._marks.soft, self._marks.hard)
         # Safe to repeat: with the same id it is the same entry.
         answer = await self._run(
-            "hot_append", [*where, *seen], [own[0].tenant, *marks, len(own), *counts, *given]
+            "hot_append",
+            [*where, *seen],
+            [own[0].tenant, *marks, len(own), self.writer, *counts, *given],
         )
         if answer[0] == b"OK":
             _, crowded, places, marks = answer
@@ -83,7 +91,7 @@ class RedisHotLog(HotLog):
         head = await self._run(
             "hot_append_one",
             (keys.log, keys.meta, keys.late, keys.work, f"{keys.prefix}evt:{name}"),
-            (keys.tenant, self._room, name, entry.agent, digest(payload), payload),
+            (keys.tenant, self._room, name, entry.agent, digest(payload), payload, self.writer),
         )
         if head is None:
             return None
@@ -147,8 +155,7 @@ class RedisHotLog(HotLog):
         """Take over the numbers of a session."""
         keys = self._keys(session)
         where = [keys.meta, keys.window, keys.late]
-        gaps = " ".join(f"{gap.epoch} {gap.from_seq} {gap.to_seq}" for gap in grant.gaps)
-        given: list[Any] = [grant.epoch, grant.seq, grant.limit, grant.heat, gaps]
+        given: list[Any] = [grant.epoch, grant.seq, grant.limit, grant.heat, _text(grant.gaps)]
         given += (f"{floor[0]} {floor[1]}", SEEN_SECONDS * 1000)
         for one in entries:
             payload = pack(one.entry)
@@ -157,9 +164,21 @@ class RedisHotLog(HotLog):
         # Safe to repeat: the same grant is not taken twice.
         await self._run("hot_warm", where, given)
 
-    async def reserve(self, session: str, *, heat: int, limit: int) -> None:
+    async def set_gaps(self, session: str, gaps: Sequence[Gap]) -> None:
+        """What is lost of a session by now."""
+        await self._run("hot_lost", (self._keys(session).meta,), (_text(gaps),))
+
+    async def known(self, sessions: Sequence[str]) -> dict[str, int]:
+        """The heat of the grants of those sessions that are known."""
+        if not sessions:
+            return {}
+        found = await self._run("hot_known", [self._keys(one).meta for one in sessions], ())
+        return {session: int(heat) for session, heat in zip(sessions, found, strict=True) if heat}
+
+    async def reserve(self, session: str, *, heat: int, reserved: Reserved) -> None:
         """Let the numbers of a session go further."""
-        await self._run("hot_reserve", (self._keys(session).meta,), (heat, limit))
+        given = (heat, reserved.limit, " ".join(reserved.writers))
+        await self._run("hot_reserve", (self._keys(session).meta,), given)
 
     async def forget(
         self, session: str, gone: Sequence[PlacedEntry], ids: dict[str, tuple[int, int]]
@@ -261,7 +280,10 @@ def _window(session: str, found: Sequence[Any], last: int | None = None) -> Wind
         entries=sorted(entries, key=lambda one: one.place),
         unflushed=frozenset(one.entry.id for one in late),
         cut=last in {len(durable), len(waiting)},
-        gaps=tuple(Gap(*numbers[at : at + 3]) for at in range(0, len(numbers), 3)),
+        gaps=tuple(
+            Gap(numbers[at], numbers[at + 1], numbers[at + 2], certain=bool(numbers[at + 3]))
+            for at in range(0, len(numbers), 4)
+        ),
     )
 
 
@@ -269,6 +291,11 @@ def _entry(session: str, value: bytes) -> PlacedEntry:
     head, _, payload = value.partition(b"\n")
     mark, _, place = head.partition(b" ")
     return _placed(session, mark.decode(), place, payload)
+
+
+def _text(gaps: Sequence[Gap]) -> str:
+    """Gaps as they stand in a session."""
+    return " ".join(f"{gap.epoch} {gap.from_seq} {gap.to_seq} {int(gap.certain)}" for gap in gaps)
 
 
 def _readable(name: bytes, head: bytes, payload: bytes) -> PlacedEntry | None:

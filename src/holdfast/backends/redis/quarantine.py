@@ -204,7 +204,7 @@ def _kind(key: str) -> str:
 
 def _is_session(fields: dict[bytes, bytes]) -> bool:
     numbers = (b"epoch", b"seq", b"limit", b"heat", b"pending")
-    gaps = fields.get(b"gaps", b"").split()
+    gaps = fields.get(b"lost", b"").split()
     return (
         all(_NUMBER.fullmatch(fields.get(name, b"")) for name in numbers)
         and bool(_PLACE.fullmatch(fields.get(b"floor") or b"0 0"))
@@ -213,7 +213,7 @@ def _is_session(fields: dict[bytes, bytes]) -> bool:
 
 
 def _is_state(fields: dict[bytes, bytes]) -> bool:
-    for name in (b"v", b"w", b"x", b"l"):
+    for name in (b"v", b"w", b"x", b"l", b"b"):
         if name in fields and not re.fullmatch(rb"[0-9.e+]+", fields[name]):
             return False
     if b"v" not in fields:

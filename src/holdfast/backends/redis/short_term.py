@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import Any, TypeVar
 
 from holdfast.backends.redis.connections import pairs_of
@@ -20,6 +21,7 @@ from holdfast.kernel.storage.state_snapshots import (
     HotStates,
     SavedState,
     StateWrite,
+    UnregisteredError,
     Written,
     patching,
     replacing,
@@ -40,10 +42,18 @@ class RedisShortTerm(HotStates):
         short_term = RedisShortTerm(engine, tenant="acme")
     """
 
-    def __init__(self, engine: Redis, *, tenant: str = "default", snapshots: bool = False) -> None:
+    def __init__(
+        self,
+        engine: Redis,
+        *,
+        tenant: str = "default",
+        snapshots: bool = False,
+        writer: str = "",
+    ) -> None:
         self._engine = engine
         self._tenant = tenant
         self._snapshots = snapshots
+        self.writer = writer
 
     async def get_state(
         self, session_id: str, *, keys: Sequence[str] | None = None
@@ -97,12 +107,14 @@ class RedisShortTerm(HotStates):
         if keys is None:
             return await self._read(session_id, ("hgetall", state), snapshot_of)
         wanted = list(check_keys("keys", keys))
-        ask = ("hmget", state, "v", "x", *[_MARK + key for key in wanted])
+        ask = ("hmget", state, "v", "x", "b", *[_MARK + key for key in wanted])
         return await self._read(
-            session_id, ask, lambda found: _snapshot(_state(wanted, found[2:]), *found[:2])
+            session_id, ask, lambda found: _snapshot(_state(wanted, found[3:]), *found[:3])
         )
 
-    async def restore(self, state: SavedState, *, unsaved: bool = False) -> bool:
+    async def restore(
+        self, state: SavedState, *, unsaved: bool = False, as_of: datetime | None = None
+    ) -> bool:
         """Bring a state back, unless it was written since; whether there is one now."""
         keys = self._keys(state.session)
         window, expires = "", ""
@@ -116,6 +128,7 @@ class RedisShortTerm(HotStates):
             (
                 *(keys.name, state.version, window, expires),
                 keys.common.tenant if unsaved else "",
+                "" if as_of is None else microseconds(as_of),
                 *pairs,
             ),
             safe=True,
@@ -151,7 +164,12 @@ class RedisShortTerm(HotStates):
         return self._keys(session).common.shard
 
     async def put(
-        self, write: StateWrite, *, expected_version: int | None = None, sure: bool = False
+        self,
+        write: StateWrite,
+        *,
+        expected_version: int | None = None,
+        sure: bool = False,
+        registered: bool = False,
     ) -> Written:
         """Do a write that is checked already."""
         keys = self._keys(write.session)
@@ -166,13 +184,16 @@ class RedisShortTerm(HotStates):
         where: tuple[str, ...] = (keys.state, keys.common.versions)
         if self._snapshots:
             where += (keys.common.dirty, keys.common.work)
-            args += (int(not sure), keys.name, keys.common.tenant)
+            args += (int(not sure), self.writer, int(registered))
+            args += (keys.name, keys.common.tenant)
         # Not safe to repeat: in between, somebody else's write would be undone by ours.
         answer = await self._run("state_write", where, args, safe=False)
         if isinstance(answer, list):
             return Written(int(answer[0]), int(answer[1]))
         if answer == b"absent":
             raise AbsentStateError(write.session)
+        if answer == b"unregistered":
+            raise UnregisteredError(write.session)
         raise VersionConflictError(
             "state", write.session, expected=expected or 0, actual=int(answer)
         )
@@ -213,18 +234,24 @@ def snapshot_of(answer: Any) -> StateSnapshot:
     """A whole state, from all fields of its HASH.
 
     >>> snapshot_of([b"v", b"7", b"=step", b"2"])
-    StateSnapshot(state={'step': 2}, version=7, expires_at=None, degraded='')
+    StateSnapshot(state={'step': 2}, version=7, expires_at=None, degraded='', as_of=None)
     """
     fields = pairs_of(answer)
     version, expires = fields.pop(b"v", None), fields.pop(b"x", None)
-    for own in (b"w", b"l"):
+    as_of = fields.pop(b"b", None)
+    for own in (b"w", b"l", b"r"):
         fields.pop(own, None)
     found = {field[1:].decode(): decode_json(text) for field, text in fields.items()}
-    return _snapshot(found, version, expires)
+    return _snapshot(found, version, expires, as_of)
 
 
-def _snapshot(state: dict[str, Any], version: Any, expires: Any) -> StateSnapshot:
-    return StateSnapshot(state, int(version or 0), None if expires is None else moment(expires))
+def _snapshot(state: dict[str, Any], version: Any, expires: Any, as_of: Any) -> StateSnapshot:
+    return StateSnapshot(
+        state,
+        int(version or 0),
+        None if expires is None else moment(expires),
+        as_of=None if as_of is None else moment(as_of),
+    )
 
 
 def _state(keys: list[str], texts: list[bytes | None]) -> dict[str, Any]:

@@ -40,7 +40,12 @@ class Hydrated:
     recent: list[Event] = field(default_factory=list)
     recalled: list[Recalled] = field(default_factory=list)
     gaps: tuple[Gap, ...] = ()
-    """What is lost of the session's log, when the status is ``gap``."""
+    """What is lost of the session's log, or may be, when the status is ``gap``; of an agent's whole
+    memory, what is of all sessions that it started."""
+
+    state_as_of: datetime | None = None
+    """``None``: the state is whole. Otherwise Redis lost it, and it is what was saved at this time:
+    writes that another process had acknowledged later may be missing."""
 
     degraded: str = ""
     """Empty, or which part of recall could not answer or what is not the newest, and why."""

@@ -20,7 +20,7 @@ from holdfast.kernel.storage.log_entry import LogEntry
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A range of a session's log that was acknowledged, at least in part, and is lost.
+    """A range of a session's log of which something is lost, or may be.
 
     >>> Gap(epoch=1, from_seq=41, to_seq=60).from_seq
     41
@@ -29,6 +29,13 @@ class Gap:
     epoch: int
     from_seq: int
     to_seq: int
+    certain: bool = True
+    """Whether numbers of the range were given to events that are lost. If not, a process that is
+    gone may have acknowledged some, none or all of them: ``to_seq`` is only the highest that it
+    could have used."""
+
+    session_id: str = ""
+    """The session, where the gaps of all sessions of an agent are listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +49,18 @@ class Known:
     epoch: int
     seq: int
     heat: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """Up to which number a grant goes, and who may acknowledge before it is stored.
+
+    >>> Reserved(1000, ("w1",)).limit
+    1000
+    """
+
+    limit: int
+    writers: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,14 +200,30 @@ class DurableLog(Protocol):
         """Let the hot log number a session, made on first use by ``agent``.
 
         ``known`` is what the hot log knows. If the session was granted before and the hot log does
-        not know of it, what was reserved since is recorded as a gap. A new grant has no numbers, so
+        not know of it, what was reserved since is recorded as a gap, for as long as one of the
+        processes that may have used the numbers has not settled it. A new grant has no numbers, so
         that one which never reaches the hot log is no loss. Without an agent an unknown session is
         ``None``.
         """
 
     @abstractmethod
-    async def reserve(self, session: str, *, heat: int) -> int | None:
-        """Numbers for a grant that the hot log has, up to which; ``None`` if there is a newer."""
+    async def reserve(self, session: str, *, heat: int, writer: str) -> Reserved | None:
+        """Numbers for a grant that the hot log has; ``None`` if there is a newer grant.
+
+        ``writer`` will acknowledge events before they are stored; empty for who does not.
+        """
+
+    @abstractmethod
+    async def settle(self, session: str, writer: str) -> tuple[Gap, ...]:
+        """A process misses nothing of what it acknowledged in a session; the gaps that are left."""
+
+    @abstractmethod
+    async def agent_gaps(self, agent: str) -> tuple[Gap, ...]:
+        """The gaps of all sessions that an agent started."""
+
+    @abstractmethod
+    async def hot_sessions(self, agent: str, *, limit: int) -> dict[str, int]:
+        """Sessions that an agent started and the hot log numbers, with the heat of their grants."""
 
     @abstractmethod
     async def append(self, entries: Sequence[LogEntry]) -> dict[str, tuple[int, int]]:
@@ -253,6 +288,14 @@ class DurableQueue(Protocol):
 
         Whoever appended past it may have died before it could tell.
         """
+
+    @abstractmethod
+    async def unsettled(self, writer: str) -> list[tuple[str, str]]:
+        """Tenants and sessions of which a process may have lost something with the hot log."""
+
+    @abstractmethod
+    async def release(self, writer: str) -> None:
+        """A process ends, and all that it acknowledged is stored."""
 
     @abstractmethod
     async def dead_letters(self, tenant: str, *, limit: int, after: str = "") -> list[DeadLetter]:

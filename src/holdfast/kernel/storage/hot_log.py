@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from holdfast.kernel.storage.durable_log import Gap, Grant, Known, Outcome
+from holdfast.kernel.storage.durable_log import Gap, Grant, Known, Outcome, Reserved
 from holdfast.kernel.storage.hot_entry import NOWHERE, PlacedEntry
 from holdfast.kernel.storage.log_entry import LogEntry
 from holdfast.kernel.storage.short_term import StateSnapshot
@@ -161,6 +161,9 @@ class HotLog(Protocol):
     the durable log: ``Cold`` and ``UsedUp`` say that a grant is needed first.
     """
 
+    writer: str
+    """This process, which acknowledges events before they are durable; empty if it does not."""
+
     @abstractmethod
     def shard_of(self, session: str) -> int:
         """Where a session lives."""
@@ -207,8 +210,16 @@ class HotLog(Protocol):
         """Take over the numbers of a session, unless a newer grant is there; fill its window."""
 
     @abstractmethod
-    async def reserve(self, session: str, *, heat: int, limit: int) -> None:
-        """Let the numbers of a session go up to ``limit``, if the grant is still the same."""
+    async def reserve(self, session: str, *, heat: int, reserved: Reserved) -> None:
+        """Let the numbers of a session go further, if the grant is still the same."""
+
+    @abstractmethod
+    async def set_gaps(self, session: str, gaps: Sequence[Gap]) -> None:
+        """What is lost of a session by now, if the hot log knows the session."""
+
+    @abstractmethod
+    async def known(self, sessions: Sequence[str]) -> dict[str, int]:
+        """The heat of the grants of those sessions that the hot log knows."""
 
     @abstractmethod
     async def forget(

@@ -31,6 +31,10 @@ class StateSnapshot:
     degraded: str = ""
     """Empty, or why this may not be the newest: the store that has it does not answer."""
 
+    as_of: datetime | None = None
+    """``None``, or when this was saved: the hot store lost its data since, and with it any write
+    that another process had acknowledged after this time."""
+
 
 @runtime_checkable
 class ShortTermMemory(Protocol):

@@ -35,6 +35,9 @@ class SavedState:
     saved_at: datetime | None = None
     """When it was saved, by the durable store's clock."""
 
+    writers: frozenset[str] = frozenset()
+    """The processes that may have acknowledged writes which were not saved."""
+
 
 @dataclass(frozen=True, slots=True)
 class Written:
@@ -144,21 +147,36 @@ class HotStates(ShortTerm, Protocol):
     none elsewhere either: what was lost is restored before it is written to.
     """
 
+    writer: str
+    """This process, which acknowledges writes before they are saved; empty if it does not."""
+
     @abstractmethod
     def shard_of(self, session: str) -> int:
         """Where a session lives."""
 
     @abstractmethod
     async def put(
-        self, write: StateWrite, *, expected_version: int | None = None, sure: bool = False
+        self,
+        write: StateWrite,
+        *,
+        expected_version: int | None = None,
+        sure: bool = False,
+        registered: bool = False,
     ) -> Written:
-        """Do a write that is checked already; ``sure``: an absent state is absent elsewhere too."""
+        """Do a write that is checked already; ``sure``: an absent state is absent elsewhere too.
+
+        ``UnregisteredError`` unless the durable store knows that this process writes to the state:
+        ``registered`` says that it does now.
+        """
 
     @abstractmethod
-    async def restore(self, state: SavedState, *, unsaved: bool = False) -> bool:
+    async def restore(
+        self, state: SavedState, *, unsaved: bool = False, as_of: datetime | None = None
+    ) -> bool:
         """Bring a state back, unless it was written since; whether there is one now.
 
-        ``unsaved``: it has more than what was saved, so that it is to be saved again.
+        ``unsaved``: it has more than what was saved, so that it is to be saved again. ``as_of``:
+        later writes of others may be lost; its readers are told, until it is written to.
         """
 
     @abstractmethod
@@ -199,7 +217,11 @@ class DurableStates(Protocol):
 
     @abstractmethod
     async def load(self, tenant: str, session: str) -> SavedState | None:
-        """A state that neither was cleared nor has expired."""
+        """What is kept of a session; ``gone`` if it was cleared or has expired."""
+
+    @abstractmethod
+    async def register(self, tenant: str, session: str, writer: str) -> None:
+        """A process is going to acknowledge writes to a state before they are saved."""
 
     @abstractmethod
     async def clear(self, tenant: str, session: str, *, version: int) -> None:
@@ -224,6 +246,10 @@ class AsideStates(Protocol):
     @abstractmethod
     async def merged(self, tenant: str, aside: AsideState) -> None:
         """The hot store has it; what was written since waits on."""
+
+
+class UnregisteredError(Exception):
+    """The durable store does not know yet that this process writes to a state."""
 
 
 class AbsentStateError(Exception):

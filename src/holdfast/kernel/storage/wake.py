@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
+from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.storage.durable_log import Gap
 from holdfast.kernel.storage.episodes import Event
 from holdfast.kernel.storage.short_term import StateSnapshot
@@ -24,9 +25,9 @@ class WakeStatus(StrEnum):
     WARM = "warm"
     """All of it is at hand."""
     RESTORED = "restored"
-    """It was no longer in the hot store, and was brought back from the durable one."""
+    """It was no longer in the hot store, and was brought back whole from the durable one."""
     GAP = "gap"
-    """Something that may have been acknowledged is lost; ``gaps`` says what."""
+    """Something that was acknowledged is lost, or may be; ``gaps`` says which, of what."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,3 +67,12 @@ class SessionWake(Protocol):
             if found.status is WakeStatus.GAP:
                 warn(found.gaps)
         """
+
+    async def wake_all(self, agent_id: AgentId) -> Wake | None:  # noqa: ARG002 - for stores below
+        """How the sessions that an agent started are found, the gaps with their sessions.
+
+        ``None`` where a store cannot lose anything of them. ::
+
+            found = await wakes.wake_all(AgentId("writer", "ana"))
+        """
+        return None

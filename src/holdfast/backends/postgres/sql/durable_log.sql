@@ -3,18 +3,59 @@
 SELECT * FROM holdfast.warm_session($1, $2, $3, $4, $5, $6);
 
 -- name: gaps
--- What is lost of a session.
-SELECT g.epoch, g.from_seq, g.to_seq
+-- What is lost of a session, or may be: the latter where somebody may have acknowledged some of it.
+SELECT g.epoch, g.from_seq, g.to_seq, g.writers IS NULL
 FROM holdfast.session_gaps g
 JOIN holdfast.sessions s ON s.tenant = g.tenant AND s.key = g.session_key
-WHERE s.tenant = $1 AND s.id = $2 AND NOT g.open
+WHERE s.tenant = $1 AND s.id = $2 AND NOT g.open AND g.writers IS DISTINCT FROM '{}'
 ORDER BY g.epoch, g.from_seq;
 
+-- name: agent_gaps
+-- The same for all sessions that an agent started.
+SELECT g.epoch, g.from_seq, g.to_seq, g.writers IS NULL, s.id
+FROM holdfast.session_gaps g
+JOIN holdfast.sessions s ON s.tenant = g.tenant AND s.key = g.session_key
+WHERE s.tenant = $1 AND s.agent = $2 AND NOT g.open AND g.writers IS DISTINCT FROM '{}'
+ORDER BY s.id, g.epoch, g.from_seq;
+
+-- name: hot_sessions
+-- Sessions that an agent started and Redis numbers, the newest first: $3 limit.
+SELECT id, heat FROM holdfast.sessions
+WHERE tenant = $1 AND agent = $2 AND hot ORDER BY started_at DESC, id DESC LIMIT $3;
+
+-- name: settle
+-- A process misses nothing of a session: $3 the process.
+WITH alone AS (
+    DELETE FROM holdfast.session_gaps g USING holdfast.sessions s
+    WHERE s.tenant = $1 AND s.id = $2 AND g.tenant = s.tenant AND g.session_key = s.key
+        AND NOT g.open AND g.writers = ARRAY[$3::text]
+)
+UPDATE holdfast.session_gaps g SET writers = array_remove(g.writers, $3::text)
+FROM holdfast.sessions s
+WHERE s.tenant = $1 AND s.id = $2 AND g.tenant = s.tenant AND g.session_key = s.key
+    AND NOT g.open AND $3::text = ANY (g.writers) AND cardinality(g.writers) > 1;
+
+-- name: unsettled
+-- Sessions of which a process may have lost something with Redis.
+SELECT DISTINCT s.tenant, s.id FROM holdfast.session_gaps g
+JOIN holdfast.sessions s ON s.tenant = g.tenant AND s.key = g.session_key
+WHERE g.writers <> '{}' AND NOT g.open AND $1::text = ANY (g.writers);
+
+-- name: release
+-- A process that ends has nothing left that is not stored.
+WITH states AS (
+    UPDATE holdfast.state_snapshots SET writers = array_remove(writers, $1::text)
+    WHERE writers @> ARRAY[$1::text] AND writers <> '{}'
+)
+UPDATE holdfast.sessions SET writers = array_remove(writers, $1::text)
+WHERE writers @> ARRAY[$1::text] AND writers <> '{}';
+
 -- name: reserve
--- Numbers for a grant that Redis has: $3 its heat.
-UPDATE holdfast.sessions SET reserved = reserved + 1000
+-- Numbers for a grant that Redis has: $3 its heat, $4 who will acknowledge them before they are stored.
+UPDATE holdfast.sessions
+SET reserved = reserved + 1000, writers = holdfast.with_writer(writers, $4)
 WHERE tenant = $1 AND id = $2 AND hot AND heat = $3
-RETURNING reserved;
+RETURNING reserved, writers;
 
 -- name: reached
 -- Up to which place a session is stored that has ever been numbered.
@@ -132,11 +173,16 @@ ON CONFLICT (tenant, session_id) DO UPDATE SET
 WHERE s.version < excluded.version;
 
 -- name: load_state
--- A state that neither was cleared nor has expired.
-SELECT version, state, ttl_seconds, expires_at, lineage, saved_at
-FROM holdfast.state_snapshots
-WHERE tenant = $1 AND session_id = $2 AND NOT cleared
-    AND (expires_at IS NULL OR expires_at > holdfast.now());
+-- A state as it was saved, also one that was cleared or has expired.
+SELECT version, state, ttl_seconds, expires_at,
+    cleared OR COALESCE(expires_at <= holdfast.now(), false), lineage, saved_at, writers
+FROM holdfast.state_snapshots WHERE tenant = $1 AND session_id = $2;
+
+-- name: register_state
+-- A process will acknowledge writes to a state before they are saved: $3 the process.
+INSERT INTO holdfast.state_snapshots AS s (tenant, session_id, version, state, cleared, writers)
+VALUES ($1, $2, 0, '{}', true, ARRAY[$3::text])
+ON CONFLICT (tenant, session_id) DO UPDATE SET writers = holdfast.with_writer(s.writers, $3);
 
 -- name: state_versions
 -- What is kept of some sessions, whatever it is.

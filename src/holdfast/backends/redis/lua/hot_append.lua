@@ -1,10 +1,10 @@
 -- Appends entries to the hot log, all or none: KEYS log, session, late and work of each session,
--- then where each event id is remembered; ARGV tenant, soft and hard mark, number of sessions, number
--- of entries of each, then name, agent, digest and payload of each entry. What came of it: the places of
+-- then where each event id is remembered; ARGV tenant, soft and hard mark, number of sessions, who
+-- acknowledges before it is stored or nothing, number of entries of each, then name, agent, digest and payload of each entry. What came of it: the places of
 -- all entries, and their turns, '-' for one that was there already.
 local sessions = ARGV[4] + 0
 local soft, hard = ARGV[2] + 0, ARGV[3] + 0
-local first_key, first_arg = 4 * sessions, 4 + sessions
+local first_key, first_arg, writer = 4 * sessions, 5 + sessions, ARGV[5]
 local places, marks, todo, crowded, event = {}, {}, {}, 0, 0
 for at = 1, #KEYS - first_key do
   local seen = redis.call('GET', KEYS[first_key + at])
@@ -19,19 +19,22 @@ for at = 1, #KEYS - first_key do
   end
 end
 for s = 1, sessions do
-  local there = redis.call('HMGET', KEYS[4 * s - 2], 'epoch', 'seq', 'limit', 'pending', 'heat', 'cold')
+  local there = redis.call('HMGET', KEYS[4 * s - 2], 'epoch', 'seq', 'limit', 'pending', 'heat', 'cold', 'w')
   if not there[1] or there[6] then
     return {'COLD', s}
   end
   local fresh = {}
-  for _ = 1, ARGV[4 + s] do
+  for _ = 1, ARGV[5 + s] do
     event = event + 1
     if not places[event] then
       fresh[#fresh + 1] = event
     end
   end
   if #fresh > 0 then
-    if there[2] + #fresh > there[3] + 0 then
+    local writers = there[7] or ''
+    local known = writer == '' or writers == '*' or string.find(writers, writer, 1, true)
+    -- Who may be missing something after a loss is known before anything is acknowledged.
+    if there[2] + #fresh > there[3] + 0 or not known then
       return {'LIMIT', s, there[5], there[1]}
     end
     local length = redis.call('XLEN', KEYS[4 * s - 3])

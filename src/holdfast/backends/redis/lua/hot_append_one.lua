@@ -1,11 +1,17 @@
 -- Appends one entry to the hot log if it is new and there is room, as nearly always, with as few calls
 -- as will do: KEYS log, session, late, work, where its id is remembered; ARGV tenant, lowest mark,
--- name, agent, digest, payload. Its turn and place; nothing, and nothing written, where hot_append is to say
+-- name, agent, digest, payload, who acknowledges before it is stored or nothing. Its turn and place; nothing, and nothing written, where hot_append is to say
 -- what it is.
 local log, session = KEYS[1], KEYS[2]
-local there = redis.call('HMGET', session, 'epoch', 'seq', 'limit', 'pending', 'cold')
+local there = redis.call('HMGET', session, 'epoch', 'seq', 'limit', 'pending', 'cold', 'w')
 if not there[1] or there[5] then
   return false
+end
+if ARGV[7] ~= '' and there[6] ~= ARGV[7] then
+  local writers = there[6] or ''
+  if writers ~= '*' and not string.find(writers, ARGV[7], 1, true) then
+    return false
+  end
 end
 local seq = there[2] + 1
 if seq > there[3] + 0 or redis.call('XLEN', log) >= ARGV[2] + 0 then

@@ -31,7 +31,7 @@ if there[1] and not there[2] then
 end
 redis.call('DEL', KEYS[1], KEYS[2], KEYS[3])
 redis.call('HSET', KEYS[1], 'epoch', ARGV[1], 'seq', seq, 'limit', ARGV[3], 'heat', ARGV[4],
-  'gaps', ARGV[5], 'floor', ARGV[6], 'pending', pending)
+  'lost', ARGV[5], 'floor', ARGV[6], 'pending', pending)
 for at = 4, #KEYS do
   local arg = 8 + 3 * (at - 4)
   redis.call('RPUSH', KEYS[2], '0-0 ' .. ARGV[arg] .. '\n' .. ARGV[arg + 2])

@@ -3,7 +3,7 @@
 -- then the entries that are durable, and those that are not yet; then the fields of the state. ARGV: how
 -- many of the newest are wanted of each, all if there is none.
 local state = KEYS[5] and redis.call('HGETALL', KEYS[5]) or {}
-local there = redis.call('HMGET', KEYS[1], 'epoch', 'seq', 'heat', 'cold', 'floor', 'gaps')
+local there = redis.call('HMGET', KEYS[1], 'epoch', 'seq', 'heat', 'cold', 'floor', 'lost')
 if not there[1] then
   -- What waits of a session that is not known any more.
   return {{}, {}, redis.call('LRANGE', KEYS[3], 0, 0), state}

@@ -1,12 +1,14 @@
 -- Brings a state back if there is none, and it was not written since: KEYS state, versions, dirty,
 -- work; ARGV session, version, window and expiry in microseconds or nothing, the tenant if it is to be
--- saved, then the pairs. Whether there is a state now.
+-- saved, as of when it is if later writes may be lost, then the pairs. Whether there is a state now.
 -- include clock
 if redis.call('HEXISTS', KEYS[1], 'v') == 1 then
   return 1
 end
+-- What was written last, and is neither here nor saved, has expired; so has what would expire now.
 local written = redis.call('ZSCORE', KEYS[3], ARGV[1])
-if written and written + 0 > ARGV[2] + 0 then
+local newest = ARGV[5] ~= '' and ARGV[2] - 1 or ARGV[2] + 1
+if written and written + 0 >= newest or ARGV[4] ~= '' and ARGV[4] + 0 <= now() then
   return 0
 end
 -- What was written between the save and the loss is not in it, so it is of another lineage.
@@ -14,12 +16,15 @@ local last = (redis.call('GET', KEYS[2]) or 0) + 0
 local lineage = math.max(last + 1, now())
 redis.call('DEL', KEYS[1])
 redis.call('HSET', KEYS[1], 'v', ARGV[2], 'l', string.format('%.0f', lineage))
-for at = 6, #ARGV, 2000 do
+for at = 7, #ARGV, 2000 do
   redis.call('HSET', KEYS[1], unpack(ARGV, at, math.min(at + 1999, #ARGV)))
 end
 if ARGV[4] ~= '' then
   redis.call('HSET', KEYS[1], 'w', ARGV[3], 'x', ARGV[4])
   expire_at(KEYS[1], ARGV[4])
+end
+if ARGV[6] ~= '' then
+  redis.call('HSET', KEYS[1], 'b', ARGV[6])
 end
 if ARGV[5] ~= '' then
   redis.call('ZADD', KEYS[3], ARGV[2], ARGV[1])

@@ -1,14 +1,25 @@
 -- Writes a state: KEYS state, versions, and with snapshots dirty and work; ARGV mode, expected version,
 -- window in microseconds, number of pairs, the pairs, the fields to drop; with snapshots, at the end,
--- whether there may be an absent state elsewhere, the session and the tenant. The new version and the
--- lineage of the state; or, with nothing written, the version that is there, or 'absent'.
+-- whether there may be an absent state elsewhere, who acknowledges before it is saved or nothing, whether
+-- that is registered, the session and the tenant. The new version and the lineage of the state; or, with
+-- nothing written, the version that is there, 'absent' or 'unregistered'.
 -- include clock
 local state, snapshots = KEYS[1], #KEYS == 4
 local count = #ARGV
 if snapshots then
-  count = count - 3
+  count = count - 5
   if ARGV[count + 1] == '1' and redis.call('HEXISTS', state, 'v') == 0 then
     return 'absent'
+  end
+end
+local writers, writer = nil, snapshots and ARGV[count + 2] or ''
+if writer ~= '' then
+  writers = redis.call('HGET', state, 'r') or ''
+  if not string.find(writers, writer, 1, true) then
+    if ARGV[count + 3] == '0' then
+      return 'unregistered'
+    end
+    writers = #writers < 1000 and writers .. ' ' .. writer or writer
   end
 end
 if ARGV[2] ~= '' then
@@ -55,7 +66,11 @@ if window then
   expire_at(state, expires)
 end
 if snapshots then
-  redis.call('ZADD', KEYS[3], version, ARGV[count + 2])
-  redis.call('SADD', KEYS[4], ARGV[count + 3])
+  if writers then
+    redis.call('HSET', state, 'r', writers)
+  end
+  redis.call('HDEL', state, 'b')
+  redis.call('ZADD', KEYS[3], version, ARGV[count + 4])
+  redis.call('SADD', KEYS[4], ARGV[count + 5])
 end
 return {version, lineage}

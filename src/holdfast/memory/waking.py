@@ -1,0 +1,111 @@
+"""How sessions are found when an agent wakes up: at hand, restored, or with something missing."""
+
+from __future__ import annotations
+
+from holdfast.kernel.storage.durable_log import DurableLog
+from holdfast.kernel.storage.hot_log import WINDOW, HotLog, Window
+from holdfast.kernel.storage.short_term import StateSnapshot
+from holdfast.kernel.storage.wake import Wake, WakeStatus
+from holdfast.memory.grants import Grants
+from holdfast.memory.horizon import Horizon
+from holdfast.memory.reach import Reach, SilentError
+from holdfast.memory.write_back import WriteBack
+
+WOKEN = 200
+"""How many sessions of an agent, the newest, are looked at when it wakes up as a whole."""
+
+
+class Waker:
+    """Wakes the sessions of one tenant.
+
+    ::
+
+        woken = await waker.wake("s1")
+    """
+
+    def __init__(
+        self,
+        hot: HotLog,
+        durable: DurableLog,
+        grants: Grants,
+        back: WriteBack,
+        *,
+        reach: Reach,
+        seen: Horizon,
+    ) -> None:
+        self._hot = hot
+        self._durable = durable
+        self._grants = grants
+        self._back = back
+        self._reach = reach
+        self._seen = seen
+
+    async def wake(self, session: str) -> Wake:
+        """What is at hand of a session; a cold one is brought back first, once for all who ask.
+
+        With what the hot store has of its working state, read at the same time.
+
+        ::
+
+            woken = await log.wake("s1")
+        """
+        state: StateSnapshot | None = None
+        try:
+            here, state = await self._reach.call(lambda: self._hot.look(session))
+            if self._back.unflushed and self._back.unflushed.suspects(session, here):
+                await self._back.recover(session)
+                here, state = await self._reach.call(lambda: self._hot.look(session))
+            if here.hot and session not in self._grants.aside:
+                self._seen.reach(here.entries[-1:])
+                return _woken(here, WakeStatus.WARM, state)
+            window = await self._grants.warm(
+                session, None, epoch=self._grants.aside.get(session, 0)
+            )
+        except SilentError as error:
+            return await self._wake_without(session, error)
+        if window is None:
+            return Wake(WakeStatus.NEW, state=state)
+        return _woken(window, WakeStatus.RESTORED, state)
+
+    async def _wake_without(self, session: str, why: SilentError) -> Wake:
+        """A session without the hot log: what is durable, and what this process wrote."""
+        late = await self._back.unseen(self._back.unflushed.of(session))
+        tail = await self._durable.tail(session, WINDOW)
+        reached, gaps = await self._durable.reached(session)
+        known = {one.entry.id for one in tail}
+        entries = [*tail, *(one for one in late if one.entry.id not in known)]
+        entries.sort(key=lambda one: one.place)
+        degraded = self._seen.degraded(session, why, reached)
+        if reached is None and not entries and session not in self._seen:
+            return Wake(WakeStatus.NEW, degraded=degraded)
+        status = WakeStatus.GAP if gaps else WakeStatus.RESTORED
+        return Wake(status, [one.to_event() for one in entries], gaps, degraded=degraded)
+
+    async def wake_all(self, agent: str) -> Wake:
+        """How the sessions that an agent started are found: those that the hot log lost are woken.
+
+        ::
+
+            woken = await log.wake_all("writer/ana")
+        """
+        granted = await self._durable.hot_sessions(agent, limit=WOKEN)
+        try:
+            known = await self._reach.call(lambda: self._hot.known(list(granted)))
+        except SilentError as error:
+            degraded = self._seen.degraded(f"all sessions of {agent}", error)
+            gaps = await self._durable.agent_gaps(agent)
+            status = WakeStatus.GAP if gaps else WakeStatus.RESTORED
+            return Wake(status, gaps=gaps, degraded=degraded)
+        lost = [session for session, heat in granted.items() if known.get(session) != heat]
+        for session in lost:
+            await self.wake(session)
+        if gaps := await self._durable.agent_gaps(agent):
+            return Wake(WakeStatus.GAP, gaps=gaps)
+        return Wake(WakeStatus.RESTORED if lost else WakeStatus.WARM)
+
+
+def _woken(window: Window, status: WakeStatus, state: StateSnapshot | None) -> Wake:
+    events = [one.to_event() for one in window.entries]
+    if not window.gaps and (window.known is None or window.known.seq == 0):
+        return Wake(WakeStatus.NEW, state=state)
+    return Wake(WakeStatus.GAP if window.gaps else status, events, window.gaps, state)
