@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequen
 from contextlib import asynccontextmanager
 from weakref import WeakValueDictionary
 
+from holdfast.kernel.core.errors import TimedOutError, UnavailableError
 from holdfast.kernel.core.failpoints import hit
 from holdfast.kernel.storage.durable_log import DurableLog, Gap
 from holdfast.kernel.storage.hot_entry import NOWHERE
@@ -64,6 +65,21 @@ class Grants:
         for entry in entries:
             epoch, _ = places[entry.key]
             self.aside[entry.session] = max(epoch, self.aside.get(entry.session, 0))
+
+    async def compare(self, session: str, window: Window) -> str:
+        """Find out whether a session went on past the hot log; why that is not known, if not.
+
+        ::
+
+            problem = await grants.compare("s1", window)
+        """
+        try:
+            reached, _ = await self._durable.reached(session)
+        except (UnavailableError, TimedOutError) as error:
+            return str(error)
+        if reached is not None and window.known is not None and reached[0] > window.known.epoch:
+            self.aside[session] = max(reached[0], self.aside.get(session, 0))
+        return ""
 
     async def catch_up(self, sessions: Iterable[str]) -> None:
         """Raise the hot log where this process wrote past it.

@@ -170,6 +170,8 @@ class HybridLog:
             unflushed = frozenset(one.entry.id for one in late)
             return Window(floor=_BEYOND, entries=late, unflushed=unflushed)
         self._seen.reach(found.entries[-1:])
+        if found.hot and self._reach.doubt and (why := await self._grants.compare(session, found)):
+            self._seen.degraded(session, SilentError(why, sure=True))
         if not found.hot or session in self._aside:
             # The durable log may have gone on without it.
             return dataclasses.replace(found, hot=False, floor=_BEYOND)

@@ -150,7 +150,7 @@ class HybridShortTerm(ShortTerm):
 
             state = await short_term.complete("s1", found.state)
         """
-        if found is not None and session_id not in self._late:
+        if found is not None and session_id not in self._late and not self._reach.doubt:
             if found.version:
                 return found
             try:
@@ -190,8 +190,8 @@ class HybridShortTerm(ShortTerm):
 
     async def _catch_up(self, session_id: str) -> None:
         """Before the hot state is read or written, it has what this process put aside."""
-        if self._late and check_id("session_id", session_id) in self._late:
-            await self.merge(session_id)
+        if self._reach.doubt or (self._late and check_id("session_id", session_id) in self._late):
+            await self.merge(check_id("session_id", session_id))
 
     async def _write(self, write: StateWrite, expected_version: int | None) -> None:
         check_optional_count("expected_version", expected_version)

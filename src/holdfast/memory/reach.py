@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
@@ -10,6 +11,9 @@ from typing import Any, TypeVar
 from holdfast.kernel.core.errors import HoldfastError, TimedOutError, UnavailableError
 
 T = TypeVar("T")
+
+DOUBT_SECONDS = 10.0
+"""For how long after a broken connection others may take the hot store for away."""
 
 DOWN_SECONDS = 1.0
 """For how long a hot store that did not answer is not asked again."""
@@ -29,12 +33,19 @@ class Reach:
     One timer watches all calls: a timer for each would cost as much as the call itself. So a call
     is given up after ``patience_seconds`` and at most a quarter more. ::
 
-        reach = Reach()
+        reach = Reach(broken_at=lambda: engine.broken_at)
         window = await reach.call(lambda: hot.window("s1"))
     """
 
-    def __init__(self, patience_seconds: float = 3.0) -> None:
+    def __init__(
+        self,
+        patience_seconds: float = 3.0,
+        *,
+        broken_at: Callable[[], float] = lambda: -math.inf,
+    ) -> None:
         self.patience_seconds = patience_seconds
+        self._broken_at = broken_at
+        self._down_at = -math.inf
         self.down_until = 0.0
         self._failed = False
         self._since: dict[asyncio.Task[Any] | None, float] = {}
@@ -87,7 +98,17 @@ class Reach:
             return False
         return task.uncancel() <= self._given_up.pop(task)
 
+    @property
+    def doubt(self) -> bool:
+        """Whether the hot store was away a moment ago: others may still be writing past it.
+
+        They stop within ``DOUBT_SECONDS`` of its return. Until then what the hot store says is
+        compared with what the durable one has.
+        """
+        return time.monotonic() - max(self._down_at, self._broken_at()) < DOUBT_SECONDS
+
     def _mark_down(self) -> None:
+        self._down_at = time.monotonic()
         self._failed, self.down_until = True, time.monotonic() + DOWN_SECONDS
 
     def _look(self) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from holdfast.kernel.storage.durable_log import DurableLog
 from holdfast.kernel.storage.hot_log import WINDOW, HotLog, Window
 from holdfast.kernel.storage.short_term import StateSnapshot
@@ -55,9 +57,17 @@ class Waker:
             if self._back.unflushed and self._back.unflushed.suspects(session, here):
                 await self._back.recover(session)
                 here, state = await self._reach.call(lambda: self._hot.look(session))
+            degraded = ""
+            if (
+                here.hot
+                and self._reach.doubt
+                and (why := await self._grants.compare(session, here))
+            ):
+                degraded = self._seen.degraded(session, SilentError(why, sure=True))
             if here.hot and session not in self._grants.aside:
                 self._seen.reach(here.entries[-1:])
-                return _woken(here, WakeStatus.WARM, state)
+                woken = _woken(here, WakeStatus.WARM, state)
+                return dataclasses.replace(woken, degraded=degraded)
             window = await self._grants.warm(
                 session, None, epoch=self._grants.aside.get(session, 0)
             )

@@ -93,7 +93,7 @@ class _Tenants:
         self._marks = Marks(settings.soft_mark, settings.hard_mark)
         self._dirty = RedisDirtyStates(engine)
         self._commits = StateCommits(self._dirty, durable.states)
-        self._reach = Reach()
+        self._reach = Reach(broken_at=lambda: engine.broken_at)
         self._logs: dict[str, HybridLog] = {}
         self._overtaken: dict[str, dict[str, int]] = {}
         self._states: dict[str, HybridShortTerm] = {}

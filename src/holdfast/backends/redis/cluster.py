@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,6 +23,8 @@ class Cluster:
     """
 
     mode = "cluster"
+    broken_at = -math.inf
+    """The driver does not tell."""
 
     def __init__(self, client: RedisCluster, *, limit: int, owns: bool) -> None:
         self._client = client

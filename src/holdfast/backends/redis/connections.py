@@ -8,6 +8,8 @@ them.
 from __future__ import annotations
 
 import asyncio
+import math
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol, TypeAlias
@@ -24,6 +26,10 @@ class Server(Protocol):
     """What the engine asks of a server or a cluster."""
 
     mode: str
+
+    @property
+    def broken_at(self) -> float:
+        """When a connection was last found broken, by the monotonic clock."""
 
     def call(self, key: str, command: Command) -> Awaitable[Any]:
         """Send one command to where the key lives; its answer."""
@@ -43,6 +49,8 @@ class Server(Protocol):
 
 class Lender(Protocol):
     """Where connections come from and go back to."""
+
+    broken_at: float
 
     async def take(self) -> Any:
         """A connection that is ready."""
@@ -73,6 +81,11 @@ class SingleServer:
         self._timer: asyncio.TimerHandle | None = None
         self._cuts: set[asyncio.Task[None]] = set()
         self._closed = False
+
+    @property
+    def broken_at(self) -> float:
+        """When a connection was last found broken."""
+        return self._lender.broken_at
 
     def call(self, key: str, command: Command) -> Awaitable[Any]:  # noqa: ARG002 - all live here
         """Send one command; its answer."""
@@ -182,6 +195,8 @@ class OwnConnections:
         self._all: set[Any] = set()
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._closed = False
+        self.broken_at = -math.inf
+        """When a connection was last found broken, by the monotonic clock."""
 
     async def take(self) -> Any:
         """A connection that is ready: a free one, a new one, or the next that comes back."""
@@ -189,7 +204,8 @@ class OwnConnections:
             await self._wait()
         if self._closed:
             raise ClosedError
-        if self._free:
+        used = bool(self._free)
+        if used:
             connection = self._free.pop()
         else:
             connection = self._make()
@@ -199,6 +215,8 @@ class OwnConnections:
             if connection.is_connected and await connection.can_read():
                 await connection.disconnect(nowait=True)
             if not connection.is_connected:
+                if used:
+                    self.broken_at = time.monotonic()
                 # The greeting too: the driver bounds only the way to the socket.
                 async with asyncio.timeout(self._connect_seconds):
                     await connection.connect()
@@ -264,6 +282,9 @@ class BorrowedConnections:
 
         lender = BorrowedConnections(client.connection_pool)
     """
+
+    broken_at = -math.inf
+    """The pool does not tell."""
 
     def __init__(self, pool: Any) -> None:
         self._pool = pool

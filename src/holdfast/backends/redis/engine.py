@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol, Self, TypeVar, cast
@@ -9,7 +11,7 @@ from typing import Any, Protocol, Self, TypeVar, cast
 import stamina
 from redis.asyncio import Redis as RedisClient
 from redis.asyncio.cluster import RedisCluster
-from redis.exceptions import NoScriptError
+from redis.exceptions import NoScriptError, ResponseError
 
 from holdfast.backends.redis import scripts
 from holdfast.backends.redis.addresses import cluster_client, connection_pool, is_cluster
@@ -66,6 +68,17 @@ class Redis:
         self.capabilities = capabilities
         self.shards = shards
         self.scripts = scripts.load()
+        self._failed_at = -math.inf
+
+    @property
+    def broken_at(self) -> float:
+        """When a command last failed or a connection was found broken, by the monotonic clock.
+
+        ::
+
+            was_away = time.monotonic() - engine.broken_at < 10
+        """
+        return max(self._failed_at, self._server.broken_at)
 
     @classmethod
     async def open(
@@ -239,6 +252,8 @@ class Redis:
                 return await call()
             except _FAILURES as failed:
                 error = failed
+        if not isinstance(error, ResponseError):
+            self._failed_at = time.monotonic()
         if not may_retry(error, safe=safe):
             raise to_holdfast(error, wrote=not safe) from error
         try:
