@@ -189,9 +189,15 @@ class HybridShortTerm(ShortTerm):
         return await self._reach.call(lambda: self._hot.merge(aside))
 
     async def _catch_up(self, session_id: str) -> None:
-        """Before the hot state is read or written, it has what this process put aside."""
-        if self._reach.doubt or (self._late and check_id("session_id", session_id) in self._late):
-            await self.merge(check_id("session_id", session_id))
+        """Before the hot state is read or written, it has what was put aside."""
+        if self._late and check_id("session_id", session_id) in self._late:
+            await self.merge(session_id)
+        elif self._reach.doubt:
+            try:
+                await self.merge(check_id("session_id", session_id))
+            except (UnavailableError, TimedOutError) as error:
+                self._metrics.degraded_reads += 1
+                _log.warning("state of session %s may not be the newest: %s", session_id, error)
 
     async def _write(self, write: StateWrite, expected_version: int | None) -> None:
         check_optional_count("expected_version", expected_version)
