@@ -12,7 +12,7 @@ CREATE INDEX sessions_by_writer ON holdfast.sessions USING gin (writers) WHERE w
 -- nothing, nothing was lost. NULL: some of it was numbered, and is lost.
 ALTER TABLE holdfast.session_gaps ADD COLUMN writers text[] COLLATE "C";
 UPDATE holdfast.session_gaps SET writers = '{*}';
-CREATE INDEX session_gaps_unsettled ON holdfast.session_gaps (tenant, session_key)
+CREATE INDEX session_gaps_by_writer ON holdfast.session_gaps USING gin (writers)
 WHERE writers <> '{}';
 
 -- lineage: which life of the state in Redis this version is of. A later version of the same lineage

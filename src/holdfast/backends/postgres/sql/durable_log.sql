@@ -39,7 +39,7 @@ WHERE s.tenant = $1 AND s.id = $2 AND g.tenant = s.tenant AND g.session_key = s.
 -- Sessions of which a process may have lost something with Redis.
 SELECT DISTINCT s.tenant, s.id FROM holdfast.session_gaps g
 JOIN holdfast.sessions s ON s.tenant = g.tenant AND s.key = g.session_key
-WHERE g.writers <> '{}' AND NOT g.open AND $1::text = ANY (g.writers);
+WHERE g.writers @> ARRAY[$1::text] AND g.writers <> '{}' AND NOT g.open;
 
 -- name: release
 -- A process that ends has nothing left that is not stored.

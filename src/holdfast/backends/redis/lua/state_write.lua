@@ -12,9 +12,9 @@ if snapshots then
     return 'absent'
   end
 end
-local writers, writer = nil, snapshots and ARGV[count + 2] or ''
+local before = redis.call('HMGET', state, 'l', 'r')
+local writers, writer = before[2] or '', snapshots and ARGV[count + 2] or ''
 if writer ~= '' then
-  writers = redis.call('HGET', state, 'r') or ''
   if not string.find(writers, writer, 1, true) then
     if ARGV[count + 3] == '0' then
       return 'unregistered'
@@ -44,15 +44,15 @@ else
 end
 version = string.format('%.0f', version)
 -- A state that begins here begins a lineage.
-local lineage = redis.call('HGET', state, 'l') or version
+local lineage = before[1] or version
 if ARGV[1] == 'set' then
   redis.call('DEL', state)
 end
 local last = 4 + 2 * ARGV[4]
 if last <= 2004 then
-  redis.call('HSET', state, 'v', version, 'l', lineage, unpack(ARGV, 5, last))
+  redis.call('HSET', state, 'v', version, 'l', lineage, 'r', writers, unpack(ARGV, 5, last))
 else
-  redis.call('HSET', state, 'v', version, 'l', lineage)
+  redis.call('HSET', state, 'v', version, 'l', lineage, 'r', writers)
   for at = 5, last, 2000 do
     redis.call('HSET', state, unpack(ARGV, at, math.min(at + 1999, last)))
   end
@@ -66,9 +66,6 @@ if window then
   expire_at(state, expires)
 end
 if snapshots then
-  if writers then
-    redis.call('HSET', state, 'r', writers)
-  end
   redis.call('HDEL', state, 'b')
   redis.call('ZADD', KEYS[3], version, ARGV[count + 4])
   redis.call('SADD', KEYS[4], ARGV[count + 5])
