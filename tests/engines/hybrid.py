@@ -26,9 +26,10 @@ from holdfast.memory.consolidation import Consolidator, Pace
 from holdfast.memory.hybrid import HybridEpisodes
 from holdfast.memory.hybrid_history import HybridHistory
 from holdfast.memory.hybrid_log import AckLevel, HybridLog
-from holdfast.memory.hybrid_states import HybridShortTerm, merge_asides, save_states
+from holdfast.memory.hybrid_states import HybridShortTerm
 from holdfast.memory.reach import Reach
 from holdfast.memory.state_commits import StateCommits
+from holdfast.memory.state_saving import merge_asides, save_states
 from tests.engines.postgres import PostgresHarness
 from tests.engines.redis import AGE, DUMP, MOVED_CLOCK
 from tests.engines.valkey_server import ValkeyServer

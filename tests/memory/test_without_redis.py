@@ -221,3 +221,49 @@ async def test_a_conditional_write_without_an_answer_says_that_it_may_be_done(
     monkeypatch.setattr(hybrid.redis, "run", never)
     with pytest.raises(TimedOutError):
         await states.update_state("s1", {"a": 1}, expected_version=0)
+
+
+async def test_what_was_put_aside_and_done_does_not_hide_what_was_written_after_it(
+    hybrid: HybridHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    states = hybrid.store("short_term")
+    with redis_down(hybrid):
+        await states.update_state("s1", {"count": 1})
+    merged = hybrid.asides.merged
+
+    async def dies(*_: object) -> None:
+        """Whoever did it dies before it can say so."""
+
+    monkeypatch.setattr(hybrid.asides, "merged", dies)
+    assert await states.get_state("s1") == {"count": 1}
+    await states.update_state("s1", {"count": 2})
+    with redis_down(hybrid):
+        assert await states.get_state("s1") == {"count": 2}
+    assert valkey().ask("FLUSHALL") == "+OK"
+    monkeypatch.setattr(hybrid.asides, "merged", merged)
+    await states.merge("s1")
+    assert await states.get_state("s1") == {"count": 2}
+    await flush(hybrid)
+    hybrid.die()
+    assert valkey().ask("FLUSHALL") == "+OK"
+    assert await hybrid.store("short_term").get_state("s1") == {"count": 2}
+
+
+async def test_what_is_put_aside_while_something_else_is_done_is_not_forgotten(
+    hybrid: HybridHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    states = hybrid.store("short_term")
+    with redis_down(hybrid):
+        await states.update_state("s1", {"count": 1})
+    read = hybrid.asides.read
+
+    async def meanwhile(tenant: str, session: str) -> object:
+        found = await read(tenant, session)
+        monkeypatch.setattr(hybrid.asides, "read", read)
+        with redis_down(hybrid):
+            await states.update_state("s1", {"count": 2})
+        return found
+
+    monkeypatch.setattr(hybrid.asides, "read", meanwhile)
+    await states.merge("s1")
+    assert await states.get_state("s1") == {"count": 2}

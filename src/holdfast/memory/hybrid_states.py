@@ -28,7 +28,6 @@ from holdfast.kernel.storage.state_snapshots import (
     AbsentStateError,
     AsideState,
     AsideStates,
-    DirtyStates,
     DurableStates,
     HotStates,
     SavedState,
@@ -38,7 +37,6 @@ from holdfast.kernel.storage.state_snapshots import (
     patching,
     replacing,
 )
-from holdfast.memory.consolidation import STATES_AT_ONCE
 from holdfast.memory.metrics import HybridMetrics
 from holdfast.memory.reach import Reach, SilentError
 from holdfast.memory.state_commits import StateCommits
@@ -78,7 +76,7 @@ class HybridShortTerm(ShortTerm):
         self._committed = committed
         self._writer = hot.writer
         self._flights: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._late: set[str] = set()
+        self._late: dict[str, int] = {}
         self._unsaved = Unsaved()
 
     async def get_state(
@@ -168,10 +166,11 @@ class HybridShortTerm(ShortTerm):
 
             await short_term.merge("s1")
         """
+        before = self._late.get(session_id)
         aside = await self._asides.read(self._tenant, session_id)
         hit("state_aside.after_read")
         if aside is not None and not aside.is_over:
-            do = partial(self._merge, aside)
+            do = partial(self._merge, aside, newest=before is not None)
             written = await do()
             if written.version:
                 # The durable store has it until it has a state that includes it.
@@ -179,14 +178,21 @@ class HybridShortTerm(ShortTerm):
         if aside is not None:
             hit("state_aside.after_merge")
             await self._asides.merged(self._tenant, aside)
-        self._late.discard(session_id)
+        if self._late.get(session_id) == before:
+            self._late.pop(session_id, None)
 
-    async def _merge(self, aside: AsideState) -> Written:
+    async def _merge(self, aside: AsideState, *, newest: bool) -> Written:
+        """Do what was put aside; ``newest``: after all that this process wrote to the hot state."""
         session = aside.write.session
         seen = await self._reach.call(lambda: self._hot.snapshot(session, keys=[]))
-        if not seen.version:
-            await self._restore(session)
-        return await self._reach.call(lambda: self._hot.merge(aside))
+        lost = not seen.version and await self._restore(session)
+        written = await self._reach.call(lambda: self._hot.merge(aside))
+        mine = self._unsaved.get(session)
+        if lost and mine is not None and not newest:
+            # It had been done before this process wrote, so what that wrote comes after it.
+            again = partial(self._hot.put, mine[0].write, sure=True, registered=True)
+            written = await self._reach.call(again)
+        return written
 
     async def _catch_up(self, session_id: str) -> None:
         """Before the hot state is read or written, it has what was put aside."""
@@ -324,7 +330,7 @@ class HybridShortTerm(ShortTerm):
                 retry_after_seconds=1.0, message=f"neither store answers: {why}; {error}"
             ) from error
         hit("state_aside.after_write")
-        self._late.add(write.session)
+        self._late[write.session] = self._late.get(write.session, 0) + 1
         self._metrics.states_aside += 1
         _log.warning("a write to state %s is kept aside: %s", write.session, why)
 
@@ -336,6 +342,10 @@ class HybridShortTerm(ShortTerm):
         aside = await self._asides.read(self._tenant, session_id)
         if aside is not None:
             saved = aside.over(saved)
+        # What was put aside before this process wrote to the hot state was done to it before.
+        later = self._unsaved.get(session_id)
+        if mine and later is not None and aside is not None and session_id not in self._late:
+            saved = later[0].over(saved)
         self._metrics.degraded_reads += 1
         since = ", with what this process wrote since" if mine else ""
         degraded = f"state of session {session_id}: as of its last save{since} ({why})"
@@ -354,47 +364,3 @@ def _undecided(why: SilentError) -> UnavailableError | TimedOutError:
     if why.sure:
         return UnavailableError("redis", f"a write that expects a version needs it: {why}")
     return TimedOutError("redis", f"a write that expects a version may have been done: {why}")
-
-
-async def save_states(
-    dirty: DirtyStates,
-    durable: DurableStates,
-    tenant: str,
-    shard: int,
-    *,
-    limit: int = STATES_AT_ONCE,
-    saved: Callable[[Sequence[SavedState]], None] | None = None,
-) -> int:
-    """Save some states that have changed; how many there were.
-
-    A state that changes again meanwhile keeps its mark, and is saved again. ::
-
-        await save_states(dirty, durable, "acme", 7)
-    """
-    changed = await dirty.changed(tenant, shard, limit=limit)
-    hit("state.after_read")
-    if changed:
-        await durable.save(tenant, changed)
-        if saved is not None:
-            saved(changed)
-        hit("state.after_save")
-        await dirty.saved(tenant, shard, changed)
-    return len(changed)
-
-
-async def merge_asides(
-    asides: AsideStates, states: Callable[[str], HybridShortTerm], *, limit: int = STATES_AT_ONCE
-) -> int:
-    """Do to the hot states what any process has put aside; how many there were.
-
-    ::
-
-        await merge_asides(asides, states_of)
-    """
-    waiting = await asides.waiting(limit=limit)
-    for tenant, session in waiting:
-        try:
-            await states(tenant).merge(session)
-        except SilentError as error:
-            raise UnavailableError("redis", str(error)) from error
-    return len(waiting)

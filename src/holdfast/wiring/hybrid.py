@@ -20,11 +20,12 @@ from holdfast.memory.consolidation import Consolidator
 from holdfast.memory.hybrid import HybridEpisodes
 from holdfast.memory.hybrid_history import HybridHistory
 from holdfast.memory.hybrid_log import AckLevel, HybridLog
-from holdfast.memory.hybrid_states import HybridShortTerm, merge_asides, save_states
+from holdfast.memory.hybrid_states import HybridShortTerm
 from holdfast.memory.metrics import headroom
 from holdfast.memory.pressure import Pressure
 from holdfast.memory.reach import Reach, SilentError
 from holdfast.memory.state_commits import StateCommits
+from holdfast.memory.state_saving import merge_asides, save_states
 from holdfast.wiring.connections import Connections
 from holdfast.wiring.health import Condition, EngineHealth
 from holdfast.wiring.hybrid_sides import DurableSide, HybridSide

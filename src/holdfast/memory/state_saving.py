@@ -1,0 +1,61 @@
+"""What consolidators do for working states: save those that changed, do what was put aside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from holdfast.kernel.core.errors import UnavailableError
+from holdfast.kernel.core.failpoints import hit
+from holdfast.kernel.storage.state_snapshots import (
+    AsideStates,
+    DirtyStates,
+    DurableStates,
+    SavedState,
+)
+from holdfast.memory.consolidation import STATES_AT_ONCE
+from holdfast.memory.hybrid_states import HybridShortTerm
+from holdfast.memory.reach import SilentError
+
+
+async def save_states(
+    dirty: DirtyStates,
+    durable: DurableStates,
+    tenant: str,
+    shard: int,
+    *,
+    limit: int = STATES_AT_ONCE,
+    saved: Callable[[Sequence[SavedState]], None] | None = None,
+) -> int:
+    """Save some states that have changed; how many there were.
+
+    A state that changes again meanwhile keeps its mark, and is saved again. ::
+
+        await save_states(dirty, durable, "acme", 7)
+    """
+    changed = await dirty.changed(tenant, shard, limit=limit)
+    hit("state.after_read")
+    if changed:
+        await durable.save(tenant, changed)
+        if saved is not None:
+            saved(changed)
+        hit("state.after_save")
+        await dirty.saved(tenant, shard, changed)
+    return len(changed)
+
+
+async def merge_asides(
+    asides: AsideStates, states: Callable[[str], HybridShortTerm], *, limit: int = STATES_AT_ONCE
+) -> int:
+    """Do to the hot states what any process has put aside; how many there were.
+
+    ::
+
+        await merge_asides(asides, states_of)
+    """
+    waiting = await asides.waiting(limit=limit)
+    for tenant, session in waiting:
+        try:
+            await states(tenant).merge(session)
+        except SilentError as error:
+            raise UnavailableError("redis", str(error)) from error
+    return len(waiting)
