@@ -202,6 +202,9 @@ class Reader:
         self._metrics = state.hybrid.consolidator.metrics
         self._reads = Journal(Path(job.folder) / f"reads-{job.slot}")
         self._broken = Journal(Path(job.folder) / f"broken-{job.slot}")
+        self._events: dict[str, list[str]] = {}
+        self._counts: dict[str, int] = {}
+        self._offsets: dict[Path, int] = {}
         self._most: dict[str, int] = {}
         self._state_most: dict[str, int] = {}
 
@@ -209,11 +212,11 @@ class Reader:
         """One session after the other."""
         done = 0
         while not self._job.stopped():
-            acknowledged, counts = self._acknowledged()
-            for session, events in acknowledged.items():
+            self._read_on()
+            for session, events in self._events.items():
                 before = self._metrics.degraded_reads
                 try:
-                    found = await self._look(session, events, counts.get(session, 0))
+                    found = await self._look(session, events, self._counts.get(session, 0))
                 except ERRORS:
                     continue
                 told = self._metrics.degraded_reads > before
@@ -223,17 +226,19 @@ class Reader:
                     if not told:
                         self._broken.note("reader", session, problem)
 
-    def _acknowledged(self) -> tuple[dict[str, list[str]], dict[str, int]]:
-        """What was acknowledged before the reads that follow."""
-        events: dict[str, list[str]] = {}
-        counts: dict[str, int] = {}
+    def _read_on(self) -> None:
+        """Learn what was acknowledged before the reads that follow."""
         for path in Path(self._job.folder).glob("writer-*"):
-            for what, session, name in lines(path):
+            with path.open("rb") as journal:
+                journal.seek(self._offsets.get(path, 0))
+                whole = journal.read().rpartition(b"\n")[0]
+            self._offsets[path] = self._offsets.get(path, 0) + len(whole) + bool(whole)
+            for line in whole.decode().splitlines():
+                what, session, name = line.split(" ")
                 if what == "event":
-                    events.setdefault(session, []).append(name)
+                    self._events.setdefault(session, []).append(name)
                 else:
-                    counts[session] = int(name)
-        return events, counts
+                    self._counts[session] = int(name)
 
     async def _look(self, session: str, events: list[str], count: int) -> list[str]:
         """What is missing of what was acknowledged, and what was seen before and is not now."""
@@ -246,8 +251,7 @@ class Reader:
             problems.append(f"count_messages {there} of {len(events)}")
         if there < self._most.get(session, 0):
             problems.append(f"count_messages went back to {there}")
-        ids = {one.id for one in newest}
-        if len(newest) < 20 and not set(events) <= ids:
+        if len(newest) < 20 and not {one.id for one in newest}.issuperset(events):
             problems.append("get_messages misses some")
         if state < max(count, self._state_most.get(session, 0)):
             problems.append(f"state {state} of {count}")

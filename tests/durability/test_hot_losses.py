@@ -74,6 +74,11 @@ class Run:
             assert time.monotonic() < limit, logs
             await asyncio.sleep(0.01)
 
+    async def begun(self, writers: int) -> None:
+        """Wait until every writer has something acknowledged: before that it could not open."""
+        paths = [self.folder / f"writer-{slot}" for slot in range(writers)]
+        await self.until(lambda: all(lines(path) for path in paths))
+
     async def more(self, count: int) -> None:
         """Wait for so many acknowledgements that went by way of Redis."""
 
@@ -123,6 +128,7 @@ async def test_committed_loses_nothing_when_a_redis_without_aof_is_killed_or_emp
             assert level.durability.startswith("committed")
         for slot in range(2):
             run.start("writer", slot, sessions=6)
+        await run.begun(2)
         for kind in _mixed({"kill": kills, "flush": flushes}):
             await run.more(between)
             if kind == "kill":
@@ -217,6 +223,7 @@ async def test_no_read_goes_back_without_a_word_while_redis_comes_and_goes(
             wanted = read(told=told) + count
             await run.until(lambda: read(told=told) >= wanted)
 
+        await run.begun(2)
         await reads_more(reads, told=False)
         for _ in range(outages):
             await asyncio.to_thread(run.valkey.kill)
