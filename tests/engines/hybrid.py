@@ -109,7 +109,11 @@ class HybridHarness(PostgresHarness):
         await self.log(tenant).raise_session(session, epoch)
 
     async def close(self) -> None:
-        """Close both."""
+        """Close both, as a process does that has nothing left to flush."""
+        logs = [await log.is_settled() for log in self.logs.values()]
+        states = [await kept.is_settled() for kept in self.kept.values()]
+        if self.writer and all([*logs, *states]):
+            await self.durable.release(self.writer)
         await self.redis.aclose()
         await super().close()
 

@@ -219,7 +219,7 @@ async def test_a_newer_version_without_the_write_is_no_commit_of_it(
         # Redis loses the write, and another process commits a newer version without it.
         assert valkey().ask("FLUSHALL") == "+OK"
         hot = committed.short_term(tenant)._hot
-        assert await states._restore("s1")
+        assert (await states._restored("s1"))[0]
         await hot.update_state("s1", {"other": 1})
         [now] = await read(tenant, hot.shard_of("s1"), ["s1"])
         await committed.states.save(tenant, [now])
@@ -249,3 +249,24 @@ async def test_a_state_without_redis_is_kept_in_postgres(
             await states.update_state("s1", {"b": 2}, expected_version=seen.version)
     assert valkey().ask("FLUSHALL") == "+OK"
     assert await states.get_state("s1") == {"a": 1}
+
+
+async def test_a_state_restored_from_an_older_version_never_hides_what_was_committed_since(
+    committed: HybridHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    states, tenant = committed.store("short_term"), committed._prefix + "default"
+    await states.update_state("s1", {"a": 1})
+    older, load = await committed.states.load(tenant, "s1"), committed.states.load
+    await states.update_state("s1", {"b": 2})
+    assert valkey().ask("FLUSHALL") == "+OK"
+
+    async def late(*_: object) -> object:
+        # Whoever restores it has read it before the last commit.
+        monkeypatch.setattr(committed.states, "load", load)
+        return older
+
+    monkeypatch.setattr(committed.states, "load", late)
+    await states.update_state("s1", {"c": 3})
+    assert await states.get_state("s1") == {"a": 1, "b": 2, "c": 3}
+    assert valkey().ask("FLUSHALL") == "+OK"
+    assert await states.get_state("s1") == {"a": 1, "b": 2, "c": 3}

@@ -267,3 +267,27 @@ async def test_what_is_put_aside_while_something_else_is_done_is_not_forgotten(
     monkeypatch.setattr(hybrid.asides, "read", meanwhile)
     await states.merge("s1")
     assert await states.get_state("s1") == {"count": 2}
+
+
+async def test_what_was_put_aside_never_takes_the_place_of_a_state_that_redis_loses_again(
+    hybrid: HybridHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    states = hybrid.store("short_term")
+    await states.set_state("s1", {"kept": 1})
+    await flush(hybrid)
+    with redis_down(hybrid):
+        await states.update_state("s1", {"aside": 2})
+    merge, left = states._hot.merge, [2]
+
+    async def emptied(*given: object, **how: object) -> object:
+        if left[0]:
+            left[0] -= 1
+            assert valkey().ask("FLUSHALL") == "+OK"
+        return await merge(*given, **how)
+
+    monkeypatch.setattr(states._hot, "merge", emptied)
+    assert await states.get_state("s1") == {"kept": 1, "aside": 2}
+    await flush(hybrid)
+    hybrid.die()
+    assert valkey().ask("FLUSHALL") == "+OK"
+    assert await hybrid.store("short_term").get_state("s1") == {"kept": 1, "aside": 2}

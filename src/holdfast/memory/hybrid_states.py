@@ -135,9 +135,9 @@ class HybridShortTerm(ShortTerm):
                 if found.version:
                     return found
                 # What is restored may be lost again before it is read.
-                there, as_of = await self._restored(session_id)
+                there, kept = await self._restored(session_id)
                 if not there:
-                    return dataclasses.replace(found, as_of=as_of)
+                    return dataclasses.replace(found, as_of=kept.as_of)
         except SilentError as error:
             return await self._durably(check_id("session_id", session_id), wanted, error)
 
@@ -152,9 +152,9 @@ class HybridShortTerm(ShortTerm):
             if found.version:
                 return found
             try:
-                there, as_of = await self._restored(session_id)
+                there, kept = await self._restored(session_id)
                 if not there:
-                    return dataclasses.replace(found, as_of=as_of)
+                    return dataclasses.replace(found, as_of=kept.as_of)
             except SilentError as error:
                 return await self._durably(session_id, None, error)
         return await self.snapshot(session_id)
@@ -183,14 +183,19 @@ class HybridShortTerm(ShortTerm):
 
     async def _merge(self, aside: AsideState, *, newest: bool) -> Written:
         """Do what was put aside; ``newest``: after all that this process wrote to the hot state."""
-        session = aside.write.session
-        seen = await self._reach.call(lambda: self._hot.snapshot(session, keys=[]))
-        lost = not seen.version and await self._restore(session)
-        written = await self._reach.call(lambda: self._hot.merge(aside))
+        session, lost = aside.write.session, False
+        base: int | None = None
+        written: Written | None = None
+        while written is None:
+            try:
+                written = await self._reach.call(partial(self._hot.merge, aside, base=base))
+            except AbsentStateError:
+                lost, kept = await self._restored(session)
+                base = None if lost else kept.base
         mine = self._unsaved.get(session)
         if lost and mine is not None and not newest:
             # It had been done before this process wrote, so what that wrote comes after it.
-            again = partial(self._hot.put, mine[0].write, sure=True, registered=True)
+            again = partial(self._hot.put, mine[0].write, base=base, registered=True)
             written = await self._reach.call(again)
         return written
 
@@ -229,8 +234,9 @@ class HybridShortTerm(ShortTerm):
             try:
                 return await self._reach.call(put)
             except AbsentStateError:
-                if not await self._restore(write.session):
-                    put = partial(put, sure=True)
+                there, kept = await self._restored(write.session)
+                # A base that is not the newest any more is found out before it is saved.
+                put = partial(put, base=None if there else kept.base)
             except UnregisteredError:
                 # Who may miss something after a loss is known before anything is acknowledged.
                 await self._saved.register(self._tenant, write.session, self._writer)
@@ -282,42 +288,39 @@ class HybridShortTerm(ShortTerm):
     async def _forget(self, session_id: str, version: int) -> bool:
         return await self._reach.call(lambda: self._hot.forget(session_id, version=version))
 
-    async def _restore(self, session_id: str) -> bool:
+    async def _restored(self, session_id: str) -> tuple[bool, _Kept]:
         """Bring back what was saved, once for all who ask; whether there is a state now."""
-        return (await self._restored(session_id))[0]
-
-    async def _restored(self, session_id: str) -> tuple[bool, datetime | None]:
-        """The same, and as of when it is if what others wrote later may be lost."""
         async with self._flights.setdefault(session_id, asyncio.Lock()):
-            saved, mine, as_of = await self._kept(session_id)
+            kept = await self._kept(session_id)
+            saved = kept.state
             if saved is None:
-                return False, as_of
+                return False, kept
             there = await self._reach.call(
-                lambda: self._hot.restore(saved, unsaved=mine, as_of=as_of)
+                lambda: self._hot.restore(
+                    saved, base=kept.base, unsaved=kept.mine, as_of=kept.as_of
+                )
             )
-            if mine:
+            if kept.mine:
                 self._metrics.rewritten += 1
                 _log.warning("Redis lost state %s: restored with this process's writes", session_id)
-            if as_of is not None:
-                _log.error("state %s is as of %s: later writes may be lost", session_id, as_of)
-            return there, as_of
+            if kept.as_of is not None:
+                _log.error("state %s is as of %s: later writes may be lost", session_id, kept.as_of)
+            return there, kept
 
-    async def _kept(self, session_id: str) -> tuple[SavedState | None, bool, datetime | None]:
-        """A state as it was saved, with what this process wrote to it since; whether it did.
-
-        And as of when it is, if another process may have acknowledged writes after it was saved.
-        """
+    async def _kept(self, session_id: str) -> _Kept:
+        """A state as it was saved, with what this process wrote to it since."""
         kept = await self._saved.load(self._tenant, session_id)
+        base = 0 if kept is None else kept.version
         others = kept is not None and kept.writers - {self._writer}
         as_of = kept.saved_at if kept is not None and others else None
         saved = None if kept is None or kept.gone else kept
         mine = self._unsaved.get(session_id)
+        if mine is not None and base >= mine[1].version:
+            self._unsaved.forget(session_id, version=base)
+            mine = None
         if mine is None:
-            return saved, False, as_of
-        if kept is not None and kept.version >= mine[1].version:
-            self._unsaved.forget(session_id, version=kept.version)
-            return saved, False, as_of
-        return mine[0].over(saved), True, as_of
+            return _Kept(saved, base, as_of)
+        return _Kept(mine[0].over(saved), base, as_of, mine=True)
 
     async def _put_aside(self, write: StateWrite, why: SilentError) -> None:
         """Keep a write in the durable store, until the hot one answers."""
@@ -338,7 +341,8 @@ class HybridShortTerm(ShortTerm):
         self, session_id: str, keys: set[str] | None, why: SilentError
     ) -> StateSnapshot:
         """A state as it was last saved, with what was put aside since."""
-        saved, mine, _ = await self._kept(session_id)
+        kept = await self._kept(session_id)
+        saved, mine = kept.state, kept.mine
         aside = await self._asides.read(self._tenant, session_id)
         if aside is not None:
             saved = aside.over(saved)
@@ -357,6 +361,21 @@ class HybridShortTerm(ShortTerm):
             if keys is None or key in keys
         }
         return StateSnapshot(state, saved.version, saved.expires_at, degraded)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Kept:
+    """What there is of a state outside of the hot store."""
+
+    state: SavedState | None
+    base: int
+    """The version that the durable store has."""
+
+    as_of: datetime | None
+    """When it was saved, if another process may have acknowledged writes since."""
+
+    mine: bool = False
+    """Whether writes of this process are in it that were not saved."""
 
 
 def _undecided(why: SilentError) -> UnavailableError | TimedOutError:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from holdfast.kernel.core.failpoints import hit
 from holdfast.kernel.storage.state_snapshots import DirtyStates, DurableStates, SavedState, Written
+
+_log = logging.getLogger("holdfast.hybrid")
 
 
 @dataclass(slots=True)
@@ -50,13 +54,38 @@ class StateCommits:
         sessions = list(dict.fromkeys(wait.session for wait in asked))
         states = await self._dirty.read(tenant, shard, sessions)
         hit("state_commit.after_read")
-        if states:
-            await self._durable.save(tenant, states)
+        await save(self._dirty, self._durable, tenant, shard, states)
         kept = await self._durable.versions(tenant, sessions)
         for wait in asked:
             wait.committed = _includes(kept.get(wait.session), wait.written)
         hit("state_commit.after_save")
         await self._dirty.saved(tenant, shard, states)
+
+
+async def save(
+    dirty: DirtyStates,
+    durable: DurableStates,
+    tenant: str,
+    shard: int,
+    states: Sequence[SavedState],
+) -> list[SavedState]:
+    """Save states; those that were, or had been.
+
+    One that was restored from an older version than the last does not have what was saved since. It
+    is removed from the hot store, and restored from the last when it is next used. ::
+
+        kept = await save(dirty, durable, "acme", 7, states)
+    """
+    if not states:
+        return []
+    await durable.save(tenant, states)
+    kept = await durable.versions(tenant, [one.session for one in states])
+    stale = [one for one in states if not one.gone and kept[one.session].lineage != one.lineage]
+    if stale:
+        for one in stale:
+            _log.warning("state %s was restored from an older version: begun again", one.session)
+        await dirty.drop(tenant, shard, stale)
+    return [one for one in states if one not in stale]
 
 
 def _includes(kept: SavedState | None, written: Written) -> bool:

@@ -15,6 +15,7 @@ from holdfast.kernel.storage.state_snapshots import (
 from holdfast.memory.consolidation import STATES_AT_ONCE
 from holdfast.memory.hybrid_states import HybridShortTerm
 from holdfast.memory.reach import SilentError
+from holdfast.memory.state_commits import save
 
 
 async def save_states(
@@ -35,9 +36,9 @@ async def save_states(
     changed = await dirty.changed(tenant, shard, limit=limit)
     hit("state.after_read")
     if changed:
-        await durable.save(tenant, changed)
+        kept = await save(dirty, durable, tenant, shard, changed)
         if saved is not None:
-            saved(changed)
+            saved(kept)
         hit("state.after_save")
         await dirty.saved(tenant, shard, changed)
     return len(changed)

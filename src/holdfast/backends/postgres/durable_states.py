@@ -35,6 +35,7 @@ class PostgresDurableStates(DurableStates):
             [one.expires_at for one in states],
             [one.gone for one in states],
             [one.lineage for one in states],
+            [one.base for one in states],
             safe=True,
         )
 

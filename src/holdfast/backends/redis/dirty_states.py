@@ -51,6 +51,14 @@ class RedisDirtyStates(DirtyStates):
         )
         return [one for one in await self._readable(keys, found) if one.version]
 
+    async def drop(self, tenant: str, shard: int, states: Sequence[SavedState]) -> None:
+        """Remove states of a lineage."""
+        keys = ShardKeys.of(tenant, shard)
+        given: list[Any] = [keys.prefix]
+        for one in states:
+            given += (encode(one.session), one.lineage)
+        await self._engine.run("state_drop", (keys.dirty,), given, safe=True)
+
     async def saved(self, tenant: str, shard: int, states: Sequence[SavedState]) -> None:
         """Take the marks off."""
         keys = ShardKeys.of(tenant, shard)
@@ -79,6 +87,7 @@ def _saved(session: str, marked: int, fields: dict[bytes, bytes]) -> SavedState:
         return SavedState(session, marked, {}, gone=True)
     window, expires = fields.pop(b"w", None), fields.pop(b"x", None)
     lineage = int(fields.pop(b"l", 0))
+    base = int(fields.pop(b"o", 0))
     for own in (b"b", b"r"):
         fields.pop(own, None)
     values = {field[1:].decode(): text.decode() for field, text in fields.items()}
@@ -91,4 +100,5 @@ def _saved(session: str, marked: int, fields: dict[bytes, bytes]) -> SavedState:
         None if window is None else int(window) / 1_000_000,
         None if expires is None else moment(expires),
         lineage=lineage,
+        base=base,
     )

@@ -138,8 +138,9 @@ class Quarantine:
                     safe=True,
                 )
             case "st":
-                # Nothing of it can be saved.
+                # Nothing of it can be saved, and it has nothing any more that was put aside.
                 await self._ask(key, "zrem", f"{prefix}:dirty", name)
+                await self._ask(key, "del", f"{prefix}:aside:{name}")
             case "dirty":
                 await self._mark_states(key.removesuffix(":dirty"))
             case "work":
@@ -213,7 +214,7 @@ def _is_session(fields: dict[bytes, bytes]) -> bool:
 
 
 def _is_state(fields: dict[bytes, bytes]) -> bool:
-    for name in (b"v", b"w", b"x", b"l", b"b"):
+    for name in (b"v", b"w", b"x", b"l", b"b", b"o"):
         if name in fields and not re.fullmatch(rb"[0-9.e+]+", fields[name]):
             return False
     if b"v" not in fields:

@@ -113,7 +113,12 @@ class RedisShortTerm(HotStates):
         )
 
     async def restore(
-        self, state: SavedState, *, unsaved: bool = False, as_of: datetime | None = None
+        self,
+        state: SavedState,
+        *,
+        base: int,
+        unsaved: bool = False,
+        as_of: datetime | None = None,
     ) -> bool:
         """Bring a state back, unless it was written since; whether there is one now."""
         keys = self._keys(state.session)
@@ -129,6 +134,7 @@ class RedisShortTerm(HotStates):
                 *(keys.name, state.version, window, expires),
                 keys.common.tenant if unsaved else "",
                 "" if as_of is None else microseconds(as_of),
+                base,
                 *pairs,
             ),
             safe=True,
@@ -141,23 +147,26 @@ class RedisShortTerm(HotStates):
         gone = await self._run("state_forget", (state,), (version,), safe=False)
         return bool(gone)
 
-    async def merge(self, aside: AsideState) -> Written:
+    async def merge(self, aside: AsideState, *, base: int | None = None) -> Written:
         """Do what was written aside, once."""
         write = aside.write
         keys = self._keys(write.session)
         pairs = [part for key, text in write.values.items() for part in (_MARK + key, text)]
-        version, lineage = await self._run(
+        answer = await self._run(
             "state_merge",
             (keys.state, keys.common.versions, keys.common.dirty, keys.common.work, keys.aside),
             (
                 *(aside.stamp, int(write.fresh), int(aside.cleared), int(write.gone)),
                 "" if write.ttl_seconds is None else span(write.ttl_seconds),
-                *(keys.name, keys.common.tenant, len(write.values), *pairs),
+                *(keys.name, keys.common.tenant, len(write.values)),
+                *("" if base is None else base, *pairs),
                 *(_MARK + key for key in write.dropped),
             ),
             safe=True,
         )
-        return Written(int(version), int(lineage))
+        if answer == b"absent":
+            raise AbsentStateError(write.session)
+        return Written(int(answer[0]), int(answer[1]))
 
     def shard_of(self, session: str) -> int:
         """Where a session lives."""
@@ -168,7 +177,7 @@ class RedisShortTerm(HotStates):
         write: StateWrite,
         *,
         expected_version: int | None = None,
-        sure: bool = False,
+        base: int | None = None,
         registered: bool = False,
     ) -> Written:
         """Do a write that is checked already."""
@@ -184,7 +193,7 @@ class RedisShortTerm(HotStates):
         where: tuple[str, ...] = (keys.state, keys.common.versions)
         if self._snapshots:
             where += (keys.common.dirty, keys.common.work)
-            args += (int(not sure), self.writer, int(registered))
+            args += ("" if base is None else base, self.writer, int(registered))
             args += (keys.name, keys.common.tenant)
         # Not safe to repeat: in between, somebody else's write would be undone by ours.
         answer = await self._run("state_write", where, args, safe=False)
@@ -239,7 +248,7 @@ def snapshot_of(answer: Any) -> StateSnapshot:
     fields = pairs_of(answer)
     version, expires = fields.pop(b"v", None), fields.pop(b"x", None)
     as_of = fields.pop(b"b", None)
-    for own in (b"w", b"l", b"r"):
+    for own in (b"w", b"l", b"r", b"o"):
         fields.pop(own, None)
     found = {field[1:].decode(): decode_json(text) for field, text in fields.items()}
     return _snapshot(found, version, expires, as_of)

@@ -32,6 +32,9 @@ class SavedState:
     lineage: int = 0
     """Which life of the state in the hot store it is of; a restored state begins a new one."""
 
+    base: int = 0
+    """The saved version that its lineage began from; 0 if there was none."""
+
     saved_at: datetime | None = None
     """When it was saved, by the durable store's clock."""
 
@@ -160,10 +163,12 @@ class HotStates(ShortTerm, Protocol):
         write: StateWrite,
         *,
         expected_version: int | None = None,
-        sure: bool = False,
+        base: int | None = None,
         registered: bool = False,
     ) -> Written:
-        """Do a write that is checked already; ``sure``: an absent state is absent elsewhere too.
+        """Do a write that is checked already; an absent state is made only with a ``base``.
+
+        ``base`` is the version at which the durable store has no state, 0 if it never had one.
 
         ``UnregisteredError`` unless the durable store knows that this process writes to the state:
         ``registered`` says that it does now.
@@ -171,10 +176,16 @@ class HotStates(ShortTerm, Protocol):
 
     @abstractmethod
     async def restore(
-        self, state: SavedState, *, unsaved: bool = False, as_of: datetime | None = None
+        self,
+        state: SavedState,
+        *,
+        base: int,
+        unsaved: bool = False,
+        as_of: datetime | None = None,
     ) -> bool:
         """Bring a state back, unless it was written since; whether there is one now.
 
+        ``base`` is the version that the durable store has.
         ``unsaved``: it has more than what was saved, so that it is to be saved again. ``as_of``:
         later writes of others may be lost; its readers are told, until it is written to.
         """
@@ -184,8 +195,11 @@ class HotStates(ShortTerm, Protocol):
         """Remove a state that is still at a version; whether it was."""
 
     @abstractmethod
-    async def merge(self, aside: AsideState) -> Written:
-        """Do what was written aside, once; the version that has it, 0 if there is no state now."""
+    async def merge(self, aside: AsideState, *, base: int | None = None) -> Written:
+        """Do what was written aside, once; the version that has it, 0 if there is no state now.
+
+        As with ``put``, an absent state is made only with a ``base``.
+        """
 
 
 class DirtyStates(Protocol):
@@ -200,6 +214,10 @@ class DirtyStates(Protocol):
         """Those of some sessions that are there, or were written since."""
 
     @abstractmethod
+    async def drop(self, tenant: str, shard: int, states: Sequence[SavedState]) -> None:
+        """Remove states of a lineage that the durable store does not take."""
+
+    @abstractmethod
     async def saved(self, tenant: str, shard: int, states: Sequence[SavedState]) -> None:
         """Take the marks off those that were not written since."""
 
@@ -209,7 +227,7 @@ class DurableStates(Protocol):
 
     @abstractmethod
     async def save(self, tenant: str, states: Sequence[SavedState]) -> None:
-        """Keep states, each unless a newer version is there."""
+        """Keep states, each unless a newer version is there, or one that it does not include."""
 
     @abstractmethod
     async def versions(self, tenant: str, sessions: Sequence[str]) -> dict[str, SavedState]:

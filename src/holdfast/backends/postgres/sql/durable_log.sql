@@ -160,17 +160,18 @@ SELECT * FROM holdfast.replay_letter($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $1
 DELETE FROM holdfast.dead_letters WHERE tenant = $1 AND id = $2 RETURNING id;
 
 -- name: save_states
--- Keep states as they are in Redis, each unless a newer version is there.
+-- Keep states as they are in Redis, each unless a newer version is there, or one that it does not include.
 INSERT INTO holdfast.state_snapshots AS s
-    (tenant, session_id, version, state, ttl_seconds, expires_at, cleared, lineage)
+    (tenant, session_id, version, state, ttl_seconds, expires_at, cleared, lineage, base)
 SELECT $1, i.*
 FROM unnest($2::text[], $3::bigint[], $4::text[], $5::float8[], $6::timestamptz[], $7::bool[],
-            $8::bigint[]) i
+            $8::bigint[], $9::bigint[]) i
 ON CONFLICT (tenant, session_id) DO UPDATE SET
     version = excluded.version, state = excluded.state, ttl_seconds = excluded.ttl_seconds,
     expires_at = excluded.expires_at, cleared = excluded.cleared, lineage = excluded.lineage,
-    saved_at = excluded.saved_at
-WHERE s.version < excluded.version;
+    base = excluded.base, saved_at = excluded.saved_at
+WHERE s.version < excluded.version
+    AND (excluded.cleared OR s.lineage = excluded.lineage OR s.version = excluded.base);
 
 -- name: load_state
 -- A state as it was saved, also one that was cleared or has expired.

@@ -1,17 +1,22 @@
 -- Does to a state what was written to it elsewhere, once: KEYS state, versions, dirty, work, the last that
 -- was done; ARGV stamp, whether the state was replaced, was removed meanwhile, and is removed now, window
--- in microseconds or nothing, session, tenant, number of pairs, the pairs, the fields to drop. The version
--- and the lineage of the state that has it; 0 and 0 where it was done before and there is no state now.
+-- in microseconds or nothing, session, tenant, number of pairs, the saved version that an absent state begins
+-- from or nothing, the pairs, the fields to drop. The version
+-- and the lineage of the state that has it; 0 and 0 where it was done before and there is no state now;
+-- or, with nothing written, 'absent'.
 -- include clock
-local state, last = KEYS[1], 8 + 2 * ARGV[8]
+local state, last = KEYS[1], 9 + 2 * ARGV[8]
 local done = redis.call('GET', KEYS[5])
 if done and done + 0 >= ARGV[1] + 0 then
   local there = redis.call('HMGET', state, 'v', 'l')
   return {there[1] or '0', there[2] or '0'}
 end
+if ARGV[9] == '' and redis.call('HEXISTS', state, 'v') == 0 then
+  return 'absent'
+end
 redis.call('SET', KEYS[5], ARGV[1], 'EX', 86400)
 local window = ARGV[5] ~= '' and ARGV[5] or ARGV[3] == '0' and redis.call('HGET', state, 'w')
-local lineage = redis.call('HGET', state, 'l')
+local before = redis.call('HMGET', state, 'v', 'l', 'r', 'o')
 if ARGV[2] == '1' or ARGV[3] == '1' then
   redis.call('DEL', state)
 end
@@ -19,8 +24,9 @@ local version = math.max((redis.call('GET', KEYS[2]) or 0) + 1, now())
 version = string.format('%.0f', version)
 redis.call('SET', KEYS[2], version)
 if ARGV[4] == '0' then
-  redis.call('HSET', state, 'v', version, 'l', lineage or version)
-  for at = 9, last, 2000 do
+  redis.call('HSET', state, 'v', version, 'l', before[2] or before[1] and '0' or version,
+    'o', before[1] and (before[4] or '0') or ARGV[9], 'r', before[3] or '')
+  for at = 10, last, 2000 do
     redis.call('HSET', state, unpack(ARGV, at, math.min(at + 1999, last)))
   end
   for at = last + 1, #ARGV do
@@ -34,4 +40,4 @@ if ARGV[4] == '0' then
 end
 redis.call('ZADD', KEYS[3], version, ARGV[6])
 redis.call('SADD', KEYS[4], ARGV[7])
-return {version, lineage or version}
+return {version, before[2] or before[1] and '0' or version}

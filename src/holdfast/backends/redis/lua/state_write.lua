@@ -1,6 +1,7 @@
 -- Writes a state: KEYS state, versions, and with snapshots dirty and work; ARGV mode, expected version,
 -- window in microseconds, number of pairs, the pairs, the fields to drop; with snapshots, at the end,
--- whether there may be an absent state elsewhere, who acknowledges before it is saved or nothing, whether
+-- the saved version that an absent state begins from or nothing, who acknowledges before it is saved or
+-- nothing, whether
 -- that is registered, the session and the tenant. The new version and the lineage of the state; or, with
 -- nothing written, the version that is there, 'absent' or 'unregistered'.
 -- include clock
@@ -8,12 +9,12 @@ local state, snapshots = KEYS[1], #KEYS == 4
 local count = #ARGV
 if snapshots then
   count = count - 5
-  if ARGV[count + 1] == '1' and redis.call('HEXISTS', state, 'v') == 0 then
-    return 'absent'
-  end
 end
-local before = redis.call('HMGET', state, 'l', 'r')
-local writers, writer = before[2] or '', snapshots and ARGV[count + 2] or ''
+local before = snapshots and redis.call('HMGET', state, 'v', 'l', 'r', 'o') or {}
+if snapshots and not before[1] and ARGV[count + 1] == '' then
+  return 'absent'
+end
+local writers, writer = before[3] or '', snapshots and ARGV[count + 2] or ''
 if writer ~= '' then
   if not string.find(writers, writer, 1, true) then
     if ARGV[count + 3] == '0' then
@@ -43,16 +44,22 @@ else
   end
 end
 version = string.format('%.0f', version)
--- A state that begins here begins a lineage.
-local lineage = before[1] or version
+-- A state that begins here begins a lineage; one from before there were any is of the first.
+local lineage, base = before[2] or before[1] and '0' or version, ARGV[count + 1]
+if before[1] then
+  base = before[4] or '0'
+end
 if ARGV[1] == 'set' then
   redis.call('DEL', state)
 end
 local last = 4 + 2 * ARGV[4]
+if snapshots then
+  redis.call('HSET', state, 'v', version, 'l', lineage, 'o', base, 'r', writers)
+end
 if last <= 2004 then
-  redis.call('HSET', state, 'v', version, 'l', lineage, 'r', writers, unpack(ARGV, 5, last))
+  redis.call('HSET', state, 'v', version, unpack(ARGV, 5, last))
 else
-  redis.call('HSET', state, 'v', version, 'l', lineage, 'r', writers)
+  redis.call('HSET', state, 'v', version)
   for at = 5, last, 2000 do
     redis.call('HSET', state, unpack(ARGV, at, math.min(at + 1999, last)))
   end
