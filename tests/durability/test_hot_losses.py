@@ -206,7 +206,7 @@ async def test_no_read_goes_back_without_a_word_while_redis_comes_and_goes(
     request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     long = request.config.getoption("--long")
-    outages, reads = (60, 30) if long else (3, 10)
+    outages, reads = (40, 30) if long else (3, 10)
     with running(tmp_path) as run:
         settings = Settings(auto_migrate=True)
         async with holdfast.open(run.postgres.url(), redis=run.valkey.url, settings=settings):

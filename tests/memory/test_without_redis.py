@@ -291,3 +291,41 @@ async def test_what_was_put_aside_never_takes_the_place_of_a_state_that_redis_lo
     hybrid.die()
     assert valkey().ask("FLUSHALL") == "+OK"
     assert await hybrid.store("short_term").get_state("s1") == {"kept": 1, "aside": 2}
+
+
+async def test_a_read_without_redis_is_not_between_what_was_saved_and_what_was_aside(
+    hybrid: HybridHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    states, tenant = hybrid.store("short_term"), hybrid._prefix + "default"
+    await states.update_state("s1", {"count": 1})
+    await flush(hybrid)
+    with redis_down(hybrid):
+        await states.update_state("s1", {"count": 2})
+    read, load = hybrid.asides.read, hybrid.states.load
+
+    async def done_meanwhile(*_: object) -> None:
+        """Another process does it to the hot state, saves that, and goes on."""
+        monkeypatch.setattr(hybrid.asides, "read", read)
+        monkeypatch.setattr(hybrid.states, "load", load)
+        down, hybrid.reach.down_until = hybrid.reach.down_until, 0.0
+        await states.merge("s1")
+        await states.update_state("s1", {"count": 3})
+        await flush(hybrid)
+        hybrid.reach.down_until = down
+
+    for name, call in (("read", read), ("load", load)):
+        store = hybrid.asides if name == "read" else hybrid.states
+
+        async def slowly(*given: object, call: object = call) -> object:
+            found = await call(*given)  # type: ignore[operator]
+            await done_meanwhile()
+            return found
+
+        monkeypatch.setattr(store, name, slowly)
+        with redis_down(hybrid):
+            assert (await states.get_state("s1"))["count"] >= 2
+        assert await states.get_state("s1") == {"count": 3}
+        with redis_down(hybrid):
+            await states.update_state("s1", {"count": 4})
+    assert await states.get_state("s1") == {"count": 4}
+    assert await hybrid.asides.read(tenant, "s1") is None

@@ -310,7 +310,7 @@ class HybridShortTerm(ShortTerm):
     async def _kept(self, session_id: str) -> _Kept:
         """A state as it was saved, with what this process wrote to it since."""
         kept = await self._saved.load(self._tenant, session_id)
-        base = 0 if kept is None else kept.version
+        base, stamp = (0, 0) if kept is None else (kept.version, kept.stamp)
         others = kept is not None and kept.writers - {self._writer}
         as_of = kept.saved_at if kept is not None and others else None
         saved = None if kept is None or kept.gone else kept
@@ -319,8 +319,8 @@ class HybridShortTerm(ShortTerm):
             self._unsaved.forget(session_id, version=base)
             mine = None
         if mine is None:
-            return _Kept(saved, base, as_of)
-        return _Kept(mine[0].over(saved), base, as_of, mine=True)
+            return _Kept(saved, base, stamp, as_of)
+        return _Kept(mine[0].over(saved), base, stamp, as_of, mine=True)
 
     async def _put_aside(self, write: StateWrite, why: SilentError) -> None:
         """Keep a write in the durable store, until the hot one answers."""
@@ -341,10 +341,11 @@ class HybridShortTerm(ShortTerm):
         self, session_id: str, keys: set[str] | None, why: SilentError
     ) -> StateSnapshot:
         """A state as it was last saved, with what was put aside since."""
+        # In this order: what is not aside any more is in what was saved.
+        aside = await self._asides.read(self._tenant, session_id)
         kept = await self._kept(session_id)
         saved, mine = kept.state, kept.mine
-        aside = await self._asides.read(self._tenant, session_id)
-        if aside is not None:
+        if aside is not None and aside.stamp > kept.stamp:
             saved = aside.over(saved)
         # What was put aside before this process wrote to the hot state was done to it before.
         later = self._unsaved.get(session_id)
@@ -370,6 +371,9 @@ class _Kept:
     state: SavedState | None
     base: int
     """The version that the durable store has."""
+
+    stamp: int
+    """The last write put aside that it includes."""
 
     as_of: datetime | None
     """When it was saved, if another process may have acknowledged writes since."""

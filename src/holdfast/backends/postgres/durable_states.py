@@ -36,6 +36,7 @@ class PostgresDurableStates(DurableStates):
             [one.gone for one in states],
             [one.lineage for one in states],
             [one.base for one in states],
+            [one.stamp for one in states],
             safe=True,
         )
 
@@ -52,11 +53,12 @@ class PostgresDurableStates(DurableStates):
         row = await self._engine.fetchrow(_SQL["load_state"], tenant, session, safe=True)
         if row is None:
             return None
-        version, state, ttl_seconds, expires_at, gone, lineage, saved_at, writers = row
+        version, state, ttl_seconds, expires_at, gone, lineage, stamp, saved_at, writers = row
         return SavedState(
             *(session, version, decode_json(state), ttl_seconds, expires_at),
             gone=gone,
             lineage=lineage,
+            stamp=stamp,
             saved_at=saved_at,
             writers=frozenset(writers),
         )

@@ -87,7 +87,7 @@ def _saved(session: str, marked: int, fields: dict[bytes, bytes]) -> SavedState:
         return SavedState(session, marked, {}, gone=True)
     window, expires = fields.pop(b"w", None), fields.pop(b"x", None)
     lineage = int(fields.pop(b"l", 0))
-    base = int(fields.pop(b"o", 0))
+    base, stamp = int(fields.pop(b"o", 0)), int(fields.pop(b"s", 0))
     for own in (b"b", b"r"):
         fields.pop(own, None)
     values = {field[1:].decode(): text.decode() for field, text in fields.items()}
@@ -101,4 +101,5 @@ def _saved(session: str, marked: int, fields: dict[bytes, bytes]) -> SavedState:
         None if expires is None else moment(expires),
         lineage=lineage,
         base=base,
+        stamp=stamp,
     )

@@ -134,7 +134,7 @@ class RedisShortTerm(HotStates):
                 *(keys.name, state.version, window, expires),
                 keys.common.tenant if unsaved else "",
                 "" if as_of is None else microseconds(as_of),
-                base,
+                *(base, state.stamp),
                 *pairs,
             ),
             safe=True,
@@ -248,7 +248,7 @@ def snapshot_of(answer: Any) -> StateSnapshot:
     fields = pairs_of(answer)
     version, expires = fields.pop(b"v", None), fields.pop(b"x", None)
     as_of = fields.pop(b"b", None)
-    for own in (b"w", b"l", b"r", b"o"):
+    for own in (b"w", b"l", b"r", b"o", b"s"):
         fields.pop(own, None)
     found = {field[1:].decode(): decode_json(text) for field, text in fields.items()}
     return _snapshot(found, version, expires, as_of)

@@ -35,6 +35,9 @@ class SavedState:
     base: int = 0
     """The saved version that its lineage began from; 0 if there was none."""
 
+    stamp: int = 0
+    """The last write put aside that it includes."""
+
     saved_at: datetime | None = None
     """When it was saved, by the durable store's clock."""
 
@@ -140,7 +143,10 @@ class AsideState:
             return None
         values = {key: text for key, text in before.items() if key not in write.dropped}
         version = max(0 if saved is None else saved.version, self.stamp) + 1
-        return SavedState(write.session, version, {**values, **write.values}, ttl, expires)
+        return SavedState(
+            *(write.session, version, {**values, **write.values}, ttl, expires),
+            stamp=0 if saved is None else saved.stamp,
+        )
 
 
 class HotStates(ShortTerm, Protocol):

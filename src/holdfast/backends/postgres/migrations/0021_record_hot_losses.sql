@@ -17,11 +17,13 @@ WHERE writers <> '{}';
 
 -- lineage: which life of the state in Redis this version is of. A later version of the same lineage
 -- includes all writes before it; one of another lineage does not. base: the version here that the lineage
--- began from: one that began from an older version than the last is not saved over it. saved_at: as of
--- when it is. writers: who may have acknowledged writes that were not saved.
+-- began from: one that began from an older version than the last is not saved over it. stamp: the last
+-- write put aside that it includes. saved_at: as of when it is. writers: who may have acknowledged writes
+-- that were not saved.
 ALTER TABLE holdfast.state_snapshots
     ADD COLUMN lineage bigint NOT NULL DEFAULT 0,
     ADD COLUMN base bigint NOT NULL DEFAULT 0,
+    ADD COLUMN stamp bigint NOT NULL DEFAULT 0,
     ADD COLUMN saved_at timestamptz NOT NULL DEFAULT holdfast.now(),
     ADD COLUMN writers text[] COLLATE "C" NOT NULL DEFAULT '{}';
 CREATE INDEX state_snapshots_by_writer ON holdfast.state_snapshots USING gin (writers)

@@ -162,21 +162,22 @@ DELETE FROM holdfast.dead_letters WHERE tenant = $1 AND id = $2 RETURNING id;
 -- name: save_states
 -- Keep states as they are in Redis, each unless a newer version is there, or one that it does not include.
 INSERT INTO holdfast.state_snapshots AS s
-    (tenant, session_id, version, state, ttl_seconds, expires_at, cleared, lineage, base)
+    (tenant, session_id, version, state, ttl_seconds, expires_at, cleared, lineage, base,
+        stamp)
 SELECT $1, i.*
 FROM unnest($2::text[], $3::bigint[], $4::text[], $5::float8[], $6::timestamptz[], $7::bool[],
-            $8::bigint[], $9::bigint[]) i
+            $8::bigint[], $9::bigint[], $10::bigint[]) i
 ON CONFLICT (tenant, session_id) DO UPDATE SET
     version = excluded.version, state = excluded.state, ttl_seconds = excluded.ttl_seconds,
     expires_at = excluded.expires_at, cleared = excluded.cleared, lineage = excluded.lineage,
-    base = excluded.base, saved_at = excluded.saved_at
+    base = excluded.base, stamp = GREATEST(s.stamp, excluded.stamp), saved_at = excluded.saved_at
 WHERE s.version < excluded.version
     AND (excluded.cleared OR s.lineage = excluded.lineage OR s.version = excluded.base);
 
 -- name: load_state
 -- A state as it was saved, also one that was cleared or has expired.
 SELECT version, state, ttl_seconds, expires_at,
-    cleared OR COALESCE(expires_at <= holdfast.now(), false), lineage, saved_at, writers
+    cleared OR COALESCE(expires_at <= holdfast.now(), false), lineage, stamp, saved_at, writers
 FROM holdfast.state_snapshots WHERE tenant = $1 AND session_id = $2;
 
 -- name: register_state

@@ -1,7 +1,8 @@
--- Appends entries to the hot log, all or none: KEYS log, session, late and work of each session,
--- then where each event id is remembered; ARGV tenant, soft and hard mark, number of sessions, who
--- acknowledges before it is stored or nothing, number of entries of each, then name, agent, digest and payload of each entry. What came of it: the places of
--- all entries, and their turns, '-' for one that was there already.
+-- Appends entries to the hot log, all or none: KEYS log, session, late and work of each session, then
+-- where each event id is remembered; ARGV tenant, soft and hard mark, number of sessions, who
+-- acknowledges before it is stored or nothing, number of entries of each, then name, agent, digest and
+-- payload of each entry. What came of it: the places of all entries, and their turns, '-' for one that
+-- was there already.
 local sessions = ARGV[4] + 0
 local soft, hard = ARGV[2] + 0, ARGV[3] + 0
 local first_key, first_arg, writer = 4 * sessions, 5 + sessions, ARGV[5]

@@ -1,9 +1,9 @@
--- Does to a state what was written to it elsewhere, once: KEYS state, versions, dirty, work, the last that
--- was done; ARGV stamp, whether the state was replaced, was removed meanwhile, and is removed now, window
--- in microseconds or nothing, session, tenant, number of pairs, the saved version that an absent state begins
--- from or nothing, the pairs, the fields to drop. The version
--- and the lineage of the state that has it; 0 and 0 where it was done before and there is no state now;
--- or, with nothing written, 'absent'.
+-- Does to a state what was written to it elsewhere, once: KEYS state, versions, dirty, work, the last
+-- that was done; ARGV stamp, whether the state was replaced, was removed meanwhile, and is removed now,
+-- window in microseconds or nothing, session, tenant, number of pairs, the saved version that an absent
+-- state begins from or nothing, the pairs, the fields to drop. The version and the lineage of the state
+-- that has it; 0 and 0 where it was done before and there is no state now; or, with nothing written,
+-- 'absent'.
 -- include clock
 local state, last = KEYS[1], 9 + 2 * ARGV[8]
 local done = redis.call('GET', KEYS[5])
@@ -25,7 +25,7 @@ version = string.format('%.0f', version)
 redis.call('SET', KEYS[2], version)
 if ARGV[4] == '0' then
   redis.call('HSET', state, 'v', version, 'l', before[2] or before[1] and '0' or version,
-    'o', before[1] and (before[4] or '0') or ARGV[9], 'r', before[3] or '')
+    'o', before[1] and (before[4] or '0') or ARGV[9], 'r', before[3] or '', 's', ARGV[1])
   for at = 10, last, 2000 do
     redis.call('HSET', state, unpack(ARGV, at, math.min(at + 1999, last)))
   end

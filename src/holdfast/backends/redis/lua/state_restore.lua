@@ -1,7 +1,7 @@
--- Brings a state back if there is none, and it was not written since: KEYS state, versions, dirty,
--- work; ARGV session, version, window and expiry in microseconds or nothing, the tenant if it is to be
--- saved, as of when it is if later writes may be lost, the saved version, then the pairs. Whether there is
--- a state now.
+-- Brings a state back if there is none, and it was not written since: KEYS state, versions, dirty, work;
+-- ARGV session, version, window and expiry in microseconds or nothing, the tenant if it is to be saved,
+-- as of when it is if later writes may be lost, the saved version, the last write put aside that it
+-- includes, then the pairs. Whether there is a state now.
 -- include clock
 if redis.call('HEXISTS', KEYS[1], 'v') == 1 then
   return 1
@@ -16,8 +16,8 @@ end
 local last = (redis.call('GET', KEYS[2]) or 0) + 0
 local lineage = math.max(last + 1, now())
 redis.call('DEL', KEYS[1])
-redis.call('HSET', KEYS[1], 'v', ARGV[2], 'l', string.format('%.0f', lineage), 'o', ARGV[7])
-for at = 8, #ARGV, 2000 do
+redis.call('HSET', KEYS[1], 'v', ARGV[2], 'l', string.format('%.0f', lineage), 'o', ARGV[7], 's', ARGV[8])
+for at = 9, #ARGV, 2000 do
   redis.call('HSET', KEYS[1], unpack(ARGV, at, math.min(at + 1999, #ARGV)))
 end
 if ARGV[4] ~= '' then

@@ -1,16 +1,15 @@
 -- Writes a state: KEYS state, versions, and with snapshots dirty and work; ARGV mode, expected version,
--- window in microseconds, number of pairs, the pairs, the fields to drop; with snapshots, at the end,
--- the saved version that an absent state begins from or nothing, who acknowledges before it is saved or
--- nothing, whether
--- that is registered, the session and the tenant. The new version and the lineage of the state; or, with
--- nothing written, the version that is there, 'absent' or 'unregistered'.
+-- window in microseconds, number of pairs, the pairs, the fields to drop; with snapshots, at the end, the
+-- saved version that an absent state begins from or nothing, who acknowledges before it is saved or
+-- nothing, whether that is registered, the session and the tenant. The new version and the lineage of the
+-- state; or, with nothing written, the version that is there, 'absent' or 'unregistered'.
 -- include clock
 local state, snapshots = KEYS[1], #KEYS == 4
 local count = #ARGV
 if snapshots then
   count = count - 5
 end
-local before = snapshots and redis.call('HMGET', state, 'v', 'l', 'r', 'o') or {}
+local before = snapshots and redis.call('HMGET', state, 'v', 'l', 'r', 'o', 's') or {}
 if snapshots and not before[1] and ARGV[count + 1] == '' then
   return 'absent'
 end
@@ -54,7 +53,7 @@ if ARGV[1] == 'set' then
 end
 local last = 4 + 2 * ARGV[4]
 if snapshots then
-  redis.call('HSET', state, 'v', version, 'l', lineage, 'o', base, 'r', writers)
+  redis.call('HSET', state, 'v', version, 'l', lineage, 'o', base, 'r', writers, 's', before[5] or 0)
 end
 if last <= 2004 then
   redis.call('HSET', state, 'v', version, unpack(ARGV, 5, last))
