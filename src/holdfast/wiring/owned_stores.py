@@ -23,7 +23,7 @@ from holdfast.kernel.storage.memory import (
     ShortTerm,
     StateSnapshot,
 )
-from holdfast.kernel.storage.wake import SessionWake, Wake
+from holdfast.kernel.storage.wake import SessionWake, Wake, WakeStatus
 from holdfast.wiring.owner_scope import OwnerScope
 
 
@@ -176,7 +176,11 @@ class OwnedLog(MemoryLog, EntryLog):
             since=since,
             until=until,
         )
-        return [dataclasses.replace(hit, event=self._scope.own_event(hit.event)) for hit in found]
+        own, text = self._scope.own_event, self._scope.own_text
+        return [
+            dataclasses.replace(hit, event=own(hit.event), degraded=text(hit.degraded))
+            for hit in found
+        ]
 
     def _read(self, session_id: str | None) -> str | None:
         return None if session_id is None else self._scope.recalled_session(session_id)
@@ -301,7 +305,8 @@ class OwnedShortTerm(ShortTerm):
         self, session_id: str, *, keys: Sequence[str] | None = None
     ) -> StateSnapshot:
         """The state with its version and its expiry."""
-        return await self._inner.snapshot(self._session(session_id), keys=keys)
+        found = await self._inner.snapshot(self._session(session_id), keys=keys)
+        return self._scope.own_state(found)
 
     def _session(self, session_id: str) -> str:
         return self._scope.session("session_id", session_id)
@@ -349,7 +354,29 @@ class OwnedWake(SessionWake):
 
     async def wake(self, session_id: str) -> Wake:
         """How a session is found now."""
-        found = await self._inner.wake(self._scope.session("session_id", session_id))
+        return self._own(await self._inner.wake(self._scope.session("session_id", session_id)))
+
+    async def wake_all(self, agent_id: AgentId) -> Wake | None:
+        """How the sessions that an agent started for this owner are found."""
+        found = await self._inner.wake_all(self._scope.agent(agent_id))
+        if found is None:
+            return None
+        # Of a shared memory the sessions of others are not this owner's to know.
+        prefix = owned_id(self._scope.owner, "")
+        gaps = tuple(gap for gap in found.gaps if gap.session_id.startswith(prefix))
+        status = found.status
+        if status is WakeStatus.GAP and not gaps:
+            status = WakeStatus.WARM
+        return self._own(dataclasses.replace(found, gaps=gaps, status=status))
+
+    def _own(self, found: Wake) -> Wake:
+        scope = self._scope
         return dataclasses.replace(
-            found, events=[self._scope.own_event(one) for one in found.events]
+            found,
+            events=[scope.own_event(one) for one in found.events],
+            gaps=tuple(
+                dataclasses.replace(gap, session_id=scope.own(gap.session_id)) for gap in found.gaps
+            ),
+            state=None if found.state is None else scope.own_state(found.state),
+            degraded=scope.own_text(found.degraded),
         )

@@ -9,6 +9,7 @@ from holdfast.kernel.core.checks import check_id
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.core.owners import OWNED, MemoryScope, owned_id, split_owned
 from holdfast.kernel.storage.episodes import Event, Session
+from holdfast.kernel.storage.memory import StateSnapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,16 @@ class OwnerScope:
         """The caller's id for a stored one; an id of another owner stays as it is."""
         owner, own = split_owned(id)
         return own if owner == self.owner else id
+
+    def own_text(self, text: str) -> str:
+        """A text for the caller that names stored ids."""
+        return text.replace(owned_id(self.owner, ""), "") if text else text
+
+    def own_state(self, snapshot: StateSnapshot) -> StateSnapshot:
+        """A snapshot whose problems name the caller's ids."""
+        if not snapshot.degraded:
+            return snapshot
+        return dataclasses.replace(snapshot, degraded=self.own_text(snapshot.degraded))
 
     def own_event(self, event: Event) -> Event:
         """A stored event under the caller's ids."""

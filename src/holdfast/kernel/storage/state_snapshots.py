@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from holdfast.kernel.core.checks import check_id
 from holdfast.kernel.core.codec import encode_fields
-from holdfast.kernel.storage.short_term import ShortTermMemory, check_patch
+from holdfast.kernel.storage.short_term import ShortTerm, check_patch
 
 
 @dataclass(frozen=True, slots=True)
