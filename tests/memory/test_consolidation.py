@@ -21,6 +21,7 @@ from holdfast.kernel.storage.log_entry import LogEntry
 from holdfast.kernel.storage.wake import WakeStatus
 from holdfast.memory import consolidation
 from holdfast.memory.pressure import Pressure, PressureMarks
+from tests.backends.postgres_database import connected
 from tests.engines.hybrid import HybridHarness, valkey
 from tests.memory.scenes import ANA, bare, event, flush, gaps, notes, stored
 
@@ -30,7 +31,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 @asynccontextmanager
 async def _nothing_poisonous(hybrid: HybridHarness) -> AsyncIterator[None]:
     """The table refuses what says poison, as a broken insert would."""
-    async with hybrid.engine.connection(writes=True) as connection:
+    async with connected(hybrid.url()) as connection:
         await connection.execute(
             "ALTER TABLE holdfast.events ADD CONSTRAINT no_poison "
             "CHECK (body !~ 'poison') NOT VALID"
@@ -38,7 +39,7 @@ async def _nothing_poisonous(hybrid: HybridHarness) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        async with hybrid.engine.connection(writes=True) as connection:
+        async with connected(hybrid.url()) as connection:
             await connection.execute("ALTER TABLE holdfast.events DROP CONSTRAINT no_poison")
 
 

@@ -16,6 +16,7 @@ from holdfast.backends.redis.capabilities import Capabilities
 from holdfast.backends.redis.engine import Redis
 from holdfast.kernel.core.ids import new_ref
 from holdfast.kernel.storage.hot_log import HotStats
+from holdfast.server.caller import CALLER, Caller
 from holdfast.server.health import metrics_endpoint
 from holdfast.server.metrics import Metrics
 from holdfast.wiring.hybrid import level_of
@@ -142,12 +143,17 @@ async def test_marks_come_from_the_environment() -> None:
         Settings.from_environment({"HOLDFAST_HARD_MARK": "many"})
 
 
+def _asked() -> Request:
+    """A request of a service that asks for no keys."""
+    return Request({"type": "http", CALLER: Caller("default", "")})
+
+
 async def test_the_service_exports_what_the_hot_log_counts(database: str) -> None:
     async with holdfast.open(
         database, redis=valkey().url, tenant=new_ref(), settings=Settings(), background=False
     ) as state:
         await state.memory("a1", session_id="s1").record("note", {"tide": "low"})
-        answer = await metrics_endpoint(Metrics(), state)(Request({"type": "http"}))
+        answer = await metrics_endpoint(Metrics(), state)(_asked())
         text = bytes(answer.body).decode()
         assert "\nholdfast_consolidation_pending " in text
         assert "# TYPE holdfast_consolidation_flushed_total counter" in text
