@@ -10,6 +10,7 @@ import time
 from typing import Self
 
 from holdfast.kernel.core.errors import HoldfastError, LeaseLostError
+from holdfast.runtime.background import BackgroundJob
 from holdfast.runtime.held import Held, Stop
 from holdfast.runtime.workplace import Workplace
 
@@ -19,21 +20,28 @@ _log = logging.getLogger("holdfast.worker")
 class Heart:
     """Extends every lease at work each third of its time, and stops handlers that lost theirs.
 
+    A notice that a client wants a task cancelled or paused makes it send the heartbeats at once.
+
     A worker that cannot reach the ledger fences itself: it stops a handler before anybody else can
     have taken its task. ::
 
-        async with Heart(state, lease_seconds=30) as heart:
+        async with Heart(state, "worker-1", lease_seconds=30) as heart:
             heart.watch(held)
     """
 
-    def __init__(self, place: Workplace, *, lease_seconds: float) -> None:
+    def __init__(self, place: Workplace, worker: str, *, lease_seconds: float) -> None:
         self._place = place
+        self._worker = worker
         self._lease_seconds = lease_seconds
         self._interval = lease_seconds / 3
         self._watched: dict[int, Held] = {}
-        self._stop = threading.Event()
+        self._stopping = False
+        self._wake = threading.Event()
+        self._wake_here = asyncio.Event()
+        self._hurried_at = float("-inf")
         self._thread: threading.Thread | None = None
         self._task: asyncio.Task[None] | None = None
+        self._notices: BackgroundJob | None = None
 
     async def __aenter__(self) -> Self:
         if self._place.elsewhere() is None:
@@ -41,10 +49,14 @@ class Heart:
         else:
             self._thread = threading.Thread(target=self._run, name="holdfast-heart", daemon=True)
             self._thread.start()
+        self._notices = BackgroundJob("requests of clients", self._listen, pause_seconds=0)
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._stop.set()
+        self._stopping = True
+        self._wake.set()
+        if self._notices is not None:
+            await self._notices.aclose()
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -54,6 +66,21 @@ class Heart:
     def watch(self, held: Held) -> None:
         """Keep a lease from now on."""
         self._watched[id(held)] = held
+        if held.claimed_at <= self._hurried_at:
+            # A notice that came before the answer to the claim may have meant this task.
+            self._hurry()
+
+    async def _listen(self) -> None:
+        async with contextlib.aclosing(self._place.work.requests(self._worker)) as requests:
+            async for _ in requests:
+                self._hurry()
+
+    def _hurry(self) -> None:
+        """Send the heartbeats of all leases now."""
+        self._hurried_at = time.monotonic()
+        if self._watched:
+            self._wake.set()
+            self._wake_here.set()
 
     def forget(self, held: Held) -> None:
         """The work on it has ended."""
@@ -61,11 +88,14 @@ class Heart:
 
     async def _beat_here(self) -> None:
         while True:
-            await asyncio.sleep(self._interval)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._interval):
+                    await self._wake_here.wait()
+            self._wake_here.clear()
             await self._beat_all(self._place)
 
     def _run(self) -> None:
-        while not self._stop.is_set():
+        while not self._stopping:
             try:
                 asyncio.run(self._beat_elsewhere())
             except Exception as error:  # noqa: BLE001 - no error may stop the heartbeats
@@ -73,19 +103,24 @@ class Heart:
                 expected = isinstance(error, HoldfastError)
                 _log.warning("no heartbeat: %s", error, exc_info=not expected)
                 self._fence_off()
-                self._stop.wait(min(1.0, self._interval))
+                self._wait(min(1.0, self._interval))
 
     async def _beat_elsewhere(self) -> None:
         opening = self._place.elsewhere()
         if opening is None:
             raise RuntimeError("the workplace has no connections of its own any more")
         async with opening as place:
-            while not self._stop.is_set():
+            while not self._stopping:
                 begun = time.monotonic()
                 await self._beat_all(place)
                 left = begun + self._interval - time.monotonic()
-                # In a thread, since the one who sets it is in another loop.
-                await asyncio.to_thread(self._stop.wait, max(left, 0.01))
+                # In a thread, since the one who wakes it is in another loop.
+                await asyncio.to_thread(self._wait, max(left, 0.01))
+
+    def _wait(self, seconds: float) -> None:
+        self._wake.wait(seconds)
+        if not self._stopping:
+            self._wake.clear()
 
     async def _beat_all(self, place: Workplace) -> None:
         for held in list(self._watched.values()):

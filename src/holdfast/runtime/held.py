@@ -37,6 +37,9 @@ class Held:
         self.tenant = tenant
         self.lease = lease
         self.lease_seconds = lease_seconds
+        self.claimed_at = claimed_at
+        """When the claim was sent, by this machine's steady clock."""
+
         self.safe_until = claimed_at + lease_seconds
         """Until when, by this machine's steady clock, nobody else can have taken the task."""
 

@@ -103,7 +103,7 @@ class Worker:
             await worker.run()
         """
         _log.info("worker %s: up to %s tasks at once", self.name, self._concurrency)
-        async with Heart(self._state, lease_seconds=self._lease_seconds) as heart:
+        async with Heart(self._state, self.name, lease_seconds=self._lease_seconds) as heart:
             jobs = [
                 BackgroundJob("listening for work", self._listen, pause_seconds=0),
                 BackgroundJob("recovery", self._recover, pause_seconds=self._recovery_seconds),
@@ -144,7 +144,7 @@ class Worker:
 
             await worker.run_until_idle()
         """
-        async with Heart(self._state, lease_seconds=self._lease_seconds) as heart:
+        async with Heart(self._state, self.name, lease_seconds=self._lease_seconds) as heart:
             try:
                 while await self._claim(heart) or self._running:
                     if self._running:

@@ -8,6 +8,7 @@ from typing import Literal
 
 from holdfast.backends.inmemory.ledger_data import TaskRow
 from holdfast.backends.inmemory.ledger_submit import SubmitView
+from holdfast.backends.inmemory.ledger_work import Doorbell
 from holdfast.kernel.core.checks import check_count, check_optional_count, check_text
 from holdfast.kernel.core.codec import encode_json
 from holdfast.kernel.core.content import ChatMessage
@@ -139,6 +140,8 @@ class InMemoryClients(SubmitView, ClientLedger):
 
     def _request(self, row: TaskRow, what: Literal["cancel", "pause", "resume"], note: str) -> None:
         self._log(row, Actor.CLIENT, TaskRequest(what, note), self._engine.now())
+        if row.state is TaskState.WORKING:
+            self._engine.table("", Doorbell).ring(row.worker)
 
 
 def _newest(row: TaskRow) -> tuple[datetime, str]:

@@ -3,26 +3,39 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from holdfast.backends.inmemory.engine import InMemory
 from holdfast.backends.inmemory.ledger_data import LedgerData
-from holdfast.kernel.core.checks import check_count, check_seconds
+from holdfast.kernel.core.checks import check_count, check_id, check_seconds
 from holdfast.kernel.core.lifecycle import TaskState
 from holdfast.kernel.storage.ledger_work import WorkKind, WorkSignal
 
 
 @dataclass(slots=True)
 class Doorbell:
-    """Those who wait for work."""
+    """Those who wait for work, under ``""``, and for requests, under the worker's name."""
 
-    waiting: set[asyncio.Event] = field(default_factory=set)
+    waiting: dict[str, set[asyncio.Event]] = field(default_factory=dict)
 
-    def ring(self) -> None:
-        """Let all of them look."""
-        for event in self.waiting:
+    def ring(self, worker: str = "") -> None:
+        """Wake all who wait for it."""
+        for event in self.waiting.get(worker, ()):
             event.set()
+
+    @contextmanager
+    def bell(self, worker: str = "") -> Iterator[asyncio.Event]:
+        """An event that ``ring`` sets."""
+        rung, waiting = asyncio.Event(), self.waiting.setdefault(worker, set())
+        waiting.add(rung)
+        try:
+            yield rung
+        finally:
+            waiting.discard(rung)
+            if not waiting and self.waiting.get(worker) is waiting:
+                del self.waiting[worker]
 
 
 class InMemoryWork(WorkSignal):
@@ -72,11 +85,17 @@ class InMemoryWork(WorkSignal):
     async def wait(self, *, timeout_seconds: float) -> None:
         """Return when a task may have become due."""
         check_seconds("timeout_seconds", timeout_seconds)
-        bell, rung = self._engine.table("", Doorbell), asyncio.Event()
-        bell.waiting.add(rung)
-        try:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(timeout_seconds):
-                    await rung.wait()
-        finally:
-            bell.waiting.discard(rung)
+        with self._engine.table("", Doorbell).bell() as rung, suppress(TimeoutError):
+            async with asyncio.timeout(timeout_seconds):
+                await rung.wait()
+
+    def requests(self, worker: str) -> AsyncGenerator[None, None]:
+        """Yield when a client may have asked something of a task of this worker."""
+        return self._requests(check_id("worker", worker))
+
+    async def _requests(self, worker: str) -> AsyncGenerator[None, None]:
+        with self._engine.table("", Doorbell).bell(worker) as rung:
+            while True:
+                yield
+                await rung.wait()
+                rung.clear()

@@ -136,4 +136,4 @@ class PostgresClients(SubmitView, ClientLedger):
         row = await self._engine.fetchrow(
             sql, self._tenant, task_id, check_owner(owner), text, safe=safe
         )
-        return self._queued(row)
+        return self._requested(row)

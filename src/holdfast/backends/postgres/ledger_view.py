@@ -7,7 +7,7 @@ from typing import Any
 
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.ledger_rows import to_task
-from holdfast.backends.postgres.ledger_work import Doorbell
+from holdfast.backends.postgres.ledger_work import Doorbell, requests_topic
 from holdfast.kernel.core.lifecycle import TaskState
 from holdfast.kernel.storage.ledger_events import StepKey
 from holdfast.kernel.storage.ledger_records import TaskRecord
@@ -30,6 +30,13 @@ class LedgerView:
         task = to_task(row)
         if task.state is TaskState.SUBMITTED:
             self._engine.part(Doorbell).ring()
+        return task
+
+    def _requested(self, row: Any) -> TaskRecord:
+        """The task; workers are notified if it is in the queue, and the one that holds it."""
+        task = self._queued(row)
+        if task.state is TaskState.WORKING:
+            self._engine.part(Doorbell).ring(requests_topic(task.worker))
         return task
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import AsyncGenerator
 from contextlib import suppress
 
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.listener import Listener
 from holdfast.backends.postgres.queries import load
-from holdfast.kernel.core.checks import check_count, check_seconds
+from holdfast.backends.postgres.watched import LEAVE_SECONDS
+from holdfast.kernel.core.checks import check_count, check_id, check_seconds
 from holdfast.kernel.core.errors import HoldfastError
 from holdfast.kernel.storage.ledger_work import WorkKind, WorkSignal
 
@@ -20,8 +22,13 @@ QUIET_SECONDS = 0.02
 """How long a ring speaks for those that come after it."""
 
 
+def requests_topic(worker: str) -> str:
+    """The topic of the requests for tasks that a worker holds."""
+    return f"requests\n{worker}"
+
+
 class Doorbell:
-    """Tells workers everywhere of new work, after the fact and once for many.
+    """Notifies workers everywhere of new work and of requests, after the fact and once for many.
 
     A notice inside of the submitting transaction would make all submits wait for each other, since
     the database lets one transaction with notices commit at a time. ::
@@ -31,29 +38,34 @@ class Doorbell:
 
     def __init__(self, engine: Postgres) -> None:
         self._engine = engine
-        self._again = False
+        self._topics: set[str] = set()
+        self._closing = asyncio.Event()
         self._ringing: asyncio.Task[None] | None = None
 
-    def ring(self) -> None:
-        """Ring soon; while it rings, one more ring is enough for whoever comes."""
-        self._again = True
+    def ring(self, topic: str = TOPIC) -> None:
+        """Ring soon; while it rings, one more ring of a topic is enough for whoever comes."""
+        self._topics.add(topic)
         if self._ringing is None or self._ringing.done():
             self._ringing = asyncio.create_task(self._ring())
 
     async def aclose(self) -> None:
-        """Let go; workers look now and then anyway."""
+        """Send what has not been sent, but do not wait long: workers look now and then anyway."""
+        self._closing.set()
         if self._ringing is not None:
+            await asyncio.wait({self._ringing}, timeout=LEAVE_SECONDS)
             self._ringing.cancel()
             await asyncio.gather(self._ringing, return_exceptions=True)
 
     async def _ring(self) -> None:
-        while self._again:
-            self._again = False
+        while self._topics:
+            topics, self._topics = sorted(self._topics), set()
             try:
-                await self._engine.fetch(_SQL["ring"], TOPIC, safe=True)
+                await self._engine.fetch(_SQL["ring"], topics, safe=True)
             except HoldfastError as error:
-                _log.debug("workers were not told of new work: %s", error)
-            await asyncio.sleep(QUIET_SECONDS)
+                _log.debug("workers were not notified: %s", error)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(QUIET_SECONDS):
+                    await self._closing.wait()
 
 
 class PostgresWork(WorkSignal):
@@ -85,3 +97,13 @@ class PostgresWork(WorkSignal):
         with self._engine.part(Listener).bell(TOPIC) as bell, suppress(TimeoutError):
             async with asyncio.timeout(timeout_seconds):
                 await bell.wait(found=False)
+
+    def requests(self, worker: str) -> AsyncGenerator[None, None]:
+        """Yield when a client may have asked something of a task of this worker."""
+        return self._requests(requests_topic(check_id("worker", worker)))
+
+    async def _requests(self, topic: str) -> AsyncGenerator[None, None]:
+        with self._engine.part(Listener).bell(topic) as bell:
+            while True:
+                yield
+                await bell.notice()

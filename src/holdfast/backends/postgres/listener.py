@@ -52,6 +52,12 @@ class Bell:
         """Let the one who waits look; what is rung before the wait is not lost."""
         self._rung.set()
 
+    async def notice(self) -> None:
+        """Wait for a notice alone; also returns when listening begins, ends or begins again."""
+        self._listener.start()
+        await self._rung.wait()
+        self._rung.clear()
+
     async def wait(self, *, found: bool) -> None:
         """Wait for the next reason to look; ``found`` says that the last look had a result."""
         self._listener.start()

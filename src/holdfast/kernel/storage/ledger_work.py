@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import AsyncGenerator
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 WorkKind: TypeAlias = Literal["due", "working", "deliveries", "uncopied", "cleanup"]
@@ -35,5 +36,19 @@ class WorkSignal(Protocol):
         ::
 
             await state.work.wait(timeout_seconds=1.0)
+        """
+        ...
+
+    @abstractmethod
+    def requests(self, worker: str) -> AsyncGenerator[None, None]:
+        """Yield when a client may have asked to cancel, pause or resume a task of this worker.
+
+        It yields once at the start, for what came before. A notice can be lost; the next heartbeat
+        of the task returns the request in any case.
+
+        ::
+
+            async for _ in state.work.requests("worker-1"):
+                lease = await state.tasks.heartbeat(lease)
         """
         ...

@@ -71,5 +71,5 @@ WITH RECURSIVE walk AS (
 SELECT tenant FROM walk WHERE due_at <= holdfast.now() LIMIT $1;
 
 -- name: ring
--- Tell workers that there may be new work.
-SELECT pg_notify('holdfast', $1);
+-- Notify workers: $1 topics.
+SELECT pg_notify('holdfast', topic) FROM unnest($1::text[]) AS topic;
