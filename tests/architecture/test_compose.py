@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import Any
 
 import yaml  # type: ignore[import-untyped]
@@ -39,6 +40,15 @@ def test_every_service_is_checked_or_waits_for_those_that_are() -> None:
                 assert SERVICES[other]["restart"] == "no", f"{other} never completes"
     for name in ("serve", "worker"):
         assert set(SERVICES[name]["depends_on"]) == {"postgres", "valkey", "seaweedfs", "migrate"}
+
+
+def test_each_of_our_processes_that_stays_is_checked_by_its_health() -> None:
+    for name, service in OURS.items():
+        words = service["command"].split()
+        if service["restart"] == "no":
+            continue
+        port = dict(pairwise(words)).get("--port" if words[1] == "serve" else "--metrics-port")
+        assert f"http://127.0.0.1:{port}/health" in service["healthcheck"]["test"][-1], name
 
 
 def test_every_secret_comes_from_the_environment_and_must_be_set() -> None:

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from holdfast.cli.logs import start_logs
+from holdfast.cli.monitoring import MetricsHost, MetricsPort, Monitoring
 from holdfast.cli.opening import shared_settings
 from holdfast.cli.worker import run_until_signal
 from holdfast.memory.consolidation import Consolidator
@@ -24,6 +25,8 @@ def consolidate(
     once: Annotated[
         bool, typer.Option("--once", help="Take along what is there now, then end.")
     ] = False,
+    metrics_port: MetricsPort = None,
+    metrics_host: MetricsHost = "127.0.0.1",
     log_json: Annotated[bool, typer.Option("--log-json", help="Log JSON lines.")] = False,
 ) -> None:
     """Take what agents recorded from Redis (REDIS_URL) into Postgres (DATABASE_URL).
@@ -34,8 +37,9 @@ def consolidate(
 
     For example:
 
-        holdfast consolidate --log-json
+        holdfast consolidate --log-json --metrics-port 9464
     """
+    monitoring = Monitoring(host=metrics_host, port=metrics_port)
     start_logs(as_json=log_json)
 
     async def work() -> int:
@@ -46,7 +50,7 @@ def consolidate(
                 typer.echo(f"{consolidator.metrics.flushed} events are in Postgres now")
                 return 0
             _log.info("consolidating")
-            return await run_until_signal(_Run(consolidator))
+            return await run_until_signal(monitoring.around(_Run(consolidator), state))
 
     raise typer.Exit(asyncio.run(work()))
 

@@ -8,16 +8,19 @@ import signal
 import sys
 from contextlib import ExitStack
 from types import FrameType
-from typing import Annotated, Protocol
+from typing import Annotated
 
 import typer
 
 from holdfast.cli.loading import load_app
 from holdfast.cli.logs import start_logs
+from holdfast.cli.monitoring import MetricsHost, MetricsPort, Monitoring
 from holdfast.cli.opening import open_shared
 from holdfast.cli.worker_screen import WorkerScreen
 from holdfast.kernel.storage.ledger_records import LEASE_SECONDS
 from holdfast.runtime.app import App
+from holdfast.runtime.background import Runs
+from holdfast.runtime.runner import Ending
 from holdfast.runtime.worker import Worker
 
 _log = logging.getLogger("holdfast.worker")
@@ -51,6 +54,8 @@ def worker(
     grace_seconds: Annotated[
         float, typer.Option(min=0.0, help="How long handlers may go on after SIGTERM.")
     ] = 30.0,
+    metrics_port: MetricsPort = None,
+    metrics_host: MetricsHost = "127.0.0.1",
     log_json: Annotated[
         bool, typer.Option("--log-json", help="Log JSON lines, and draw nothing.")
     ] = False,
@@ -68,9 +73,10 @@ def worker(
 
         holdfast worker my_agents:app --concurrency 20
 
-        holdfast worker my_agents:app --tenant acme --log-json
+        holdfast worker my_agents:app --tenant acme --log-json --metrics-port 9464
     """
     found = load_app(app)
+    monitoring = Monitoring(host=metrics_host, port=metrics_port)
     watched = sys.stdout.isatty() and not log_json
     start_logs(as_json=log_json, level=logging.WARNING if watched else logging.INFO)
 
@@ -78,6 +84,11 @@ def worker(
         async with open_shared() as state:
             with ExitStack() as stack:
                 screen = WorkerScreen(found.name, concurrency)
+
+                def watch(ending: Ending) -> None:
+                    screen.add(ending)
+                    monitoring.watch(ending)
+
                 made = Worker(
                     found,
                     state,
@@ -88,26 +99,16 @@ def worker(
                     recovery_seconds=recovery_seconds,
                     poll_seconds=poll_seconds,
                     grace_seconds=grace_seconds,
-                    watch=screen.add,
+                    watch=watch,
                 )
                 if watched:
                     stack.enter_context(screen.shown(made))
-                return await run_until_signal(made)
+                return await run_until_signal(
+                    monitoring.around(made, state, running=lambda: made.running)
+                )
 
     _say_ready(found)
     raise typer.Exit(asyncio.run(work()))
-
-
-class Runs(Protocol):
-    """What runs until it is told to stop: a worker, a service."""
-
-    def stop(self) -> None:
-        """Drain."""
-        ...
-
-    async def run(self) -> None:
-        """Run until then."""
-        ...
 
 
 async def run_until_signal(worker: Runs) -> int:

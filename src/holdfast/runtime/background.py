@@ -5,12 +5,25 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from typing import Protocol
 
 from holdfast.kernel.core.errors import HoldfastError
 
 _log = logging.getLogger("holdfast.worker")
 AFTER_ERROR_SECONDS = 1.0
 """How long a job rests after an error, at least."""
+
+
+class Runs(Protocol):
+    """What runs until it is told to stop: a worker, a service."""
+
+    def stop(self) -> None:
+        """Drain."""
+        ...
+
+    async def run(self) -> None:
+        """Run until then."""
+        ...
 
 
 class BackgroundJob:

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from a2a.utils.errors import A2AError
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
+from holdfast.runtime.runner import Ending
+
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
 
@@ -48,6 +50,10 @@ class Metrics:
         self.deliveries = Counter(
             "holdfast_deliveries", "Push notifications", ["outcome"], registry=self._registry
         )
+
+    def count_run(self, ending: Ending) -> None:
+        """Count a run of a handler, by how it ended."""
+        self.task_runs.labels(ending.outcome if ending.state else "suspended or lost").inc()
 
     @contextmanager
     def call(self, method: str) -> Iterator[None]:

@@ -20,7 +20,6 @@ from starlette.routing import Route
 
 from holdfast.kernel.core.errors import ConfigError, MissingExtraError
 from holdfast.runtime.app import App
-from holdfast.runtime.runner import Ending
 from holdfast.runtime.worker import Worker
 from holdfast.server.addresses import AddressGuard
 from holdfast.server.caller import Doors
@@ -105,7 +104,7 @@ class Service:
                 state,
                 concurrency=workers,
                 poll_seconds=WORKER_POLL_SECONDS,
-                watch=self._watch,
+                watch=self.metrics.count_run,
             )
             if workers
             else None
@@ -169,9 +168,6 @@ class Service:
             yield
         finally:
             await server.stop(self.options.drain_seconds)
-
-    def _watch(self, ending: Ending) -> None:
-        self.metrics.task_runs.labels(ending.outcome if ending.state else "suspended or lost").inc()
 
     def _assembled(self, app: App, state: State) -> Gate:
         began = formatdate(usegmt=True)
