@@ -1,12 +1,14 @@
 """Postgres in a folder: started by the first process that opens it, stopped by the last.
 
-Two lock files hold it together; the kernel lets go of a lock when its holder dies, however it dies:
+Lock files hold it together; the kernel lets go of a lock when its holder dies, however it dies:
 
 - ``users.lock`` is held, shared, by every process that uses the folder. Whoever leaves tries to
   take it alone; who succeeds was the last, and stops the server.
 - ``server.lock`` is held by the server itself, and before that by ``initdb``: they inherit the open
   file. Whoever can take it knows that neither works on the folder, in this container or in any
   other on the machine.
+- ``present.lock`` and ``guard.lock`` let the folder's guard stop the server when its last user has
+  ended without leaving (``embedded_guard``).
 """
 
 from __future__ import annotations
@@ -15,19 +17,26 @@ import asyncio
 import fcntl
 import hashlib
 import json
-import os
-import signal
-import socket
+import logging
 import subprocess
+import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from holdfast.backends.postgres import embedded_guard
 from holdfast.backends.postgres.binaries import MAJOR, program, system_user
 from holdfast.backends.postgres.embedded_data import give_to, make_data
+from holdfast.backends.postgres.embedded_guard import (
+    is_guarded,
+    place,
+    recorded_place,
+    stop_server,
+)
 from holdfast.kernel.core.errors import ConfigError, UnavailableError
 
+_log = logging.getLogger("holdfast.postgres")
 DATABASE = "holdfast"
 _SOCKET_NAME = ".s.PGSQL.5432"
 _SOCKET_LIMIT = 100
@@ -54,21 +63,25 @@ class EmbeddedPostgres:
 
     folder: Path
     _users: IO[bytes]
+    _present: IO[bytes]
     _reviving: asyncio.Task[None] | None = None
 
     @classmethod
     async def open(cls, folder: str | Path) -> EmbeddedPostgres:
         """Start the server of a folder, or join it; a new folder is made."""
         path = await asyncio.to_thread(_prepare, folder)
-        users = (path / "users.lock").open("ab")
+        present, users = (path / "present.lock").open("ab"), (path / "users.lock").open("ab")
         try:
-            # Waits while the last user stops the server.
+            # Each waits while the last user, or the guard, stops the server.
+            await asyncio.to_thread(fcntl.flock, present, fcntl.LOCK_SH)
             await asyncio.to_thread(fcntl.flock, users, fcntl.LOCK_SH)
             await _ensure_running(path, make=True)
+            await asyncio.to_thread(_ensure_guard, path)
         except BaseException:
             users.close()
+            present.close()
             raise
-        return cls(path, users)
+        return cls(path, users, present)
 
     @property
     def url(self) -> str:
@@ -95,16 +108,16 @@ class EmbeddedPostgres:
             await asyncio.wait([self._reviving])
         if self._users.closed:
             return
-        fcntl.flock(self._users, fcntl.LOCK_UN)
         try:
-            fcntl.flock(self._users, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            self._users.close()
-            return
-        try:
+            fcntl.flock(self._users, fcntl.LOCK_UN)
+            try:
+                fcntl.flock(self._users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return
             await asyncio.to_thread(_stop, self.folder)
         finally:
             self._users.close()
+            self._present.close()
 
 
 def socket_folder(folder: Path) -> Path:
@@ -120,8 +133,8 @@ def _prepare(given: str | Path) -> Path:
     try:
         _check_ours(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "users.lock").touch()
-        (folder / "server.lock").touch()
+        for name in ("users.lock", "server.lock", "present.lock", "guard.lock"):
+            (folder / name).touch()
     except OSError as error:
         raise ConfigError(
             f"the folder {str(folder)!r} cannot be written ({error.strerror}): "
@@ -202,7 +215,8 @@ def _start(folder: Path, lock: IO[bytes], *, make: bool) -> None:
     _reap(folder)
     for left in (data / "postmaster.pid", where / _SOCKET_NAME, where / f"{_SOCKET_NAME}.lock"):
         left.unlink(missing_ok=True)
-    (folder / "server.json").write_text(json.dumps(_place()))
+    (folder / "server.json").write_text(json.dumps(place()))
+    _ensure_guard(folder)
     with (folder / "log").open("ab") as log:
         _children[folder] = subprocess.Popen(  # noqa: S603 - a program of the wheel, arguments of our own
             [
@@ -229,37 +243,43 @@ def _answers(folder: Path) -> bool:
     return done.returncode == 0
 
 
-def _place() -> dict[str, str | int]:
-    """What tells one container from another: they share a folder, not a process table."""
-    return {"host": socket.gethostname(), "processes": Path("/proc/self/ns/pid").stat().st_ino}
-
-
 def _check_place(folder: Path) -> None:
-    try:
-        place = json.loads((folder / "server.json").read_text())
-    except (FileNotFoundError, json.JSONDecodeError):
-        return
-    if place != _place():
+    found = recorded_place(folder)
+    if found not in (None, place()):
         raise ConfigError(
             f"the folder {str(folder)!r} is in use by another container or machine "
-            f"({place.get('host')}): an embedded folder serves one at a time; "
+            f"({(found or {}).get('host')}): an embedded folder serves one at a time; "
             "run a Postgres server and use its URL"
         )
 
 
 def _stop(folder: Path) -> None:
-    """Ask the server to end, as the last user, and wait until it let go of its lock."""
-    with (folder / "server.lock").open("ab") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            try:
-                pid = int((folder / "data" / "postmaster.pid").read_text().splitlines()[0])
-                os.kill(pid, signal.SIGINT)
-            except (FileNotFoundError, ProcessLookupError, IndexError, ValueError):
-                return
-            fcntl.flock(lock, fcntl.LOCK_EX)
+    stop_server(folder)
     _reap(folder)
+
+
+def _ensure_guard(folder: Path) -> None:
+    """Start the process that stops the server when its last user ends without leaving."""
+    if is_guarded(folder):
+        return
+    command = [sys.executable, "-I", "-S", embedded_guard.__file__, str(folder)]
+    try:
+        with (folder / "log").open("ab") as log:
+            # It goes into the background by itself, away from our terminal and our locks.
+            subprocess.run(  # noqa: S603 - our own program
+                command,
+                cwd="/",
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                check=True,
+                timeout=_START_SECONDS,
+            )
+    except (OSError, subprocess.SubprocessError) as error:
+        _log.warning(
+            "the server of %s runs on if this process ends without closing it: %s", folder, error
+        )
 
 
 def _reap(folder: Path) -> None:
