@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
+import re
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -61,6 +64,15 @@ def _server_pid(folder: Path) -> int | None:
         return int((folder / "data" / "postmaster.pid").read_text().splitlines()[0])
     except FileNotFoundError:
         return None
+
+
+def _kill_server(folder: Path) -> None:
+    """Kill it, and wait for its own children, which answer for a moment longer."""
+    pid = _server_pid(folder)
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    with (folder / "server.lock").open("ab") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
 
 
 def _looks(folder: Path) -> tuple[int, int, list[str]]:
@@ -169,13 +181,41 @@ async def test_an_empty_volume_is_taken_and_files_that_come_later_do_not_matter(
     assert await _count(folder) == 0
 
 
-async def test_a_folder_that_the_server_cannot_reach_is_told_in_one_sentence(folder: Path) -> None:
+async def test_root_opens_a_folder_that_is_closed_to_other_users(folder: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root runs the server as another user")
     await asyncio.to_thread(folder.mkdir, mode=0o700)
-    with pytest.raises(ConfigError, match=r"cannot reach .*: choose a folder") as caught:
-        await EmbeddedPostgres.open(folder / "state")
+    before = _looks(folder)[:2]
+    for expected in (0, 1):
+        embedded = await EmbeddedPostgres.open(folder / "state")
+        engine = await Postgres.open(embedded.url, auto_migrate=True, revive=embedded.revive)
+        history = PostgresHistory(engine)
+        assert await history.count_messages(ANA, session_id="s1") == expected
+        await asyncio.to_thread(_kill_server, folder / "state")
+        # It is started again in the same place.
+        assert await history.count_messages(ANA, session_id="s1") == expected
+        await history.append(ANA, ChatMessage.user("x"), session_id="s1")
+        await engine.aclose()
+        await embedded.aclose()
+        assert _server_pid(folder / "state") is None
+    assert (folder / "state" / "data" / "PG_VERSION").exists()
+    assert _looks(folder)[:2] == before
+
+
+async def test_a_folder_that_the_server_cannot_reach_is_told_with_the_command_that_helps(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root runs the server as another user")
+    monkeypatch.setattr(binaries, "_OPEN_FILES", folder / "no such kernel")
+    await asyncio.to_thread((folder / "it's").mkdir, mode=0o700, parents=True)
+    with pytest.raises(ConfigError, match="cannot reach") as caught:
+        await EmbeddedPostgres.open(folder / "it's" / "state")
     assert "initdb" not in str(caught.value)
+    said = re.search("run `(.*)`", str(caught.value))
+    assert said is not None
+    subprocess.run(["/bin/sh", "-c", said[1]], check=True)  # noqa: ASYNC221 - it is the test
+    assert await _count(folder / "it's" / "state") == 0
 
 
 async def test_a_path_too_long_for_a_socket_works_all_the_same(folder: Path) -> None:

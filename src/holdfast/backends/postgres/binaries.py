@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import pwd
+import shlex
 import shutil
 import subprocess
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TypedDict
 
 from holdfast.kernel.core.errors import ConfigError, MissingExtraError
 
@@ -20,6 +23,7 @@ MAJOR = 18
 
 _FOLDERS = {16: "pginstall", 18: "pginstall18"}
 _LOG_TAIL = 2000
+_OPEN_FILES = Path("/proc/self/fd")
 
 
 def program(name: str, *, major: int = MAJOR) -> Path:
@@ -32,6 +36,26 @@ def program(name: str, *, major: int = MAJOR) -> Path:
     if os.geteuid() == 0 and not _others_may_enter(package):
         package = _copied(package, major)
     return package / _FOLDERS[major] / "bin" / name
+
+
+@contextmanager
+def reached(folder: Path, user: str | None) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """The path by which ``user`` reaches a folder of its own, and the open files it inherits.
+
+    Root's folders are closed to others. A process that inherits an open folder needs no permission
+    for those above it, and the kernel has a path for that. ::
+
+        with reached(folder, "postgres") as (path, files):
+            subprocess.run([program, path], user="postgres", pass_fds=files)
+    """
+    if user is None or _others_may_enter(folder.parent) or not _OPEN_FILES.exists():
+        yield str(folder), ()
+        return
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield str(_OPEN_FILES / str(opened)), (opened,)
+    finally:
+        os.close(opened)
 
 
 def _others_may_enter(folder: Path) -> bool:
@@ -71,6 +95,27 @@ def system_user(data: Path) -> str | None:
     return "postgres" if "postgres" in known else "nobody"
 
 
+class RunsAs(TypedDict, total=False):
+    """What ``subprocess`` needs to know of the user that a program runs as."""
+
+    user: int
+    group: int
+    extra_groups: Sequence[int]
+
+
+def as_user(user: str | None) -> RunsAs:
+    """Run a program as a user, with that user's group alone; ``None`` is ourselves.
+
+    ::
+
+        subprocess.run(command, **as_user("postgres"))
+    """
+    if user is None:
+        return {}
+    account = pwd.getpwnam(user)
+    return {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": ()}
+
+
 def initialise(
     data: Path,
     *,
@@ -94,36 +139,37 @@ def initialise(
     auth = (
         ["--auth=scram-sha-256", f"--pwfile={password_file}"] if password_file else ["--auth=trust"]
     )
-    run(
-        [
-            str(program("initdb", major=major)),
-            *("-D", str(data), "-U", "postgres", "--encoding=UTF8", "--locale=C"),
-            *("--data-checksums", *auth),
-        ],
-        user=user,
-        place=place or data,
-        lock=lock,
-    )
+    with reached(data, user) as (path, files):
+        run(
+            [
+                str(program("initdb", major=major)),
+                *("-D", path, "-U", "postgres", "--encoding=UTF8", "--locale=C"),
+                *("--data-checksums", *auth),
+            ],
+            user=user,
+            place=place or data,
+            files=files if lock is None else (*files, lock),
+        )
 
 
 def run(
-    command: list[str], *, user: str | None, place: Path | None = None, lock: int | None = None
+    command: list[str], *, user: str | None, place: Path | None = None, files: Sequence[int] = ()
 ) -> None:
     """Run a program to its end; its own words are in the error.
 
-    ``place`` is the folder that it works in, and that another user may not reach; ``lock`` an open
-    file that it inherits.
+    ``place`` is the folder that it works in, and that another user may not reach; ``files`` are
+    open files that it inherits.
     """
     try:
         done = subprocess.run(  # noqa: S603 - programs of the wheel, arguments of our own
             command,
-            user=user,
+            **as_user(user),
             cwd="/",
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             check=False,
-            pass_fds=() if lock is None else (lock,),
+            pass_fds=files,
         )
     except PermissionError as error:
         raise ConfigError(
@@ -135,6 +181,14 @@ def run(
         if user is not None and place is not None and "Permission denied" in said:
             raise ConfigError(
                 f"postgres must not run as root, and the user {user!r} cannot reach "
-                f"{str(place)!r}: choose a folder that this user can enter, or run as another user"
+                f"{str(place)!r}: {_way_in(place)}"
             )
         raise ConfigError(f"{Path(command[0]).name} failed: {said}")
+
+
+def _way_in(place: Path) -> str:
+    """The command that lets the server's user pass through the folders above."""
+    closed = [one for one in place.absolute().parents if not one.stat().st_mode & 0o001]
+    if not closed:
+        return "choose a folder that this user can enter, or run as another user"
+    return f"run `{shlex.join(['chmod', 'o+x', *map(str, closed)])}`, or choose another folder"

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import IO
 
 from holdfast.backends.postgres import embedded_guard
-from holdfast.backends.postgres.binaries import MAJOR, program, system_user
+from holdfast.backends.postgres.binaries import MAJOR, as_user, program, reached, system_user
 from holdfast.backends.postgres.embedded_data import give_to, make_data
 from holdfast.backends.postgres.embedded_guard import (
     is_guarded,
@@ -217,20 +217,24 @@ def _start(folder: Path, lock: IO[bytes], *, make: bool) -> None:
         left.unlink(missing_ok=True)
     (folder / "server.json").write_text(json.dumps(place()))
     _ensure_guard(folder)
-    with (folder / "log").open("ab") as log:
+    with (
+        (folder / "log").open("ab") as log,
+        reached(data, user) as (data_path, data_files),
+        reached(where, user) as (socket_path, socket_files),
+    ):
         _children[folder] = subprocess.Popen(  # noqa: S603 - a program of the wheel, arguments of our own
             [
                 str(program("postgres")),
-                *("-D", str(data), "-k", str(where), "-c", "listen_addresses="),
+                *("-D", data_path, "-k", socket_path, "-c", "listen_addresses="),
                 *("-c", "max_connections=100", "-c", "unix_socket_permissions=0700"),
             ],
-            user=user,
+            **as_user(user),
             cwd="/",
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
             # The server holds the lock as long as it lives, and is no child of the terminal.
-            pass_fds=(lock.fileno(),),
+            pass_fds=(lock.fileno(), *data_files, *socket_files),
             start_new_session=True,
         )
 
