@@ -79,6 +79,10 @@ class Harness(ABC):
     async def elapse(self, seconds: float) -> None:
         """Let the engine's clock go forward, without waiting."""
 
+    async def turn_back(self, seconds: float) -> None:
+        """Let the engine's clock go back, as that of a machine that is corrected."""
+        await self.elapse(-seconds)
+
     async def hold_clock(self) -> None:  # noqa: B027 - a clock that stands still needs nothing
         """Let only ``elapse`` move the engine's clock from now on.
 

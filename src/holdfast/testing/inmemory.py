@@ -66,6 +66,10 @@ class InMemoryHarness(Harness):
         """Move the clock."""
         self.clock.advance(seconds)
 
+    async def turn_back(self, seconds: float) -> None:
+        """Move the clock back."""
+        self.clock.turn_back(seconds)
+
     def store(self, contract: str, *, tenant: str = "default", **options: Any) -> Any:
         """A new view on the engine's data."""
         return self.stores[contract](self.engine, tenant=tenant, **options)

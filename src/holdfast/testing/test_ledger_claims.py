@@ -214,6 +214,34 @@ async def test_a_task_whose_lease_has_not_expired_is_not_recovered(
     assert len(await store.recover_expired()) == 1
 
 
+async def test_after_the_clock_went_back_a_dead_workers_task_waits_for_one_lease_at_most(
+    harness: Harness, store: Any
+) -> None:
+    lease = await leased(store)
+    await harness.turn_back(LONG)
+    assert await store.recover_expired() == []
+    await harness.elapse(29)
+    assert await store.recover_expired() == []
+    await harness.elapse(2)
+    [task] = await store.recover_expired()
+    assert (task.id, task.state) == (lease.task_id, TaskState.SUBMITTED)
+    # It keeps its place in the queue, but does not wait there for the old time.
+    assert (await claimed(store, "w2")).task.id == lease.task_id
+
+
+async def test_after_the_clock_went_back_a_worker_that_lives_keeps_its_task(
+    harness: Harness, store: Any
+) -> None:
+    lease = await leased(store)
+    await harness.turn_back(LONG)
+    for _ in range(5):
+        assert await store.recover_expired() == []
+        await harness.elapse(10)
+        lease = await store.heartbeat(lease)
+    await store.release(lease)
+    assert (await claimed(store, "w2")).task.id == lease.task_id
+
+
 async def test_a_task_whose_lease_expired_goes_back_to_the_queue_with_the_reason(
     harness: Harness, store: Any
 ) -> None:

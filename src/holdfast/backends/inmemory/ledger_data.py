@@ -70,6 +70,7 @@ class TaskRow:
     attempts: int = 0
     worker: str = ""
     lease_expires_at: datetime | None = None
+    lease_seconds: float = 0.0
     run_after: datetime | None = None
     due_at: datetime | None = None
     cancel_requested: bool = False

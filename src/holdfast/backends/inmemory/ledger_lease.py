@@ -47,7 +47,7 @@ class InMemoryLeases(LedgerView, LeaseLedger):
         check_optional_count("history_length", history_length)
         chosen = self._choose(names, limit, serial_contexts=serial_contexts)
         for row in chosen:
-            self._take(row, worker, expires_at)
+            self._take(row, worker, expires_at, lease_seconds)
         return [
             ClaimedTask(row.load(history_length=history_length), _lease(row, expires_at))
             for row in chosen
@@ -70,17 +70,17 @@ class InMemoryLeases(LedgerView, LeaseLedger):
             chosen.append(row)
         return chosen
 
-    def _take(self, row: TaskRow, worker: str, expires_at: datetime) -> None:
+    def _take(self, row: TaskRow, worker: str, expires_at: datetime, lease_seconds: float) -> None:
         row.fence += 1
         row.attempts += 1
-        row.lease_expires_at = expires_at
+        row.lease_expires_at, row.lease_seconds = expires_at, lease_seconds
         self._move(row, TaskState.WORKING, Actor.WORKER, worker=worker)
 
     async def heartbeat(self, lease: Lease, *, lease_seconds: float = LEASE_SECONDS) -> Lease:
         """Hold a task for ``lease_seconds`` from now; the answer tells what clients requested."""
         expires_at = self._expiry(lease_seconds)
         row = self._held(lease)
-        row.lease_expires_at = expires_at
+        row.lease_expires_at, row.lease_seconds = expires_at, lease_seconds
         return _lease(row, expires_at)
 
     async def transition(
@@ -156,6 +156,8 @@ class InMemoryLeases(LedgerView, LeaseLedger):
         """Take back tasks whose lease has expired, the longest expired first."""
         check_count("limit", limit)
         now, rows = self._engine.now(), [self._data.tasks[one] for one in self._data.working]
+        for row in rows:
+            _correct(row, now)
         expired = sorted(
             (row.lease_expires_at, row.id)
             for row in rows
@@ -181,6 +183,15 @@ def _lease(row: TaskRow, expires_at: datetime) -> Lease:
         cancel_requested=row.cancel_requested,
         pause_requested=row.pause_requested,
     )
+
+
+def _correct(row: TaskRow, now: datetime) -> None:
+    """After the clock went back: no lease lasts longer than it was taken for, and all is due."""
+    latest = now + timedelta(seconds=row.lease_seconds)
+    if row.lease_expires_at is not None and row.lease_expires_at > latest:
+        row.lease_expires_at = latest
+    if row.due_at is not None and row.due_at > now:
+        row.due_at = now
 
 
 def _because(reason: str, note: str) -> str:

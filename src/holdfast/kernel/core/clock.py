@@ -56,3 +56,13 @@ class ManualClock:
         if seconds < 0:
             raise ValueError("a clock never goes back")
         self._now += timedelta(seconds=seconds)
+
+    def turn_back(self, seconds: float) -> None:
+        """Move back, as the clock of a machine that is corrected.
+
+        >>> clock = ManualClock(datetime(2030, 1, 1, tzinfo=UTC))
+        >>> clock.turn_back(60)
+        >>> clock.now().minute
+        59
+        """
+        self._now -= timedelta(seconds=seconds)

@@ -52,6 +52,8 @@ class LeaseLedger(Protocol):
     - a heartbeat tells of a requested cancel and of a requested pause
     - a lease that expired but was not recovered is still good
     - a task whose lease has not expired is not recovered
+    - after the clock went back a dead worker's task waits for one lease at most
+    - after the clock went back a worker that lives keeps its task
     - a task whose lease expired goes back to the queue with the reason
     - what was recovered or released goes on before what came after it
     - an expired task at max_attempts is failed with the reason

@@ -5,7 +5,7 @@ SELECT * FROM holdfast.claim_tasks($1, $2, $3::text[], $4, $5, $6, $7);
 -- name: heartbeat
 -- Extend a lease, while it holds; written so that no index on tasks at work fits.
 UPDATE holdfast.tasks t
-SET lease_expires_at = holdfast.now() + make_interval(secs => $4)
+SET lease_expires_at = holdfast.now() + make_interval(secs => $4), lease_seconds = $4
 WHERE t.tenant = $1 AND t.id = $2 AND CASE WHEN t.state = 'working' THEN t.fence END = $3
 RETURNING t.id, t.fence, t.worker, t.lease_expires_at, t.cancel_requested, t.pause_requested;
 
