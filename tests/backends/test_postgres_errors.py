@@ -19,6 +19,7 @@ from holdfast.kernel.core.errors import (
     TimedOutError,
     UnavailableError,
 )
+from tests.backends.postgres_database import empty_database
 
 DRIVER_ERRORS = [
     error
@@ -87,3 +88,45 @@ async def test_a_url_that_cannot_be_read_is_refused_without_repeating_it(url: st
             await opening(url)
         assert "cret" not in str(caught.value)
         assert caught.value.__cause__ is None
+
+
+DRIVER_WORDS = [
+    asyncpg.InternalClientError('cannot switch to state 12; protocol is in the "failed" state'),
+    asyncpg.InternalClientError("cannot switch to state 12; another operation (3) is in progress"),
+    asyncpg.InternalClientError("got result for unknown protocol state 3"),
+    asyncpg.InterfaceError("cannot perform operation: another operation is in progress"),
+    asyncpg.InterfaceError(
+        "cannot call Connection.fetch(): connection has been released back to the pool"
+    ),
+]
+
+
+@pytest.mark.parametrize("error", DRIVER_WORDS, ids=str)
+def test_the_drivers_words_about_its_protocol_do_not_reach_users(error: Exception) -> None:
+    for wrote in (True, False):
+        said = str(to_holdfast(error, wrote=wrote))
+        assert not {"state", "protocol", "operation", "Connection.fetch"} & set(said.split())
+        assert "cannot switch" not in said
+
+
+FATAL = b"SFATAL\0VFATAL\0C57P01\0Mterminating connection due to administrator command\0\0"
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("safe", [True, False])
+async def test_a_connection_that_the_server_gave_up_between_two_calls_is_replaced(
+    safe: bool,
+) -> None:
+    async with empty_database() as url:
+        engine = await Postgres.open(url, auto_migrate=True)
+        try:
+            await engine.ping()
+            [held] = engine._at_hand
+            # What a server says when it is shut down; that it has closed is not known yet.
+            held._con._protocol.data_received(b"E" + (len(FATAL) + 4).to_bytes(4, "big") + FATAL)
+            assert not held.is_closed()
+            assert await engine.fetchval("SELECT 41 + 1", safe=safe) == 42
+            # The broken one is not given to the next caller.
+            assert await engine.fetchval("SELECT 42 + 1", safe=safe) == 43
+        finally:
+            await engine.aclose()

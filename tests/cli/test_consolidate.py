@@ -126,3 +126,39 @@ def test_without_a_redis_it_names_the_variable_to_set(servers: dict[str, str]) -
     _, error = process.communicate(timeout=60)
     assert process.returncode == 1
     assert "set REDIS_URL" in error
+
+
+def test_it_waits_for_a_postgres_that_is_not_up_yet(servers: dict[str, str]) -> None:
+    late = PostgresServer(18)
+    try:
+        process = _command(
+            {**servers, "DATABASE_URL": late.url()}, "consolidate", "--once", "--wait-seconds=600"
+        )
+        assert process.stderr is not None
+        assert "not up yet" in process.stderr.readline()
+        late.start()
+        out, error = process.communicate(timeout=120)
+        assert process.returncode == 0, error
+        assert "0 events" in out
+    finally:
+        late.remove()
+
+
+def test_it_gives_up_after_the_time_it_may_wait(servers: dict[str, str]) -> None:
+    nowhere = {**servers, "DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none"}
+    process = _command(nowhere, "consolidate", "--once", "--wait-seconds=0.5")
+    _, error = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert "is the server up?" in error.splitlines()[-1]
+
+
+def test_what_waiting_cannot_mend_is_told_at_once(servers: dict[str, str]) -> None:
+    missing = servers["DATABASE_URL"].replace("/postgres?", "/nowhere?")
+    assert missing != servers["DATABASE_URL"]
+    process = _command(
+        {**servers, "DATABASE_URL": missing}, "consolidate", "--once", "--wait-seconds=6000"
+    )
+    _, error = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert "check the user, password and database" in error
+    assert "not up yet" not in error

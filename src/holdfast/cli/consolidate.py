@@ -10,7 +10,7 @@ import typer
 
 from holdfast.cli.logs import start_logs
 from holdfast.cli.monitoring import MetricsHost, MetricsPort, Monitoring
-from holdfast.cli.opening import shared_settings
+from holdfast.cli.opening import opened, shared_settings
 from holdfast.cli.worker import run_until_signal
 from holdfast.memory.consolidation import Consolidator
 from holdfast.wiring.front_door import open as open_state
@@ -25,6 +25,9 @@ def consolidate(
     once: Annotated[
         bool, typer.Option("--once", help="Take along what is there now, then end.")
     ] = False,
+    wait_seconds: Annotated[
+        float, typer.Option(min=0.0, help="How long it waits for a Postgres or Redis to come up.")
+    ] = 60.0,
     metrics_port: MetricsPort = None,
     metrics_host: MetricsHost = "127.0.0.1",
     log_json: Annotated[bool, typer.Option("--log-json", help="Log JSON lines.")] = False,
@@ -33,7 +36,7 @@ def consolidate(
 
     Processes that open both do it by themselves, unless HOLDFAST_BACKGROUND=0. Start as many of
     these as you like: they share the shards, and when one dies the others go on. SIGTERM and Ctrl-C
-    drain, and end with exit code 0.
+    drain, and end with exit code 0. A server that is not up yet is waited for.
 
     For example:
 
@@ -43,7 +46,10 @@ def consolidate(
     start_logs(as_json=log_json)
 
     async def work() -> int:
-        async with open_state(settings=shared_settings(), background=False) as state:
+        settings = shared_settings()
+        async with await opened(
+            lambda: open_state(settings=settings, background=False), wait_seconds=wait_seconds
+        ) as state:
             consolidator = state.hybrid.consolidator
             if once:
                 await consolidator.drain()

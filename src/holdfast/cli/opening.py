@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
+import logging
+import time
+from collections.abc import Callable
 
-from holdfast.kernel.core.errors import ConfigError
+from holdfast.kernel.core.errors import ConfigError, UnavailableError
 from holdfast.wiring.engines import EMBEDDED, INMEMORY, engine_of_settings
 from holdfast.wiring.front_door import Opening
 from holdfast.wiring.front_door import open as open_state
 from holdfast.wiring.settings import Settings
+from holdfast.wiring.state import State
+
+_log = logging.getLogger("holdfast.cli")
+FIRST_PAUSE_SECONDS = 0.25
+LAST_PAUSE_SECONDS = 5.0
 
 
 def shared_settings(*, alone: bool = False) -> Settings:
@@ -38,3 +47,25 @@ def open_shared(tenant: str | None = None, *, alone: bool = False) -> Opening:
             await state.tasks.list(owner=None)
     """
     return open_state(settings=shared_settings(alone=alone), tenant=tenant or None)
+
+
+async def opened(opening: Callable[[], Opening], *, wait_seconds: float) -> State:
+    """Open a state whose servers may not be up yet: try again for so long, and log it.
+
+    What waiting cannot mend, such as a wrong password or a missing database, is raised at once. ::
+
+        async with await opened(open_shared, wait_seconds=60) as state:
+            ...
+    """
+    end = time.monotonic() + wait_seconds
+    pause = FIRST_PAUSE_SECONDS
+    while True:
+        try:
+            return await opening()
+        except UnavailableError as error:
+            left = end - time.monotonic()
+            if left <= 0:
+                raise
+            _log.warning("not up yet, waiting for up to %.0f seconds: %s", left, error)
+        await asyncio.sleep(min(pause, left))
+        pause = min(pause * 2, LAST_PAUSE_SECONDS)

@@ -13,7 +13,7 @@ import stamina
 from holdfast.backends.postgres import migrate
 from holdfast.backends.postgres.capabilities import Capabilities, read_capabilities
 from holdfast.backends.postgres.connect import APP_ROLE, connected_pool, prepare
-from holdfast.backends.postgres.errors import TRY_AGAIN, mapped, to_holdfast
+from holdfast.backends.postgres.errors import TRY_AGAIN, mapped, nothing_was_sent, to_holdfast
 from holdfast.backends.postgres.queries import load
 from holdfast.backends.postgres.watchdog import Watchdog
 from holdfast.backends.postgres.watched import LEAVE_SECONDS, WatchedConnection
@@ -261,8 +261,8 @@ class Postgres:
         try:
             with mapped(wrote=writes):
                 yield connection
-        except BaseException:
-            await self._leave(held)
+        except BaseException as error:
+            await self._leave(held, error)
             raise
         with mapped(wrote=writes), connection.watched():
             await self._pool.release(held)
@@ -272,8 +272,8 @@ class Postgres:
         self._watchdog.sent(connection)
         try:
             rows: Sequence[Any] = await connection.fetch(sql, *args)
-        except BaseException:
-            await self._leave(connection)
+        except BaseException as error:
+            await self._leave(connection, error)
             raise
         finally:
             self._watchdog.answered(connection)
@@ -286,13 +286,17 @@ class Postgres:
             await self._pool.release(connection)
         return rows
 
-    async def _leave(self, connection: Any) -> None:
+    async def _leave(self, connection: Any, error: BaseException) -> None:
         """Give back a connection whose statement failed or was cancelled, or cut it.
 
         The driver asks the server to cancel and waits for it; a server that is silent may hold up
         nobody, and nothing may take the place of the error that brought us here.
         """
         with suppress(*_DRIVER_ERRORS):
+            cause = error.__cause__ if isinstance(error, HoldfastError) else error
+            if isinstance(cause, asyncpg.InternalClientError):
+                # The driver's own state is broken: the pool would give it to the next caller.
+                connection.terminate()
             await self._pool.release(connection, timeout=LEAVE_SECONDS)
 
     async def _take(self) -> Any:
@@ -369,6 +373,8 @@ def _may_retry(error: BaseException, *, safe: bool) -> bool:
         return state[:2] not in {"28", "3D"} and not hopeless
     state = str(getattr(error, "sqlstate", None) or "")
     if state in TRY_AGAIN or state in {"57P01", "57P02", "57P03", "53300"}:
+        return True
+    if nothing_was_sent(error):
         return True
     return safe and (
         state[:2] == "08"

@@ -31,6 +31,7 @@ from holdfast.kernel.core.errors import (
 
 ENGINE = "postgres"
 
+CONNECTION_LOST = "the connection to the server was lost: try again"
 TRY_AGAIN = ("40001", "40P01", "55P03")
 """Rolled back because of others: the same statement may simply run again."""
 
@@ -49,7 +50,9 @@ def to_holdfast(error: BaseException, *, wrote: bool) -> HoldfastError:
         return UnavailableError(ENGINE, f"{_text(error)}: is the server up? check DATABASE_URL")
     if isinstance(error, asyncpg.InterfaceError):
         return _from_interface(error)
-    if isinstance(error, (TimeoutError, OSError, asyncpg.InternalClientError)):
+    if isinstance(error, asyncpg.InternalClientError):
+        return _from_client(error, wrote=wrote)
+    if isinstance(error, (TimeoutError, OSError)):
         return _lost(error, wrote=wrote)
     return EngineError(ENGINE, f"{type(error).__name__}: {error}")
 
@@ -87,10 +90,32 @@ def _from_interface(error: asyncpg.InterfaceError) -> HoldfastError:
     text = str(error)
     if isinstance(error, asyncpg.ClientConfigurationError):
         return ConfigError(f"{ENGINE}: {text}: check DATABASE_URL")
-    if "pool is clos" in text or "another operation is in progress" in text:
-        return ConfigError(f"{ENGINE}: {text}")
+    if "pool is clos" in text:
+        return ConfigError(f"{ENGINE}: the pool is closed")
+    if "another operation is in progress" in text:
+        return ConfigError(f"{ENGINE}: two calls use one connection at the same time")
     # Said before anything is sent: the connection was found closed, or there was none.
-    return UnavailableError(ENGINE, text)
+    return UnavailableError(ENGINE, CONNECTION_LOST)
+
+
+def nothing_was_sent(error: BaseException) -> bool:
+    """Whether the driver refused the connection before it sent the statement.
+
+    A connection whose server says goodbye between two statements is not closed yet, and not usable
+    any more.
+
+    >>> nothing_was_sent(asyncpg.InternalClientError("cannot switch to state 12; ..."))
+    True
+    """
+    refused = ("cannot switch to", "not connected")
+    return isinstance(error, asyncpg.InternalClientError) and str(error).startswith(refused)
+
+
+def _from_client(error: asyncpg.InternalClientError, *, wrote: bool) -> HoldfastError:
+    """In words of our own: the driver's are about its protocol."""
+    if wrote and not nothing_was_sent(error):
+        return TimedOutError(ENGINE, "the answer was lost with its connection")
+    return UnavailableError(ENGINE, CONNECTION_LOST)
 
 
 def _lost(error: BaseException, *, wrote: bool) -> HoldfastError:
