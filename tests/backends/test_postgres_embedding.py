@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
 
 import pytest
 import pytest_asyncio
 
+import holdfast
 from holdfast.backends.embedders.hashing import HashEmbedder
 from holdfast.backends.postgres.embedding_queue import PostgresEmbeddingQueue, tenants_waiting
 from holdfast.backends.postgres.engine import Postgres
@@ -16,7 +18,7 @@ from holdfast.backends.postgres.recall import TAIL
 from holdfast.kernel.core.errors import InvalidInputError
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.core.ids import new_ref
-from holdfast.kernel.storage.embedding import Embedder
+from holdfast.kernel.storage.embedding import Embedder, EmbeddingMode
 from holdfast.kernel.storage.episodes import Event
 from holdfast.memory.embedding_worker import BATCH, EmbeddingWorker, follow
 from holdfast.testing.embedders import FlakyEmbedder
@@ -277,3 +279,53 @@ async def _free(log: Log) -> None:
             "UPDATE holdfast.unembedded_events SET taken_until = '-infinity' WHERE tenant = $1",
             log.tenant,
         )
+
+
+class SilentEmbedder(HashEmbedder):
+    """One that never answers, and says when it was asked."""
+
+    def __init__(self) -> None:
+        super().__init__(8)
+        self.asked = asyncio.Event()
+
+    async def embed(self, texts: Sequence[str], *, mode: EmbeddingMode = "passage") -> Any:
+        self.asked.set()
+        await asyncio.Event().wait()
+        return await super().embed(texts, mode=mode)
+
+
+async def test_closing_a_state_gives_back_what_its_worker_had_taken() -> None:
+    embedder = SilentEmbedder()
+    async with empty_database() as url:
+        async with holdfast.open(url, embedder=embedder) as state:
+            memory = state.memory(ANA, session_id="s1")
+            await memory.record_many([("note", {"note": f"tide {at}"}) for at in range(3)])
+            await asyncio.wait_for(embedder.asked.wait(), 60)
+        engine = await Postgres.open(url, max_connections=2)
+        # Nothing needs to expire first.
+        worker = EmbeddingWorker(PostgresEmbeddingQueue(engine), HashEmbedder(8))
+        assert await worker.drain() == (3, "")
+        await engine.aclose()
+
+
+async def test_a_worker_that_is_stopped_while_it_takes_a_batch_gives_it_back(
+    log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken, take = asyncio.Event(), log.queue.take
+
+    async def slow(limit: int, *, seconds: float = 120) -> Any:
+        found = await take(limit, seconds=seconds)
+        taken.set()
+        await asyncio.sleep(0.1)
+        return found
+
+    await log.queue.adopt("hash-8", 8)
+    await log.write("tide")
+    monkeypatch.setattr(log.queue, "take", slow)
+    draining = asyncio.create_task(log.worker(HashEmbedder(8)).drain())
+    await asyncio.wait_for(taken.wait(), 60)
+    draining.cancel()
+    await asyncio.wait([draining])
+    assert draining.cancelled()
+    monkeypatch.undo()
+    assert await log.worker(HashEmbedder(8)).drain() == (1, "")

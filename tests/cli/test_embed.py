@@ -7,6 +7,8 @@ import asyncio
 import pytest
 
 import holdfast
+from holdfast import Settings
+from holdfast.wiring.embedding import Embedding
 from tests.cli.command import Command
 
 
@@ -70,3 +72,36 @@ def test_an_embedder_that_is_away_is_one_line_and_nothing_is_lost(
     assert "waiting" in command("embed", "status").out
     monkeypatch.setenv("HOLDFAST_EMBEDDER", "hash")
     assert command("embed", "run", "--json").json["embedded"] == 1
+
+
+def _take(database: str, tenant: str, seconds: float) -> None:
+    """Another worker takes everything, and dies."""
+
+    async def work() -> None:
+        async with Embedding.open(Settings(database_url=database), tenant) as embedding:
+            await embedding.queue.adopt("hash-64", 64)
+            await embedding.queue.catch_up()
+            assert await embedding.queue.take(100, seconds=seconds)
+
+    asyncio.run(work())
+
+
+def test_what_others_have_taken_is_told_or_waited_for(
+    command: Command, database: str, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _record(database, tenant, "low tide", "full moon")
+    monkeypatch.setenv("HOLDFAST_EMBEDDER", "hash")
+    _take(database, tenant, 3600)
+    ran = command("embed", "run", "--wait-seconds", "0")
+    assert ran.code == 1
+    assert "2 events are left, which other workers have taken" in " ".join(ran.err.split())
+
+
+def test_what_a_dead_worker_had_taken_is_embedded_when_its_time_is_over(
+    command: Command, database: str, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _record(database, tenant, "low tide", "full moon")
+    monkeypatch.setenv("HOLDFAST_EMBEDDER", "hash")
+    _take(database, tenant, 3)
+    ran = command("embed", "run", "--json")
+    assert (ran.json["embedded"], ran.json["waiting"]) == (2, 0)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
+import time
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -15,11 +17,18 @@ from rich.table import Table
 from holdfast.cli.opening import shared_settings
 from holdfast.cli.options import Json
 from holdfast.kernel.core.errors import ConfigError
+from holdfast.kernel.storage.embedding_queue import (
+    TAKEN_SECONDS,
+    EmbeddingQueue,
+    EmbeddingStatus,
+)
+from holdfast.memory.embedding_worker import EmbeddingWorker
 from holdfast.wiring.embedding import Embedding
 
 app = typer.Typer(help="Embed what agents did, for recall by meaning.", no_args_is_help=True)
 _out = Console()
 _err = Console(stderr=True)
+WAIT_POLL_SECONDS = 0.5
 Tenant = Annotated[str, typer.Option(help="Whose log; HOLDFAST_TENANT, or 'default'.")]
 
 
@@ -64,12 +73,18 @@ def run(
     *,
     tenant: Tenant = "",
     retry: Annotated[bool, typer.Option(help="Also try again what the model refused.")] = False,
+    wait_seconds: Annotated[
+        float, typer.Option(min=0.0, help="How long it waits for what other workers have taken.")
+    ] = TAKEN_SECONDS + 10,
     as_json: Json = False,
 ) -> None:
     """Embed everything that waits, with the embedder of HOLDFAST_EMBEDDER.
 
     A model that is not the log's becomes it: everything is embedded again, while agents go on.
-    Interrupt it at any time, and run it again to go on; several may run at once.
+    Interrupt it at any time, and run it again to go on; several may run at once. What another
+    worker has taken it waits for, and takes over if that worker is dead.
+
+    Exit code 0 when nothing waits any more, 1 when something does.
     """
 
     async def work() -> dict[str, Any]:
@@ -93,8 +108,12 @@ def run(
             ) as progress:
                 waiting = (await embedding.queue.status()).waiting
                 bar = progress.add_task("embedding", total=waiting)
-                done, problem = await worker.drain(lambda count: progress.advance(bar, count))
-            left = await embedding.queue.status()
+                done, problem, left = await _run_to_the_end(
+                    embedding.queue,
+                    worker,
+                    lambda count: progress.advance(bar, count),
+                    wait_seconds=wait_seconds,
+                )
             return {
                 "model": left.model,
                 "adopted": changed,
@@ -111,6 +130,34 @@ def run(
         _out.print(f"embedded {facts['embedded']:,} events by {facts['model']}")
         if facts["refused"]:
             _out.print(f"{facts['refused']:,} were refused: try them again with --retry")
+        if facts["waiting"] and not facts["problem"]:
+            _err.print(
+                f"holdfast: {facts['waiting']:,} events are left, which other workers have taken: "
+                "run it again",
+                style="red",
+            )
         if facts["problem"]:
             _err.print(f"holdfast: {facts['problem']}: run it again to go on", style="red")
-    raise typer.Exit(code=1 if facts["problem"] else 0)
+    raise typer.Exit(code=1 if facts["problem"] or facts["waiting"] else 0)
+
+
+async def _run_to_the_end(
+    queue: EmbeddingQueue,
+    worker: EmbeddingWorker,
+    progress: Callable[[int], None],
+    *,
+    wait_seconds: float,
+) -> tuple[int, str, EmbeddingStatus]:
+    """Embed until nothing waits: how many events, what went wrong, and what is left."""
+    end = time.monotonic() + wait_seconds
+    total, told = 0, False
+    while True:
+        done, problem = await worker.drain(progress)
+        total += done
+        left = await queue.status()
+        if problem or not left.waiting or time.monotonic() >= end:
+            return total, problem, left
+        if not told:
+            _err.print(f"waiting for {left.waiting:,} events that other workers have taken")
+            told = True
+        await asyncio.sleep(WAIT_POLL_SECONDS)

@@ -8,17 +8,20 @@ from collections.abc import Awaitable, Callable
 
 from holdfast.kernel.core.errors import HoldfastError
 from holdfast.kernel.storage.embedding import Embedder
-from holdfast.kernel.storage.embedding_queue import EmbeddingQueue, embed_batch
+from holdfast.kernel.storage.embedding_queue import EmbeddingBatch, EmbeddingQueue, embed_batch
 
 _log = logging.getLogger("holdfast.embedding")
 BATCH = 256
 LONGEST_PAUSE_SECONDS = 30.0
+GIVE_BACK_SECONDS = 2.0
+"""How long a worker that is stopped waits for the queue, to give back what it has taken."""
 
 
 class EmbeddingWorker:
     """Embeds what waits, in batches; it may die at any line, and any number may run.
 
-    What it has taken and not kept waits again after a while. An embedder that is down loses
+    A worker that is cancelled gives back what it has taken; what a worker that died had taken waits
+    again after a while. An embedder that is down loses
     nothing: the log goes on, and the worker goes on when the embedder is back. ::
 
         worker = EmbeddingWorker(queue, embedder)
@@ -49,8 +52,12 @@ class EmbeddingWorker:
         """
         await self._queue.catch_up()
         total = 0
-        while batch := await self._queue.take(BATCH):
-            done, problem = await embed_batch(self._queue, self._embedder, batch)
+        while batch := await self._take():
+            try:
+                done, problem = await embed_batch(self._queue, self._embedder, batch)
+            except asyncio.CancelledError:
+                await self._give_back(batch)
+                raise
             if not done:
                 return total, problem
             if problem:
@@ -59,6 +66,26 @@ class EmbeddingWorker:
             if progress is not None:
                 progress(len(batch.texts))
         return total, ""
+
+    async def _take(self) -> EmbeddingBatch | None:
+        """Take a batch; if this is cancelled before the answer came, give it back."""
+        taking = asyncio.ensure_future(self._queue.take(BATCH))
+        try:
+            return await asyncio.shield(taking)
+        except asyncio.CancelledError:
+            await asyncio.wait([taking], timeout=GIVE_BACK_SECONDS)
+            taking.cancel()
+            [taken] = await asyncio.gather(taking, return_exceptions=True)
+            if isinstance(taken, EmbeddingBatch):
+                await self._give_back(taken)
+            raise
+
+    async def _give_back(self, batch: EmbeddingBatch) -> None:
+        try:
+            async with asyncio.timeout(GIVE_BACK_SECONDS):
+                await self._queue.give_back(batch)
+        except (HoldfastError, TimeoutError) as error:
+            _log.info("a batch waits until its lease has expired: %s", error)
 
 
 async def follow(

@@ -10,6 +10,7 @@ from holdfast.backends.postgres.indexing import index_batch
 from holdfast.backends.postgres.queries import load
 from holdfast.kernel.core.codec import decode_json
 from holdfast.kernel.storage.embedding_queue import (
+    TAKEN_SECONDS,
     EmbeddingBatch,
     EmbeddingQueue,
     EmbeddingStatus,
@@ -62,7 +63,7 @@ class PostgresEmbeddingQueue(EmbeddingQueue):
             total += done
         return total
 
-    async def take(self, limit: int, *, seconds: float = 120) -> EmbeddingBatch | None:
+    async def take(self, limit: int, *, seconds: float = TAKEN_SECONDS) -> EmbeddingBatch | None:
         """About ``limit`` events, for a worker that has them for a while."""
         rows = await self._engine.fetch(
             _SQL["take"], self._tenant, limit, float(seconds), safe=True

@@ -10,6 +10,9 @@ from typing import Protocol
 from holdfast.kernel.core.errors import HoldfastError
 from holdfast.kernel.storage.embedding import Embedder, embed_possible, embed_texts
 
+TAKEN_SECONDS = 120.0
+"""How long a worker has what it took; then others may take it."""
+
 
 @dataclass(frozen=True, slots=True)
 class LogRange:
@@ -100,7 +103,7 @@ class EmbeddingQueue(Protocol):
         """
 
     @abstractmethod
-    async def take(self, limit: int, *, seconds: float = 120) -> EmbeddingBatch | None:
+    async def take(self, limit: int, *, seconds: float = TAKEN_SECONDS) -> EmbeddingBatch | None:
         """About ``limit`` events, for a worker that has them for a while; ``None`` when none wait.
 
         ::
