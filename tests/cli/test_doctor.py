@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import tempfile
 from importlib.metadata import version
@@ -10,6 +11,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+import holdfast
+from holdfast import Settings
 from holdfast.cli.commands import app
 from holdfast.kernel.core.errors import ConfigError
 from tests.wiring.valkey import valkey
@@ -76,3 +79,54 @@ def test_an_unknown_variable_is_a_warning_and_refused_by_strict(
     refused = CliRunner().invoke(app, ["doctor", "--strict"])
     assert isinstance(refused.exception, ConfigError)
     assert "did you mean HOLDFAST_TENANT?" in str(refused.exception)
+
+
+def _hybrid(database: str, tenant: str, *notes: str) -> None:
+    """Leave events in Redis, or take all that is there to Postgres."""
+
+    async def work() -> None:
+        settings = Settings(database_url=database, redis_url=valkey().url, ack_level="hot")
+        async with holdfast.open(settings=settings, tenant=tenant, background=False) as state:
+            memory = state.memory("writer/ana", session_id="s1")
+            await memory.record_many([("note", {"note": note}) for note in notes])
+            if not notes:
+                await state.hybrid.consolidator.drain()
+
+    asyncio.run(work())
+
+
+def test_doctor_states_the_acknowledgement_level_in_effect_and_the_consolidation_lag(
+    database: str, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where = {"DATABASE_URL": database, "REDIS_URL": valkey().url}
+    _hybrid(database, tenant, "low tide", "full moon")
+    code, found = _doctor(monkeypatch, **where)
+    assert code == 0
+    assert [one["engine"] for one in found] == ["postgres", "redis", "hybrid"]
+    # This Valkey does not sync each write, so what is not asked for is the strongest.
+    assert found[2]["durability"].startswith("committed:")
+    assert "events wait, the oldest for" in found[2]["detail"]
+    assert not found[2]["detail"].startswith("0 ")
+    _, found = _doctor(monkeypatch, HOLDFAST_ACK_LEVEL="hot", **where)
+    assert found[2]["durability"].startswith("hot:")
+    shown = " ".join(CliRunner().invoke(app, ["doctor"]).stdout.split())
+    assert "acknowledgement level: hot" in shown
+    assert "consolidation lag:" in shown
+    _hybrid(database, tenant)
+    _, found = _doctor(monkeypatch, **where)
+    assert found[2]["detail"].startswith("0 events wait")
+
+
+def test_doctor_tells_of_an_acknowledgement_level_that_redis_does_not_prove(
+    database: str, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert tenant
+    code, found = _doctor(
+        monkeypatch,
+        DATABASE_URL=database,
+        REDIS_URL=valkey().url,
+        HOLDFAST_ACK_LEVEL="fsync",
+    )
+    assert code == 1
+    assert found[2]["status"] == "down"
+    assert "Redis does not prove it" in found[2]["detail"]

@@ -34,7 +34,9 @@ def doctor(
 
     Looks at STORAGE_TYPE or DATABASE_URL, REDIS_URL, BLOB_URL and HOLDFAST_GRAPH: which engine
     and version answers, how fast, what an acknowledged write survives there, what it can do, and
-    what to change. Exit code 0 when all of it answers, 1 when something does not.
+    what to change. Where Redis stands beside Postgres also the acknowledgement level that is in
+    effect, and how far Postgres is behind. Exit code 0 when all of it answers, 1 when something
+    does not.
     """
     if strict and (unknown := unknown_variables()):
         raise ConfigError("; ".join(unknown))
@@ -61,7 +63,11 @@ def _said(one: EngineHealth) -> Iterator[str]:
         return
     answers = f"answers in {one.latency_seconds * 1000:.1f} ms"
     yield f"{escape(one.version or 'in this process')}, {answers}"
-    yield f"durability: {escape(one.durability)}"
+    if one.engine == "hybrid":
+        yield f"acknowledgement level: {escape(one.durability)}"
+        yield f"consolidation lag: {escape(one.detail)}"
+    else:
+        yield f"durability: {escape(one.durability)}"
     if one.capabilities:
         yield f"can: {escape(', '.join(one.capabilities))}"
     for warning in one.warnings:

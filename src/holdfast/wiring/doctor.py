@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import TypeVar
 
 from holdfast.kernel.core.errors import ConfigError, HoldfastError
 from holdfast.wiring.connections import Connections
@@ -43,23 +44,42 @@ async def examine(settings: Settings | None = None) -> AsyncIterator[EngineHealt
         graph=chosen.graph,
     )
     main = engine_of_settings(chosen) or EMBEDDED
-    yield await _told(main, lambda: _main(main, request))
+    yield await _told(main.name, lambda: _main(main, request))
     if request.graph == "age":
-        yield await _told(AGE, lambda: _beside(AGE, main, request))
+        yield await _told(AGE.name, lambda: _beside(AGE, main, request))
     if request.redis:
-        yield await _told(REDIS, lambda: _beside(REDIS, main, request))
+        redis = await _told(REDIS.name, lambda: _beside(REDIS, main, request))
+        yield redis
+        if main in (POSTGRES, EMBEDDED) and redis.status != "down":
+            together = await _told("hybrid", lambda: _hybrid(request))
+            if together is not None:
+                yield together
     if request.blobs:
-        yield await _told(OBJECTS, lambda: _beside(OBJECTS, main, request))
+        yield await _told(OBJECTS.name, lambda: _beside(OBJECTS, main, request))
 
 
-async def _told(spec: EngineSpec, look: Callable[[], Awaitable[EngineHealth]]) -> EngineHealth:
+async def _hybrid(request: OpenRequest) -> EngineHealth | None:
+    """What an acknowledged write means on both engines, and how far Postgres is behind Redis."""
+    wiring = load(REDIS)
+    engine = await wiring.opened(request, request.redis)
+    try:
+        part: Part | None = wiring.hybrid_part_of(request, engine)
+        return None if part is None else await part.probe()
+    finally:
+        await engine.aclose()
+
+
+H = TypeVar("H", bound=EngineHealth | None)
+
+
+async def _told(name: str, look: Callable[[], Awaitable[H]]) -> H | EngineHealth:
     start = time.perf_counter()
     try:
         return await look()
     except HoldfastError as error:
         waited = time.perf_counter() - start
         return EngineHealth(
-            spec.name,
+            name,
             "down",
             serves=(),
             durability="",

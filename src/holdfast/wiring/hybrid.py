@@ -6,6 +6,7 @@ import asyncio
 import dataclasses
 import logging
 import time
+from collections.abc import Awaitable, Callable
 from typing import cast
 
 from holdfast.backends.redis.dirty_states import RedisDirtyStates
@@ -59,17 +60,17 @@ _MEANING: dict[AckLevel, str] = {
 class HybridPart(Part):
     """The two engines together; degraded when the consolidators fall behind."""
 
-    side: HybridSide | None = None
+    hot: RedisHotQueue | None = None
 
     async def probe(self) -> EngineHealth:
         """How far the consolidators are behind."""
         start = time.perf_counter()
-        side = cast("HybridSide", self.side)
+        hot = cast("RedisHotQueue", self.hot)
         try:
-            stats = await side.hot.stats()
+            stats = await hot.stats()
         except HoldfastError as error:
             return self._health("down", time.perf_counter() - start, str(error))
-        left = headroom(stats, ttl_seconds=side.window_seconds)
+        left = headroom(stats, ttl_seconds=hot.window_seconds)
         detail = f"{stats.pending} events wait, the oldest for {stats.oldest_seconds:.1f} s"
         if stats.quarantined:
             detail += f"; {stats.quarantined} damaged values were moved to quarantine keys"
@@ -208,8 +209,18 @@ async def put_hybrid(found: Connections, request: OpenRequest, engine: Redis) ->
             # Others report what this process may have acknowledged as uncertain.
             _log.warning("this process could not be released: %s", error)
 
-    part = HybridPart("hybrid", SERVES, _MEANING[level], engine.ping, close, side=side)
-    found.add(part, tenants.change)
+    found.add(hybrid_part(engine, queue, level, close), tenants.change)
+
+
+def hybrid_part(
+    engine: Redis, queue: RedisHotQueue, level: AckLevel, close: Callable[[], Awaitable[None]]
+) -> HybridPart:
+    """The two engines together, as a part of a ``State``."""
+    return HybridPart(
+        *("hybrid", SERVES, _MEANING[level], engine.ping, close),
+        version="Redis beside Postgres",
+        hot=queue,
+    )
 
 
 def level_of(settings: Settings, engine: Redis) -> AckLevel:

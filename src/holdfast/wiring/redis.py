@@ -7,12 +7,13 @@ import dataclasses
 from holdfast.backends.redis.channel import RedisChannel
 from holdfast.backends.redis.engine import Redis
 from holdfast.backends.redis.history import RedisHistory
+from holdfast.backends.redis.hot_queue import RedisHotQueue
 from holdfast.backends.redis.memory_log import RedisMemoryLog
 from holdfast.backends.redis.short_term import RedisShortTerm
 from holdfast.kernel.storage.channel import Channel
 from holdfast.kernel.storage.graph import Graph
 from holdfast.wiring.connections import Connections
-from holdfast.wiring.hybrid import put_hybrid
+from holdfast.wiring.hybrid import hybrid_part, level_of, put_hybrid
 from holdfast.wiring.parts import Part
 from holdfast.wiring.request import OpenRequest
 from holdfast.wiring.stores import Stores
@@ -57,6 +58,19 @@ async def opened(request: OpenRequest, url: str) -> Redis:
     """A connected engine."""
     settings = request.settings
     return await Redis.open(url, shards=settings.redis_shards, allow_unsafe=settings.allow_unsafe)
+
+
+def hybrid_part_of(request: OpenRequest, engine: Redis) -> Part | None:
+    """What this engine is together with a durable one; ``None`` for a cluster.
+
+    ::
+
+        part = hybrid_part_of(request, engine)
+    """
+    if engine.capabilities.mode == "cluster":
+        return None
+    level = level_of(request.settings, engine)
+    return hybrid_part(engine, RedisHotQueue(engine), level, engine.aclose)
 
 
 def part_of(engine: Redis) -> Part:
