@@ -61,6 +61,8 @@ class HybridPart(Part):
     """The two engines together; degraded when the consolidators fall behind."""
 
     hot: RedisHotQueue | None = None
+    consolidator: Consolidator | None = None
+    """The one of this process, where it has one."""
 
     async def probe(self) -> EngineHealth:
         """How far the consolidators are behind."""
@@ -74,7 +76,7 @@ class HybridPart(Part):
         detail = f"{stats.pending} events wait, the oldest for {stats.oldest_seconds:.1f} s"
         if stats.quarantined:
             detail += f"; {stats.quarantined} damaged values were moved to quarantine keys"
-        stuck = side.consolidator.stuck
+        stuck = {} if self.consolidator is None else self.consolidator.stuck
         for (tenant, shard), why in stuck.items():
             detail += f"; shard {shard} of {tenant} is stuck: {why}"
         waits = stats.pending and stats.oldest_seconds > STUCK_SECONDS
@@ -209,7 +211,8 @@ async def put_hybrid(found: Connections, request: OpenRequest, engine: Redis) ->
             # Others report what this process may have acknowledged as uncertain.
             _log.warning("this process could not be released: %s", error)
 
-    found.add(hybrid_part(engine, queue, level, close), tenants.change)
+    part = dataclasses.replace(hybrid_part(engine, queue, level, close), consolidator=consolidator)
+    found.add(part, tenants.change)
 
 
 def hybrid_part(
