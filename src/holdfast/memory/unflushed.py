@@ -7,6 +7,7 @@ has lost it. The memory that it takes is bounded: beyond the bound a write waits
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
@@ -116,7 +117,7 @@ class Unsaved:
     def __init__(self, *, most: int = MOST, most_bytes: int = MOST_BYTES) -> None:
         self._most = most
         self._most_bytes = most_bytes
-        self._states: dict[str, tuple[AsideState, Written]] = {}
+        self._states: dict[str, tuple[StateWrite, Written, float, int]] = {}
         self._bytes = 0
         self._added = 0
 
@@ -136,15 +137,14 @@ class Unsaved:
     def add(self, write: StateWrite, written: Written) -> bool:
         """Remember a write, put together with those before it; whether there was room."""
         before = self._states.get(write.session)
-        now = datetime.now(UTC)
-        whole = write if before is None else _together(before[0].write, write)
-        size = _weight(whole) - (0 if before is None else _weight(before[0].write))
+        whole = write if before is None else _together(before[0], write)
+        size = _weight(whole) - (0 if before is None else before[3])
         if self._bytes + size > self._most_bytes:
             return False
         if before is None and len(self._states) >= self._most:
             return False
-        aside = AsideState(whole, written.version, cleared=False, written_at=now, now=now)
-        self._states[write.session] = (aside, written)
+        weight = size if before is None else before[3] + size
+        self._states[write.session] = (whole, written, time.time(), weight)
         self._bytes += size
         self._added += 1
         return True
@@ -154,13 +154,15 @@ class Unsaved:
         found = self._states.get(session)
         if found is None:
             return None
-        return dataclasses.replace(found[0], now=datetime.now(UTC)), found[1]
+        write, written, when, _ = found
+        at, now = datetime.fromtimestamp(when, UTC), datetime.now(UTC)
+        return AsideState(write, written.version, cleared=False, written_at=at, now=now), written
 
     def forget(self, session: str, *, version: int | None = None) -> None:
         """Forget writes up to a version, or all: they are saved, or gone for good."""
         found = self._states.get(session)
         if found is not None and (version is None or found[1].version <= version):
-            self._bytes -= _weight(found[0].write)
+            self._bytes -= found[3]
             del self._states[session]
 
 
@@ -169,6 +171,10 @@ def _together(first: StateWrite, then: StateWrite) -> StateWrite:
     ttl = first.ttl_seconds if then.ttl_seconds is None else then.ttl_seconds
     if then.fresh:
         return dataclasses.replace(then, ttl_seconds=ttl)
+    if not (first.dropped or then.dropped):
+        return StateWrite(
+            first.session, {**first.values, **then.values}, (), ttl, fresh=first.fresh
+        )
     values = {key: text for key, text in first.values.items() if key not in then.dropped}
     dropped = {*first.dropped, *then.dropped}.difference(then.values)
     return StateWrite(

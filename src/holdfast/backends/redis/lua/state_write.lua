@@ -9,7 +9,7 @@ local count = #ARGV
 if snapshots then
   count = count - 5
 end
-local before = snapshots and redis.call('HMGET', state, 'v', 'l', 'r', 'o', 's') or {}
+local before = redis.call('HMGET', state, 'v', 'l', 'r', 'o', 's', 'w', 'b')
 if snapshots and not before[1] and ARGV[count + 1] == '' then
   return 'absent'
 end
@@ -23,12 +23,12 @@ if writer ~= '' then
   end
 end
 if ARGV[2] ~= '' then
-  local there = redis.call('HGET', state, 'v') or '0'
+  local there = before[1] or '0'
   if there ~= ARGV[2] then
     return there
   end
 end
-local window = ARGV[3] ~= '' and ARGV[3] or redis.call('HGET', state, 'w')
+local window = ARGV[3] ~= '' and ARGV[3] or before[6]
 local version
 if snapshots then
   -- Above the clock: what lost some of its memory never gives a version again that a snapshot has.
@@ -52,8 +52,8 @@ if ARGV[1] == 'set' then
   redis.call('DEL', state)
 end
 local last = 4 + 2 * ARGV[4]
-if snapshots then
-  redis.call('HSET', state, 'v', version, 'l', lineage, 'o', base, 'r', writers, 's', before[5] or 0)
+if snapshots and (ARGV[1] == 'set' or not before[2] or writers ~= before[3]) then
+  redis.call('HSET', state, 'l', lineage, 'o', base, 'r', writers, 's', before[5] or 0)
 end
 if last <= 2004 then
   redis.call('HSET', state, 'v', version, unpack(ARGV, 5, last))
@@ -72,7 +72,9 @@ if window then
   expire_at(state, expires)
 end
 if snapshots then
-  redis.call('HDEL', state, 'b')
+  if before[7] and ARGV[1] ~= 'set' then
+    redis.call('HDEL', state, 'b')
+  end
   redis.call('ZADD', KEYS[3], version, ARGV[count + 4])
   redis.call('SADD', KEYS[4], ARGV[count + 5])
 end
