@@ -29,6 +29,11 @@ from holdfast.wiring import front_door
 from holdfast.wiring.state import State
 
 T = TypeVar("T")
+_STORES = (
+    *("holdfast.backends.", "holdfast.memory."),
+    *("holdfast.wiring.owned_", "holdfast.wiring.state_ttl"),
+)
+"""Where the classes of stores are, and of views on them."""
 
 __all__ = ["BlockingState"]  # and open, but `import *` keeps Python's own
 
@@ -99,7 +104,7 @@ class _Portal:
             return BlockingState(answer, self, owns=False)
         if isinstance(answer, (AgentFacts, WorkingMemory)):
             return _Portaled(answer, self)
-        if type(answer).__module__.startswith(("holdfast.backends.", "holdfast.memory.")):
+        if type(answer).__module__.startswith(_STORES):
             return _Portaled(answer, self)
         return answer
 

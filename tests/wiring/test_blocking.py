@@ -162,3 +162,16 @@ def test_a_notebook_can_complete_its_names_and_show_their_help() -> None:
         assert method.__name__ == "set_state"
         assert method.__doc__
         assert "ttl_seconds" in inspect.signature(method).parameters
+
+
+def test_the_view_of_an_owner_and_states_that_expire_need_no_event_loop_either() -> None:
+    settings = holdfast.Settings(state_ttl_seconds=3600)
+    with holdfast.blocking.open("memory:", settings=settings) as state:
+        for owned in (state, state.for_owner("ana")):
+            owned.short_term.set_state("s1", {"a": 1})
+            assert owned.short_term.get_state("s1") == {"a": 1}
+            owned.history.append("a1", ChatMessage.user("hello"), session_id="s1")
+            assert len(owned.history.get_messages("a1", session_id="s1")) == 1
+            owned.memory("a1", session_id="s1").state.update({"b": 2})
+            task = owned.tasks.submit("a1", ChatMessage.user("go"))
+            assert owned.tasks.get(task.id).owner == owned.owner
