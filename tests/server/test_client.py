@@ -15,7 +15,7 @@ from a2a.utils.errors import (
     UnsupportedOperationError,
 )
 
-from holdfast import State
+from holdfast import App, State, TaskContext
 from tests.server.running import example_app, said, sent, serving, talking
 
 pytestmark = [
@@ -93,6 +93,42 @@ async def test_a_question_is_answered_by_a_message_to_the_task(state: State, bin
         assert done.status.message.parts[0].text == "you said the red one"
         with pytest.raises(UnsupportedOperationError):
             await _task(client, "another", task_id=asked.id, message_id="late")
+
+
+async def test_messages_of_one_id_are_kept_apart_by_what_they_say(
+    state: State, binding: str
+) -> None:
+    app = App("asker")
+
+    @app.handler
+    async def ask_twice(task: TaskContext) -> str:
+        """Asks twice."""
+        said = [(await task.ask("which one?")).text, (await task.ask("which other?")).text]
+        return " and ".join(said)
+
+    async with (
+        serving(app, state) as service,
+        talking(service, binding=binding, streaming=False) as client,
+    ):
+        asked = await _task(client, "go", message_id="one")
+        for text in ("red", "red", "blue"):
+            # The second is a repetition of the first, and answers nothing.
+            done = await _task(client, text, task_id=asked.id, message_id="one")
+        assert done.status.message.parts[0].text == "red and blue"
+        told = [
+            (one.message_id, one.parts[0].text) for one in done.history if one.role == a2a.ROLE_USER
+        ]
+        assert told == [("one", "go"), ("one", "red"), ("one", "blue")]
+
+
+async def test_one_message_id_is_one_message_where_that_is_set(state: State, binding: str) -> None:
+    async with (
+        serving(example_app(), state, dedupe_message_ids=True) as service,
+        talking(service, binding=binding, streaming=False) as client,
+    ):
+        asked = await _task(client, "ask me", message_id="one")
+        with pytest.raises(InvalidParamsError, match="sent before with another content"):
+            await _task(client, "red", task_id=asked.id, message_id="one")
 
 
 async def test_a_stream_ends_where_the_task_asks(state: State, binding: str) -> None:

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from a2a.types import a2a_pb2 as a2a
 from a2a.utils.errors import InvalidParamsError, TaskNotFoundError
 
 from holdfast.kernel.core.checks import check_unreserved
-from holdfast.kernel.core.errors import NotFoundError
+from holdfast.kernel.core.content import ChatMessage
+from holdfast.kernel.core.errors import ConflictError, NotFoundError
 from holdfast.kernel.core.ids import new_id
 from holdfast.kernel.storage.ledger_push import PushConfig
 from holdfast.kernel.storage.ledger_records import TaskRecord
+from holdfast.kernel.storage.ledger_stored import StoredMessage
 from holdfast.runtime.app import App, Handler
 from holdfast.server.addresses import AddressGuard
 from holdfast.server.caller import Call
 from holdfast.server.errors import MESSAGE_ID
 from holdfast.server.push_request import check_push
 from holdfast.server.reading import check_part_count
-from holdfast.server.wire import message_from_wire, object_from_wire, push_from_wire
+from holdfast.server.wire import WIRE, message_from_wire, object_from_wire, push_from_wire
 
 AGENT = "holdfast.agent"
 """The key in a send's metadata that names the agent, where an app has several."""
 
 _MOST_REFERENCES = 50
+_KEPT_OF_AN_ID = 64
 
 
 class Intake:
@@ -78,8 +82,15 @@ class Intake:
         for config in push:
             await call.place.tasks.upsert_push_config(task.id, config, owner=call.owner)
         # An answer is idempotent by its id, so that is what a key is made to be.
-        answer = message_from_wire(said, id=call.header("idempotency-key"))
-        return await call.place.tasks.respond(task.id, answer, owner=call.owner)
+        key = call.header("idempotency-key")
+        answer = message_from_wire(said, id=key)
+        try:
+            return await call.place.tasks.respond(task.id, answer, owner=call.owner)
+        except ConflictError:
+            if key or self._dedupe:
+                raise
+        # Many clients give several messages the same id: it is another message all the same.
+        return await call.place.tasks.respond(task.id, _renamed(answer), owner=call.owner)
 
     async def _known(self, call: Call, task_id: str) -> TaskRecord:
         found = await call.place.tasks.get(
@@ -111,3 +122,13 @@ class Intake:
             raise InvalidParamsError(
                 message=f"there is no such agent: metadata.{AGENT} is one of {known}"
             ) from None
+
+
+def _renamed(message: ChatMessage) -> ChatMessage:
+    """The message under an id of its own, the same on every try; the wire shows the client's id."""
+    kept = {**message.metadata.get(WIRE, {}), "messageId": message.id}
+    return replace(
+        message,
+        id=f"{message.id[:_KEPT_OF_AN_ID]}:{StoredMessage.of(message).digest()}",
+        metadata={**message.metadata, WIRE: kept},
+    )

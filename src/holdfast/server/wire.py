@@ -275,7 +275,7 @@ def message_to_wire(
     if message.role in {"system", "tool"}:
         metadata[ROLE] = message.role
     found = a2a.Message(
-        message_id=message.id,
+        message_id=kept.get("messageId", message.id),
         task_id=task_id,
         context_id=context_id,
         role=a2a.ROLE_USER if message.role == "user" else a2a.ROLE_AGENT,
