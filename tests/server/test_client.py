@@ -111,9 +111,10 @@ async def test_messages_of_one_id_are_kept_apart_by_what_they_say(
         talking(service, binding=binding, streaming=False) as client,
     ):
         asked = await _task(client, "go", message_id="one")
-        for text in ("red", "red", "blue"):
+        for text in ("red", "red"):
             # The second is a repetition of the first, and answers nothing.
-            done = await _task(client, text, task_id=asked.id, message_id="one")
+            await _task(client, text, task_id=asked.id, message_id="one")
+        done = await _task(client, "blue", task_id=asked.id, message_id="one")
         assert done.status.message.parts[0].text == "red and blue"
         told = [
             (one.message_id, one.parts[0].text) for one in done.history if one.role == a2a.ROLE_USER

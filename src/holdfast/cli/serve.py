@@ -70,6 +70,10 @@ def serve(
     key_rate: Annotated[
         float, typer.Option(min=0.0, help="How many requests per second one API key may send.")
     ] = 0.0,
+    reply_seconds: Annotated[
+        float,
+        typer.Option(min=0.0, help="How long a stream waits for a reply before it shows the task."),
+    ] = 1.0,
     drain_seconds: Annotated[
         float, typer.Option(min=0.0, help="How long open requests may go on after SIGTERM.")
     ] = 30.0,
@@ -126,6 +130,7 @@ def serve(
         key_rate=key_rate,
         tls_cert=tls_cert,
         tls_key=tls_key,
+        reply_seconds=reply_seconds,
         drain_seconds=drain_seconds,
         dedupe_message_ids=settings.dedupe_message_ids,
         push_allow_private=settings.push_allow_private,

@@ -25,7 +25,7 @@ from holdfast.runtime.cleanup import Cleanup
 from holdfast.runtime.held import Held, Stop
 from holdfast.runtime.journal import Journal, arguments_digest, check_digest
 from holdfast.runtime.large import pack, unpack
-from holdfast.runtime.outcome import Suspended
+from holdfast.runtime.outcome import Reply, Suspended
 from holdfast.runtime.parts import parts_of, said
 from holdfast.runtime.session import TaskHistory
 from holdfast.runtime.workplace import Workplace
@@ -65,6 +65,7 @@ class TaskContext:
         self._held = held
         self._journal = journal
         self._said = said
+        self._wrote = len(record.messages) > 1
         # By the ids that are stored: a clean-up may be done by whoever comes first.
         agent = (
             str(record.agent) if memory == "shared" else owned_id(record.owner, str(record.agent))
@@ -273,6 +274,7 @@ class TaskContext:
                 await task.artifact("summary.md", chunk, append=True)
         """
         await self._pause_if_asked()
+        self._wrote = True
         parts = await parts_of(
             content,
             name=name,
@@ -290,6 +292,37 @@ class TaskContext:
             last_chunk=last,
             step=_current.get(),
         )
+
+    def reply(
+        self, content: str | dict[str, Any] | ChatMessage | ContentBlock | Sequence[ContentBlock]
+    ) -> Reply:
+        """Answer with a message instead of a task: return what it gives, before anything else.
+
+        A client that sends and waits gets a message, and no task to follow. The ledger has the task
+        all the same: ``completed``, with the message. After a step, a question, a remark, a sleep
+        or an artifact it is a ``ConfigError``: the client may have seen the task by then. ::
+
+            @app.handler
+            async def chat(task: holdfast.TaskContext) -> holdfast.Reply | str:
+                if task.message.text == "ping":
+                    return task.reply("pong")
+                return await task.step("answer", answer, task.message.text)
+        """
+        self.check_reply()
+        return Reply(said(content))
+
+    def check_reply(self, *, shown: bool = False) -> None:
+        """Refuse a reply of a task that has done anything else; the worker calls it at the end.
+
+        ``shown``: the task has artifacts. ::
+
+            task.check_reply()
+        """
+        if shown or self._wrote or self._journal:
+            raise ConfigError(
+                "task.reply() is for a handler that has done nothing else: use it before any step, "
+                "ask, say, sleep or artifact, or return the message without it"
+            )
 
     async def sleep(self, seconds: float, *, name: str = "sleep") -> None:
         """Let the task rest; nobody works on it meanwhile, and a restart does not matter.

@@ -24,6 +24,10 @@ class Journal:
         self._stored = {step.key: step for step in stored}
         self._seen: Counter[tuple[str, str]] = Counter()
 
+    def __bool__(self) -> bool:
+        """Whether the task has a stored step, or this run has begun one."""
+        return bool(self._stored or self._seen)
+
     def next_key(self, kind: str, name: str) -> StepKey:
         """The key of the next step of this kind and name."""
         self._seen[kind, name] += 1

@@ -2,8 +2,38 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.core.errors import HoldfastError
 from holdfast.kernel.core.lifecycle import TaskState
+from holdfast.kernel.storage.ledger_records import TaskRecord
+
+REPLIED = "answered with a message"
+"""The note of the last transition of a task whose handler returned ``task.reply()``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What ``task.reply()`` makes; a handler that returns it answers with a message, not a task.
+
+    >>> Reply(ChatMessage.assistant("hello")).message.text
+    'hello'
+    """
+
+    message: ChatMessage
+
+
+def is_reply(task: TaskRecord) -> bool:
+    """Whether the handler of a task answered with ``task.reply()``.
+
+    ::
+
+        if is_reply(task):
+            print(task.status_message.text)
+    """
+    completed = task.state is TaskState.COMPLETED and task.status_message is not None
+    return completed and task.note == REPLIED
 
 
 class TaskRejectedError(HoldfastError):

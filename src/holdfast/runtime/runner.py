@@ -25,6 +25,8 @@ from holdfast.runtime.context import TaskContext
 from holdfast.runtime.held import Held, Stop
 from holdfast.runtime.journal import Journal
 from holdfast.runtime.outcome import (
+    REPLIED,
+    Reply,
     Suspended,
     TaskFailedError,
     TaskRejectedError,
@@ -149,8 +151,20 @@ class Runner:
             return await self._given_up(held, TaskState.FAILED, failure.reason)
         if result is None:
             return await self._reported(held, lambda: self._complete(held)), ""
+        if isinstance(result, Reply):
+            await self._check_reply(task, claimed)
+            return await self._end(held, TaskState.COMPLETED, message=result.message, note=REPLIED)
         answer = said(result, field="what the handler returned")
         return await self._end(held, TaskState.COMPLETED, message=answer)
+
+    async def _check_reply(self, task: TaskContext, claimed: ClaimedTask) -> None:
+        """Refuse a reply of a task that has done anything else, in any of its runs."""
+        shown = False
+        if claimed.task.fence > 1:
+            # A claim does not read the artifacts.
+            record = await self._place.tasks.get(claimed.task.id, owner=None, history_length=0)
+            shown = record is not None and bool(record.artifacts)
+        task.check_reply(shown=shown)
 
     async def _handle(self, task: TaskContext, held: Held) -> Any:
         work: asyncio.Future[Any] = asyncio.ensure_future(self._contained(task))

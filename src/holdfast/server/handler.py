@@ -21,6 +21,7 @@ from a2a.utils.task import validate_page_size
 from holdfast.kernel.core.errors import InvalidInputError
 from holdfast.kernel.core.lifecycle import TERMINAL, WAITING, TaskState
 from holdfast.kernel.storage.ledger_records import TaskRecord
+from holdfast.runtime.outcome import is_reply
 from holdfast.server.addresses import AddressGuard
 from holdfast.server.answers import answers, streams
 from holdfast.server.caller import Call
@@ -32,7 +33,7 @@ from holdfast.server.metrics import Metrics
 from holdfast.server.options import ServiceOptions
 from holdfast.server.push_configs import PushConfigs
 from holdfast.server.streams import Timeline
-from holdfast.server.wire import blocks_of, states_of, task_to_wire
+from holdfast.server.wire import TASK, blocks_of, message_to_wire, states_of, task_to_wire
 
 PAGE_SIZE = 50
 
@@ -114,12 +115,16 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
     async def on_message_send(
         self, params: a2a.SendMessageRequest, call: Call
     ) -> a2a.Task | a2a.Message:
-        """Submit a task or answer one, and wait for what comes of it, unless told not to."""
+        """Submit a task or answer one, and wait for what comes of it, unless told not to.
+
+        The answer is a message where the handler replied with one.
+        """
         length = _history(params.configuration)
         task = await self._intake.take(call, params)
         if not params.configuration.return_immediately:
             await self._timeline.settled(call.place, task, seconds=self.options.wait_seconds)
-        return await self.task(call, task.id, history_length=length)
+        found = await self._whole(call, task.id, length)
+        return await (self._reply(call, found) if is_reply(found) else self._shown(call, found))
 
     @streams("SendStreamingMessage", writes=True)
     async def on_message_send_stream(
@@ -128,6 +133,12 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
         """Submit a task or answer one, and tell what comes of it, until it ends or asks."""
         length, cursor = _history(params.configuration), _cursor(call)
         taken = await self._intake.take(call, params)
+        wait = self.options.reply_seconds
+        if cursor is None and await self._timeline.replied(call.place, taken, seconds=wait):
+            found = await self._whole(call, taken.id)
+            call.event_ids.append(str(found.version))
+            yield await self._reply(call, found)
+            return
         # As it was then: by now a worker may have gone on, and that is for the stream to tell.
         task = await call.place.tasks.replay(taken.id, taken.version, owner=call.owner)
         if task is None:
@@ -205,6 +216,16 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
         if task is None:
             raise TaskNotFoundError
         return task
+
+    async def _reply(self, call: Call, task: TaskRecord) -> a2a.Message:
+        """What the handler of a task replied, as a message that is of no task."""
+        said = task.status_message
+        if said is None:
+            raise TaskNotFoundError
+        files = await self._files.of(call.place, said.content, task_id=task.id)
+        message = message_to_wire(said, context_id=task.context_id, files=files)
+        message.metadata[TASK] = task.id
+        return message
 
     async def _shown(self, call: Call, task: TaskRecord) -> a2a.Task:
         files = await self._files.of(call.place, blocks_of(task), task_id=task.id)

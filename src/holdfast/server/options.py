@@ -68,6 +68,9 @@ class ServiceOptions:
     wait_seconds: float = 300.0
     """How long a blocking send waits for its task before it answers with the task as it is."""
 
+    reply_seconds: float = 1.0
+    """How long a stream waits for a handler that may reply, before it begins with the task."""
+
     cancel_seconds: float = 15.0
     """How long a cancel waits for the worker to confirm it."""
 

@@ -12,8 +12,9 @@ from a2a.types import a2a_pb2 as a2a
 
 from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.core.lifecycle import TERMINAL, WAITING, TaskState
-from holdfast.kernel.storage.ledger_events import ArtifactChunk, TaskEvent, Transition
+from holdfast.kernel.storage.ledger_events import ArtifactChunk, EventBody, TaskEvent, Transition
 from holdfast.kernel.storage.ledger_records import TaskRecord
+from holdfast.runtime.outcome import REPLIED, is_reply
 from holdfast.server.files import FileLinks
 from holdfast.server.wire import artifact_to_wire, object_to_wire, status_to_wire
 from holdfast.wiring.state import State
@@ -85,8 +86,7 @@ class Timeline:
             said = await self._said(place, task, event, body.message_id)
             return News(event.seq, await self._status(place, task, body, said), body.to_state)
         if isinstance(body, ChatMessage) and body.role != "user":
-            after = await place.tasks.events(task.id, after=event.seq, limit=1, owner=task.owner)
-            then = after[0].body if after else None
+            then = await self._next(place, task, event)
             if isinstance(then, Transition) and then.message_id == body.id:
                 # It was written together with this change of state, and is told with it.
                 return None
@@ -135,6 +135,31 @@ class Timeline:
         except TimeoutError:
             return False
         return False
+
+    async def replied(self, place: State, task: TaskRecord, *, seconds: float) -> bool:
+        """Wait until the handler of a new task does anything; whether it replied, and no more."""
+        if task.state in TERMINAL | WAITING:
+            return is_reply(task)
+        events = place.tasks.follow(task.id, after=task.version, owner=task.owner)
+        try:
+            async with (
+                asyncio.timeout(seconds),
+                aclosing(until([self._closing], events)) as open_events,
+            ):
+                async for event in open_events:
+                    body: EventBody | None = event.body
+                    if isinstance(body, ChatMessage):
+                        # A reply is written together with the change of state after it.
+                        body = await self._next(place, task, event)
+                    if not (isinstance(body, Transition) and body.to_state is TaskState.WORKING):
+                        return isinstance(body, Transition) and body.note == REPLIED
+        except TimeoutError:
+            return False
+        return False
+
+    async def _next(self, place: State, task: TaskRecord, event: TaskEvent) -> EventBody | None:
+        after = await place.tasks.events(task.id, after=event.seq, limit=1, owner=task.owner)
+        return after[0].body if after else None
 
 
 async def until(ends: Iterable[asyncio.Event], items: AsyncIterator[T]) -> AsyncGenerator[T, None]:

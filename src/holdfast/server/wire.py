@@ -36,6 +36,8 @@ from holdfast.kernel.storage.ledger_push import PushConfig
 from holdfast.kernel.storage.ledger_records import Artifact, TaskRecord
 
 TYPE, NAME, ROLE, WIRE = "holdfast.type", "holdfast.name", "holdfast.role", "holdfast.wire"
+TASK = "holdfast.task"
+"""The key in a reply's metadata for the task that the ledger has of it."""
 
 Files = Mapping[str, bytes | str]
 """The blobs of some blocks by ref: their bytes, or the URL to fetch them from."""
