@@ -106,6 +106,7 @@ from holdfast.memory.compaction import (
 from holdfast.runtime.app import App
 from holdfast.runtime.context import TaskContext
 from holdfast.runtime.outcome import Reply, TaskFailedError, TaskRejectedError
+from holdfast.runtime.skills import Provider
 from holdfast.runtime.worker import Worker
 from holdfast.wiring.front_door import Opening
 from holdfast.wiring.front_door import open as open  # not in __all__: `import *` keeps Python's own
@@ -180,6 +181,7 @@ __all__ = [
     "NotSupportedError",
     "Opening",
     "OutboxEntry",
+    "Provider",
     "PushConfig",
     "ReasoningBlock",
     "Recalled",

@@ -36,6 +36,9 @@ def serve(
     grpc_port: Annotated[
         int | None, typer.Option(min=1, max=65535, help="Also serve A2A over gRPC, on this port.")
     ] = None,
+    public_grpc: Annotated[
+        str, typer.Option(help="Where clients reach gRPC, as host:port, for the agent card.")
+    ] = "",
     auth: Annotated[
         bool | None,
         typer.Option(
@@ -122,6 +125,7 @@ def serve(
         public_url=public_url,
         auth=asks_keys,
         grpc_port=grpc_port,
+        public_grpc=public_grpc,
         max_request_bytes=max_request_bytes,
         max_connections=max_connections,
         max_connections_per_address=max_connections_per_address,

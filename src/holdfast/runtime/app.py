@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias, TypeVar, overload
 
@@ -21,6 +21,7 @@ from holdfast.kernel.core.owners import MemoryScope
 from holdfast.kernel.storage.history import HistoryRetention
 from holdfast.kernel.storage.ledger_records import MAX_ATTEMPTS, TaskRecord
 from holdfast.runtime.context import TaskContext
+from holdfast.runtime.skills import MODES, Provider, Skill, check_modes
 from holdfast.runtime.workplace import Workplace
 
 HandlerFunction: TypeAlias = Callable[[TaskContext], Awaitable[Any]]
@@ -48,6 +49,8 @@ class Handler:
     retention: HistoryRetention = HistoryRetention.PERMANENT
     memory: MemoryScope = "owner"
     """Whether what the agent remembers is each owner's own, or shared by all of them."""
+
+    skill: Skill = field(default_factory=Skill)
 
     @property
     def submit_attempts(self) -> int:
@@ -81,7 +84,8 @@ class App:
     A task sees the transcripts, states, facts and memories of its own owner. With
     ``memory="shared"`` all owners of the tenant share facts and recall; transcripts and states stay
     each owner's own. What is said in a task is in the transcript and the memory of its context,
-    unless ``remember`` is false. ::
+    unless ``remember`` is false. ``provider``, ``input_modes``, ``output_modes`` and
+    ``documentation_url`` are for the agent card. ::
 
         app = holdfast.App("researcher")
 
@@ -100,6 +104,10 @@ class App:
         retention: HistoryRetention = HistoryRetention.PERMANENT,
         memory: MemoryScope = "owner",
         remember: bool = True,
+        provider: Provider | None = None,
+        input_modes: Sequence[str] = MODES,
+        output_modes: Sequence[str] = MODES,
+        documentation_url: str = "",
     ) -> None:
         self.agent = AgentId.parse(name)
         self.description = check_text("description", description)
@@ -110,6 +118,10 @@ class App:
             raise InvalidInputError("memory", f"must be 'owner' or 'shared', not {memory!r}")
         self.memory: MemoryScope = memory
         self.remember = remember
+        self.provider = provider
+        self.input_modes = check_modes("input_modes", input_modes)
+        self.output_modes = check_modes("output_modes", output_modes)
+        self.documentation_url = check_text("documentation_url", documentation_url)
         self._handlers: dict[AgentId, Handler] = {}
 
     def __repr__(self) -> str:
@@ -145,6 +157,11 @@ class App:
         backoff_seconds: float = 1.0,
         max_backoff_seconds: float = 60.0,
         retention: HistoryRetention | None = None,
+        tags: Sequence[str] = ("durable",),
+        examples: Sequence[str] = (),
+        input_modes: Sequence[str] = (),
+        output_modes: Sequence[str] = (),
+        public: bool = True,
     ) -> Callable[[F], F]: ...
 
     def handler(
@@ -158,6 +175,11 @@ class App:
         backoff_seconds: float = 1.0,
         max_backoff_seconds: float = 60.0,
         retention: HistoryRetention | None = None,
+        tags: Sequence[str] = ("durable",),
+        examples: Sequence[str] = (),
+        input_modes: Sequence[str] = (),
+        output_modes: Sequence[str] = (),
+        public: bool = True,
     ) -> F | Callable[[F], F]:
         """Make a coroutine function the handler of the app's agent, or of the one that is named.
 
@@ -165,7 +187,11 @@ class App:
         after ``max_attempts`` without progress the task fails. A task that was submitted with a
         smaller number has that one; without ``max_attempts`` the task's own counts.
         ``timeout_seconds`` is how long one run of the handler may take; none is for as long as it
-        likes. ::
+        likes.
+
+        ``tags``, ``examples``, ``input_modes`` and ``output_modes`` are for the skill on the agent
+        card; the modes are the app's unless given. With ``public=False`` the skill is only on the
+        extended card, which needs an API key; any client can still send tasks to the agent. ::
 
             @app.handler(agent="writer", timeout_seconds=600)
             async def write(task: holdfast.TaskContext) -> None: ...
@@ -176,6 +202,7 @@ class App:
             raise InvalidInputError("max_attempts", "must be 1 or more")
         check_seconds("backoff_seconds", backoff_seconds)
         check_seconds("max_backoff_seconds", max_backoff_seconds)
+        skill = Skill(tags, examples, input_modes, output_modes, public)
 
         def add(given: F) -> F:
             who = self.agent if agent is None else AgentId.parse(agent)
@@ -200,6 +227,7 @@ class App:
                 max_backoff_seconds=max_backoff_seconds,
                 retention=self.retention if retention is None else HistoryRetention(retention),
                 memory=self.memory,
+                skill=skill,
             )
             return given
 

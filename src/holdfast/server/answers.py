@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
 from contextlib import aclosing, asynccontextmanager
 from typing import Any, Protocol, TypeVar
 
 from a2a.server.context import ServerCallContext
-from a2a.utils.errors import A2AError, InvalidParamsError, InvalidRequestError
+from a2a.utils.errors import (
+    A2AError,
+    InvalidParamsError,
+    InvalidRequestError,
+    VersionNotSupportedError,
+)
 from a2a.utils.proto_utils import validate_proto_required_fields
 from google.protobuf.message import Message as ProtoMessage
 
@@ -22,6 +28,7 @@ from holdfast.server.options import ServiceOptions
 
 KEY_ENDED = "the API key was revoked or has expired: the stream ends"
 READ_ONLY = "this API key has the scope reader: it gets, lists and watches tasks, and no more"
+_VERSION = re.compile(r"1(\.\d{1,3}){0,2}", re.ASCII)
 P = TypeVar("P")
 R = TypeVar("R")
 
@@ -120,10 +127,19 @@ def _check_key(call: Call) -> None:
 def _check(params: Any, context: ServerCallContext, call: Call, *, writes: bool) -> None:
     if writes and not call.caller.writes:
         raise NotAllowedError(READ_ONLY)
+    if not call.over_http:
+        # Over HTTP the SDK has checked it.
+        _check_version(call.header("a2a-version"))
     if context.tenant and context.tenant != call.caller.tenant:
         raise InvalidParamsError(message="the tenant is that of the API key: leave it out")
     if isinstance(params, ProtoMessage):
         validate_proto_required_fields(params)
+
+
+def _check_version(version: str) -> None:
+    """Refuse a version over gRPC that is not 1.x; its schema is 1.0's, so it may be left out."""
+    if version and not _VERSION.fullmatch(version):
+        raise VersionNotSupportedError(message="gRPC serves A2A 1.0: send `a2a-version: 1.0`")
 
 
 @asynccontextmanager

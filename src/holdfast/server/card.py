@@ -2,29 +2,64 @@
 
 from __future__ import annotations
 
-from a2a.types import a2a_pb2 as a2a
+import hashlib
+import json
+from dataclasses import dataclass
+from email.utils import formatdate
+from typing import Any
 
-from holdfast.runtime.app import App
+from a2a.server.request_handlers.response_helpers import agent_card_to_dict
+from a2a.types import a2a_pb2 as a2a
+from a2a.utils.constants import AGENT_CARD_WELL_KNOWN_PATH
+from google.protobuf.json_format import MessageToDict
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from holdfast.runtime.app import App, Handler
 from holdfast.server.options import ServiceOptions
 
 EXTENSION = "urn:holdfast:contexts-and-control:v1"
 """Names the methods that are ours: contexts/list, tasks/pause and so on."""
 
-_MODES = ["text/plain", "application/json", "application/octet-stream"]
+OLD_VERSION = "0.3.0"
+_CACHED = "public, max-age=60"
 
 
-def agent_card(app: App, options: ServiceOptions) -> a2a.AgentCard:
-    """The card of an app, with a skill for each of its handlers."""
+@dataclass(frozen=True, slots=True)
+class Cards:
+    """The card for everybody, and the one for callers with a key, if there is more to say to them.
+
+    ``extended_old`` is the latter with the interfaces of 0.3, for clients that speak it.
+    """
+
+    public: a2a.AgentCard
+    extended: a2a.AgentCard | None
+    extended_old: a2a.AgentCard | None
+
+    @classmethod
+    def of(cls, app: App, options: ServiceOptions) -> Cards:
+        """The cards of an app."""
+        public = agent_card(app, options)
+        if not public.capabilities.extended_agent_card:
+            return cls(public, None, None)
+        extended = agent_card(app, options, extended=True)
+        return cls(public, extended, _with_old_interfaces(extended, options))
+
+
+def agent_card(app: App, options: ServiceOptions, *, extended: bool = False) -> a2a.AgentCard:
+    """The card of an app, with a skill for each of its handlers that it is to show."""
     url = options.public_url_or_default
     interfaces = [
         a2a.AgentInterface(url=f"{url}/", protocol_binding="JSONRPC", protocol_version="1.0"),
         a2a.AgentInterface(url=url, protocol_binding="HTTP+JSON", protocol_version="1.0"),
     ]
     if options.grpc_port is not None:
-        host = url.partition("://")[2].rsplit(":", 1)[0]
         interfaces.append(
             a2a.AgentInterface(
-                url=f"{host}:{options.grpc_port}", protocol_binding="GRPC", protocol_version="1.0"
+                url=options.public_grpc_or_default,
+                protocol_binding="GRPC",
+                protocol_version="1.0",
             )
         )
     card = a2a.AgentCard(
@@ -35,7 +70,7 @@ def agent_card(app: App, options: ServiceOptions) -> a2a.AgentCard:
         capabilities=a2a.AgentCapabilities(
             streaming=True,
             push_notifications=True,
-            extended_agent_card=False,
+            extended_agent_card=not all(one.skill.public for one in app.handlers),
             extensions=[
                 a2a.AgentExtension(
                     uri=EXTENSION,
@@ -44,18 +79,15 @@ def agent_card(app: App, options: ServiceOptions) -> a2a.AgentCard:
                 )
             ],
         ),
-        default_input_modes=_MODES,
-        default_output_modes=_MODES,
-        skills=[
-            a2a.AgentSkill(
-                id=str(handler.agent),
-                name=str(handler.agent),
-                description=handler.description or f"Tasks for {handler.agent}.",
-                tags=["durable"],
-            )
-            for handler in app.handlers
-        ],
+        default_input_modes=app.input_modes,
+        default_output_modes=app.output_modes,
+        skills=[_skill(one) for one in app.handlers if extended or one.skill.public],
     )
+    if app.provider is not None:
+        card.provider.organization = app.provider.organization
+        card.provider.url = app.provider.url
+    if app.documentation_url:
+        card.documentation_url = app.documentation_url
     if options.auth:
         card.security_schemes["key"].http_auth_security_scheme.CopyFrom(
             a2a.HTTPAuthSecurityScheme(scheme="bearer", description="an API key of the service")
@@ -64,3 +96,59 @@ def agent_card(app: App, options: ServiceOptions) -> a2a.AgentCard:
         needed.schemes["key"].CopyFrom(a2a.StringList())
         card.security_requirements.append(needed)
     return card
+
+
+def _skill(handler: Handler) -> a2a.AgentSkill:
+    skill = handler.skill
+    return a2a.AgentSkill(
+        id=str(handler.agent),
+        name=str(handler.agent),
+        description=handler.description or f"Tasks for {handler.agent}.",
+        tags=skill.tags,
+        examples=skill.examples,
+        input_modes=skill.input_modes,
+        output_modes=skill.output_modes,
+    )
+
+
+def _with_old_interfaces(card: a2a.AgentCard, options: ServiceOptions) -> a2a.AgentCard:
+    """The card as the SDK turns it into one of 0.3, which gRPC does not serve."""
+    old = a2a.AgentCard()
+    old.CopyFrom(card)
+    url = options.public_url_or_default
+    for binding, where in (("JSONRPC", f"{url}/"), ("HTTP+JSON", url)):
+        old.supported_interfaces.append(
+            a2a.AgentInterface(url=where, protocol_binding=binding, protocol_version=OLD_VERSION)
+        )
+    return old
+
+
+def card_json(card: a2a.AgentCard, options: ServiceOptions) -> dict[str, Any]:
+    """The card in JSON, with the fields that a client of 0.3 requires.
+
+    The interfaces of 0.3 are in the fields of 0.3 only: a client of 1.0 must not choose them.
+    """
+    shown: dict[str, Any] = agent_card_to_dict(_with_old_interfaces(card, options))
+    return shown | {"supportedInterfaces": MessageToDict(card)["supportedInterfaces"]}
+
+
+def card_route(card: a2a.AgentCard, options: ServiceOptions) -> Route:
+    """Serves the card to everybody, with what caches need."""
+    body = json.dumps(card_json(card, options), separators=(",", ":")).encode()
+    etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+    headers = {
+        "ETag": etag,
+        "Cache-Control": _CACHED,
+        "Last-Modified": formatdate(usegmt=True),
+    }
+
+    async def serve(request: Request) -> Response:
+        known = [
+            one.strip().removeprefix("W/")
+            for one in request.headers.get("if-none-match", "").split(",")
+        ]
+        if etag in known or "*" in known:
+            return Response(status_code=304, headers=headers)
+        return Response(body, media_type="application/json", headers=headers)
+
+    return Route(AGENT_CARD_WELL_KNOWN_PATH, serve, methods=["GET"])

@@ -18,7 +18,7 @@ from holdfast.kernel.core.errors import ConfigError, HoldfastError
 from holdfast.server.caller import CALL, Caller, Doors
 from holdfast.server.handler import LedgerRequestHandler
 from holdfast.server.limits import KeyLimits, TooManyRequestsError
-from holdfast.server.options import ServiceOptions
+from holdfast.server.options import ServiceOptions, address_of
 from holdfast.server.tls import tls_files
 
 _caller: ContextVar[Caller] = ContextVar("holdfast_grpc_caller")
@@ -104,7 +104,7 @@ def grpc_server(
     )
     servicer = GrpcHandler(handler, context_builder=_Contexts(doors))
     a2a_pb2_grpc.add_A2AServiceServicer_to_server(servicer, server)
-    address = f"{options.host}:{options.grpc_port}"
+    address = address_of(options.host, options.grpc_port or 0)
     try:
         if options.tls_cert:
             server.add_secure_port(address, grpc.ssl_server_credentials([tls_files(options)]))

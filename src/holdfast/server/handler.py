@@ -25,6 +25,7 @@ from holdfast.runtime.outcome import is_reply
 from holdfast.server.addresses import AddressGuard
 from holdfast.server.answers import answers, streams
 from holdfast.server.caller import Call
+from holdfast.server.card import Cards
 from holdfast.server.files import FileLinks
 from holdfast.server.intake import Intake
 from holdfast.server.key_watch import KeyWatch
@@ -48,6 +49,7 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
         files: FileLinks,
         guard: AddressGuard,
         *,
+        cards: Cards,
         metrics: Metrics,
         options: ServiceOptions,
         limits: KeyLimits,
@@ -57,6 +59,7 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
         self._timeline = timeline
         self._files = files
         self.guard = guard
+        self._cards = cards
         self.metrics = metrics
         self.options = options
         self.limits = limits
@@ -162,12 +165,17 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
             async for event in told:
                 yield event
 
+    @answers("GetExtendedAgentCard")
     async def on_get_extended_agent_card(
-        self, params: a2a.GetExtendedAgentCardRequest, context: object
+        self, params: a2a.GetExtendedAgentCardRequest, call: Call
     ) -> a2a.AgentCard:
-        """There is one card, for everybody."""
-        del params, context
-        raise UnsupportedOperationError(message="the agent card is the same for everybody")
+        """The card with the skills that are for callers with a key."""
+        del params
+        old = call.over_http and not call.header("a2a-version").startswith("1")
+        card = self._cards.extended_old if old else self._cards.extended
+        if card is None:
+            raise UnsupportedOperationError(message="the agent card is the same for everybody")
+        return card
 
     async def _told(
         self, call: Call, task: TaskRecord, cursor: int | None, *, stop_at_question: bool = False

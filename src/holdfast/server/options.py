@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ipaddress
 from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from holdfast.kernel.core.errors import ConfigError
 
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
@@ -25,6 +28,10 @@ class ServiceOptions:
     """Whether a request needs an API key."""
 
     grpc_port: int | None = None
+    public_grpc: str = ""
+    """Where clients reach gRPC, as host:port, for the agent card; unless given, the host of the
+    public URL and ``grpc_port``."""
+
     max_request_bytes: int = 4 * 1024 * 1024
     max_streams: int = 1_000
     """How many streams one process holds open at a time."""
@@ -92,12 +99,60 @@ class ServiceOptions:
     push_per_tenant: int = 20
     """How many of them may be of one tenant."""
 
+    def __post_init__(self) -> None:
+        if self.public_url and not _is_url(self.public_url):
+            raise ConfigError(
+                f"the public URL must be as in https://agents.example.org, not {self.public_url!r}"
+            )
+        if self.public_grpc and _host_and_port(self.public_grpc) is None:
+            raise ConfigError(
+                f"the public gRPC address must be as in agents.example.org:443, not "
+                f"{self.public_grpc!r}"
+            )
+
+    @property
+    def public_grpc_or_default(self) -> str:
+        """Where clients reach gRPC, as host:port.
+
+        >>> ServiceOptions(public_url="https://a.example/x", grpc_port=50051).public_grpc_or_default
+        'a.example:50051'
+        """
+        host = urlsplit(self.public_url_or_default).hostname or self.host
+        return self.public_grpc or address_of(host, self.grpc_port or 0)
+
     @property
     def public_url_or_default(self) -> str:
         """Where clients reach it."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
         scheme = "https" if self.tls_cert else "http"
-        return (self.public_url or f"{scheme}://{host}:{self.port}").rstrip("/")
+        return (self.public_url or f"{scheme}://{address_of(self.host, self.port)}").rstrip("/")
+
+
+def address_of(host: str, port: int) -> str:
+    """A host and a port as one text.
+
+    >>> address_of("localhost", 80), address_of("::1", 80)
+    ('localhost:80', '[::1]:80')
+    """
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _is_url(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
+def _host_and_port(text: str) -> tuple[str, int] | None:
+    try:
+        parts = urlsplit(f"//{text}")
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        return None
+    if not host or not port or "@" in text or text != parts.netloc:
+        return None
+    return host, port
 
 
 def is_loopback(host: str) -> bool:

@@ -8,10 +8,8 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from email.utils import formatdate
 from importlib.util import find_spec
 
-from a2a.server.routes import create_agent_card_routes
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -23,7 +21,7 @@ from holdfast.runtime.app import App
 from holdfast.runtime.worker import Worker
 from holdfast.server.addresses import AddressGuard
 from holdfast.server.caller import Doors
-from holdfast.server.card import agent_card
+from holdfast.server.card import Cards, card_route
 from holdfast.server.connections import HttpServer
 from holdfast.server.errors import WORDS
 from holdfast.server.files import FileLinks, download
@@ -80,11 +78,13 @@ class Service:
         guard = AddressGuard(allow_private=chosen.push_allow_private)
         self._doors = Doors(state, auth=chosen.auth)
         self._limits = KeyLimits(self.options)
+        self._cards = Cards.of(app, self.options)
         self._handler = LedgerRequestHandler(
             Intake(app, guard, dedupe_message_ids=chosen.dedupe_message_ids),
             timeline,
             files,
             guard,
+            cards=self._cards,
             metrics=self.metrics,
             options=self.options,
             limits=self._limits,
@@ -111,7 +111,7 @@ class Service:
         )
         if self._worker is not None:
             self.metrics.running.set_function(lambda: self._running)
-        self.asgi = self._assembled(app, state)
+        self.asgi = self._assembled(state)
 
     @property
     def url(self) -> str:
@@ -169,19 +169,9 @@ class Service:
         finally:
             await server.stop(self.options.drain_seconds)
 
-    def _assembled(self, app: App, state: State) -> Gate:
-        began = formatdate(usegmt=True)
-        [card] = create_agent_card_routes(
-            agent_card(app, self.options), cache_control="public, max-age=60"
-        )
-
-        async def dated_card(request: Request) -> Response:
-            response: Response = await card.endpoint(request)
-            response.headers["Last-Modified"] = began
-            return response
-
+    def _assembled(self, state: State) -> Gate:
         routes = [
-            Route(card.path, dated_card, methods=["GET"]),
+            card_route(self._cards.public, self.options),
             Route("/health", health_endpoint(state, self._closing), methods=["GET"]),
             Route("/metrics", metrics_endpoint(self.metrics, state), methods=["GET"]),
             Route("/blobs/{ref}", with_call(download, self._doors), methods=["GET"]),
