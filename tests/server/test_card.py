@@ -14,7 +14,7 @@ from a2a.types import a2a_pb2 as a2a
 from a2a.types import a2a_pb2_grpc
 
 from holdfast import App, ConfigError, InvalidInputError, Provider, State, TaskContext
-from holdfast.server.card import agent_card, card_json
+from holdfast.server.card import agent_card
 from holdfast.server.options import ServiceOptions
 from tests.server.running import MODERN, example_app, free_port, http_client, said, sent, serving
 
@@ -135,7 +135,8 @@ async def test_a_client_of_0_3_finds_what_it_requires_and_can_send(
         serving(_app(), state, auth=auth, grpc_port=free_port()) as service,
         http_client(base_url=service.url, headers=headers, timeout=60) as http,
     ):
-        shown = await _card(http)
+        shown = (await http.get(CARD, headers={"A2A-Version": "0.3"})).json()
+        assert (await http.get("/.well-known/agent.json")).json() == shown
         # The types of 0.3 refuse a card without what that version requires.
         card = old.AgentCard.model_validate(shown)
         assert (card.url, card.preferred_transport) == (f"{service.url}/", "JSONRPC")
@@ -200,8 +201,18 @@ async def test_an_app_without_more_to_say_has_no_extended_card(state: State) -> 
         assert "the same for everybody" in answer.text
 
 
-async def test_the_card_is_the_same_bytes_each_time() -> None:
-    options = ServiceOptions(grpc_port=1)
-    assert card_json(agent_card(_app(), options), options) == card_json(
-        agent_card(_app(), options), options
-    )
+async def test_the_fields_of_0_3_are_for_who_asks_unless_they_are_for_everybody(
+    state: State,
+) -> None:
+    for everybody in (False, True):
+        async with (
+            serving(example_app(), state, old_card=everybody) as service,
+            http_client(base_url=service.url) as http,
+        ):
+            answer = await http.get(CARD)
+            assert ("url" in answer.json()) is everybody
+            assert (await http.get(CARD, headers=MODERN)).json() == answer.json()
+            old_one = await http.get(CARD, headers={"A2A-Version": "0.3"})
+            assert old_one.json()["url"] == f"{service.url}/"
+            assert "a2a-version" in old_one.headers["vary"].lower()
+            assert (old_one.headers["etag"] == answer.headers["etag"]) is everybody

@@ -39,6 +39,10 @@ def serve(
     public_grpc: Annotated[
         str, typer.Option(help="Where clients reach gRPC, as host:port, for the agent card.")
     ] = "",
+    old_card: Annotated[
+        bool,
+        typer.Option("--old-card", help="Add the fields of A2A 0.3 to the card for everybody."),
+    ] = False,
     auth: Annotated[
         bool | None,
         typer.Option(
@@ -126,6 +130,7 @@ def serve(
         auth=asks_keys,
         grpc_port=grpc_port,
         public_grpc=public_grpc,
+        old_card=old_card,
         max_request_bytes=max_request_bytes,
         max_connections=max_connections,
         max_connections_per_address=max_connections_per_address,

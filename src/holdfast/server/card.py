@@ -23,7 +23,8 @@ EXTENSION = "urn:holdfast:contexts-and-control:v1"
 """Names the methods that are ours: contexts/list, tasks/pause and so on."""
 
 OLD_VERSION = "0.3.0"
-_CACHED = "public, max-age=60"
+OLD_PATH = "/.well-known/agent.json"
+"""Where the card was before it was at its path of today."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +124,8 @@ def _with_old_interfaces(card: a2a.AgentCard, options: ServiceOptions) -> a2a.Ag
     return old
 
 
-def card_json(card: a2a.AgentCard, options: ServiceOptions) -> dict[str, Any]:
-    """The card in JSON, with the fields that a client of 0.3 requires.
+def old_card_json(card: a2a.AgentCard, options: ServiceOptions) -> dict[str, Any]:
+    """The card in JSON with the fields that a client of 0.3 requires, beside those of 1.0.
 
     The interfaces of 0.3 are in the fields of 0.3 only: a client of 1.0 must not choose them.
     """
@@ -132,23 +133,44 @@ def card_json(card: a2a.AgentCard, options: ServiceOptions) -> dict[str, Any]:
     return shown | {"supportedInterfaces": MessageToDict(card)["supportedInterfaces"]}
 
 
-def card_route(card: a2a.AgentCard, options: ServiceOptions) -> Route:
-    """Serves the card to everybody, with what caches need."""
-    body = json.dumps(card_json(card, options), separators=(",", ":")).encode()
-    etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
-    headers = {
-        "ETag": etag,
-        "Cache-Control": _CACHED,
-        "Last-Modified": formatdate(usegmt=True),
-    }
+def card_routes(card: a2a.AgentCard, options: ServiceOptions) -> list[Route]:
+    """Serve the card to everybody, with what caches need.
+
+    The schema of 1.0 allows no fields of 0.3, so those are for who asks: by the version, or by the
+    path that older clients know.
+    """
+    old = _File(old_card_json(card, options))
+    new = old if options.old_card else _File(MessageToDict(card))
 
     async def serve(request: Request) -> Response:
-        known = [
-            one.strip().removeprefix("W/")
-            for one in request.headers.get("if-none-match", "").split(",")
-        ]
-        if etag in known or "*" in known:
-            return Response(status_code=304, headers=headers)
-        return Response(body, media_type="application/json", headers=headers)
+        asked = request.headers.get("a2a-version", "").strip()
+        return (old if asked.startswith("0") else new).answer(request)
 
-    return Route(AGENT_CARD_WELL_KNOWN_PATH, serve, methods=["GET"])
+    async def serve_old(request: Request) -> Response:
+        return old.answer(request)
+
+    return [
+        Route(AGENT_CARD_WELL_KNOWN_PATH, serve, methods=["GET"]),
+        Route(OLD_PATH, serve_old, methods=["GET"]),
+    ]
+
+
+class _File:
+    """JSON that does not change while the service runs."""
+
+    def __init__(self, value: dict[str, Any]) -> None:
+        self._body = json.dumps(value, separators=(",", ":")).encode()
+        self._etag = f'"{hashlib.sha256(self._body).hexdigest()[:32]}"'
+        self._headers = {
+            "ETag": self._etag,
+            "Cache-Control": "public, max-age=60",
+            "Last-Modified": formatdate(usegmt=True),
+            "Vary": "A2A-Version",
+        }
+
+    def answer(self, request: Request) -> Response:
+        """The JSON, or that the client has it."""
+        known = request.headers.get("if-none-match", "").split(",")
+        if {one.strip().removeprefix("W/") for one in known} & {self._etag, "*"}:
+            return Response(status_code=304, headers=self._headers)
+        return Response(self._body, media_type="application/json", headers=self._headers)

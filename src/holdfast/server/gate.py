@@ -21,7 +21,7 @@ from holdfast.server.metrics import Metrics
 from holdfast.server.options import LOOPBACK_NAMES, ServiceOptions, is_loopback
 
 _log = logging.getLogger("holdfast.server")
-OPEN = frozenset({"/health", "/.well-known/agent-card.json"})
+OPEN = frozenset({"/health", "/.well-known/agent-card.json", "/.well-known/agent.json"})
 """What everybody may read."""
 
 BODIES_AT_ONCE = 64

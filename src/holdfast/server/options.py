@@ -24,6 +24,9 @@ class ServiceOptions:
     public_url: str = ""
     """Where clients reach it, for the agent card; unless given, the host and port it listens on."""
 
+    old_card: bool = False
+    """Whether the card has the fields of A2A 0.3 also for clients that do not ask for 0.3."""
+
     auth: bool = True
     """Whether a request needs an API key."""
 

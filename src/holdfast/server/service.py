@@ -21,7 +21,7 @@ from holdfast.runtime.app import App
 from holdfast.runtime.worker import Worker
 from holdfast.server.addresses import AddressGuard
 from holdfast.server.caller import Doors
-from holdfast.server.card import Cards, card_route
+from holdfast.server.card import Cards, card_routes
 from holdfast.server.connections import HttpServer
 from holdfast.server.errors import WORDS
 from holdfast.server.files import FileLinks, download
@@ -171,7 +171,7 @@ class Service:
 
     def _assembled(self, state: State) -> Gate:
         routes = [
-            card_route(self._cards.public, self.options),
+            *card_routes(self._cards.public, self.options),
             Route("/health", health_endpoint(state, self._closing), methods=["GET"]),
             Route("/metrics", metrics_endpoint(self.metrics, state), methods=["GET"]),
             Route("/blobs/{ref}", with_call(download, self._doors), methods=["GET"]),
