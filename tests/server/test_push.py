@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import httpcore
+import httpx
 import pytest
 import uvicorn
 from a2a.types import a2a_pb2 as a2a
@@ -33,17 +35,20 @@ class Receiver:
         self.refusals = refusals
         self.redirect = redirect
         self.taken: list[tuple[dict[str, str], dict[str, Any]]] = []
+        self.bodies: list[bytes] = []
         self.calls = 0
 
     async def hook(self, request: Request) -> Response:
         self.calls += 1
-        body = json.loads(await request.body())
+        raw = await request.body()
+        body = json.loads(raw)
         if self.redirect:
             return RedirectResponse(self.redirect)
         if self.refusals:
             self.refusals -= 1
             return Response(status_code=500)
         self.taken.append((dict(request.headers), body))
+        self.bodies.append(raw)
         return Response(status_code=204)
 
     @asynccontextmanager
@@ -183,6 +188,34 @@ async def test_the_connection_goes_to_the_address_that_was_checked(
         assert receiver.taken[0][0]["host"] == f"changing.example:{port}"
 
 
+async def test_a_name_that_changes_its_address_gains_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The resolver of the system answers with a public address first, and with ours after."""
+    answers = [["93.184.215.14"], ["127.0.0.1"], ["93.184.215.14", "::ffff:127.0.0.1"], ["::1"]]
+    connected: list[str] = []
+
+    def looked_up(*_: Any, **__: Any) -> list[Any]:
+        return [(0, 0, 0, "", (one, 443)) for one in answers.pop(0)]
+
+    async def connect(_: Any, host: str, *__: Any) -> httpcore.AsyncNetworkStream:
+        connected.append(host)
+        raise httpcore.ConnectError("nobody is there")
+
+    monkeypatch.setattr(socket, "getaddrinfo", looked_up)
+    monkeypatch.setattr(httpcore.AnyIOBackend, "connect_tcp", connect)
+    guard = AddressGuard(allow_private=False)
+    async with guarded_client(guard) as client:
+        with pytest.raises(httpx.ConnectError, match="nobody is there"):
+            await client.post("https://changing.example/hook", json={})
+        assert len(answers) == 3
+        for _ in range(3):
+            with pytest.raises(httpx.ConnectError, match="not public"):
+                await client.post("https://changing.example/hook", json={})
+    assert connected == ["93.184.215.14"]
+    guard.close()
+
+
 @pytest.mark.parametrize(
     "address",
     [
@@ -196,6 +229,8 @@ async def test_the_connection_goes_to_the_address_that_was_checked(
             "2002:7f00:1::",
             "ff02::1",
         ),
+        *("192.0.0.192", "168.63.129.16", "192.88.99.1", "fec0::1", "3fff::1", "64:ff9b:1::1"),
+        *("2606:4700::5efe:7f00:1", "2606:4700::200:5efe:a00:1", "::7f00:1", "2001:0:1::80ff:fffe"),
         *("fe80::1%eth0", "not an address"),
     ],
 )

@@ -31,7 +31,19 @@ RESOLVER_THREADS = 64
 
 _HOST = re.compile(rb"[A-Za-z0-9._:-]+")
 _NETWORKS_64 = ipaddress.ip_network("64:ff9b::/96")
-_NETWORKS_6TO4 = ipaddress.ip_network("2002::/16")
+_UNICAST_6 = ipaddress.ip_network("2000::/3")
+_INNER = [
+    ipaddress.ip_network(one)
+    for one in (
+        "192.0.0.0/24",  # IETF protocols; clouds answer for metadata here
+        "192.88.99.0/24",  # relays of 6to4
+        "168.63.129.16/32",  # what Azure answers for inside of a machine
+        "3fff::/20",  # documentation
+    )
+]
+"""What is not of the open internet, whatever Python's version says of it."""
+
+_ISATAP = 0x0000_5EFE, 0x0200_5EFE
 
 
 def is_public(address: str) -> bool:
@@ -47,12 +59,27 @@ def is_public(address: str) -> bool:
     except ValueError:
         return False
     if isinstance(found, ipaddress.IPv6Address):
-        inner = found.ipv4_mapped or found.sixtofour or (found.teredo or (None, None))[1]
-        if inner is None and found in _NETWORKS_64:
-            inner = ipaddress.IPv4Address(int(found) & 0xFFFFFFFF)
-        if inner is not None and not is_public(str(inner)):
+        inner = _carried(found)
+        if inner is not None:
+            # A mapped address is the IPv4 one; others go through a gateway that has an address too.
+            if not is_public(str(inner)):
+                return False
+            if found.ipv4_mapped is not None:
+                return True
+        if found not in _UNICAST_6:
             return False
+    if any(found in one for one in _INNER):
+        return False
     return found.is_global and not (found.is_multicast or found.is_reserved)
+
+
+def _carried(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
+    """The IPv4 address that an IPv6 one stands for."""
+    inner = address.ipv4_mapped or address.sixtofour or (address.teredo or (None, None))[1]
+    isatap = (int(address) >> 32) & 0xFFFF_FFFF in _ISATAP
+    if inner is None and (isatap or address in _NETWORKS_64):
+        inner = ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)
+    return inner
 
 
 def _parsed(url: str) -> SplitResult | None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections import Counter
 from contextlib import suppress
 
@@ -24,7 +25,7 @@ from holdfast.kernel.storage.ledger_push import OutboxEntry
 from holdfast.server.addresses import AddressGuard, guarded_client
 from holdfast.server.metrics import Metrics
 from holdfast.server.options import ServiceOptions
-from holdfast.server.push_request import delivery_headers
+from holdfast.server.push_request import check_push, delivery_headers, signature_headers
 from holdfast.server.streams import Timeline
 from holdfast.wiring.state import State
 
@@ -162,12 +163,14 @@ class Deliverer:
         if news is None:
             # Nothing that a client is told of: its own message, or a task that is gone.
             return ""
-        self._guard.check_url(entry.config.url)
+        config = check_push(entry.config, self._guard)
+        body = MessageToJson(to_stream_response(news.update), indent=None).encode()
         request = client.build_request(
             "POST",
-            entry.config.url,
-            content=MessageToJson(to_stream_response(news.update), indent=None),
-            headers=delivery_headers(entry.config)
+            config.url,
+            content=body,
+            headers=delivery_headers(config)
+            | signature_headers(config, body, at=int(time.time()))
             | {"Idempotency-Key": f"{entry.event.task_id}:{entry.event.seq}"},
         )
         # Only the status counts: the body is never read, however long it is.

@@ -18,14 +18,16 @@ from holdfast.server.key_watch import KeyWatch
 from holdfast.server.limits import KeyLimits
 from holdfast.server.metrics import Metrics
 from holdfast.server.options import ServiceOptions
-from holdfast.server.push_request import check_push
-from holdfast.server.wire import push_from_wire, push_to_wire
+from holdfast.server.push_request import check_push, push_from_wire, push_to_wire
 
 _MOST = 100
 
 
 class PushConfigs:
-    """Where the news of the caller's tasks go; a config shows its secrets, so readers see none."""
+    """Where the news of the caller's tasks go. No answer has a secret in clear.
+
+    Readers see no config: a URL can be a secret, too.
+    """
 
     guard: AddressGuard
     metrics: Metrics

@@ -1,6 +1,17 @@
-"""What a push notification is sent with, and which push configs are refused."""
+"""What a push notification is sent with, and which push configs are refused.
+
+Every notification to a config with a secret is signed: HMAC-SHA256 over the time of sending and the
+body. The secret is the credentials where the scheme is ``HMAC-SHA256``, which are not sent; else
+the token, else the credentials.
+"""
 
 from __future__ import annotations
+
+import hashlib
+import hmac
+
+from a2a.types import a2a_pb2 as a2a
+from google.protobuf.json_format import MessageToDict, ParseDict
 
 from holdfast.kernel.core.errors import InvalidInputError
 from holdfast.kernel.storage.ledger_push import PushConfig
@@ -9,9 +20,15 @@ from holdfast.server.addresses import AddressGuard
 MAX_HEADER_CHARACTERS = 8_192
 """The longest token or credentials: most receivers refuse longer headers."""
 
+HIDDEN = "***"
+"""What a client gets in place of a token or of credentials."""
+
+TIMESTAMP, SIGNATURE = "X-Holdfast-Timestamp", "X-Holdfast-Signature"
+HMAC_SCHEME = "hmac-sha256"
+
 
 def delivery_headers(config: PushConfig) -> dict[str, str]:
-    """The headers that prove to the receiver who sends.
+    """The headers that the config asks for.
 
     >>> delivery_headers(PushConfig("p1", "https://example.org", token="t"))["User-Agent"]
     'holdfast'
@@ -19,21 +36,51 @@ def delivery_headers(config: PushConfig) -> dict[str, str]:
     headers = {"Content-Type": "application/a2a+json", "User-Agent": "holdfast"}
     if config.token:
         headers["X-A2A-Notification-Token"] = config.token
-    scheme = config.authentication.get("scheme")
-    if scheme:
-        credentials = config.authentication.get("credentials", "")
-        headers["Authorization"] = f"{scheme} {credentials}".strip()
+    scheme = str(config.authentication.get("scheme") or "")
+    if scheme and scheme.lower() != HMAC_SCHEME:
+        headers["Authorization"] = f"{scheme} {_credentials(config)}".strip()
     return headers
 
 
+def signature_headers(config: PushConfig, body: bytes, *, at: int) -> dict[str, str]:
+    """The headers that prove that a holder of the secret sent this body at this second.
+
+    None where the config has no secret.
+
+    >>> config = PushConfig("p1", "https://example.org", token="t")
+    >>> signature_headers(config, b"{}", at=1893456000)["X-Holdfast-Timestamp"]
+    '1893456000'
+    """
+    scheme = str(config.authentication.get("scheme") or "").lower()
+    secret = _credentials(config) if scheme == HMAC_SCHEME else config.token or _credentials(config)
+    if not secret:
+        return {}
+    digest = hmac.new(secret.encode(), b"%d." % at + body, hashlib.sha256).hexdigest()
+    return {TIMESTAMP: str(at), SIGNATURE: f"v1={digest}"}
+
+
+def _credentials(config: PushConfig) -> str:
+    return str(config.authentication.get("credentials") or "")
+
+
 def check_push(config: PushConfig, guard: AddressGuard) -> PushConfig:
-    """Refuse a config that nothing could ever be sent to.
+    """Refuse a config that nothing could ever be sent to; no refusal holds its secrets.
 
     >>> check_push(PushConfig("p1", "https://example.org"), AddressGuard(allow_private=False)).id
     'p1'
     """
     guard.check_url(config.url)
-    for value in delivery_headers(config).values():
+    if HIDDEN in {config.token, _credentials(config)}:
+        raise InvalidInputError(
+            "push", f"{HIDDEN} stands for a secret that is not shown: send the secret itself"
+        )
+    if str(config.authentication.get("scheme") or "").lower() == HMAC_SCHEME and not _credentials(
+        config
+    ):
+        raise InvalidInputError(
+            "push", "HMAC-SHA256 needs the secret in authentication.credentials"
+        )
+    for value in [*delivery_headers(config).values(), _credentials(config)]:
         if not (value.isascii() and value.isprintable()):
             raise InvalidInputError("push", "token and authentication must be printable ASCII")
         if len(value) > MAX_HEADER_CHARACTERS:
@@ -43,3 +90,29 @@ def check_push(config: PushConfig, guard: AddressGuard) -> PushConfig:
                 "characters",
             )
     return config
+
+
+def push_from_wire(config: a2a.TaskPushNotificationConfig, *, id: str) -> PushConfig:
+    """Where to send news, under its id.
+
+    >>> push_from_wire(a2a.TaskPushNotificationConfig(url="https://example.org"), id="p1").id
+    'p1'
+    """
+    given = MessageToDict(config.authentication) if config.HasField("authentication") else {}
+    return PushConfig(id, config.url, token=config.token, authentication=given)
+
+
+def push_to_wire(config: PushConfig, *, task_id: str) -> a2a.TaskPushNotificationConfig:
+    """A push config for its owner, without its secrets.
+
+    >>> push_to_wire(PushConfig("p1", "https://example.org", token="t"), task_id="t1").token
+    '***'
+    """
+    found = a2a.TaskPushNotificationConfig(
+        id=config.id, task_id=task_id, url=config.url, token=HIDDEN if config.token else ""
+    )
+    if config.authentication:
+        ParseDict(config.authentication, found.authentication, ignore_unknown_fields=True)
+        if found.authentication.credentials:
+            found.authentication.credentials = HIDDEN
+    return found

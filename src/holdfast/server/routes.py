@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any, cast
 
@@ -10,7 +11,7 @@ from a2a.server.context import ServerCallContext
 from a2a.server.jsonrpc_models import JSONParseError as RpcParseError
 from a2a.server.jsonrpc_models import JSONRPCError
 from a2a.server.request_handlers import build_error_response
-from a2a.server.routes import create_jsonrpc_routes, create_rest_routes
+from a2a.server.routes import create_jsonrpc_routes, create_rest_routes, jsonrpc_dispatcher
 from a2a.server.routes.common import DefaultServerCallContextBuilder
 from a2a.server.routes.jsonrpc_dispatcher import JsonRpcDispatcher
 from a2a.types import a2a_pb2 as a2a
@@ -57,8 +58,14 @@ class _Contexts(DefaultServerCallContextBuilder):
         return context
 
 
+def _hides_bodies(record: logging.LogRecord) -> bool:
+    """Whether the SDK may log this: at DEBUG it logs whole requests, with the secrets in them."""
+    return not str(record.msg).startswith("Request body")
+
+
 def a2a_routes(handler: LedgerRequestHandler, doors: Doors) -> list[BaseRoute]:
     """JSON-RPC at ``/`` and HTTP+JSON; the last takes whatever is left, so it comes last."""
+    logging.getLogger(jsonrpc_dispatcher.__name__).addFilter(_hides_bodies)
     contexts = _Contexts()
     [inner] = create_jsonrpc_routes(handler, "/", context_builder=contexts, enable_v0_3_compat=True)
     rpc = _Rpc(inner.endpoint, Extensions(handler), doors)

@@ -32,7 +32,6 @@ from holdfast.kernel.core.content import (
 from holdfast.kernel.core.errors import CodecError, InvalidInputError
 from holdfast.kernel.core.lifecycle import TaskState
 from holdfast.kernel.storage.ledger_events import ArtifactChunk, Transition
-from holdfast.kernel.storage.ledger_push import PushConfig
 from holdfast.kernel.storage.ledger_records import Artifact, TaskRecord
 
 TYPE, NAME, ROLE, WIRE = "holdfast.type", "holdfast.name", "holdfast.role", "holdfast.wire"
@@ -363,19 +362,3 @@ def blocks_of(task: TaskRecord) -> Sequence[ContentBlock]:
     said = [*task.messages, *([task.status_message] if task.status_message else [])]
     parts = [one.content for one in said] + [one.parts for one in task.artifacts]
     return [block for blocks in parts for block in blocks]
-
-
-def push_from_wire(config: a2a.TaskPushNotificationConfig, *, id: str) -> PushConfig:
-    """Where to send news, under its id."""
-    given = MessageToDict(config.authentication) if config.HasField("authentication") else {}
-    return PushConfig(id, config.url, token=config.token, authentication=given)
-
-
-def push_to_wire(config: PushConfig, *, task_id: str) -> a2a.TaskPushNotificationConfig:
-    """A push config as its owner gave it."""
-    found = a2a.TaskPushNotificationConfig(
-        id=config.id, task_id=task_id, url=config.url, token=config.token
-    )
-    if config.authentication:
-        ParseDict(config.authentication, found.authentication, ignore_unknown_fields=True)
-    return found

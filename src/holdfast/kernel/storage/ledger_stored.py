@@ -6,7 +6,7 @@ ever the ledger's own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from holdfast.kernel.core.checks import check_time
@@ -139,14 +139,14 @@ class StoredChunk:
 class StoredPush:
     """A push config with its authentication as text.
 
-    >>> StoredPush.of(PushConfig("p1", "https://example.org")).load().id
-    'p1'
+    >>> StoredPush.of(PushConfig("p1", "https://example.org", token="secret"))
+    StoredPush(id='p1', url='https://example.org')
     """
 
     id: str
     url: str
-    token: str
-    authentication: str
+    token: str = field(repr=False)
+    authentication: str = field(repr=False)
 
     @classmethod
     def of(cls, config: object) -> StoredPush:
