@@ -28,6 +28,8 @@ async def research(task: TaskContext) -> str:
     """Fetch, draft, ask, and tell."""
     if task.message.text == "break":
         raise ValueError("no such tide")
+    if task.message.text == "break at length":
+        raise holdfast.ConflictError("step", "s1", "long " * 30 + "and here is what to do")
     await task.step("fetch", lambda: ["page 1", "page 2"])
     for at in range(3):
         await task.artifact("draft.md", f"line {at}\n", append=True, last=at == 2)
@@ -164,6 +166,16 @@ def test_the_reason_of_a_failure_is_shown_and_not_its_whole_traceback(
     assert "ValueError: no such tide" in shown.out
     assert "Traceback" not in shown.out
     assert "Traceback" in command("tasks", "show", task["id"], "--json").json["note"]
+
+
+def test_a_long_reason_is_shown_to_its_end(command: Command, database: str, tenant: str) -> None:
+    command("tasks", "submit", "researcher", "break at length", "--max-attempts", "1")
+    _work(database, tenant)
+    [task] = command("tasks", "list", "--state", "failed", "--json").json["tasks"]
+    shown = " ".join(command("tasks", "show", task["id"]).out.split())
+    assert "ConflictError: long" in shown
+    assert "and here is what to do" in shown
+    assert "holdfast.kernel" not in shown
 
 
 @pytest.mark.parametrize(

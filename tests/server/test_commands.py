@@ -19,6 +19,7 @@ from holdfast import TaskState
 from holdfast.cli.commands import app
 from holdfast.cli.loading import load_app
 from holdfast.kernel.core.errors import ConfigError, HoldfastError
+from holdfast.kernel.core.ids import new_ref
 from holdfast.server.service import listening
 from tests.backends.postgres_database import connected
 from tests.server.running import MODERN, http_client
@@ -178,6 +179,29 @@ async def test_a_port_that_cannot_be_is_refused_by_its_name(option: str) -> None
     assert done.exit_code == 2
     assert option in done.output
     assert "65535" in done.output
+
+
+async def test_a_key_may_be_named_by_its_end(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", database)
+    monkeypatch.setenv("HOLDFAST_TENANT", new_ref())
+
+    def keys(*words: str) -> str:
+        done = CliRunner().invoke(app, ["keys", *words])
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    def work() -> None:
+        made = [
+            json.loads(keys("create", "--owner", who, "--json"))["id"] for who in ("ana", "bob")
+        ]
+        listed = keys("list")
+        assert made[0][-8:] in listed
+        assert f"revoked {made[0][-12:]}" in keys("revoke", made[0][-12:])
+        assert json.loads(keys("rotate", made[1][-12:], "--json"))["owner"] == "bob"
+
+    await asyncio.to_thread(work)
 
 
 async def test_a_service_on_memory_is_for_development(tmp_path: Path) -> None:

@@ -27,6 +27,20 @@ def short_ids(ids: Sequence[str], *, shortest: int = 8) -> dict[str, str]:
     return {one: one[-length:] for one in distinct}
 
 
+def matching(given: str, ids: Sequence[str]) -> str:
+    """The one id that is given whole, or by its beginning or end; empty if there is none.
+
+    >>> matching("1234", ["0197a1-aaaa-1234", "0197a1-bbbb-5678"])
+    '0197a1-aaaa-1234'
+    """
+    if given in ids or len(given) < SHORTEST:
+        return given if given in ids else ""
+    found = [one for one in ids if one.startswith(given) or one.endswith(given)]
+    if len(found) > 1:
+        raise InvalidInputError("id", f"{given!r} is ambiguous: it matches {', '.join(found[:5])}")
+    return found[0] if found else ""
+
+
 async def full_id(ledger: TaskLedger, given: str) -> str:
     """The id of the task that is meant: all of it, or its beginning or end where that is enough.
 
@@ -36,15 +50,9 @@ async def full_id(ledger: TaskLedger, given: str) -> str:
     """
     if await ledger.get(given, owner=None, history_length=0, artifacts=False):
         return given
-    if len(given) >= SHORTEST:
-        page = await ledger.list(owner=None, limit=SEARCHED)
-        found = [one.id for one in page.tasks if one.id.startswith(given) or one.id.endswith(given)]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            raise InvalidInputError(
-                "id", f"{given!r} is ambiguous: it matches {', '.join(found[:5])}"
-            )
+    page = await ledger.list(owner=None, limit=SEARCHED)
+    if found := matching(given, [one.id for one in page.tasks]):
+        return found
     raise NotFoundError(
         "task", given, f"no task {given!r} of this tenant: `holdfast tasks list` shows them"
     )

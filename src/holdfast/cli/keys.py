@@ -12,11 +12,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from holdfast.cli.as_json import jsonable
+from holdfast.cli.finding import matching, short_ids
 from holdfast.cli.opening import open_shared
 from holdfast.cli.options import Json
-from holdfast.cli.words import clock
+from holdfast.cli.words import ago
 from holdfast.kernel.core.errors import NotFoundError
-from holdfast.kernel.storage.keys import ApiKey, KeyScope, NewApiKey
+from holdfast.kernel.storage.keys import ApiKey, KeyScope, KeyStore, NewApiKey
 
 app = typer.Typer(
     help="Make, list, rotate, revoke and delete the API keys of the service.", no_args_is_help=True
@@ -26,7 +27,9 @@ _out = Console()
 Tenant = Annotated[
     str, typer.Option(help="Whose data it opens; HOLDFAST_TENANT, or 'default', unless given.")
 ]
-Id = Annotated[str, typer.Argument(metavar="ID", help="The key's id, as `keys list` shows it.")]
+Id = Annotated[
+    str, typer.Argument(metavar="ID", help="The key's id, or its end, as `keys list` has it.")
+]
 _DAY_SECONDS = 86_400
 
 
@@ -101,7 +104,7 @@ def rotate(
     async def work() -> NewApiKey:
         async with open_shared(tenant) as state:
             try:
-                return await state.keys.rotate(id, grace_seconds=grace)
+                return await state.keys.rotate(await _whole(state.keys, id), grace_seconds=grace)
             except NotFoundError:
                 raise _no_key(id, "live key") from None
 
@@ -120,12 +123,16 @@ def list_(*, tenant: Tenant = "", as_json: Json = False) -> None:
     if as_json:
         typer.echo(json.dumps(jsonable(found), indent=2))
         return
-    table = Table("id", "owner", "name", "scope", "made", "last used", "expires", "revoked")
+    ids = short_ids([key.id for key in found])
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("id", no_wrap=True, min_width=max(map(len, ids.values()), default=2))
+    for name in ("owner", "name", "scope", "made", "last used", "expires", "revoked"):
+        table.add_column(name, no_wrap=True, overflow="ellipsis")
     for key in found:
         times = (key.created_at, key.last_used_at, key.expires_at, key.revoked_at)
         table.add_row(
-            *(key.id, escape(key.owner), escape(key.name), str(key.scope)),
-            *(clock(one) if one else "" for one in times),
+            *(ids[key.id], escape(key.owner), escape(key.name), str(key.scope)),
+            *(ago(one) if one else "" for one in times),
         )
     _out.print(table)
 
@@ -141,7 +148,7 @@ def revoke(
 
     async def work() -> bool:
         async with open_shared(tenant) as state:
-            return await state.keys.revoke(id)
+            return await state.keys.revoke(await _whole(state.keys, id))
 
     if not asyncio.run(work()):
         raise _no_key(id, "live key")
@@ -154,11 +161,16 @@ def delete(id: Id, *, tenant: Tenant = "", as_json: Json = False) -> None:
 
     async def work() -> bool:
         async with open_shared(tenant) as state:
-            return await state.keys.delete(id)
+            return await state.keys.delete(await _whole(state.keys, id))
 
     if not asyncio.run(work()):
         raise _no_key(id, "revoked or expired key")
     typer.echo(json.dumps({"deleted": id}) if as_json else f"deleted {id}")
+
+
+async def _whole(keys: KeyStore, given: str) -> str:
+    """The id of the key that is meant: all of it, or its beginning or end where that is enough."""
+    return matching(given, [key.id for key in await keys.list_keys()]) or given
 
 
 def _no_key(id: str, what: str) -> NotFoundError:

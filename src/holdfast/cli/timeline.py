@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from holdfast.cli.as_json import jsonable
-from holdfast.cli.words import ago, clock, short, span, state_mark
+from holdfast.cli.words import REASON, ago, clock, short, span, state_mark
 from holdfast.kernel.core.content import ChatMessage, ContentBlock, TextBlock
 from holdfast.kernel.core.lifecycle import WAITING, TaskState
 from holdfast.kernel.storage.ledger_events import (
@@ -202,7 +202,7 @@ def _moved(move: Transition) -> str:
         told = [f"attempt {move.attempt}", f"fence {move.fence}", f"by {escape(move.worker)}"]
     if move.run_after:
         told.append(f"not before {clock(move.run_after)[11:]}")
-    note = f"\n{escape(short(_reason(move.note), DETAIL))}" if move.note else ""
+    note = f"\n{escape(short(_reason(move.note), REASON))}" if move.note else ""
     return f"{origin}{state_mark(move.to_state)} [dim]{', '.join(told)}[/]{note}"
 
 
@@ -219,6 +219,6 @@ def _step(step: StepRecord) -> str:
 
 
 def _reason(note: str) -> str:
-    """The last line of a traceback is what went wrong."""
+    """The last line of a traceback is what went wrong; where an error of ours is defined is not."""
     told = note.strip().splitlines()
-    return told[-1].strip() if told else ""
+    return told[-1].strip().removeprefix("holdfast.kernel.core.errors.") if told else ""

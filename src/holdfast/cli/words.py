@@ -21,6 +21,10 @@ _STYLES = {
 }
 
 
+REASON = 400
+"""How much of a reason is shown: what to do is at its end."""
+
+
 def span(seconds: float) -> str:
     """A duration in the two largest units that it has.
 
@@ -77,5 +81,5 @@ def state_mark(state: TaskState | None, why: str = "") -> str:
     """
     if state is None:
         return f"[yellow]{escape(short(why))}[/]"
-    more = f": {escape(short(why))}" if why else ""
+    more = f": {escape(short(why, REASON))}" if why else ""
     return f"[{_STYLES[state]}]{state}[/]{more}"

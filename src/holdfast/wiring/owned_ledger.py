@@ -40,5 +40,5 @@ class OwnedLedger:
 
     def _refuse(self, name: str, *_args: Any, **_options: Any) -> Any:
         raise NotSupportedError(
-            "the view of an owner", f"tasks.{name}", why="it is for workers: use the state itself"
+            "task", f"tasks.{name} for one owner", why="it is for workers: use the state itself"
         )

@@ -304,8 +304,8 @@ class State:
         """Refuse what reaches beyond an owner."""
         if self._owner:
             raise NotSupportedError(
-                "the view of an owner",
-                attribute,
+                " and ".join(sorted(set(self.engines.values()))),
+                f"{attribute} for one owner",
                 why="it is not divided by owner: use the state that the view was made of",
             )
 
