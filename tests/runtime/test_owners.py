@@ -14,6 +14,7 @@ import pytest_asyncio
 
 import holdfast
 from holdfast import (
+    AgentId,
     App,
     ChatMessage,
     InvalidInputError,
@@ -192,3 +193,17 @@ async def test_a_run_that_is_not_kept_is_cleared_at_its_owner(state: State) -> N
     await app.run_until_idle(state)
     ana = state.for_owner("ana")
     assert await ana.history.get_messages(app.agent, session_id=task.context_id) == []
+
+
+async def test_a_shared_view_cannot_name_the_agents_of_another_owner(state: State) -> None:
+    await state.for_owner("ana").long_term.save(_app().agent, TREASURE)
+    await state.for_owner("ana").history.append(
+        _app().agent, ChatMessage.user(TREASURE), session_id="c1"
+    )
+    shared = state.for_owner("bob", memory="shared")
+    forged = "holdfast.owner:3:ana:keeper"
+    with pytest.raises(InvalidInputError, match="agent_id: must not begin with"):
+        await shared.long_term.search(AgentId.parse(forged), "gold")
+    with pytest.raises(InvalidInputError, match="agent_id: must not begin with"):
+        await shared.memory(forged).recall("gold")
+    assert await shared.episodes.list_sessions(_app().agent) == []

@@ -26,6 +26,7 @@ from holdfast import (
     VideoBlock,
 )
 from holdfast.server.wire import (
+    MAX_VALUES,
     TYPE,
     WIRE,
     message_from_wire,
@@ -169,3 +170,22 @@ def test_what_cannot_be_kept_is_refused(wrong: str) -> None:
         message.metadata[WIRE] = "x"
     with pytest.raises(InvalidInputError):
         message_from_wire(message)
+
+
+def test_too_many_values_are_refused_before_they_are_converted() -> None:
+    message = a2a.Message(message_id="m1", role=a2a.ROLE_USER, parts=[a2a.Part(text="hi")])
+    message.metadata.update({"l": [1] * (MAX_VALUES + 1)})
+    with pytest.raises(InvalidInputError, match="has more than 10000 JSON values"):
+        message_from_wire(message)
+    spread = a2a.Message(message_id="m1", role=a2a.ROLE_USER)
+    for _ in range(101):
+        spread.parts.add(text="hi").metadata.update({"l": [1] * 100})
+    with pytest.raises(InvalidInputError, match="message: has more than 10000 JSON values"):
+        message_from_wire(spread)
+
+
+@pytest.mark.parametrize("kind", [["x"], {"a": 1}, 7])
+def test_a_type_that_is_no_text_is_metadata_like_any_other(kind: object) -> None:
+    message = a2a.Message(message_id="m1", role=a2a.ROLE_USER)
+    message.parts.add(url="https://example.org/x").metadata.update({"holdfast.type": kind})
+    assert len(message_from_wire(message).content) == 1

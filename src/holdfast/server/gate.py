@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -26,6 +27,12 @@ OPEN = frozenset({"/health", "/.well-known/agent-card.json", "/.well-known/agent
 
 BODIES_AT_ONCE = 64
 """How many bodies of the largest size are kept in memory at a time; smaller ones, accordingly."""
+
+SHARES = 8
+"""One caller, by key or else by address, has at most this part of that memory."""
+
+NAMELESS_BYTES = 1024
+"""The largest body of who sends no key to what everybody may read."""
 
 DISCARDED_BYTES, DISCARD_SECONDS = 16 * 1024 * 1024, 1.0
 """How much of a refused request is read, and for how long."""
@@ -75,9 +82,10 @@ class Gate:
             caller = scope[CALLER] = await self._caller(scope["path"], headers)
             with (
                 self._limits.request(caller.key_id if caller else "") as answer.slot,
-                self._bodies.held() as body,
+                self._bodies.held(_who(scope, caller)) as body,
             ):
-                await self._read(headers, receive, body)
+                answer.body = body
+                await self._read(headers, receive, body, known=caller is not None)
                 await self._inner(scope, _again(body, receive), answer.send)
         except Refusal as refusal:
             await _discard(receive)
@@ -120,9 +128,10 @@ class Gate:
             raise Refusal(401, text, **{"WWW-Authenticate": "Bearer"})
         return caller
 
-    async def _read(self, headers: Headers, receive: Receive, body: Body) -> None:
+    async def _read(self, headers: Headers, receive: Receive, body: Body, *, known: bool) -> None:
         """Read the whole body, whatever the method, so that its size is known to everybody."""
-        most = self._options.max_request_bytes
+        # What everybody may read needs no body.
+        most = self._options.max_request_bytes if known else NAMELESS_BYTES
         too_large = Refusal(413, f"a request has at most {most} bytes")
         length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > most:
@@ -145,14 +154,20 @@ class Gate:
 class Body:
     """The body of a request while it is answered."""
 
-    def __init__(self, bodies: Bodies) -> None:
+    def __init__(self, bodies: Bodies, who: str) -> None:
         self._bodies = bodies
+        self._who = who
         self.data = bytearray()
 
     def add(self, more: bytes) -> None:
         """Keep more of it, if there is room."""
-        self._bodies.take(len(more))
+        self._bodies.take(self._who, len(more))
         self.data += more
+
+    def release(self) -> None:
+        """Give its memory back: the answer has begun, and nobody reads it any more."""
+        self._bodies.give_back(self._who, len(self.data))
+        self.data.clear()
 
 
 class Bodies:
@@ -160,23 +175,32 @@ class Bodies:
 
     def __init__(self, most: int) -> None:
         self._left = most
+        self._share = most // SHARES
+        self._taken: Counter[str] = Counter()
 
-    def take(self, size: int) -> None:
-        """Take memory; refuses the request if there is none left."""
-        self._left -= size
-        if self._left < 0:
-            self._left += size
+    def take(self, who: str, size: int) -> None:
+        """Take memory; refuses the request if there is none left, or too little for one caller."""
+        if size > self._left or self._taken[who] + size > self._share:
             text = "too many large requests at a time: try again"
             raise Refusal(503, text, **{"Retry-After": "1"})
+        self._left -= size
+        self._taken[who] += size
+
+    def give_back(self, who: str, size: int) -> None:
+        """Give memory back."""
+        self._left += size
+        self._taken[who] -= size
+        if not self._taken[who]:
+            del self._taken[who]
 
     @contextmanager
-    def held(self) -> Iterator[Body]:
-        """A body, whose memory is given back at the end."""
-        body = Body(self)
+    def held(self, who: str) -> Iterator[Body]:
+        """A body, whose memory is given back at the end; ``who`` sent it."""
+        body = Body(self, who)
         try:
             yield body
         finally:
-            self._left += len(body.data)
+            body.release()
 
 
 class _Answer:
@@ -187,11 +211,14 @@ class _Answer:
         self._metrics = metrics
         self._started = False
         self.slot: RequestSlot | None = None
+        self.body: Body | None = None
 
     async def send(self, message: Message) -> None:
         """Pass a message of the answer on."""
         if message["type"] == "http.response.start":
             self._started = True
+            if self.body is not None:
+                self.body.release()
             self._metrics.responses.labels(str(message["status"])).inc()
             kind = Headers(raw=message.get("headers", [])).get("content-type", "")
             if self.slot is not None and kind.startswith("text/event-stream"):
@@ -213,6 +240,14 @@ class _Answer:
         raw = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
         await self.send({"type": "http.response.start", "status": refusal.status, "headers": raw})
         await self._send({"type": "http.response.body", "body": body})
+
+
+def _who(scope: Scope, caller: Caller | None) -> str:
+    """Whose memory a body takes: its key's, or else its address's."""
+    if caller is not None and caller.key_id:
+        return caller.key_id
+    client = scope.get("client")
+    return str(client[0]) if client else ""
 
 
 def _slower(scope: Scope, error: TooManyRequestsError) -> Refusal:

@@ -31,13 +31,11 @@ from pydantic import ValidationError
 from starlette.datastructures import QueryParams
 
 from holdfast.kernel.core.codec import MAX_DEPTH
+from holdfast.server.wire import MAX_VALUES
 
 M = TypeVar("M", bound=ProtoMessage)
 MAX_PARTS = 1_000
 """The most parts of one message."""
-
-MAX_VALUES = 50_000
-"""The most JSON values of one request: each takes time to convert, while nothing else is served."""
 
 _LEVELS = MAX_DEPTH + 8
 """How deep a request may be nested: what is stored, and what it is wrapped in."""

@@ -59,6 +59,9 @@ _STATES: dict[TaskState, a2a.TaskState] = {
     TaskState.CANCELED: a2a.TASK_STATE_CANCELED,
     TaskState.REJECTED: a2a.TASK_STATE_REJECTED,
 }
+MAX_VALUES = 10_000
+"""How many JSON values a request has at most: converting them takes the time of everybody."""
+
 _EXACT = 1 << 53
 """Numbers travel as doubles: a whole number beyond this is sent as text, digit by digit."""
 
@@ -78,10 +81,31 @@ def object_from_wire(value: Struct | Value, *, field: str) -> Any:
     >>> object_from_wire(object_to_wire({"page": 2}), field="metadata")
     {'page': 2}
     """
+    check_values([value], field=field)
     try:
         return _whole(MessageToDict(value))
     except ValueError:
         raise InvalidInputError(field, "holds NaN or infinity, which is not JSON") from None
+
+
+def check_values(roots: Sequence[Struct | Value], *, field: str) -> None:
+    """Refuse more JSON values than one request may have, before any of them is converted.
+
+    >>> check_values([object_to_wire({"page": 2})], field="metadata")
+    """
+    left, stack = MAX_VALUES, list[Any](roots)
+    while stack:
+        one = stack.pop()
+        if isinstance(one, Value):
+            kind = one.WhichOneof("kind")
+            if kind not in {"struct_value", "list_value"}:
+                continue
+            one = getattr(one, kind)
+        inner = one.fields if isinstance(one, Struct) else one.values
+        left -= len(inner)
+        if left < 0:
+            raise InvalidInputError(field, f"has more than {MAX_VALUES} JSON values")
+        stack += inner.values() if isinstance(one, Struct) else inner
 
 
 def _whole(value: Any) -> Any:
@@ -126,7 +150,9 @@ def part_from_wire(part: a2a.Part, *, field: str = "part") -> tuple[ContentBlock
     (TextBlock(text='low tide'), {})
     """
     metadata = object_from_wire(part.metadata, field=f"{field}.metadata")
-    kind = metadata.get(TYPE)
+    given = metadata.get(TYPE)
+    # Anything may stand there: only a text names a kind.
+    kind = given if isinstance(given, str) else None
     rest = {"filename": part.filename, "mediaType": part.media_type}
     block: ContentBlock
     match part.WhichOneof("content"):
@@ -235,6 +261,10 @@ def message_from_wire(message: a2a.Message, *, id: str = "") -> ChatMessage:
     >>> message_from_wire(said).text
     'hi'
     """
+    values = [part.data for part in message.parts if part.WhichOneof("content") == "data"]
+    check_values(
+        [message.metadata, *(part.metadata for part in message.parts), *values], field="message"
+    )
     metadata = object_from_wire(message.metadata, field="message.metadata")
     if WIRE in metadata:
         raise InvalidInputError("message.metadata", f"must not have the key {WIRE!r}: it is ours")

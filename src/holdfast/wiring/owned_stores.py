@@ -231,7 +231,9 @@ class OwnedEpisodes(OwnedLog, EpisodicMemory):
         found = await self._episodes.list_sessions(
             self._scope.agent(agent_id), limit=limit, after=after
         )
-        return [self._scope.own_session(one) for one in found]
+        # Shared memory is stored under the agent's own name: others' sessions stay theirs.
+        prefix = owned_id(self._scope.owner, "")
+        return [self._scope.own_session(one) for one in found if one.id.startswith(prefix)]
 
     async def clear(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
-from holdfast.kernel.core.checks import check_id
+from holdfast.kernel.core.checks import check_id, check_unreserved
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.core.owners import OWNED, MemoryScope, owned_id, split_owned
 from holdfast.kernel.storage.episodes import Event, Session
@@ -38,6 +38,8 @@ class OwnerScope:
         """The stored id of an agent: shared memory is stored under the agent's own name."""
         agent = AgentId.parse(agent_id)
         if self.memory == "shared":
+            # The stored name of another owner's agent must not be given here.
+            check_unreserved("agent_id", str(agent))
             return agent
         return AgentId.parse(owned_id(self.owner, str(agent)))
 
