@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -98,3 +99,16 @@ async def test_a_reply_is_a_message_over_grpc_too(state: State) -> None:
         assert answer.message.parts[0].text == "you said hello"
         [event] = [one async for one in stub.SendStreamingMessage(said("again"))]
         assert event.message.parts[0].text == "you said again"
+
+
+async def test_a_call_without_a_key_is_refused_before_its_message_comes(state: State) -> None:
+    port = free_port()
+    async with (
+        serving(example_app(), state, auth=True, grpc_port=port),
+        grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel,
+    ):
+        silent = channel.stream_unary("/lf.a2a.v1.A2AService/GetTask")(wait_for_ready=True)
+        async with asyncio.timeout(60):
+            with pytest.raises(grpc.aio.AioRpcError) as caught:
+                await silent
+        assert caught.value.code() is grpc.StatusCode.UNAUTHENTICATED

@@ -65,10 +65,12 @@ class _Keys(grpc.aio.ServerInterceptor):
 
 
 def _refusing(code: grpc.StatusCode, text: str) -> Any:
-    async def refuse(_request: Any, context: Any) -> None:
+    """Refuse a call at once, as a stream: another would wait for a message that may never come."""
+
+    async def refuse(_requests: Any, context: Any) -> None:
         await context.abort(code, text)
 
-    return grpc.unary_unary_rpc_method_handler(refuse)
+    return grpc.stream_stream_rpc_method_handler(refuse)
 
 
 class _Contexts(DefaultGrpcServerCallContextBuilder):
