@@ -13,8 +13,8 @@ import pytest
 import pytest_asyncio
 
 import holdfast
+from holdfast.server.json_values import MAX_VALUES
 from holdfast.server.reading import MAX_PARTS
-from holdfast.server.wire import MAX_VALUES
 from tests.server.running import MODERN, example_app, http_client, serving
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

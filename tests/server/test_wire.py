@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 from a2a.types import a2a_pb2 as a2a
+from google.protobuf.json_format import ParseDict
+from google.protobuf.struct_pb2 import Struct
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -25,15 +27,13 @@ from holdfast import (
     UnknownBlock,
     VideoBlock,
 )
-from holdfast.server.wire import (
+from holdfast.server.json_values import (
     MAX_VALUES,
-    TYPE,
-    WIRE,
-    message_from_wire,
-    message_to_wire,
+    object_from_wire,
     object_to_wire,
-    part_to_wire,
+    value_to_wire,
 )
+from holdfast.server.wire import TYPE, WIRE, message_from_wire, message_to_wire, part_to_wire
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 ids = st.text("abcdef-0123456789", min_size=1, max_size=20)
@@ -189,3 +189,13 @@ def test_a_type_that_is_no_text_is_metadata_like_any_other(kind: object) -> None
     message = a2a.Message(message_id="m1", role=a2a.ROLE_USER)
     message.parts.add(url="https://example.org/x").metadata.update({"holdfast.type": kind})
     assert len(message_from_wire(message).content) == 1
+
+
+@given(values)
+def test_a_json_value_comes_back_from_the_wire(value: Any) -> None:
+    assert object_from_wire(value_to_wire(value), field="x") == value
+
+
+@given(objects)
+def test_values_are_those_that_protobuf_makes(value: dict[str, Any]) -> None:
+    assert object_to_wire(value) == ParseDict(value, Struct())

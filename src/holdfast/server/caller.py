@@ -45,6 +45,11 @@ class Caller:
         return self.scope is KeyScope.OPERATOR or not self.key_id
 
     @property
+    def share(self) -> tuple[str, str]:
+        """Whose share of the event loop they use: all keys of an owner have one share."""
+        return self.tenant, self.owner
+
+    @property
     def writes(self) -> bool:
         """Whether they may change anything."""
         return self.scope is not KeyScope.READER

@@ -18,6 +18,7 @@ from holdfast.kernel.core.errors import HoldfastError
 from holdfast.server.caller import CALLER, Caller, Doors
 from holdfast.server.errors import WORDS, log_incident, to_a2a
 from holdfast.server.limits import KeyLimits, RequestSlot, TooManyRequestsError
+from holdfast.server.loop_shares import NOBODY, LoopShares
 from holdfast.server.metrics import Metrics
 from holdfast.server.options import LOOPBACK_NAMES, ServiceOptions, is_loopback
 
@@ -62,12 +63,14 @@ class Gate:
         *,
         metrics: Metrics,
         limits: KeyLimits,
+        shares: LoopShares,
     ) -> None:
         self._inner = inner
         self._doors = doors
         self._options = options
         self._metrics = metrics
         self._limits = limits
+        self._shares = shares
         self._bodies = Bodies(options.max_request_bytes * BODIES_AT_ONCE)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -86,7 +89,8 @@ class Gate:
             ):
                 answer.body = body
                 await self._read(headers, receive, body, known=caller is not None)
-                await self._inner(scope, _again(body, receive), answer.send)
+                answering = self._answering(scope, _again(body, receive), answer.send)
+                await self._shares.run(caller.share if caller else NOBODY, answering)
         except Refusal as refusal:
             await _discard(receive)
             await answer.refuse(refusal)
@@ -96,6 +100,9 @@ class Gate:
         except Exception as error:  # noqa: BLE001 - nothing of it may reach a client
             incident = log_incident(error)
             await answer.refuse(Refusal(500, f"internal error, incident {incident}"))
+
+    async def _answering(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._inner(scope, receive, send)
 
     def _check_host(self, headers: Headers) -> None:
         """Without keys, answer only to this machine's own names.

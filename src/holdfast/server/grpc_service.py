@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import aclosing
 from contextvars import ContextVar
 from typing import Any
 
@@ -18,6 +19,7 @@ from holdfast.kernel.core.errors import ConfigError, HoldfastError
 from holdfast.server.caller import CALL, Caller, Doors
 from holdfast.server.handler import LedgerRequestHandler
 from holdfast.server.limits import KeyLimits, TooManyRequestsError
+from holdfast.server.loop_shares import LoopShares
 from holdfast.server.options import ServiceOptions, address_of
 from holdfast.server.tls import tls_files
 
@@ -27,9 +29,10 @@ _caller: ContextVar[Caller] = ContextVar("holdfast_grpc_caller")
 class _Keys(grpc.aio.ServerInterceptor):
     """Lets in who has a key, within the limits of the key."""
 
-    def __init__(self, doors: Doors, limits: KeyLimits) -> None:
+    def __init__(self, doors: Doors, limits: KeyLimits, shares: LoopShares) -> None:
         self._doors = doors
         self._limits = limits
+        self._shares = shares
 
     async def intercept_service(
         self, continuation: Callable[[Any], Awaitable[Any]], details: Any
@@ -44,20 +47,36 @@ class _Keys(grpc.aio.ServerInterceptor):
             return _refusing(grpc.StatusCode.UNAUTHENTICATED, "send an API key as a bearer")
         _caller.set(caller)
         found = await continuation(details)
-        if found is None or found.unary_unary is None:
-            # A stream is counted by the handler, for all bindings.
+        if found is None:
             return found
+        if found.unary_unary is None:
+            # A stream is counted by the handler, for all bindings.
+            return grpc.unary_stream_rpc_method_handler(
+                self._shared(found.unary_stream, caller),
+                request_deserializer=found.request_deserializer,
+                response_serializer=found.response_serializer,
+            )
         return grpc.unary_unary_rpc_method_handler(
             self._limited(found.unary_unary, caller),
             request_deserializer=found.request_deserializer,
             response_serializer=found.response_serializer,
         )
 
-    def _limited(self, inner: Callable[[Any, Any], Awaitable[Any]], caller: Caller) -> Any:
+    def _shared(self, inner: Callable[[Any, Any], AsyncGenerator[Any]], caller: Caller) -> Any:
+        async def serve(request: Any, context: Any) -> AsyncIterator[Any]:
+            async with aclosing(inner(request, context)) as events:
+                async for event in self._shares.iterate(caller.share, events):
+                    yield event
+
+        return serve
+
+    def _limited(
+        self, inner: Callable[[Any, Any], Coroutine[Any, Any, Any]], caller: Caller
+    ) -> Any:
         async def serve(request: Any, context: Any) -> Any:
             try:
                 with self._limits.request(caller.key_id):
-                    return await inner(request, context)
+                    return await self._shares.run(caller.share, inner(request, context))
             except TooManyRequestsError as error:
                 await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, str(error))
 
@@ -92,11 +111,16 @@ class _Contexts(DefaultGrpcServerCallContextBuilder):
 
 
 def grpc_server(
-    handler: LedgerRequestHandler, doors: Doors, options: ServiceOptions, limits: KeyLimits
+    handler: LedgerRequestHandler,
+    doors: Doors,
+    options: ServiceOptions,
+    *,
+    limits: KeyLimits,
+    shares: LoopShares,
 ) -> grpc.aio.Server:
     """A server on the options' port, not started yet."""
     server = grpc.aio.server(
-        interceptors=[_Keys(doors, limits)],
+        interceptors=[_Keys(doors, limits, shares)],
         maximum_concurrent_rpcs=options.max_connections,
         options=[
             ("grpc.max_receive_message_length", options.max_request_bytes),

@@ -19,9 +19,10 @@ from holdfast.runtime.app import App, Handler
 from holdfast.server.addresses import AddressGuard
 from holdfast.server.caller import Call
 from holdfast.server.errors import MESSAGE_ID
+from holdfast.server.json_values import object_from_wire
 from holdfast.server.push_request import check_push, push_from_wire
 from holdfast.server.reading import check_part_count
-from holdfast.server.wire import WIRE, message_from_wire, object_from_wire
+from holdfast.server.wire import WIRE, message_from_wire
 
 AGENT = "holdfast.agent"
 """The key in a send's metadata that names the agent, where an app has several."""

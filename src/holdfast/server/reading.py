@@ -31,7 +31,7 @@ from pydantic import ValidationError
 from starlette.datastructures import QueryParams
 
 from holdfast.kernel.core.codec import MAX_DEPTH
-from holdfast.server.wire import MAX_VALUES
+from holdfast.server.json_values import MAX_VALUES
 
 M = TypeVar("M", bound=ProtoMessage)
 MAX_PARTS = 1_000

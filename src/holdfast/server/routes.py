@@ -34,6 +34,7 @@ from holdfast.server.caller import CALL, CALLER, Call, Doors
 from holdfast.server.errors import WORDS, Hint, to_a2a
 from holdfast.server.extensions import Extensions
 from holdfast.server.handler import LedgerRequestHandler
+from holdfast.server.loop_shares import LoopShares
 from holdfast.server.reading import check_call, check_rest, read_call, read_json, request_id
 
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -63,16 +64,16 @@ def _hides_bodies(record: logging.LogRecord) -> bool:
     return not str(record.msg).startswith("Request body")
 
 
-def a2a_routes(handler: LedgerRequestHandler, doors: Doors) -> list[BaseRoute]:
+def a2a_routes(handler: LedgerRequestHandler, doors: Doors, shares: LoopShares) -> list[BaseRoute]:
     """JSON-RPC at ``/`` and HTTP+JSON; the last takes whatever is left, so it comes last."""
     logging.getLogger(jsonrpc_dispatcher.__name__).addFilter(_hides_bodies)
     contexts = _Contexts()
     [inner] = create_jsonrpc_routes(handler, "/", context_builder=contexts, enable_v0_3_compat=True)
-    rpc = _Rpc(inner.endpoint, Extensions(handler), doors)
+    rpc = _Rpc(inner.endpoint, Extensions(handler), doors, shares)
     rest = create_rest_routes(handler, context_builder=contexts, enable_v0_3_compat=True)
     return [
         Route("/", rpc.serve, methods=["POST"]),
-        *_wrapped(rest, doors),
+        *_wrapped(rest, doors, shares),
     ]
 
 
@@ -86,18 +87,18 @@ def with_call(inner: Endpoint, doors: Doors) -> Endpoint:
     return serve
 
 
-def _wrapped(routes: list[BaseRoute], doors: Doors) -> Iterator[BaseRoute]:
+def _wrapped(routes: list[BaseRoute], doors: Doors, shares: LoopShares) -> Iterator[BaseRoute]:
     for route in routes:
         if isinstance(route, Mount):
-            inner = Router(list(_wrapped(route.routes, doors)), redirect_slashes=False)
+            inner = Router(list(_wrapped(route.routes, doors, shares)), redirect_slashes=False)
             yield Mount(route.path, app=inner)
         elif isinstance(route, Route):
             methods = sorted((route.methods or {"GET"}) - {"HEAD"})
-            endpoint = with_call(_rest(route.endpoint, route.path), doors)
+            endpoint = with_call(_rest(route.endpoint, route.path, shares), doors)
             yield Route(route.path, endpoint, methods=methods)
 
 
-def _rest(inner: Endpoint, path: str) -> Endpoint:
+def _rest(inner: Endpoint, path: str, shares: LoopShares) -> Endpoint:
     old = path.startswith(_OLD_PATHS)
 
     async def serve(request: Request) -> Response:
@@ -112,7 +113,7 @@ def _rest(inner: Endpoint, path: str) -> Endpoint:
             check_rest(path, request.method, await request.body(), request.query_params)
         except A2AError as error:
             return _refused(error)
-        response = await _begun(await inner(request), call, build_rest_error_payload)
+        response = await _begun(await inner(request), call, build_rest_error_payload, shares)
         if call.hint is not None:
             response = _hinted(response, call.hint)
         wants = {request.headers.get(name, "") for name in ("content-type", "accept")}
@@ -133,7 +134,7 @@ def _refused(error: A2AError, hint: Hint | None = None) -> Response:
     return response if hint is None else _hinted(response, hint)
 
 
-async def _begun(response: Any, call: Call, shape: Shape) -> Response:
+async def _begun(response: Any, call: Call, shape: Shape, shares: LoopShares) -> Response:
     """A stream whose first event is there; or, where that failed, the answer that says so.
 
     The streams of 0.3 begin when they are read, when their status has been sent already.
@@ -153,7 +154,7 @@ async def _begun(response: Any, call: Call, shape: Shape) -> Response:
         try:
             if first is not None:
                 yield first
-            async for item in body:
+            async for item in shares.iterate(call.caller.share, body):
                 yield item
         finally:
             await body.aclose()
@@ -191,10 +192,13 @@ def _hinted(response: Response, hint: Hint) -> Response:
 class _Rpc:
     """JSON-RPC: our own methods here, all others by the SDK."""
 
-    def __init__(self, inner: Endpoint, extensions: Extensions, doors: Doors) -> None:
+    def __init__(
+        self, inner: Endpoint, extensions: Extensions, doors: Doors, shares: LoopShares
+    ) -> None:
         self._inner = inner
         self._extensions = extensions
         self._doors = doors
+        self._shares = shares
 
     async def serve(self, request: Request) -> Response:
         """Answer one JSON-RPC request."""
@@ -218,7 +222,10 @@ class _Rpc:
         except A2AError as error:
             response = JSONResponse(build_error_response(request_id(body), _rpc_error(error)))
         response = await _begun(
-            response, call, lambda error: build_error_response(request_id(body), error)
+            response,
+            call,
+            lambda error: build_error_response(request_id(body), error),
+            self._shares,
         )
         response = _hidden(response, call)
         if call.hint is not None and call.hint.status in {403, 429, 503}:

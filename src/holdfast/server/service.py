@@ -31,6 +31,7 @@ from holdfast.server.health import health_endpoint, metrics_endpoint
 from holdfast.server.intake import Intake
 from holdfast.server.key_watch import KeyWatch
 from holdfast.server.limits import KeyLimits
+from holdfast.server.loop_shares import LoopShares
 from holdfast.server.metrics import Metrics
 from holdfast.server.options import ServiceOptions
 from holdfast.server.push import Deliverer
@@ -78,6 +79,7 @@ class Service:
         guard = AddressGuard(allow_private=chosen.push_allow_private)
         self._doors = Doors(state, auth=chosen.auth)
         self._limits = KeyLimits(self.options)
+        self._shares = LoopShares()
         self._cards = Cards.of(app, self.options)
         self._handler = LedgerRequestHandler(
             Intake(app, guard, dedupe_message_ids=chosen.dedupe_message_ids),
@@ -162,7 +164,9 @@ class Service:
         # Imported here: gRPC is an extra of its own.
         from holdfast.server.grpc_service import grpc_server  # noqa: PLC0415
 
-        server = grpc_server(self._handler, self._doors, self.options, self._limits)
+        server = grpc_server(
+            self._handler, self._doors, self.options, limits=self._limits, shares=self._shares
+        )
         await server.start()
         try:
             yield
@@ -175,11 +179,18 @@ class Service:
             Route("/health", health_endpoint(state, self._closing), methods=["GET"]),
             Route("/metrics", metrics_endpoint(self.metrics, state), methods=["GET"]),
             Route("/blobs/{ref}", with_call(download, self._doors), methods=["GET"]),
-            *a2a_routes(self._handler, self._doors),
+            *a2a_routes(self._handler, self._doors, self._shares),
         ]
         inner = Starlette(routes=routes, exception_handlers={404: _no_route, 405: _no_route})
         inner.router.redirect_slashes = False
-        return Gate(inner, self._doors, self.options, metrics=self.metrics, limits=self._limits)
+        return Gate(
+            inner,
+            self._doors,
+            self.options,
+            metrics=self.metrics,
+            limits=self._limits,
+            shares=self._shares,
+        )
 
 
 async def _no_route(_request: Request, error: Exception) -> Response:

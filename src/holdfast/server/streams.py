@@ -16,7 +16,8 @@ from holdfast.kernel.storage.ledger_events import ArtifactChunk, EventBody, Task
 from holdfast.kernel.storage.ledger_records import TaskRecord
 from holdfast.runtime.outcome import REPLIED, is_reply
 from holdfast.server.files import FileLinks
-from holdfast.server.wire import artifact_to_wire, object_to_wire, status_to_wire
+from holdfast.server.json_values import object_to_wire
+from holdfast.server.wire import artifact_to_wire, status_to_wire
 from holdfast.wiring.state import State
 
 T = TypeVar("T")

@@ -13,8 +13,6 @@ from datetime import datetime
 from typing import Any
 
 from a2a.types import a2a_pb2 as a2a
-from google.protobuf.json_format import MessageToDict, ParseDict
-from google.protobuf.struct_pb2 import Struct, Value
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from holdfast.kernel.core.codec import block_from_json, block_to_json, plain
@@ -33,6 +31,12 @@ from holdfast.kernel.core.errors import CodecError, InvalidInputError
 from holdfast.kernel.core.lifecycle import TaskState
 from holdfast.kernel.storage.ledger_events import ArtifactChunk, Transition
 from holdfast.kernel.storage.ledger_records import Artifact, TaskRecord
+from holdfast.server.json_values import (
+    check_values,
+    object_from_wire,
+    object_to_wire,
+    value_to_wire,
+)
 
 TYPE, NAME, ROLE, WIRE = "holdfast.type", "holdfast.name", "holdfast.role", "holdfast.wire"
 TASK = "holdfast.task"
@@ -59,11 +63,6 @@ _STATES: dict[TaskState, a2a.TaskState] = {
     TaskState.CANCELED: a2a.TASK_STATE_CANCELED,
     TaskState.REJECTED: a2a.TASK_STATE_REJECTED,
 }
-MAX_VALUES = 10_000
-"""How many JSON values a request has at most: converting them takes the time of everybody."""
-
-_EXACT = 1 << 53
-"""Numbers travel as doubles: a whole number beyond this is sent as text, digit by digit."""
 
 
 def states_of(state: a2a.TaskState) -> list[TaskState]:
@@ -73,74 +72,6 @@ def states_of(state: a2a.TaskState) -> list[TaskState]:
     [<TaskState.SUBMITTED: 'submitted'>, <TaskState.PAUSED: 'paused'>]
     """
     return [ours for ours, theirs in _STATES.items() if theirs == state]
-
-
-def object_from_wire(value: Struct | Value, *, field: str) -> Any:
-    """A JSON value of the wire; whole numbers are ints again.
-
-    >>> object_from_wire(object_to_wire({"page": 2}), field="metadata")
-    {'page': 2}
-    """
-    check_values([value], field=field)
-    try:
-        return _whole(MessageToDict(value))
-    except ValueError:
-        raise InvalidInputError(field, "holds NaN or infinity, which is not JSON") from None
-
-
-def check_values(roots: Sequence[Struct | Value], *, field: str) -> None:
-    """Refuse more JSON values than one request may have, before any of them is converted.
-
-    >>> check_values([object_to_wire({"page": 2})], field="metadata")
-    """
-    left, stack = MAX_VALUES, list[Any](roots)
-    while stack:
-        one = stack.pop()
-        if isinstance(one, Value):
-            kind = one.WhichOneof("kind")
-            if kind not in {"struct_value", "list_value"}:
-                continue
-            one = getattr(one, kind)
-        inner = one.fields if isinstance(one, Struct) else one.values
-        left -= len(inner)
-        if left < 0:
-            raise InvalidInputError(field, f"has more than {MAX_VALUES} JSON values")
-        stack += inner.values() if isinstance(one, Struct) else inner
-
-
-def _whole(value: Any) -> Any:
-    if isinstance(value, float):
-        # Minus zero has no integer.
-        whole = value.is_integer() and abs(value) <= _EXACT and str(value) != "-0.0"
-        return int(value) if whole else value
-    if isinstance(value, list):
-        return [_whole(item) for item in value]
-    if isinstance(value, dict):
-        return {key: _whole(item) for key, item in value.items()}
-    return value
-
-
-def object_to_wire(value: dict[str, Any]) -> Struct:
-    """A JSON object for the wire.
-
-    >>> object_to_wire({"page": 2})["page"]
-    2.0
-    """
-    return ParseDict(_sendable(value), Struct(), max_recursion_depth=1_000)
-
-
-def _value_to_wire(value: Any) -> Value:
-    return ParseDict(_sendable(value), Value(), max_recursion_depth=1_000)
-
-
-def _sendable(value: Any) -> Any:
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > _EXACT:
-        return str(value)
-    if isinstance(value, list):
-        return [_sendable(item) for item in value]
-    if isinstance(value, dict):
-        return {key: _sendable(item) for key, item in value.items()}
-    return value
 
 
 def part_from_wire(part: a2a.Part, *, field: str = "part") -> tuple[ContentBlock, dict[str, Any]]:
@@ -233,7 +164,7 @@ def part_to_wire(
     if isinstance(block, TextBlock):
         part.text = block.text
     elif isinstance(block, DataBlock):
-        part.data.CopyFrom(_value_to_wire(block.data))
+        part.data.CopyFrom(value_to_wire(block.data))
     elif isinstance(block, Media):
         part.filename, part.media_type = block.name, block.media_type
         if block.type != _kind_of(block.media_type):
@@ -246,7 +177,7 @@ def part_to_wire(
         else:
             part.url = content or ""
     else:
-        part.data.CopyFrom(_value_to_wire(block_to_json(block)))
+        part.data.CopyFrom(value_to_wire(block_to_json(block)))
         metadata[TYPE] = block.type
     metadata |= given.get("metadata", {})
     if metadata:
