@@ -24,7 +24,7 @@ from tests.server.test_hostile_requests import BODIES, PATHS, SENDS
 from tests.server.test_push_faults import IMPOSSIBLE, Hanging, _answering
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
-REQUESTS_PER_RUN = 1_000
+REQUESTS_PER_RUN = 2_000
 MOST_GROWTH_BYTES = 64 * 1024 * 1024
 HALF_OPEN = 320
 JSON = {"Content-Type": "application/json"}
