@@ -22,7 +22,6 @@ from holdfast.kernel.storage.keys import KeyStore
 from holdfast.kernel.storage.ledger import TaskLedger
 from holdfast.kernel.storage.memory import LongTermMemory, ShortTerm
 from holdfast.kernel.storage.tasks import TaskStore
-from holdfast.kernel.storage.turnlog import TurnLog
 from holdfast.kernel.storage.vector import VectorStore
 from holdfast.testing.harness import NOUNS, Harness
 from holdfast.testing.inmemory import InMemoryHarness
@@ -49,7 +48,6 @@ PROTOCOLS: dict[str, type[Any]] = {
     "memory": AgentMemory,
     "short_term": ShortTerm,
     "tasks": TaskLedger,
-    "turn_log": TurnLog,
     "vectors": VectorStore,
 }
 
@@ -139,9 +137,9 @@ def contracts_page() -> str:
     lines = [
         "# Contracts",
         "",
-        "Every method of every store. `State` has an attribute for each but `blob_index` and",
-        "`turn_log`, which engines use among themselves. `make docs` writes this page from the",
-        "docstrings, and a test checks it.",
+        "Every method of every store. `State` has an attribute for each but `blob_index`, which",
+        "engines use among themselves. `make docs` writes this page from the docstrings, and a",
+        "test checks it.",
         "",
     ]
     for contract, protocol in PROTOCOLS.items():

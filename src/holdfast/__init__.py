@@ -89,7 +89,6 @@ from holdfast.kernel.storage.memory import (
     StateSnapshot,
 )
 from holdfast.kernel.storage.tasks import Task, TaskList, TaskStatus, TaskStore
-from holdfast.kernel.storage.turnlog import Backlog, ClaimedTurn, LogPosition, TurnEntry, TurnLog
 from holdfast.kernel.storage.vector import Document, SearchResult, VectorStore
 from holdfast.kernel.storage.wake import Wake, WakeStatus
 from holdfast.kernel.storage.working_memory import AgentFacts, WorkingMemory
@@ -126,7 +125,6 @@ __all__ = [
     "Assembled",
     "AudioBlock",
     "BackPressureError",
-    "Backlog",
     "BlobIndex",
     "BlobInfo",
     "BlobStore",
@@ -135,7 +133,6 @@ __all__ = [
     "ChannelEvent",
     "ChatMessage",
     "ClaimedTask",
-    "ClaimedTurn",
     "Clock",
     "CodecError",
     "ConfigError",
@@ -171,7 +168,6 @@ __all__ = [
     "KeyStore",
     "Lease",
     "LeaseLostError",
-    "LogPosition",
     "LongTermMemory",
     "ManualClock",
     "Memory",
@@ -223,8 +219,6 @@ __all__ = [
     "ToolUseBlock",
     "Transition",
     "TrimToolResults",
-    "TurnEntry",
-    "TurnLog",
     "UnavailableError",
     "UnknownBlock",
     "UnknownSchemeError",

@@ -17,7 +17,6 @@ from holdfast.backends.redis.channel import RedisChannel
 from holdfast.backends.redis.engine import Redis
 from holdfast.backends.redis.history import RedisHistory
 from holdfast.backends.redis.short_term import RedisShortTerm
-from holdfast.backends.redis.turnlog import RedisTurnLog
 from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.core.errors import (
     BackPressureError,
@@ -27,7 +26,6 @@ from holdfast.kernel.core.errors import (
     UnknownSchemeError,
 )
 from holdfast.kernel.core.identity import AgentId
-from holdfast.kernel.storage.turnlog import TurnEntry
 from tests.backends.redis_engine import Wire, bare, engine, own_server
 from tests.engines.redis import cluster, server
 
@@ -152,7 +150,6 @@ async def test_a_full_server_pushes_back_and_nothing_is_written() -> None:
                 lambda: state.set_state("s1", {"a": 2}),
                 lambda: state.update_state("s1", {"b": 2}),
                 lambda: history.append(ANA, ChatMessage.user("x"), session_id="s1"),
-                lambda: RedisTurnLog(opened).append(TurnEntry("e1", "s1", b"x")),
                 lambda: RedisChannel(opened).publish({}),
             ]
             for call in calls:
@@ -161,7 +158,6 @@ async def test_a_full_server_pushes_back_and_nothing_is_written() -> None:
             await client.config_set("maxmemory", "0")
             assert await state.get_state("s1") == {"a": 1}
             assert await history.count_messages(ANA, session_id="s1") == 0
-            assert (await RedisTurnLog(opened).pending()).total == 0
             assert await RedisChannel(opened).tail() == "0"
 
 
@@ -190,31 +186,27 @@ async def test_a_borrowed_client_stays_open() -> None:
 
 async def test_a_server_that_has_forgotten_the_scripts_gets_them_again() -> None:
     async with engine() as opened, bare() as client:
-        state, log = RedisShortTerm(opened), RedisTurnLog(opened)
+        state, channel = RedisShortTerm(opened), RedisChannel(opened)
         for at in range(3):
             await client.script_flush()
             await state.update_state("s1", {f"k{at}": at})
             await client.script_flush()
-            assert (await log.pending()).total == at
+            assert len(await channel.read()) == at
             await client.script_flush()
-            await log.append(TurnEntry(f"e{at}", "s1", b"x"))
+            await channel.publish({"n": at})
         assert await state.get_state("s1") == {"k0": 0, "k1": 1, "k2": 2}
 
 
 async def test_a_lost_answer_doubles_nothing_that_has_an_id() -> None:
     async with Wire().between(server().port) as wire, engine() as around:
         async with engine(wire.url) as opened:
-            history, log = RedisHistory(opened), RedisTurnLog(opened)
-            channel = RedisChannel(opened)
+            history, channel = RedisHistory(opened), RedisChannel(opened)
             for at in range(3):
                 wire.lose = 1
                 await history.append(ANA, ChatMessage.user(f"{at}"), session_id="s1")
                 wire.lose = 1
-                assert (await log.append(TurnEntry(f"e{at}", "s1", b"x"))).seq == at + 1
-                wire.lose = 1
                 await channel.publish({"n": at})
         assert await RedisHistory(around).count_messages(ANA, session_id="s1") == 3
-        assert (await RedisTurnLog(around).pending()).total == 3
         assert [one.event["n"] for one in await RedisChannel(around).read()] == [0, 1, 2]
 
 

@@ -11,13 +11,11 @@ import pytest
 from holdfast.backends.redis.channel import RedisChannel
 from holdfast.backends.redis.engine import Redis
 from holdfast.backends.redis.history import RedisHistory
-from holdfast.backends.redis.keys import SessionKeys, encode, shard_of
+from holdfast.backends.redis.keys import HotKeys, SessionKeys, encode, shard_of
 from holdfast.backends.redis.short_term import RedisShortTerm
-from holdfast.backends.redis.turnlog import RedisTurnLog
 from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.core.errors import ConfigError
 from holdfast.kernel.core.identity import AgentId
-from holdfast.kernel.storage.turnlog import TurnEntry
 from holdfast.testing.hostile import KEPT, TEXTS
 from tests.backends.redis_engine import bare, engine
 
@@ -39,17 +37,12 @@ def test_sessions_spread_over_the_shards() -> None:
 
 def test_all_keys_of_a_session_carry_one_tag() -> None:
     keys = SessionKeys.of("acme", "{s00}", 16)
-    own = (
-        keys.state,
-        keys.meta,
-        keys.window,
-        keys.event("{x}"),
-        keys.index,
-        keys.transcript("{y}"),
-    )
-    shared = (keys.common.log, keys.common.dirty, keys.common.versions, keys.common.tenants)
-    tags = [tag for key in (*own, *shared) for tag in re.findall(r"\{(.*?)\}", key)]
-    assert len(tags) == 10
+    own = (keys.state, keys.index, keys.transcript("{y}"), keys.aside)
+    shared = (keys.common.dirty, keys.common.versions)
+    hot = HotKeys.of("acme", "{s00}", 16)
+    flushed = (hot.log, hot.meta, hot.window, hot.late, hot.warming, hot.event("{x}"))
+    tags = [tag for key in (*own, *shared, *flushed) for tag in re.findall(r"\{(.*?)\}", key)]
+    assert len(tags) == 12
     assert len(set(tags)) == 1
 
 
@@ -64,11 +57,6 @@ async def test_hostile_names_stay_inert_in_every_key() -> None:
             )
             await RedisShortTerm(opened, tenant=name).set_state(name, {name: 1}, ttl_seconds=60)
             await RedisChannel(opened, tenant=name, name=name).publish({}, id=name)
-            log = RedisTurnLog(opened, tenant=name)
-            await log.append(TurnEntry(name, name, b"x"))
-            [turn] = await log.claim(name)
-            assert turn.entry == TurnEntry(name, name, b"x")
-            assert await log.acknowledge([turn.id]) == 1
         keys = await client.keys("*")
         assert [key for key in keys if not WELL_FORMED.fullmatch(key)] == []
         assert all(key.count(b"{") == key.count(b"}") == 1 for key in keys)

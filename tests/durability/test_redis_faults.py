@@ -14,12 +14,10 @@ from holdfast.backends.redis.channel import RedisChannel
 from holdfast.backends.redis.engine import Redis
 from holdfast.backends.redis.history import RedisHistory
 from holdfast.backends.redis.short_term import RedisShortTerm
-from holdfast.backends.redis.turnlog import RedisTurnLog
 from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.core.errors import TimedOutError, UnavailableError
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.storage.channel import ChannelEvent
-from holdfast.kernel.storage.turnlog import ClaimedTurn, TurnEntry
 from tests.engines.valkey_server import ValkeyCluster, ValkeyServer
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -44,19 +42,16 @@ class Load:
     def __init__(self, engine: Redis) -> None:
         self.history = RedisHistory(engine)
         self.state = RedisShortTerm(engine)
-        self.log = RedisTurnLog(engine)
         self.channel = RedisChannel(engine)
         self.messages: dict[str, list[str]] = {session: [] for session in SESSIONS}
-        self.turns: dict[str, list[str]] = {session: [] for session in SESSIONS}
         self.patches = dict.fromkeys(SESSIONS, 0)
         self.events: list[str] = []
-        self.claimed: list[ClaimedTurn] = []
         self.stopped = asyncio.Event()
 
     def count(self) -> int:
         """How much was acknowledged."""
-        appended = sum(map(len, (*self.messages.values(), *self.turns.values(), self.events)))
-        return appended + len(self.claimed) + sum(self.patches.values())
+        appended = sum(map(len, (*self.messages.values(), self.events)))
+        return appended + sum(self.patches.values())
 
     async def grow(self) -> None:
         """Wait until a good deal more is acknowledged."""
@@ -67,9 +62,9 @@ class Load:
 
     def start(self) -> list[asyncio.Task[None]]:
         """All writers at once."""
-        work = [self._publish(), self._consume()]
+        work = [self._publish()]
         for session in SESSIONS:
-            work += [self._talk(session), self._log(session), self._patch(session)]
+            work += [self._talk(session), self._patch(session)]
         return [asyncio.create_task(one) for one in work]
 
     async def _done(self, call: Callable[..., Awaitable[Any]], *args: Any, **how: Any) -> None:
@@ -88,14 +83,6 @@ class Load:
             await self._done(self.history.append, ANA, message, session_id=session)
             self.messages[session].append(message.id)
 
-    async def _log(self, session: str) -> None:
-        number = 0
-        while not self.stopped.is_set():
-            number += 1
-            entry = TurnEntry(f"e{number}", session, b"y" * 200)
-            await self._done(self.log.append, entry)
-            self.turns[session].append(entry.event_id)
-
     async def _patch(self, session: str) -> None:
         number = 0
         while not self.stopped.is_set():
@@ -109,15 +96,6 @@ class Load:
             number += 1
             await self._done(self.channel.publish, {"n": number}, id=f"e{number}")
             self.events.append(f"e{number}")
-
-    async def _consume(self) -> None:
-        while not self.stopped.is_set():
-            try:
-                turns = await self.log.claim("worker", limit=10, min_idle_seconds=0.5)
-            except (UnavailableError, TimedOutError):
-                continue
-            await self._done(self.log.acknowledge, [turn.id for turn in turns])
-            self.claimed += turns
 
 
 async def test_kill_9_of_valkey_under_load_loses_no_acknowledged_write_and_doubles_none(
@@ -147,9 +125,6 @@ async def test_kill_9_of_valkey_under_load_loses_no_acknowledged_write_and_doubl
     async with asyncio.timeout(60):
         while not seen or seen[-1].id != load.events[-1]:
             await asyncio.sleep(0.01)
-        while turns := await load.log.claim("worker", min_idle_seconds=0):
-            await load.log.acknowledge([turn.id for turn in turns])
-            load.claimed += turns
     subscriber.cancel()
     await asyncio.gather(subscriber, return_exceptions=True)
 
@@ -159,13 +134,6 @@ async def test_kill_9_of_valkey_under_load_loses_no_acknowledged_write_and_doubl
         assert [one.id for one in stored] == load.messages[session]
         assert [one.seq for one in stored] == list(range(1, len(stored) + 1))
         assert await load.state.get_state(session) == {"n": load.patches[session]}
-        delivered = {
-            turn.position.seq: turn.entry.event_id
-            for turn in load.claimed
-            if turn.entry.session_id == session
-        }
-        assert [delivered[seq] for seq in sorted(delivered)] == load.turns[session]
-        assert sorted(delivered) == list(range(1, len(delivered) + 1))
     await engine.aclose()
 
 

@@ -13,7 +13,6 @@ from holdfast.backends.redis.channel import RedisChannel
 from holdfast.backends.redis.engine import Redis
 from holdfast.backends.redis.history import RedisHistory
 from holdfast.backends.redis.short_term import RedisShortTerm
-from holdfast.backends.redis.turnlog import RedisTurnLog
 from holdfast.testing.harness import Harness
 from tests.engines.valkey_server import ValkeyCluster, ValkeyServer
 
@@ -84,7 +83,6 @@ class RedisHarness(Harness):
         "short_term": RedisShortTerm,
         "history": RedisHistory,
         "channels": RedisChannel,
-        "turn_log": RedisTurnLog,
     }
     contracts = frozenset(stores)
 
@@ -163,15 +161,9 @@ class BorrowedClientHarness(RedisHarness):
 
 
 class RedisClusterHarness(RedisHarness):
-    """Three Valkeys that share the slots; the turn log belongs on a standalone server."""
+    """Three Valkeys that share the slots."""
 
     name = "redis-cluster"
-    stores: ClassVar[dict[str, type[Any]]] = {
-        "short_term": RedisShortTerm,
-        "history": RedisHistory,
-        "channels": RedisChannel,
-    }
-    contracts = frozenset(stores)
 
     @classmethod
     def url(cls) -> str:

@@ -69,7 +69,7 @@ async def _find_everything(state: holdfast.State) -> None:
 async def test_a_folder_keeps_everything_that_was_written(folder: str) -> None:
     async with holdfast.open(folder) as state:
         await _use_everything(state)
-        for name in PROTOCOLS.keys() - {"blob_index", "turn_log", "channels", "memory"}:
+        for name in PROTOCOLS.keys() - {"blob_index", "channels", "memory"}:
             assert isinstance(getattr(state, name), PROTOCOLS[name])
         assert set(state.engines.values()) == {"postgres"}
         health = await state.health()

@@ -47,7 +47,6 @@ async def floor(held: Any, body: str) -> dict[str, Callable[[int], Any]]:
         "redis state get": lambda _n: held.hmget(STATE, ["current_task"]),
         "redis state patch": lambda n: held.hset(STATE, "current_task", n),
         "redis history append": add,
-        "redis turn log append": add,
         "memory record at hot": add,
         "memory state get": lambda _n: held.hmget(STATE, ["current_task"]),
     }

@@ -12,7 +12,6 @@ from typing import Any
 from holdfast.backends.redis.engine import Redis
 from holdfast.backends.redis.history import RedisHistory
 from holdfast.backends.redis.short_term import RedisShortTerm
-from holdfast.backends.redis.turnlog import RedisTurnLog
 from holdfast.bench.contest import Contest, Result, measure
 from holdfast.bench.memory_rows import memory_rows
 from holdfast.bench.redis_floors import connect, floor
@@ -20,8 +19,6 @@ from holdfast.bench.round_trips import RoundTrips
 from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.core.errors import MissingExtraError
 from holdfast.kernel.core.identity import AgentId
-from holdfast.kernel.core.ids import new_id
-from holdfast.kernel.storage.turnlog import TurnEntry
 
 AGENT = AgentId("bench", "a1")
 BODY = "the tide is low and the harbour is full of ships " * 36
@@ -40,11 +37,8 @@ class RedisStores:
     def __init__(self, engine: Redis) -> None:
         self.history = RedisHistory(engine, tenant="bench")
         self.state = RedisShortTerm(engine, tenant="bench")
-        self.log = RedisTurnLog(engine, tenant="bench")
         # To make a message or an event is the agent's work, not the store's.
         self._messages = [ChatMessage.user(BODY) for _ in range(PREPARED)]
-        payload = BODY.encode()
-        self._entries = [TurnEntry(new_id(), f"w{n % 8}", payload) for n in range(PREPARED)]
 
     async def fill(self) -> None:
         """The state that is read, as the floor has it."""
@@ -58,7 +52,6 @@ class RedisStores:
             "redis history append": lambda n: self.history.append(
                 AGENT, self._messages.pop(), session_id=f"w{n % 8}"
             ),
-            "redis turn log append": lambda _n: self.log.append(self._entries.pop()),
         }
 
 

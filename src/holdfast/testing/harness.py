@@ -28,7 +28,6 @@ NOUNS = {
     "memory": "agent_memory",
     "short_term": "short_term",
     "tasks": "ledger",
-    "turn_log": "turnlog",
     "vectors": "vector",
 }
 """Each contract, and the noun that its files are named after: ``test_<noun>*.py`` and so on."""

@@ -16,7 +16,6 @@ from holdfast.backends.inmemory.keys import InMemoryKeys
 from holdfast.backends.inmemory.ledger import InMemoryLedger
 from holdfast.backends.inmemory.long_term import InMemoryLongTerm
 from holdfast.backends.inmemory.short_term import InMemoryShortTerm
-from holdfast.backends.inmemory.turnlog import InMemoryTurnLog
 from holdfast.backends.inmemory.vector import InMemoryVectors
 from holdfast.backends.inmemory.wake import InMemoryWake
 from holdfast.kernel.core.clock import ManualClock
@@ -28,7 +27,6 @@ class InMemoryHarness(Harness):
 
     name = "inmemory"
     stores: ClassVar[dict[str, type[Any]]] = {
-        "turn_log": InMemoryTurnLog,
         "channels": InMemoryChannel,
         "blob_index": InMemoryBlobIndex,
         "blobs": InMemoryBlobs,

@@ -1,1 +1,1 @@
-"""Redis and Valkey: working memory, transcripts with a time to live, the turn log, channels."""
+"""Redis and Valkey: working memory, transcripts with a time to live, channels."""

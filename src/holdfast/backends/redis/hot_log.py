@@ -14,10 +14,17 @@ from holdfast.kernel.core.errors import BackPressureError, CodecError, EngineErr
 from holdfast.kernel.core.ids import new_ref
 from holdfast.kernel.storage.durable_log import Gap, Grant, Known, Reserved
 from holdfast.kernel.storage.hot_entry import PlacedEntry, digest, pack, unpack
-from holdfast.kernel.storage.hot_log import Appended, Cold, HotLog, Marks, UsedUp, Window
+from holdfast.kernel.storage.hot_log import (
+    SEEN_SECONDS,
+    Appended,
+    Cold,
+    HotLog,
+    Marks,
+    UsedUp,
+    Window,
+)
 from holdfast.kernel.storage.log_entry import LogEntry, another_body
 from holdfast.kernel.storage.short_term import StateSnapshot
-from holdfast.kernel.storage.turnlog import SEEN_SECONDS
 
 _AT_ONCE = 1000
 T = TypeVar("T")

@@ -13,8 +13,7 @@ from holdfast.backends.redis.quarantine import Quarantine, resp, shard_keys
 from holdfast.kernel.core.checks import check_id
 from holdfast.kernel.core.errors import InvalidInputError
 from holdfast.kernel.storage.durable_log import Outcome
-from holdfast.kernel.storage.hot_log import WINDOW, HotQueue, HotStats, HotTurn, Work
-from holdfast.kernel.storage.turnlog import SEEN_SECONDS
+from holdfast.kernel.storage.hot_log import SEEN_SECONDS, WINDOW, HotQueue, HotStats, HotTurn, Work
 
 SUSPECT_DELIVERIES = 5
 """A turn that was handed out so often is handed out alone: it may be killing its consumers."""

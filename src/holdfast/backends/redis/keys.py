@@ -9,10 +9,6 @@ outside.
 key                                       type    what it holds
 ========================================  ======  =================================================
 ``hf:{s00}:shards``                       string  how many shards there are; written once
-``hf:{sNN}:tenants``                      set     the tenants that have a turn log in the shard
-``hf:{sNN}:<t>:log``                      stream  the turn log; consumer group ``holdfast``
-``hf:{sNN}:<t>:meta:<session>``           hash    ``epoch``, ``seq`` (and ``flushed``)
-``hf:{sNN}:<t>:seen:<session>:<event>``   string  an event's place and digest
 ``hf:{sNN}:work``                         set     tenants with something to flush in the shard
 ``hf:{sNN}:idle``                         zset    hot sessions that rest, since when
 ``hf:{sNN}:<t>:hot``                      stream  the hot log; consumer group ``holdfast``
@@ -82,14 +78,12 @@ def shard_of(tenant: str, name: str, shards: int) -> int:
 class ShardKeys:
     """The keys that a tenant has once in a shard.
 
-    >>> ShardKeys.of("acme", 7).log
-    'hf:{s07}:acme:log'
+    >>> ShardKeys.of("acme", 7).dirty
+    'hf:{s07}:acme:dirty'
     """
 
     shard: int
     prefix: str
-    tenants: str
-    log: str
     versions: str
     dirty: str
     work: str
@@ -104,8 +98,6 @@ class ShardKeys:
         return cls(
             shard,
             prefix,
-            f"{tag}tenants",
-            f"{prefix}log",
             f"{prefix}versions",
             f"{prefix}dirty",
             f"{tag}work",
@@ -126,11 +118,6 @@ class SessionKeys:
     """The session as it stands in keys."""
 
     state: str
-    meta: str
-    window: str
-    seen: str
-    """The beginning of the keys of its event ids."""
-
     index: str
     messages: str
     """The beginning of the keys of its transcripts."""
@@ -141,10 +128,6 @@ class SessionKeys:
     def of(cls, tenant: str, session: str, shards: int) -> SessionKeys:
         """The keys of a session; those of the last few thousand are at hand."""
         return _session_keys(tenant, session, shards)
-
-    def event(self, event_id: str) -> str:
-        """Where it is remembered that an event was seen."""
-        return self.seen + encode(event_id)
 
     def transcript(self, agent: str) -> str:
         """The messages of one agent."""
@@ -159,9 +142,6 @@ def _session_keys(tenant: str, session: str, shards: int) -> SessionKeys:
         common,
         name,
         f"{prefix}st:{name}",
-        f"{prefix}meta:{name}",
-        f"{prefix}win:{name}",
-        f"{prefix}seen:{name}:",
         f"{prefix}idx:{name}",
         f"{prefix}msg:{name}:",
         f"{prefix}aside:{name}",

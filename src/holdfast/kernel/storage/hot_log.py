@@ -18,6 +18,9 @@ from holdfast.kernel.storage.short_term import StateSnapshot
 WINDOW = 100
 """How many events of a session stay at hand after they were flushed."""
 
+SEEN_SECONDS = 3600
+"""How long, at the least, an event id is known after its event was flushed."""
+
 
 @dataclass(frozen=True, slots=True)
 class Marks:

@@ -21,7 +21,6 @@ from holdfast.testing.models.ledger import NaiveLedger
 from holdfast.testing.models.long_term import NaiveLongTerm
 from holdfast.testing.models.shared import Shared
 from holdfast.testing.models.short_term import NaiveShortTerm
-from holdfast.testing.models.turnlog import NaiveTurnLog
 from holdfast.testing.models.vector import NaiveVectors
 
 
@@ -30,7 +29,6 @@ class NaiveHarness(Harness):
 
     name = "naive"
     stores: ClassVar[dict[str, type[Any]]] = {
-        "turn_log": NaiveTurnLog,
         "channels": NaiveChannel,
         "blob_index": NaiveBlobIndex,
         "blobs": NaiveBlobs,
