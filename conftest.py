@@ -5,6 +5,19 @@ from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["holdfast.testing.suite"]
 
+THOROUGH = (
+    "tests/bench/",
+    "tests/chaos/",
+    "tests/cli/test_bench.py",
+    "tests/cli/test_chaos.py",
+    "tests/durability/",
+    "tests/mutants/",
+    "tests/architecture/test_tutorials.py",
+    "tests/engines/test_published_suite.py",
+    "src/holdfast/testing/test_hostile_input.py",
+)
+"""Faults, mutants, benchmarks, tutorials, and hostile input on every engine."""
+
 # No test depends on how much fits into a second, also not those that make up their input.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
@@ -13,3 +26,18 @@ settings.load_profile("untimed")
 def pytest_addoption(parser: pytest.Parser) -> None:
     """The long form of the fault runs is asked for; it takes many minutes."""
     parser.addoption("--long", action="store_true", help="run the long form of the fault runs")
+    parser.addoption("--fast", action="store_true", help="leave out what `make test-all` adds")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With ``--fast``, leave out the tests that are thorough rather than quick."""
+    if not config.getoption("--fast"):
+        return
+    left_out = {item for item in items if _is_thorough(item)}
+    config.hook.pytest_deselected(items=list(left_out))
+    items[:] = [item for item in items if item not in left_out]
+
+
+def _is_thorough(item: pytest.Item) -> bool:
+    path = item.path.relative_to(item.config.rootpath).as_posix()
+    return path.startswith(THOROUGH)

@@ -62,7 +62,7 @@ ENGINES: dict[str, type[Harness]] = {
     "disk": DiskHarness,
     "Apache AGE": AgeHarness,
 }
-"""The engines that the suite runs on in ``make test``, by what the README calls them."""
+"""The engines that the suite runs on in ``make test-all``, by what the README calls them."""
 
 
 @dataclass(frozen=True)

@@ -40,13 +40,13 @@ def _failures(contract: str, names: list[str], report: Path) -> dict[str, set[st
 
 
 @pytest.mark.parametrize("contract", sorted({one.contract for one in MUTANTS.values()}))
-def test_each_mutant_fails_exactly_the_tests_of_the_promise_it_breaks(
+def test_each_mutant_fails_at_least_the_tests_of_the_promise_it_breaks(
     contract: str, tmp_path: Path
 ) -> None:
     mutants = [one for one in MUTANTS.values() if one.contract == contract]
     failed = _failures(contract, [one.name for one in mutants], tmp_path / "report.xml")
-    expected = {one.name: set(one.breaks) for one in mutants}
-    assert {name: failed.get(name, set()) for name in expected} == expected
+    missed = {one.name: set(one.breaks) - failed[one.name] for one in mutants}
+    assert not any(missed.values()), missed
 
 
 def test_there_are_at_least_thirty_mutants() -> None:

@@ -60,6 +60,38 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize("harness_class", fitting, ids=[engine.name for engine in fitting])
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the marker ``needs``."""
+    config.addinivalue_line(
+        "markers", "needs(contract): runs on engines that provide this contract too"
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselect the tests of contracts that an engine does not provide."""
+    absent = [item for item in items if not _is_provided(item)]
+    if absent:
+        config.hook.pytest_deselected(items=absent)
+        items[:] = [item for item in items if _is_provided(item)]
+
+
+def _is_provided(item: pytest.Item) -> bool:
+    params: dict[str, Any] = getattr(getattr(item, "callspec", None), "params", {})
+    if "harness_class" not in params:
+        return True
+    engine = params["harness_class"]
+    if not (isinstance(engine, type) and issubclass(engine, Harness)):
+        # No engine provides the contract, so there is nothing to run on.
+        return False
+    provided = engine.contracts
+    if "machine" in params:
+        provided &= engine.reference().contracts
+        return bool(params["machine"].contract in provided)
+    needed = {params["contract"]} if "contract" in params else set()
+    needed |= {mark.args[0] for mark in item.iter_markers("needs")}
+    return needed <= provided
+
+
 @pytest_asyncio.fixture(loop_scope="session")
 async def harness(harness_class: type[Harness]) -> AsyncIterator[Harness]:
     """One engine, empty, for one test."""

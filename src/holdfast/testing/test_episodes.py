@@ -136,9 +136,8 @@ async def test_any_type_is_legal(store: Any) -> None:
     assert [one.type for one in await store.recent(ANA)] == ["tide.turned", "記録"]
 
 
+@pytest.mark.needs("history")
 async def test_a_message_event_is_a_message_of_the_transcript(harness: Harness, store: Any) -> None:
-    if "history" not in harness.contracts:
-        pytest.skip(f"{harness.name} has no transcripts beside its session log")
     history = harness.store("history")
     message = ChatMessage.user("hello", name="ana")
     plain = Event(ANA, "s1", "message", {"role": "assistant", "content": "hi"})
@@ -148,9 +147,8 @@ async def test_a_message_event_is_a_message_of_the_transcript(harness: Harness, 
     assert (second.role, second.text, second.id) == ("assistant", "hi", plain.id)
 
 
+@pytest.mark.needs("history")
 async def test_an_appended_message_is_an_event_of_the_log(harness: Harness, store: Any) -> None:
-    if "history" not in harness.contracts:
-        pytest.skip(f"{harness.name} has no transcripts beside its session log")
     message = ChatMessage.user("hello")
     await harness.store("history").append(ANA, message, session_id="s1", run_id="r1")
     [event] = await store.recent(ANA, session_id="s1", types=["message"])

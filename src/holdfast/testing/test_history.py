@@ -330,9 +330,8 @@ async def test_clear_is_idempotent(store: Any) -> None:
     assert await store.count_messages(ANA, session_id="s1") == 0
 
 
+@pytest.mark.needs("episodes")
 async def test_clear_leaves_events_that_are_no_messages(harness: Harness, store: Any) -> None:
-    if "episodes" not in harness.contracts:
-        pytest.skip(f"{harness.name} has no session log beside its transcripts")
     episodes = harness.store("episodes")
     await episodes.append([Event(ANA, "s1", "decision", {"use": "postgres"})])
     await store.append(ANA, ChatMessage.user("x"), session_id="s1")
