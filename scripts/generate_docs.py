@@ -20,7 +20,8 @@ from holdfast.kernel.storage.graph import Graph
 from holdfast.kernel.storage.history import HistoryProvider
 from holdfast.kernel.storage.keys import KeyStore
 from holdfast.kernel.storage.ledger import TaskLedger
-from holdfast.kernel.storage.memory import LongTermMemory, ShortTerm
+from holdfast.kernel.storage.long_term import LongTermMemory
+from holdfast.kernel.storage.short_term import ShortTerm
 from holdfast.kernel.storage.tasks import TaskStore
 from holdfast.kernel.storage.vector import VectorStore
 from holdfast.testing.harness import NOUNS, Harness

@@ -81,13 +81,8 @@ from holdfast.kernel.storage.ledger_records import (
     TaskPage,
     TaskRecord,
 )
-from holdfast.kernel.storage.memory import (
-    LongTermMemory,
-    Memory,
-    ShortTerm,
-    ShortTermMemory,
-    StateSnapshot,
-)
+from holdfast.kernel.storage.long_term import LongTermMemory, Memory
+from holdfast.kernel.storage.short_term import ShortTerm, ShortTermMemory, StateSnapshot
 from holdfast.kernel.storage.tasks import Task, TaskList, TaskStatus, TaskStore
 from holdfast.kernel.storage.vector import Document, SearchResult, VectorStore
 from holdfast.kernel.storage.wake import Wake, WakeStatus

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.storage import blob, graph, history, memory, tasks, vector
+from holdfast.kernel.storage import blob, graph, history, long_term, short_term, tasks, vector
 from scripts.generate_docs import spelled
 
 PROTOCOLS: dict[str, Any] = {
@@ -17,8 +17,8 @@ PROTOCOLS: dict[str, Any] = {
     "HistoryProvider": history.HistoryProvider,
     "VectorStore": vector.VectorStore,
     "GraphStore": graph.GraphStore,
-    "ShortTermMemory": memory.ShortTermMemory,
-    "LongTermMemory": memory.LongTermMemory,
+    "ShortTermMemory": short_term.ShortTermMemory,
+    "LongTermMemory": long_term.LongTermMemory,
     "TaskStore": tasks.TaskStore,
 }
 
@@ -72,7 +72,7 @@ FIELDS: dict[Any, list[str]] = {
     graph.Entity: ["label", "properties", "id"],
     graph.Relationship: ["source_id", "target_id", "type", "properties", "id"],
     graph.SubGraph: ["entities", "relationships"],
-    memory.Memory: ["content", "score", "id", "metadata"],
+    long_term.Memory: ["content", "score", "id", "metadata"],
     tasks.Task: ["id", "title", "status", "order", "retry_count", "note"],
     tasks.TaskList: [
         *("id", "conversation_id", "tasks", "max_retries", "agent_id", "agent_label"),

@@ -24,7 +24,7 @@ async def test_on_the_real_clock_an_entry_has_one_time_and_replay_is_the_task_as
     stored = await ledger.get(task.id)
     assert stored is not None
     assert await ledger.replay(task.id, stored.version) == replace(stored, lease_expires_at=None)
-    for event in await ledger.history(task.id):
+    for event in await ledger.events(task.id):
         if event.kind == "transition":
             assert event.at == event.body.at  # type: ignore[union-attr]
         if event.kind == "step":

@@ -350,7 +350,7 @@ async def test_a_follower_is_woken_by_a_notice_of_another_process(
         await elsewhere.append_artifact(claimed.lease, "a", [])
         await elsewhere.pause(task.id)
         await elsewhere.transition(claimed.lease, "completed")
-        assert await following == await ledger.history(task.id)
+        assert await following == await ledger.events(task.id)
 
 
 async def test_without_notices_a_follower_looks_by_itself() -> None:
@@ -365,7 +365,7 @@ async def test_without_notices_a_follower_looks_by_itself() -> None:
         await asyncio.sleep(0.05)
         assert not engine.part(Listener).hears
         await elsewhere.cancel(task.id)
-        assert await following == await ledger.history(task.id)
+        assert await following == await ledger.events(task.id)
 
 
 async def test_only_tasks_that_somebody_follows_send_notices() -> None:

@@ -148,7 +148,7 @@ class TaskWork:
         counts.duplicated += len(steps) - len({step.key for step in steps})
         if task.state is TaskState.COMPLETED and len(steps) != STEPS + 1:
             found.add("I5", f"{task.id} has {len(steps)} steps of {STEPS + 1}")
-        events = await self._state.tasks.history(task.id)
+        events = await self._state.tasks.events(task.id)
         self._check_edges(task, events)
         self._check_zombies(task, events)
         self._time_takeovers(events, deaths)

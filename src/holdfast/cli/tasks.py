@@ -104,7 +104,7 @@ def show(task_id: TaskId, *, tenant: Tenant = "", as_json: Json = False) -> None
         async with open_shared(tenant) as state:
             found = await full_id(state.tasks, task_id)
             task = await state.tasks.get(found, owner=None)
-            return task, await state.tasks.history(found, owner=None)
+            return task, await state.tasks.events(found, owner=None)
 
     task, events = asyncio.run(work())
     if task is None:

@@ -44,7 +44,7 @@ def lines(events: Iterable[TaskEvent]) -> Iterator[Line]:
 
     ::
 
-        for line in lines(await ledger.history(task.id, owner=None)):
+        for line in lines(await ledger.events(task.id, owner=None)):
             print(line.seq, line.kind, line.detail)
     """
     chunks: list[TaskEvent] = []
@@ -101,7 +101,7 @@ def draw_lines(events: Sequence[TaskEvent]) -> Table:
 
     ::
 
-        console.print(draw_lines(await ledger.history(task.id, owner=None)))
+        console.print(draw_lines(await ledger.events(task.id, owner=None)))
     """
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("seq", justify="right", style="dim")

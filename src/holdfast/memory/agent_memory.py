@@ -36,7 +36,8 @@ from holdfast.kernel.storage.agent_memory import (
 )
 from holdfast.kernel.storage.episodes import Event, Recalled
 from holdfast.kernel.storage.log_entry import LogEntry
-from holdfast.kernel.storage.memory import LongTermMemory, Memory, ShortTerm
+from holdfast.kernel.storage.long_term import LongTermMemory, Memory
+from holdfast.kernel.storage.short_term import ShortTerm
 from holdfast.kernel.storage.wake import SessionWake, Wake
 from holdfast.kernel.storage.working_memory import AgentFacts, WorkingMemory
 from holdfast.memory.assemble import assemble

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from holdfast.kernel.storage.agent_memory import Hydrated
 from holdfast.kernel.storage.episodes import Event, Recalled
-from holdfast.kernel.storage.memory import StateSnapshot
+from holdfast.kernel.storage.short_term import StateSnapshot
 from holdfast.kernel.storage.wake import Wake, WakeStatus
 
 

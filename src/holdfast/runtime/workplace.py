@@ -13,7 +13,7 @@ from holdfast.kernel.storage.episodes import EpisodicMemory
 from holdfast.kernel.storage.history import HistoryProvider
 from holdfast.kernel.storage.ledger import TaskLedger
 from holdfast.kernel.storage.ledger_work import WorkSignal
-from holdfast.kernel.storage.memory import ShortTerm
+from holdfast.kernel.storage.short_term import ShortTerm
 
 
 class Workplace(Protocol):

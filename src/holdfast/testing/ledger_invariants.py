@@ -23,7 +23,7 @@ async def check_invariants(ledger: TaskLedger, *, submitted: int | None = None) 
     keys = [(task.owner, task.submit_key) for task in tasks if task.submit_key]
     assert len(set(keys)) == len(keys), "I9: two tasks have one submit key"
     for task in tasks:
-        events = await ledger.history(task.id, owner=None)
+        events = await ledger.events(task.id, owner=None)
         _check_timeline(task, events)
         _check_log(task, [event.body for event in events if isinstance(event.body, Transition)])
         steps = [event.body.key for event in events if isinstance(event.body, StepRecord)]

@@ -203,7 +203,7 @@ async def test_an_artifact_is_found_by_its_id(store: Any) -> None:
     artifact = await store.get_artifact(lease.task_id, "a1")
     assert (artifact.id, artifact.task_id, artifact.name) == ("a1", lease.task_id, "summary.md")
     assert artifact.metadata == {"lang": "en"}
-    assert artifact.updated_at == (await store.history(lease.task_id))[-1].at
+    assert artifact.updated_at == (await store.events(lease.task_id))[-1].at
 
 
 async def test_an_unknown_artifact_is_none(store: Any) -> None:

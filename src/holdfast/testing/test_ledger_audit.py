@@ -63,7 +63,7 @@ async def test_the_timeline_has_every_transition_request_message_step_and_artifa
     harness: Harness, store: Any
 ) -> None:
     key = await _eventful(harness, store)
-    events = await store.history(key)
+    events = await store.events(key)
     assert " ".join(_kinds(events)) == (
         "transition message transition artifact request request transition transition artifact "
         "step message transition request message step transition transition transition message "
@@ -84,7 +84,7 @@ async def test_the_timeline_runs_from_one_without_a_gap_and_ends_at_the_tasks_ve
     harness: Harness, store: Any
 ) -> None:
     key = await _eventful(harness, store)
-    events = await store.history(key)
+    events = await store.events(key)
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
     assert (await found(store, key)).version == len(events)
 
@@ -97,7 +97,7 @@ async def test_every_change_of_state_is_logged_with_who_made_it_fence_attempt_an
     await store.recover_expired()
     lease = (await claimed(store, "w2")).lease
     done = await store.transition(lease, "failed", note="no luck")
-    log = [event.body for event in await store.history(done.id) if event.kind == "transition"]
+    log = [event.body for event in await store.events(done.id) if event.kind == "transition"]
     assert [(one.seq, one.from_state, one.to_state, one.by, one.worker) for one in log] == [
         (1, None, "submitted", Actor.CLIENT, ""),
         (2, "submitted", "working", Actor.WORKER, "w1"),
@@ -114,7 +114,7 @@ async def test_the_numbers_of_the_log_run_from_one_without_a_gap(
     harness: Harness, store: Any
 ) -> None:
     key = await _eventful(harness, store)
-    log = [event.body for event in await store.history(key) if event.kind == "transition"]
+    log = [event.body for event in await store.events(key) if event.kind == "transition"]
     assert [one.seq for one in log] == list(range(1, len(log) + 1))
     await check_invariants(store, submitted=1)
 
@@ -123,14 +123,14 @@ async def test_the_message_of_a_transition_comes_right_before_it(store: Any) -> 
     lease = await leased(store)
     question = ChatMessage.assistant("which?")
     await store.transition(lease, "input-required", message=question)
-    said, moved = (await store.history(lease.task_id))[-2:]
+    said, moved = (await store.events(lease.task_id))[-2:]
     assert said.body == question
     assert moved.body.message_id == question.id
 
 
 async def test_events_after_a_cursor_are_those_above_it(harness: Harness, store: Any) -> None:
     key = await _eventful(harness, store)
-    events = await store.history(key)
+    events = await store.events(key)
     for after in range(len(events) + 2):
         assert await store.events(key, after=after) == events[after:]
 
@@ -144,7 +144,7 @@ async def test_at_most_limit_events_are_given_the_oldest_first(
     harness: Harness, store: Any
 ) -> None:
     key = await _eventful(harness, store)
-    events = await store.history(key)
+    events = await store.events(key)
     assert await store.events(key, limit=3) == events[:3]
     assert await store.events(key, after=2, limit=3) == events[2:5]
     assert await store.events(key, limit=1000) == events
@@ -152,7 +152,7 @@ async def test_at_most_limit_events_are_given_the_oldest_first(
 
 async def test_the_timeline_of_an_unknown_task_is_empty(store: Any) -> None:
     assert await store.events("no such task") == []
-    assert await store.history("no such task") == []
+    assert await store.events("no such task") == []
     assert await store.replay("no such task", 1) is None
     assert await store.list_feedback("no such task") == []
 
@@ -161,17 +161,17 @@ async def test_another_owners_timeline_is_not_found(harness: Harness, store: Any
     key = await _eventful(harness, store, owner="ana")
     for owner in ("ben", ""):
         assert await store.events(key, owner=owner) == []
-        assert await store.history(key, owner=owner) == []
+        assert await store.events(key, owner=owner) == []
         assert await store.replay(key, 1, owner=owner) is None
         with pytest.raises(NotFoundError):
             await anext(store.follow(key, owner=owner))
-    assert await store.history(key, owner="ana") == await store.history(key, owner=None)
+    assert await store.events(key, owner="ana") == await store.events(key, owner=None)
 
 
 async def test_one_tenant_never_sees_anothers_timeline(harness: Harness, store: Any) -> None:
     key = await _eventful(harness, store)
     other = harness.store(CONTRACT, tenant="other")
-    assert await other.history(key, owner=None) == []
+    assert await other.events(key, owner=None) == []
     with pytest.raises(NotFoundError):
         await anext(other.follow(key, owner=None))
 
@@ -193,7 +193,7 @@ async def test_follow_gives_what_happened_and_then_what_happens_and_ends_with_th
     seen.append(await waiting)
     await store.transition(lease, "completed")
     seen += [event async for event in events]
-    assert seen == await store.history(lease.task_id)
+    assert seen == await store.events(lease.task_id)
     assert seen[-1].body.to_state is TaskState.COMPLETED
 
 
@@ -206,7 +206,7 @@ async def test_follow_from_a_cursor_repeats_nothing_and_misses_nothing(store: An
     following = asyncio.ensure_future(_followed(store, lease.task_id, after=first[-1].seq))
     await asyncio.sleep(0)
     await store.transition(lease, "completed")
-    assert first + await following == await store.history(lease.task_id)
+    assert first + await following == await store.events(lease.task_id)
 
 
 async def test_every_follower_sees_the_same_order(harness: Harness, store: Any) -> None:
@@ -220,13 +220,13 @@ async def test_every_follower_sees_the_same_order(harness: Harness, store: Any) 
     await asyncio.gather(*(store.append_message(lease, message) for message in said))
     await store.transition(lease, "completed")
     first, *others = await asyncio.gather(*followers)
-    assert first == await store.history(lease.task_id)
+    assert first == await store.events(lease.task_id)
     assert others == [first, first]
 
 
 async def test_follow_of_an_ended_task_ends_at_once(harness: Harness, store: Any) -> None:
     key = await _eventful(harness, store)
-    events = await store.history(key)
+    events = await store.events(key)
     assert await _followed(store, key) == events
     assert await _followed(store, key, after=events[-1].seq) == []
 
@@ -244,7 +244,7 @@ async def test_a_follower_that_leaves_disturbs_nobody(store: Any) -> None:
     leaving.cancel()
     await asyncio.gather(leaving, return_exceptions=True)
     await store.transition(lease, "completed")
-    assert await staying == await store.history(lease.task_id)
+    assert await staying == await store.events(lease.task_id)
 
 
 async def test_replay_of_the_whole_timeline_is_the_task_as_it_is(
@@ -349,10 +349,10 @@ async def test_another_owners_feedback_is_not_found(store: Any) -> None:
 async def test_the_timeline_is_still_there_after_a_reopen(harness: Harness, store: Any) -> None:
     key = await _eventful(harness, store)
     await store.append_feedback(key, "good")
-    events, opinions = await store.history(key), await store.list_feedback(key)
+    events, opinions = await store.events(key), await store.list_feedback(key)
     await harness.reopen()
     again = harness.store(CONTRACT)
-    assert await again.history(key) == events
+    assert await again.events(key) == events
     assert await again.list_feedback(key) == opinions
 
 
@@ -360,8 +360,8 @@ async def test_an_event_that_a_store_returns_is_the_callers_to_mutate(
     harness: Harness, store: Any
 ) -> None:
     key = await _eventful(harness, store)
-    before = [repr(event) for event in await store.history(key)]
-    for event in await store.history(key):
+    before = [repr(event) for event in await store.events(key)]
+    for event in await store.events(key):
         match event.kind:
             case "message":
                 event.body.content.clear()
@@ -372,4 +372,4 @@ async def test_an_event_that_a_store_returns_is_the_callers_to_mutate(
                 event.body.result["pages"] = 4
             case _:
                 assert isinstance(event.body, Transition) or event.kind == "request"
-    assert [repr(event) for event in await store.history(key)] == before
+    assert [repr(event) for event in await store.events(key)] == before

@@ -184,7 +184,7 @@ async def test_clear_context_removes_the_context_with_its_tasks_and_all_they_hol
     assert await store.get_context("c1") is None
     for task_id in (key, queued.id):
         assert await store.get(task_id, owner=None) is None
-        assert await store.history(task_id, owner=None) == []
+        assert await store.events(task_id, owner=None) == []
     assert (await store.list(owner=None)).tasks == []
     assert await store.artifacts(key, owner=None) == []
     assert await store.steps(key) == []

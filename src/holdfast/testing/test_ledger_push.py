@@ -124,7 +124,7 @@ async def test_every_message_transition_and_artifact_chunk_is_announced_to_every
     await store.append_artifact(lease, "a1", [TextBlock("x")])
     await store.transition(lease, "input-required", message=ChatMessage.assistant("which?"))
     await store.respond(lease.task_id, ChatMessage.user("this"))
-    events = await store.history(lease.task_id)
+    events = await store.events(lease.task_id)
     expected = [("p1", event.seq) for event in events]
     expected += [("p2", event.seq) for event in events[3:]]
     assert _places(await _drained(store)) == sorted(expected)
@@ -149,7 +149,7 @@ async def test_a_task_without_push_configs_announces_nothing(store: Any) -> None
 async def test_an_entry_carries_the_event_and_the_push_config(store: Any) -> None:
     task = await submitted(store, push=[ONE])
     [entry] = await store.claim_outbox()
-    [event, _] = await store.history(task.id)
+    [event, _] = await store.events(task.id)
     assert (entry.event, entry.config) == (event, ONE)
     assert (entry.attempts, entry.last_error, entry.dead) == (1, "", False)
 

@@ -82,7 +82,7 @@ async def test_complete_many_tells_followers_as_each_transition_would(store: Any
     following = [asyncio.create_task(follow(lease)) for lease in leases]
     await store.complete_many(leases)
     for lease, seen in zip(leases, await asyncio.gather(*following), strict=True):
-        assert seen == await store.history(lease.task_id)
+        assert seen == await store.events(lease.task_id)
         assert seen[-1].body.to_state is TaskState.COMPLETED
     [announced] = await store.list_outbox(leases[0].task_id)
     assert announced.event.body.to_state is TaskState.COMPLETED

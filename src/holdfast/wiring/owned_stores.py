@@ -17,12 +17,8 @@ from holdfast.kernel.storage.agent_memory import EntryLog, MemoryLog
 from holdfast.kernel.storage.episodes import EpisodicMemory, Event, Recalled, Session
 from holdfast.kernel.storage.history import HistoryProvider
 from holdfast.kernel.storage.log_entry import LogEntry
-from holdfast.kernel.storage.memory import (
-    LongTermMemory,
-    Memory,
-    ShortTerm,
-    StateSnapshot,
-)
+from holdfast.kernel.storage.long_term import LongTermMemory, Memory
+from holdfast.kernel.storage.short_term import ShortTerm, StateSnapshot
 from holdfast.kernel.storage.wake import SessionWake, Wake, WakeStatus
 from holdfast.wiring.owner_scope import OwnerScope
 

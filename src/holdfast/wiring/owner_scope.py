@@ -9,7 +9,7 @@ from holdfast.kernel.core.checks import check_id, check_unreserved
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.core.owners import OWNED, MemoryScope, owned_id, split_owned
 from holdfast.kernel.storage.episodes import Event, Session
-from holdfast.kernel.storage.memory import StateSnapshot
+from holdfast.kernel.storage.short_term import StateSnapshot
 
 
 @dataclass(frozen=True, slots=True)

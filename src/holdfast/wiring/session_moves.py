@@ -19,8 +19,8 @@ from holdfast.kernel.core.errors import (
     VersionConflictError,
 )
 from holdfast.kernel.core.owners import UNASSIGNED, owned_id
-from holdfast.kernel.storage.memory import ShortTerm
 from holdfast.kernel.storage.session_moves import Moved, SessionMove, SessionMoves
+from holdfast.kernel.storage.short_term import ShortTerm
 from holdfast.wiring.connections import Connections
 
 _log = logging.getLogger("holdfast")

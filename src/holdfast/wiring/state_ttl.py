@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from holdfast.kernel.storage.memory import ShortTerm, StateSnapshot
+from holdfast.kernel.storage.short_term import ShortTerm, StateSnapshot
 
 
 class ExpiringStates(ShortTerm):

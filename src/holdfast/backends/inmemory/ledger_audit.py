@@ -58,10 +58,6 @@ class InMemoryAudit(LedgerView, AuditLedger):
             if not waiters:
                 self._data.waiters.pop(task_id, None)
 
-    async def history(self, task_id: str, *, owner: str | None = "") -> list[TaskEvent]:
-        """The whole timeline of a task."""
-        return await self.events(task_id, owner=owner)
-
     async def replay(
         self, task_id: str, at_seq: int, *, owner: str | None = ""
     ) -> TaskRecord | None:

@@ -67,10 +67,6 @@ class PostgresAudit(LedgerView, AuditLedger):
             _SQL["follow"], self._tenant, task_id, owner, after, _BATCH, safe=True
         )
 
-    async def history(self, task_id: str, *, owner: str | None = "") -> list[TaskEvent]:
-        """The whole timeline of a task."""
-        return await self.events(task_id, owner=owner)
-
     async def replay(
         self, task_id: str, at_seq: int, *, owner: str | None = ""
     ) -> TaskRecord | None:

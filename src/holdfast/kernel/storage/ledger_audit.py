@@ -54,11 +54,12 @@ class AuditLedger(Protocol):
     async def events(
         self, task_id: str, *, after: int = 0, limit: int | None = None, owner: str | None = ""
     ) -> list[TaskEvent]:
-        """The events of a task above a cursor, ascending; ``[]`` for an unknown task.
+        """The timeline of a task, or its events above a cursor; ``[]`` for an unknown task.
 
         ::
 
-            news = await ledger.events(task.id, after=task.version)
+            for event in await ledger.events(task.id):
+                print(event.at, event.kind)
         """
         ...
 
@@ -75,17 +76,6 @@ class AuditLedger(Protocol):
 
             async for event in ledger.follow(task.id, after=last_seen):
                 await stream.send(event)
-        """
-        ...
-
-    @abstractmethod
-    async def history(self, task_id: str, *, owner: str | None = "") -> list[TaskEvent]:
-        """The whole timeline of a task.
-
-        ::
-
-            for entry in await ledger.history(task.id):
-                print(entry.at, entry.kind)
         """
         ...
 

@@ -304,7 +304,7 @@ class LedgerMachine(EngineMachine):
     def read(self, pick: int, who: str | None) -> None:
         """Compare all that is known of a task, and replay it."""
         for name in (
-            *("get", "history", "artifacts"),
+            *("get", "events", "artifacts"),
             *("list_outbox", "list_feedback", "list_push_configs"),
         ):
             self._on(self.tasks, pick, _reader(name, who))

@@ -129,7 +129,7 @@ class NaiveLedger(NaiveClients, NaiveLeases, NaiveCleanup):
             made[one["id"]] = (before + one["text"], one["last"])
         return [(name, *rest) for name, rest in made.items()]
 
-    async def history(self, task_id: str, *, owner: str | None = "") -> list[tuple[Any, ...]]:
+    async def events(self, task_id: str, *, owner: str | None = "") -> list[tuple[Any, ...]]:
         """The timeline."""
         task = self.look(task_id, owner)
         return list(task.log) if task else []

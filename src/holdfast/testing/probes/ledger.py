@@ -266,7 +266,6 @@ PROBES = [
     read("claim.agents", "id", lambda s, v: s.claim("w1", agents=[v])),
     read("events.task_id", "id", lambda s, v: s.events(v)),
     read("follow.task_id", "id", _followed),
-    read("history.task_id", "id", lambda s, v: s.history(v)),
     read("replay.task_id", "id", lambda s, v: s.replay(v, 1)),
     read("append_feedback.task_id", "id", lambda s, v: s.append_feedback(v, "good")),
     work("append_feedback.text", "text", _feedback_text),
