@@ -30,7 +30,7 @@ from holdfast.wiring.state import State
 
 T = TypeVar("T")
 _STORES = (
-    *("holdfast.backends.", "holdfast.memory."),
+    *("holdfast.backends.", "holdfast.contracts.", "holdfast.memory."),
     *("holdfast.wiring.owned_", "holdfast.wiring.state_ttl"),
 )
 """Where the classes of stores are, and of views on them."""

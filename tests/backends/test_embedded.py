@@ -19,7 +19,8 @@ import pytest
 from holdfast.backends.postgres import binaries
 from holdfast.backends.postgres.embedded import EmbeddedPostgres, socket_folder
 from holdfast.backends.postgres.engine import Postgres
-from holdfast.backends.postgres.history import PostgresHistory
+from holdfast.backends.postgres.transcripts import PostgresTranscripts
+from holdfast.contracts.history import History
 from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.core.errors import ConfigError
 from holdfast.kernel.core.identity import AgentId
@@ -34,12 +35,13 @@ from holdfast import AgentId, ChatMessage
 from holdfast.backends.postgres import binaries
 from holdfast.backends.postgres.embedded import EmbeddedPostgres
 from holdfast.backends.postgres.engine import Postgres
-from holdfast.backends.postgres.history import PostgresHistory
+from holdfast.backends.postgres.transcripts import PostgresTranscripts
+from holdfast.contracts.history import History
 
 async def main():
     embedded = await EmbeddedPostgres.open(sys.argv[1])
     engine = await Postgres.open(embedded.url, auto_migrate=True)
-    history = PostgresHistory(engine)
+    history = History(PostgresTranscripts(engine))
     for at in range(20):
         await history.append(AgentId.parse("ana"), ChatMessage.user(sys.argv[2]), session_id="s1")
     if sys.argv[2] == "killed":
@@ -84,7 +86,7 @@ async def _count(folder: Path) -> int:
     embedded = await EmbeddedPostgres.open(folder)
     engine = await Postgres.open(embedded.url, auto_migrate=True)
     try:
-        return await PostgresHistory(engine).count_messages(ANA, session_id="s1")
+        return await History(PostgresTranscripts(engine)).count_messages(ANA, session_id="s1")
     finally:
         await engine.aclose()
         await embedded.aclose()
@@ -93,7 +95,7 @@ async def _count(folder: Path) -> int:
 async def test_what_was_written_is_there_when_the_folder_is_opened_again(folder: Path) -> None:
     embedded = await EmbeddedPostgres.open(folder)
     engine = await Postgres.open(embedded.url, auto_migrate=True)
-    await PostgresHistory(engine).append(ANA, ChatMessage.user("x"), session_id="s1")
+    await History(PostgresTranscripts(engine)).append(ANA, ChatMessage.user("x"), session_id="s1")
     await engine.aclose()
     await embedded.aclose()
     assert _server_pid(folder) is None
@@ -136,12 +138,12 @@ async def test_kill_9_of_a_process_loses_nothing_and_leaves_the_folder_usable(fo
 async def test_kill_9_of_the_server_loses_nothing(folder: Path) -> None:
     embedded = await EmbeddedPostgres.open(folder)
     engine = await Postgres.open(embedded.url, auto_migrate=True)
-    await PostgresHistory(engine).append(ANA, ChatMessage.user("x"), session_id="s1")
+    await History(PostgresTranscripts(engine)).append(ANA, ChatMessage.user("x"), session_id="s1")
     pid = _server_pid(folder)
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
     again = await EmbeddedPostgres.open(folder)
-    assert await PostgresHistory(engine).count_messages(ANA, session_id="s1") == 1
+    assert await History(PostgresTranscripts(engine)).count_messages(ANA, session_id="s1") == 1
     await engine.aclose()
     await embedded.aclose()
     await again.aclose()
@@ -189,7 +191,7 @@ async def test_root_opens_a_folder_that_is_closed_to_other_users(folder: Path) -
     for expected in (0, 1):
         embedded = await EmbeddedPostgres.open(folder / "state")
         engine = await Postgres.open(embedded.url, auto_migrate=True, revive=embedded.revive)
-        history = PostgresHistory(engine)
+        history = History(PostgresTranscripts(engine))
         assert await history.count_messages(ANA, session_id="s1") == expected
         await asyncio.to_thread(_kill_server, folder / "state")
         # It is started again in the same place.

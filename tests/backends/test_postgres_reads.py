@@ -8,7 +8,8 @@ import pytest
 
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.episodes import PostgresEpisodes
-from holdfast.backends.postgres.history import PostgresHistory
+from holdfast.backends.postgres.transcripts import PostgresTranscripts
+from holdfast.contracts.history import History
 from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.storage.episodes import Event
@@ -25,7 +26,7 @@ DAY = timedelta(days=1)
 async def test_reads_of_long_sessions_keep_one_plan_for_agents_that_say_much_and_little() -> None:
     async with empty_database() as url:
         engine = await Postgres.open(url, auto_migrate=True, max_connections=1)
-        history, episodes = PostgresHistory(engine), PostgresEpisodes(engine)
+        history, episodes = History(PostgresTranscripts(engine)), PostgresEpisodes(engine)
         for session in range(4):
             await history.append_many(
                 MANY,

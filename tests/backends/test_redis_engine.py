@@ -15,8 +15,9 @@ from holdfast.backends.redis.addresses import cluster_client, connection_pool
 from holdfast.backends.redis.capabilities import Capabilities
 from holdfast.backends.redis.channel import RedisChannel
 from holdfast.backends.redis.engine import Redis
-from holdfast.backends.redis.history import RedisHistory
 from holdfast.backends.redis.short_term import RedisShortTerm
+from holdfast.backends.redis.transcripts import RedisTranscripts
+from holdfast.contracts.history import History
 from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.core.errors import (
     BackPressureError,
@@ -143,7 +144,7 @@ async def test_a_server_that_evicts_what_was_acknowledged_is_refused() -> None:
 async def test_a_full_server_pushes_back_and_nothing_is_written() -> None:
     with own_server() as own:
         async with engine(own.url) as opened, bare(own.url) as client:
-            state, history = RedisShortTerm(opened), RedisHistory(opened)
+            state, history = RedisShortTerm(opened), History(RedisTranscripts(opened))
             await state.set_state("s1", {"a": 1})
             await client.config_set("maxmemory", "1")
             calls: list[Any] = [
@@ -200,13 +201,13 @@ async def test_a_server_that_has_forgotten_the_scripts_gets_them_again() -> None
 async def test_a_lost_answer_doubles_nothing_that_has_an_id() -> None:
     async with Wire().between(server().port) as wire, engine() as around:
         async with engine(wire.url) as opened:
-            history, channel = RedisHistory(opened), RedisChannel(opened)
+            history, channel = History(RedisTranscripts(opened)), RedisChannel(opened)
             for at in range(3):
                 wire.lose = 1
                 await history.append(ANA, ChatMessage.user(f"{at}"), session_id="s1")
                 wire.lose = 1
                 await channel.publish({"n": at})
-        assert await RedisHistory(around).count_messages(ANA, session_id="s1") == 3
+        assert await History(RedisTranscripts(around)).count_messages(ANA, session_id="s1") == 3
         assert [one.event["n"] for one in await RedisChannel(around).read()] == [0, 1, 2]
 
 

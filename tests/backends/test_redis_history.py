@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from holdfast.backends.redis.history import DEFAULT_TTL_SECONDS, RedisHistory
+from holdfast.backends.redis.transcripts import DEFAULT_TTL_SECONDS
+from holdfast.contracts.history import History
 from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.core.errors import ConflictError, InvalidInputError
 from holdfast.kernel.core.identity import AgentId
@@ -30,13 +31,13 @@ async def harness() -> AsyncIterator[RedisHarness]:
     await opened.close()
 
 
-async def _say(history: RedisHistory, text: str, agent: AgentId = ANA, **how: Any) -> ChatMessage:
+async def _say(history: History, text: str, agent: AgentId = ANA, **how: Any) -> ChatMessage:
     message = ChatMessage.user(text)
     await history.append(agent, message, session_id="s1", **how)
     return message
 
 
-async def _texts(history: RedisHistory, agent: AgentId = ANA) -> list[str]:
+async def _texts(history: History, agent: AgentId = ANA) -> list[str]:
     return [one.text for one in await history.get_messages(agent, session_id="s1")]
 
 
@@ -66,7 +67,7 @@ async def test_without_a_time_to_live_a_transcript_stays(harness: RedisHarness) 
 
 async def test_the_default_is_a_week(harness: RedisHarness) -> None:
     history = harness.store("history")
-    assert history.ttl_seconds == DEFAULT_TTL_SECONDS == 7 * 86_400
+    assert DEFAULT_TTL_SECONDS == 7 * 86_400
     await _say(history, "one")
     await harness.elapse(DEFAULT_TTL_SECONDS + 1)
     assert await _texts(history) == []

@@ -10,9 +10,10 @@ import pytest
 
 from holdfast.backends.redis.channel import RedisChannel
 from holdfast.backends.redis.engine import Redis
-from holdfast.backends.redis.history import RedisHistory
 from holdfast.backends.redis.keys import HotKeys, SessionKeys, encode, shard_of
 from holdfast.backends.redis.short_term import RedisShortTerm
+from holdfast.backends.redis.transcripts import RedisTranscripts
+from holdfast.contracts.history import History
 from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.core.errors import ConfigError
 from holdfast.kernel.core.identity import AgentId
@@ -52,7 +53,7 @@ async def test_hostile_names_stay_inert_in_every_key() -> None:
         for name in HOSTILE:
             agent = AgentId.parse(name)
             message = ChatMessage.user("x", id=name)
-            await RedisHistory(opened, tenant=name).append(
+            await History(RedisTranscripts(opened, tenant=name)).append(
                 agent, message, session_id=name, run_id=name
             )
             await RedisShortTerm(opened, tenant=name).set_state(name, {name: 1}, ttl_seconds=60)
@@ -61,7 +62,7 @@ async def test_hostile_names_stay_inert_in_every_key() -> None:
         assert [key for key in keys if not WELL_FORMED.fullmatch(key)] == []
         assert all(key.count(b"{") == key.count(b"}") == 1 for key in keys)
         for name in HOSTILE:
-            history = RedisHistory(opened, tenant=name)
+            history = History(RedisTranscripts(opened, tenant=name))
             assert await history.count_messages(AgentId.parse(name), session_id=name) == 1
             assert await RedisShortTerm(opened, tenant=name).get_state(name) == {name: 1}
 

@@ -12,7 +12,8 @@ import pytest
 
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.episodes import PostgresEpisodes
-from holdfast.backends.postgres.history import PostgresHistory
+from holdfast.backends.postgres.transcripts import PostgresTranscripts
+from holdfast.contracts.history import History
 from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.core.errors import HoldfastError, TimedOutError, UnavailableError
 from holdfast.kernel.core.identity import AgentId
@@ -38,7 +39,7 @@ def own_server() -> Iterator[PostgresServer]:
 async def test_16_writers_of_500_messages_leave_no_gap_and_lose_nothing(sessions: int) -> None:
     async with empty_database() as url:
         engine = await Postgres.open(url, auto_migrate=True, max_connections=WRITERS)
-        history, episodes = PostgresHistory(engine), PostgresEpisodes(engine)
+        history, episodes = History(PostgresTranscripts(engine)), PostgresEpisodes(engine)
 
         async def write(writer: int) -> None:
             for at in range(EACH):
@@ -63,7 +64,7 @@ async def test_kill_9_of_postgres_under_load_loses_no_acknowledged_write_and_dou
     own_server: PostgresServer,
 ) -> None:
     engine = await Postgres.open(own_server.url(), auto_migrate=True, max_connections=8)
-    history = PostgresHistory(engine)
+    history = History(PostgresTranscripts(engine))
     acknowledged: dict[str, list[str]] = {f"s{writer}": [] for writer in range(8)}
     stopped = asyncio.Event()
     failures = 0
@@ -110,7 +111,7 @@ async def test_a_statement_that_only_reads_survives_a_restart_unnoticed(
     own_server: PostgresServer,
 ) -> None:
     engine = await Postgres.open(own_server.url(), auto_migrate=True)
-    history = PostgresHistory(engine)
+    history = History(PostgresTranscripts(engine))
     await history.append(ANA, ChatMessage.user("x"), session_id="s1")
     own_server.kill()
     own_server.start()
@@ -120,7 +121,7 @@ async def test_a_statement_that_only_reads_survives_a_restart_unnoticed(
 
 async def test_a_backend_killed_by_an_operator_is_replaced(own_server: PostgresServer) -> None:
     engine = await Postgres.open(own_server.url(), auto_migrate=True, max_connections=2)
-    history = PostgresHistory(engine)
+    history = History(PostgresTranscripts(engine))
     for at in range(5):
         async with engine.connection(writes=False) as connection:
             pid = await connection.fetchval("SELECT pg_backend_pid()")
@@ -134,6 +135,6 @@ async def test_a_server_that_stays_away_is_a_clear_error(own_server: PostgresSer
     engine = await Postgres.open(own_server.url(), auto_migrate=True)
     own_server.stop()
     with pytest.raises(HoldfastError) as caught:
-        await PostgresHistory(engine).count_messages(ANA, session_id="s1")
+        await History(PostgresTranscripts(engine)).count_messages(ANA, session_id="s1")
     assert isinstance(caught.value, UnavailableError)
     await engine.aclose()

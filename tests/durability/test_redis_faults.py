@@ -12,8 +12,9 @@ import pytest
 
 from holdfast.backends.redis.channel import RedisChannel
 from holdfast.backends.redis.engine import Redis
-from holdfast.backends.redis.history import RedisHistory
 from holdfast.backends.redis.short_term import RedisShortTerm
+from holdfast.backends.redis.transcripts import RedisTranscripts
+from holdfast.contracts.history import History
 from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.core.errors import TimedOutError, UnavailableError
 from holdfast.kernel.core.identity import AgentId
@@ -40,7 +41,7 @@ class Load:
     """Writers of every kind, and what the server has acknowledged to them, in order."""
 
     def __init__(self, engine: Redis) -> None:
-        self.history = RedisHistory(engine)
+        self.history = History(RedisTranscripts(engine))
         self.state = RedisShortTerm(engine)
         self.channel = RedisChannel(engine)
         self.messages: dict[str, list[str]] = {session: [] for session in SESSIONS}
@@ -141,7 +142,7 @@ async def test_a_call_survives_a_restart_unnoticed_when_it_may_be_repeated(
     own_server: ValkeyServer,
 ) -> None:
     engine = await Redis.open(own_server.url)
-    history = RedisHistory(engine)
+    history = History(RedisTranscripts(engine))
     for at in range(3):
         await history.append(ANA, ChatMessage.user(f"{at}"), session_id="s1")
         own_server.kill()
@@ -171,7 +172,7 @@ async def test_a_cluster_whose_node_is_killed_loses_and_doubles_nothing() -> Non
     try:
         nodes.start()
         engine = await Redis.open(nodes.url)
-        history = RedisHistory(engine)
+        history = History(RedisTranscripts(engine))
         sessions = [f"s{n}" for n in range(12)]
         for round_of, node in enumerate((None, nodes.servers[0])):
             if node is not None:

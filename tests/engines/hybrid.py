@@ -12,21 +12,22 @@ from holdfast.backends.postgres.durable_log import PostgresDurableLog
 from holdfast.backends.postgres.durable_queue import PostgresDurableQueue
 from holdfast.backends.postgres.durable_states import PostgresDurableStates
 from holdfast.backends.postgres.episodes import PostgresEpisodes
-from holdfast.backends.postgres.history import PostgresHistory
 from holdfast.backends.postgres.state_asides import PostgresAsideStates
+from holdfast.backends.postgres.transcripts import PostgresTranscripts
 from holdfast.backends.redis import scripts
 from holdfast.backends.redis.dirty_states import RedisDirtyStates
 from holdfast.backends.redis.engine import Redis
 from holdfast.backends.redis.hot_log import RedisHotLog
 from holdfast.backends.redis.hot_queue import RedisHotQueue
 from holdfast.backends.redis.short_term import RedisShortTerm
+from holdfast.contracts.history import History
 from holdfast.kernel.core.ids import new_ref
 from holdfast.kernel.storage.embedding import Embedder
 from holdfast.memory.consolidation import Consolidator, Pace
 from holdfast.memory.hybrid import HybridEpisodes
-from holdfast.memory.hybrid_history import HybridHistory
 from holdfast.memory.hybrid_log import AckLevel, HybridLog
 from holdfast.memory.hybrid_states import HybridShortTerm
+from holdfast.memory.hybrid_transcripts import HybridTranscripts
 from holdfast.memory.reach import Reach
 from holdfast.memory.state_commits import StateCommits
 from holdfast.memory.state_saving import merge_asides, save_states
@@ -184,10 +185,11 @@ class HybridHarness(PostgresHarness):
         if contract not in {"history", "episodes"}:
             return self.stores[contract](self.engine, tenant=tenant, **options)
         if contract == "history":
-            return HybridHistory(self.log(tenant), PostgresHistory(self.engine, tenant=tenant))
+            durable = PostgresTranscripts(self.engine, tenant=tenant)
+            return History(HybridTranscripts(self.log(tenant), durable))
         embedder: Embedder | None = options.get("embedder")
-        durable = PostgresEpisodes(self.engine, tenant=tenant, embedder=embedder)
-        return HybridEpisodes(self.log(tenant), durable, states=self.short_term(tenant))
+        episodes = PostgresEpisodes(self.engine, tenant=tenant, embedder=embedder)
+        return HybridEpisodes(self.log(tenant), episodes, states=self.short_term(tenant))
 
     async def raw(self, contract: str) -> list[str | bytes]:
         """What both hold."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from abc import abstractmethod
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -115,7 +116,7 @@ class S3PostgresHarness(PostgresHarness):
 
     name = "s3-postgres"
     database = "holdfast_blobs"
-    stores: ClassVar[dict[str, type[Any]]] = {"blobs": ObjectBlobs}
+    stores: ClassVar[dict[str, Callable[..., Any]]] = {"blobs": ObjectBlobs}
     contracts = frozenset(stores)
 
     async def open(self) -> None:

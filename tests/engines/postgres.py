@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any, ClassVar
 
@@ -15,15 +16,16 @@ from holdfast.backends.postgres.channel import PostgresChannel
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.episodes import PostgresEpisodes
 from holdfast.backends.postgres.graph import PostgresGraph
-from holdfast.backends.postgres.history import PostgresHistory
 from holdfast.backends.postgres.keys import PostgresKeys
 from holdfast.backends.postgres.ledger import PostgresLedger
 from holdfast.backends.postgres.long_term import PostgresLongTerm
 from holdfast.backends.postgres.short_term import PostgresShortTerm
+from holdfast.backends.postgres.transcripts import PostgresTranscripts
 from holdfast.backends.postgres.vector import PostgresVectors
 from holdfast.backends.postgres.wake import PostgresWake
+from holdfast.contracts.history import History
 from holdfast.kernel.core.ids import new_ref
-from holdfast.testing.harness import Harness
+from holdfast.testing.harness import Harness, front
 from holdfast.testing.postgres_server import PASSWORD, PostgresServer
 
 MOVABLE_CLOCK = """
@@ -52,14 +54,14 @@ class PostgresHarness(Harness):
     name = "postgres18"
     major: ClassVar[int] = 18
     database: ClassVar[str] = "holdfast_suite"
-    stores: ClassVar[dict[str, type[Any]]] = {
+    stores: ClassVar[dict[str, Callable[..., Any]]] = {
         "short_term": PostgresShortTerm,
         "boards": PostgresBoards,
         "channels": PostgresChannel,
         "blobs": PostgresBlobs,
         "blob_index": PostgresBlobIndex,
         "episodes": PostgresEpisodes,
-        "history": PostgresHistory,
+        "history": front(History, PostgresTranscripts),
         "keys": PostgresKeys,
         "tasks": PostgresLedger,
         "vectors": PostgresVectors,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any, ClassVar
 
@@ -11,9 +12,10 @@ from redis.asyncio.cluster import RedisCluster
 from holdfast.backends.redis import scripts
 from holdfast.backends.redis.channel import RedisChannel
 from holdfast.backends.redis.engine import Redis
-from holdfast.backends.redis.history import RedisHistory
 from holdfast.backends.redis.short_term import RedisShortTerm
-from holdfast.testing.harness import Harness
+from holdfast.backends.redis.transcripts import RedisTranscripts
+from holdfast.contracts.history import History
+from holdfast.testing.harness import Harness, front
 from tests.engines.valkey_server import ValkeyCluster, ValkeyServer
 
 MOVED_CLOCK = """
@@ -79,9 +81,9 @@ class RedisHarness(Harness):
     """A standalone Valkey over TCP."""
 
     name = "redis"
-    stores: ClassVar[dict[str, type[Any]]] = {
+    stores: ClassVar[dict[str, Callable[..., Any]]] = {
         "short_term": RedisShortTerm,
-        "history": RedisHistory,
+        "history": front(History, RedisTranscripts),
         "channels": RedisChannel,
     }
     contracts = frozenset(stores)

@@ -3,13 +3,15 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from holdfast.backends.inmemory.history import InMemoryHistory
+from holdfast.backends.inmemory.transcripts import InMemoryTranscripts
+from holdfast.contracts.history import History
 from holdfast.kernel.core.errors import ConflictError, InvalidInputError
+from holdfast.spi.transcripts import TranscriptKey
 from tests.mutants.registry import mutant
 
 
 @mutant("history", "test_a_limit_of_zero_is_an_empty_result")
-class LimitZeroReturnsAll(InMemoryHistory):
+class LimitZeroReturnsAll(History):
     """A limit of zero is taken for no limit."""
 
     async def get_messages(self, agent_id: Any, **how: Any) -> Any:
@@ -23,7 +25,7 @@ class LimitZeroReturnsAll(InMemoryHistory):
     "test_clear_run_removes_that_run_only",
     "test_count_messages_counts_what_get_messages_returns",
 )
-class ClearRunClearsTheSession(InMemoryHistory):
+class ClearRunClearsTheSession(History):
     """clear_run forgets which run."""
 
     async def clear_run(self, agent_id: Any, *, session_id: str, run_id: str) -> None:
@@ -33,14 +35,14 @@ class ClearRunClearsTheSession(InMemoryHistory):
 
 
 @mutant("history", "test_clear_run_of_an_empty_run_id_is_refused")
-class EmptyRunIsAllUntagged(InMemoryHistory):
+class EmptyRunIsAllUntagged(History):
     """clear_run of an empty run removes every untagged message."""
 
     async def clear_run(self, agent_id: Any, *, session_id: str, run_id: str) -> None:
         if run_id:
             await super().clear_run(agent_id, session_id=session_id, run_id=run_id)
         else:
-            self._log.clear(session_id, run="")
+            await self._transcripts.clear(TranscriptKey(str(agent_id), session_id), "")
 
 
 @mutant(
@@ -49,7 +51,7 @@ class EmptyRunIsAllUntagged(InMemoryHistory):
     "test_append_many_is_contiguous_and_in_order",
     "test_the_same_id_with_another_body_is_a_conflict_and_nothing_is_written",
 )
-class BatchOneByOne(InMemoryHistory):
+class BatchOneByOne(History):
     """append_many appends one message after the other."""
 
     async def append_many(self, agent_id: Any, messages: Any, **scope: Any) -> None:
@@ -66,7 +68,7 @@ class BatchOneByOne(InMemoryHistory):
     "test_the_same_id_with_another_body_is_a_conflict_and_nothing_is_written",
     "test_the_same_id_with_another_run_is_a_conflict",
 )
-class SameIdAlwaysANoOp(InMemoryHistory):
+class SameIdAlwaysANoOp(History):
     """A second body under a known id is silently dropped."""
 
     async def append_many(self, agent_id: Any, messages: Any, **scope: Any) -> None:
@@ -77,26 +79,25 @@ class SameIdAlwaysANoOp(InMemoryHistory):
 
 
 @mutant("history", "test_sequence_numbers_are_never_reused_after_a_clear")
-class ClearForgetsTheCounter(InMemoryHistory):
+class ClearForgetsTheCounter(InMemoryTranscripts):
     """clear begins the numbers again."""
 
-    async def clear(self, agent_id: Any, *, session_id: str) -> None:
-        await super().clear(agent_id, session_id=session_id)
-        if session_id in self._log.sessions:
-            self._log.sessions[session_id].seq = 0
+    async def clear(self, key: TranscriptKey, run: str | None) -> None:
+        await super().clear(key, run)
+        if run is None and key.session in self._log.sessions:
+            self._log.sessions[key.session].seq = 0
 
 
 @mutant("history", "test_clear_leaves_events_that_are_no_messages")
-class ClearTakesTheWholeLog(InMemoryHistory):
+class ClearTakesTheWholeLog(InMemoryTranscripts):
     """clear removes the agent's decisions with its messages."""
 
-    async def clear(self, agent_id: Any, *, session_id: str) -> None:
-        await super().clear(agent_id, session_id=session_id)
-        self._log.clear(session_id, agent=str(agent_id))
+    async def clear(self, key: TranscriptKey, run: str | None) -> None:
+        self._log.clear(key.session, agent=key.agent, run=run)
 
 
 @mutant("history", "test_last_takes_the_newest_and_keeps_them_ascending")
-class LastComesNewestFirst(InMemoryHistory):
+class LastComesNewestFirst(History):
     """last returns the newest first."""
 
     async def get_messages(self, agent_id: Any, **how: Any) -> Any:
@@ -105,7 +106,7 @@ class LastComesNewestFirst(InMemoryHistory):
 
 
 @mutant("history", "test_a_limit_takes_from_the_oldest", "test_after_seq_is_a_cursor")
-class LimitTakesTheNewest(InMemoryHistory):
+class LimitTakesTheNewest(History):
     """limit without an offset takes from the end."""
 
     async def get_messages(self, agent_id: Any, **how: Any) -> Any:

@@ -6,6 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from holdfast.backends.inmemory.transcripts import InMemoryTranscripts
+from holdfast.contracts.history import History
+from holdfast.testing.harness import front
 from holdfast.testing.inmemory import InMemoryHarness
 
 
@@ -20,6 +23,8 @@ class Mutant:
 
 
 MUTANTS: dict[str, Mutant] = {}
+FRONTS: dict[str, tuple[type[Any], type[Any]]] = {"history": (History, InMemoryTranscripts)}
+"""What checks the calls of a contract, and what stores for it."""
 
 
 def mutant(contract: str, *breaks: str) -> Callable[[type[Any]], type[Any]]:
@@ -29,7 +34,13 @@ def mutant(contract: str, *breaks: str) -> Callable[[type[Any]], type[Any]]:
         name = broken.__name__
         assert name not in MUTANTS, f"two mutants are called {name}"
         assert broken.__doc__, f"{name} does not say what is broken"
-        own: dict[str, Any] = {"stores": {**InMemoryHarness.stores, contract: broken}}
+        store: Callable[..., Any] = broken
+        if contract in FRONTS:
+            # Either what checks is broken, or what stores.
+            checks, stores = FRONTS[contract]
+            wrong = issubclass(broken, checks)
+            store = front(broken, stores) if wrong else front(checks, broken)
+        own: dict[str, Any] = {"stores": {**InMemoryHarness.stores, contract: store}}
         if contract == "memory":
             # It is no store, but what is made of them.
             own = {"memories": broken}

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from holdfast.backends.postgres.embedded import EmbeddedPostgres
 from holdfast.backends.postgres.engine import Postgres
-from holdfast.backends.postgres.history import PostgresHistory
+from holdfast.backends.postgres.transcripts import PostgresTranscripts
+from holdfast.contracts.history import History
 from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.core.errors import EngineError
 from holdfast.kernel.core.identity import AgentId
@@ -28,7 +29,7 @@ async def after_kill(folder: Path) -> float:
     try:
         engine = await Postgres.open(embedded.url, auto_migrate=True, max_connections=2)
         try:
-            history = PostgresHistory(engine, tenant="bench")
+            history = History(PostgresTranscripts(engine, tenant="bench"))
             for _ in range(50):
                 await history.append(AGENT, ChatMessage.user("before"), session_id="s")
             async with engine.connection(writes=False) as connection:

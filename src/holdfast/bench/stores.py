@@ -17,13 +17,14 @@ from holdfast.backends.postgres.embedded import EmbeddedPostgres, socket_folder
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.episodes import PostgresEpisodes
 from holdfast.backends.postgres.graph import PostgresGraph
-from holdfast.backends.postgres.history import PostgresHistory
 from holdfast.backends.postgres.short_term import PostgresShortTerm
+from holdfast.backends.postgres.transcripts import PostgresTranscripts
 from holdfast.backends.postgres.vector import PostgresVectors
 from holdfast.bench import floors
 from holdfast.bench.contest import Contest, Result, measure
 from holdfast.bench.recovery import after_kill
 from holdfast.bench.round_trips import RoundTrips
+from holdfast.contracts.history import History
 from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.storage.episodes import Event
@@ -40,7 +41,7 @@ class Stores:
     """The stores on one engine, filled with the data that the floors have too."""
 
     def __init__(self, engine: Postgres) -> None:
-        self.history = PostgresHistory(engine, tenant="bench")
+        self.history = History(PostgresTranscripts(engine, tenant="bench"))
         self.state = PostgresShortTerm(engine, tenant="bench")
         self.vectors = PostgresVectors(engine, tenant="bench")
         self.graph = PostgresGraph(engine, tenant="bench")

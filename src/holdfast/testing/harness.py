@@ -8,6 +8,7 @@ Write one subclass for an engine, then run the whole suite on it::
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar
 
@@ -33,6 +34,20 @@ NOUNS = {
 """Each contract, and the noun that its files are named after: ``test_<noun>*.py`` and so on."""
 
 CONTRACTS = tuple(NOUNS)
+
+
+def front(contract: Callable[[Any], Any], engine: Callable[..., Any]) -> Callable[..., Any]:
+    """What makes a store of a contract and of what an engine implements for it.
+
+    ::
+
+        stores = {"history": front(History, PostgresTranscripts)}
+    """
+
+    def store(*args: Any, **options: Any) -> Any:
+        return contract(engine(*args, **options))
+
+    return store
 
 
 class Harness(ABC):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from holdfast.backends.inmemory.blob import BlobBytes, InMemoryBlobs
@@ -11,29 +12,30 @@ from holdfast.backends.inmemory.channel import InMemoryChannel
 from holdfast.backends.inmemory.engine import InMemory
 from holdfast.backends.inmemory.episodes import InMemoryEpisodes
 from holdfast.backends.inmemory.graph import InMemoryGraph
-from holdfast.backends.inmemory.history import InMemoryHistory
 from holdfast.backends.inmemory.keys import InMemoryKeys
 from holdfast.backends.inmemory.ledger import InMemoryLedger
 from holdfast.backends.inmemory.long_term import InMemoryLongTerm
 from holdfast.backends.inmemory.short_term import InMemoryShortTerm
+from holdfast.backends.inmemory.transcripts import InMemoryTranscripts
 from holdfast.backends.inmemory.vector import InMemoryVectors
 from holdfast.backends.inmemory.wake import InMemoryWake
+from holdfast.contracts.history import History
 from holdfast.kernel.core.clock import ManualClock
-from holdfast.testing.harness import Harness
+from holdfast.testing.harness import Harness, front
 
 
 class InMemoryHarness(Harness):
     """The in-memory engine on a clock that the test moves."""
 
     name = "inmemory"
-    stores: ClassVar[dict[str, type[Any]]] = {
+    stores: ClassVar[dict[str, Callable[..., Any]]] = {
         "channels": InMemoryChannel,
         "blob_index": InMemoryBlobIndex,
         "blobs": InMemoryBlobs,
         "boards": InMemoryBoards,
         "short_term": InMemoryShortTerm,
         "episodes": InMemoryEpisodes,
-        "history": InMemoryHistory,
+        "history": front(History, InMemoryTranscripts),
         "keys": InMemoryKeys,
         "tasks": InMemoryLedger,
         "vectors": InMemoryVectors,

@@ -14,14 +14,15 @@ from holdfast.backends.redis.engine import Redis
 from holdfast.backends.redis.hot_log import RedisHotLog
 from holdfast.backends.redis.hot_queue import RedisHotQueue
 from holdfast.backends.redis.short_term import RedisShortTerm
+from holdfast.contracts.history import History
 from holdfast.kernel.core.errors import ConfigError, HoldfastError, UnavailableError
 from holdfast.kernel.core.ids import new_ref
 from holdfast.kernel.storage.hot_log import Marks
 from holdfast.memory.consolidation import Consolidator
 from holdfast.memory.hybrid import HybridEpisodes
-from holdfast.memory.hybrid_history import HybridHistory
 from holdfast.memory.hybrid_log import AckLevel, HybridLog
 from holdfast.memory.hybrid_states import HybridShortTerm
+from holdfast.memory.hybrid_transcripts import HybridTranscripts
 from holdfast.memory.metrics import headroom
 from holdfast.memory.pressure import Pressure
 from holdfast.memory.reach import Reach, SilentError
@@ -148,14 +149,14 @@ class _Tenants:
 
     def change(self, tenant: str, stores: Stores) -> Stores:
         """Stores of the durable engine, with those that both serve in their place."""
-        if stores.episodes is None or stores.history is None:
+        if stores.episodes is None:
             raise ConfigError("the hybrid memory needs a session log in the main engine")
         short_term, log = self.states(tenant), self.log(tenant)
         episodes = HybridEpisodes(log, stores.episodes, states=short_term)
         return dataclasses.replace(
             stores,
             episodes=episodes,
-            history=HybridHistory(log, stores.history),
+            history=History(HybridTranscripts(log, self._durable.transcripts(tenant))),
             short_term=short_term,
             wakes=episodes,
         )

@@ -9,6 +9,7 @@ from holdfast.kernel.storage.durable_log import DurableLog, DurableQueue
 from holdfast.kernel.storage.hot_log import HotQueue
 from holdfast.kernel.storage.state_snapshots import AsideStates, DurableStates
 from holdfast.memory.consolidation import Consolidator
+from holdfast.spi.transcripts import Transcripts
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +17,7 @@ class DurableSide:
     """What a durable engine brings."""
 
     log: Callable[[str], DurableLog]
+    transcripts: Callable[[str], Transcripts]
     queue: DurableQueue
     states: DurableStates
     asides: AsideStates

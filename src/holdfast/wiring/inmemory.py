@@ -8,14 +8,15 @@ from holdfast.backends.inmemory.channel import InMemoryChannel
 from holdfast.backends.inmemory.engine import InMemory
 from holdfast.backends.inmemory.episodes import InMemoryEpisodes
 from holdfast.backends.inmemory.graph import InMemoryGraph
-from holdfast.backends.inmemory.history import InMemoryHistory
 from holdfast.backends.inmemory.keys import InMemoryKeys
 from holdfast.backends.inmemory.ledger import InMemoryLedger
 from holdfast.backends.inmemory.ledger_work import InMemoryWork
 from holdfast.backends.inmemory.long_term import InMemoryLongTerm
 from holdfast.backends.inmemory.short_term import InMemoryShortTerm
+from holdfast.backends.inmemory.transcripts import InMemoryTranscripts
 from holdfast.backends.inmemory.vector import InMemoryVectors
 from holdfast.backends.inmemory.wake import InMemoryWake
+from holdfast.contracts.history import History
 from holdfast.kernel.storage.channel import Channel
 from holdfast.kernel.storage.graph import Graph
 from holdfast.wiring.connections import ATTRIBUTES, Connections
@@ -49,7 +50,7 @@ def _stores(engine: InMemory, tenant: str, request: OpenRequest, graph: Graph | 
 
     return Stores(
         blobs=InMemoryBlobs(engine, tenant=tenant, ttl_seconds=settings.blob_ttl_seconds),
-        history=InMemoryHistory(engine, tenant=tenant),
+        history=History(InMemoryTranscripts(engine, tenant=tenant)),
         vectors=InMemoryVectors(engine, tenant=tenant, embedder=embedder),
         graph=graph,
         short_term=InMemoryShortTerm(engine, tenant=tenant),

@@ -18,7 +18,6 @@ from holdfast.backends.postgres.embedding_queue import PostgresEmbeddingQueue, t
 from holdfast.backends.postgres.engine import Postgres, Revive
 from holdfast.backends.postgres.episodes import PostgresEpisodes
 from holdfast.backends.postgres.graph import PostgresGraph
-from holdfast.backends.postgres.history import PostgresHistory
 from holdfast.backends.postgres.keys import PostgresKeys
 from holdfast.backends.postgres.ledger import PostgresLedger
 from holdfast.backends.postgres.ledger_work import PostgresWork
@@ -26,8 +25,10 @@ from holdfast.backends.postgres.long_term import PostgresLongTerm
 from holdfast.backends.postgres.session_moves import PostgresSessionMoves
 from holdfast.backends.postgres.short_term import PostgresShortTerm
 from holdfast.backends.postgres.state_asides import PostgresAsideStates
+from holdfast.backends.postgres.transcripts import PostgresTranscripts
 from holdfast.backends.postgres.vector import PostgresVectors
 from holdfast.backends.postgres.wake import PostgresWake
+from holdfast.contracts.history import History
 from holdfast.kernel.storage.channel import Channel
 from holdfast.kernel.storage.graph import Graph
 from holdfast.wiring.connections import ATTRIBUTES, Connections
@@ -76,6 +77,7 @@ def connections(
         ),
         durable=DurableSide(
             log=lambda tenant: PostgresDurableLog(engine, tenant=tenant),
+            transcripts=lambda tenant: PostgresTranscripts(engine, tenant=tenant),
             queue=PostgresDurableQueue(engine),
             states=PostgresDurableStates(engine),
             asides=PostgresAsideStates(engine),
@@ -146,7 +148,7 @@ def _stores(engine: Postgres, tenant: str, request: OpenRequest, graph: Graph | 
 
     return Stores(
         blobs=PostgresBlobs(engine, tenant=tenant, ttl_seconds=settings.blob_ttl_seconds),
-        history=PostgresHistory(engine, tenant=tenant),
+        history=History(PostgresTranscripts(engine, tenant=tenant)),
         vectors=PostgresVectors(engine, tenant=tenant, embedder=embedder),
         graph=graph,
         short_term=PostgresShortTerm(engine, tenant=tenant),

@@ -6,10 +6,11 @@ import dataclasses
 
 from holdfast.backends.redis.channel import RedisChannel
 from holdfast.backends.redis.engine import Redis
-from holdfast.backends.redis.history import RedisHistory
 from holdfast.backends.redis.hot_queue import RedisHotQueue
 from holdfast.backends.redis.memory_log import RedisMemoryLog
 from holdfast.backends.redis.short_term import RedisShortTerm
+from holdfast.backends.redis.transcripts import RedisTranscripts
+from holdfast.contracts.history import History
 from holdfast.kernel.storage.channel import Channel
 from holdfast.kernel.storage.graph import Graph
 from holdfast.wiring.connections import Connections
@@ -31,7 +32,7 @@ async def connect(request: OpenRequest) -> Connections:
 
     def stores(tenant: str, _graph: Graph | None) -> Stores:
         ttl = request.settings.history_ttl_seconds
-        history = RedisHistory(engine, tenant=tenant, ttl_seconds=ttl)
+        history = History(RedisTranscripts(engine, tenant=tenant, ttl_seconds=ttl))
         log = RedisMemoryLog(engine, tenant=tenant, ttl_seconds=ttl)
         hot = _hot(engine, tenant, request, Stores())
         return dataclasses.replace(hot, history=history, memory_log=log, wakes=log)

@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import Any
 
 from holdfast.backends.redis.engine import Redis
-from holdfast.backends.redis.history import DEFAULT_TTL_SECONDS
 from holdfast.backends.redis.keys import SessionKeys, encode_agent
 from holdfast.backends.redis.short_term import RedisShortTerm
+from holdfast.backends.redis.transcripts import DEFAULT_TTL_SECONDS
 from holdfast.kernel.core.checks import (
     check_count,
     check_id,

@@ -1,0 +1,1 @@
+"""What agents call: each contract checks its input once, and hands checked records to an engine."""

@@ -1,0 +1,93 @@
+"""Transcripts at the speed of the hot log, with the truth in the durable one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from holdfast.kernel.core.content import ChatMessage
+from holdfast.kernel.storage.hot_entry import PlacedEntry
+from holdfast.kernel.storage.hot_log import Window
+from holdfast.kernel.storage.log_entry import LogEntry, TranscriptPage
+from holdfast.memory.hybrid_log import HybridLog, once
+from holdfast.spi.transcripts import TranscriptKey, Transcripts
+
+
+class HybridTranscripts(Transcripts):
+    """``Transcripts`` over a hot and a durable log; ``durable`` are those of the durable engine.
+
+    ::
+
+        transcripts = HybridTranscripts(log, PostgresTranscripts(engine))
+    """
+
+    def __init__(self, log: HybridLog, durable: Transcripts) -> None:
+        self._log = log
+        self._durable = durable
+
+    async def append(self, entries: Sequence[LogEntry]) -> None:
+        """Append entries, all or none."""
+        await self._log.append(entries)
+
+    async def read(self, key: TranscriptKey, page: TranscriptPage) -> list[ChatMessage]:
+        """Return a page of messages, ascending."""
+        if page.last is not None:
+            enough, newest = await self._log.newest(key.session, page.last, _chosen(key.agent))
+            if enough:
+                return [one.entry.to_message(one.seq) for one in newest]
+            found = await self._merged(key, newest, page)
+            return found[max(len(found) - page.last, 0) :]
+        window = await self._log.window(key.session)
+        mine = _mine(window, key.agent)
+        if window.floor == (0, 0):
+            found = [
+                one.entry.to_message(one.seq) for one in mine if one.seq > (page.after_seq or 0)
+            ]
+        else:
+            late = [one for one in mine if one.entry.id in window.unflushed]
+            if not late:
+                return await self._durable.read(key, page)
+            most = None if page.limit is None else page.limit + page.offset
+            found = await self._merged(key, late, replace(page, limit=most, offset=0))
+        until = len(found) if page.limit is None else page.offset + page.limit
+        return found[page.offset : until]
+
+    async def clear(self, key: TranscriptKey, run: str | None) -> None:
+        """Delete messages."""
+        await self._log.clear(key.session, agent=key.agent, run=run, types=["message"])
+
+    async def count(self, key: TranscriptKey) -> int:
+        """Return the number of messages."""
+        window = await self._log.window(key.session)
+        mine = _mine(window, key.agent)
+        if window.floor == (0, 0):
+            return len(mine)
+        late = [one.entry.id for one in mine if one.entry.id in window.unflushed]
+        stored = await self._log.durable.count_messages(key.session, key.agent, besides=late)
+        return stored + len(late)
+
+    async def _merged(
+        self, key: TranscriptKey, late: list[PlacedEntry], page: TranscriptPage
+    ) -> list[ChatMessage]:
+        """The durable transcript and what is not in it yet, in the order of the log."""
+        stored = await self._durable.read(key, page)
+        known = {message.id for message in stored}
+        places = {one.entry.id: one.place for one in late}
+        fresh = [
+            one.entry.to_message(one.seq)
+            for one in late
+            if one.entry.id not in known and one.seq > (page.after_seq or 0)
+        ]
+        if not fresh:
+            return stored
+        # A number grows with its epoch, so that it alone orders the messages of both.
+        return sorted([*stored, *fresh], key=lambda one: (one.seq or 0, places.get(one.id, (0, 0))))
+
+
+def _chosen(agent: str) -> Callable[[PlacedEntry], bool]:
+    return lambda one: one.entry.agent == agent and one.entry.type == "message"
+
+
+def _mine(window: Window, agent: str) -> list[PlacedEntry]:
+    """The agent's messages in a window, each once."""
+    return once(filter(_chosen(agent), window.entries))

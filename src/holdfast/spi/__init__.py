@@ -1,0 +1,1 @@
+"""What an engine implements: narrow Protocols on records that the contracts have checked."""

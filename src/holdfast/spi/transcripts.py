@@ -1,0 +1,41 @@
+"""Transcripts, as an engine stores them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from holdfast.kernel.core.content import ChatMessage
+from holdfast.kernel.storage.log_entry import LogEntry, TranscriptPage
+
+
+class TranscriptKey(NamedTuple):
+    """Whose transcript it is: an agent, in its canonical form, and a session."""
+
+    agent: str
+    session: str
+
+
+class Transcripts(Protocol):
+    """The messages of one tenant. Every argument is checked; ids within a batch differ."""
+
+    @abstractmethod
+    async def append(self, entries: Sequence[LogEntry]) -> None:
+        """Append entries of one agent, session and run next to each other, all or none.
+
+        An entry whose id is stored with the same content keeps its position. With another content
+        it raises ``ConflictError`` (see ``another_body``), and nothing is written.
+        """
+
+    @abstractmethod
+    async def read(self, key: TranscriptKey, page: TranscriptPage) -> list[ChatMessage]:
+        """Return a page of messages, ascending, each with its ``seq``."""
+
+    @abstractmethod
+    async def clear(self, key: TranscriptKey, run: str | None) -> None:
+        """Delete the messages of one run, or of all runs. Their numbers are not used again."""
+
+    @abstractmethod
+    async def count(self, key: TranscriptKey) -> int:
+        """Return the number of messages."""
