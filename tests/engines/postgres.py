@@ -23,6 +23,7 @@ from holdfast.backends.postgres.short_term import PostgresShortTerm
 from holdfast.backends.postgres.transcripts import PostgresTranscripts
 from holdfast.backends.postgres.vector import PostgresVectors
 from holdfast.backends.postgres.wake import PostgresWake
+from holdfast.contracts.boards import Boards
 from holdfast.contracts.history import History
 from holdfast.kernel.core.ids import new_ref
 from holdfast.testing.harness import Harness, front
@@ -56,7 +57,7 @@ class PostgresHarness(Harness):
     database: ClassVar[str] = "holdfast_suite"
     stores: ClassVar[dict[str, Callable[..., Any]]] = {
         "short_term": PostgresShortTerm,
-        "boards": PostgresBoards,
+        "boards": front(Boards, PostgresBoards),
         "channels": PostgresChannel,
         "blobs": PostgresBlobs,
         "blob_index": PostgresBlobIndex,

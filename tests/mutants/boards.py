@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from holdfast.backends.inmemory.boards import InMemoryBoards
+from holdfast.contracts.boards import Boards
 from holdfast.kernel.core.errors import IllegalTransitionError
-from holdfast.kernel.storage.tasks import Task, TaskList, TaskStatus, check_titles
+from holdfast.kernel.storage.tasks import Task, TaskList, TaskStatus
+from holdfast.spi.boards import CardMove
 from tests.mutants.registry import mutant
 
 
@@ -14,28 +16,26 @@ from tests.mutants.registry import mutant
 class ReplacingDeletesFirst(InMemoryBoards):
     """The old board is gone for a moment before the new one is there."""
 
-    async def create_task_list(
-        self, conversation_id: str, task_titles: list[str], **facts: Any
-    ) -> TaskList:
-        check_titles("task_titles", task_titles)
-        replaced = self._boards(conversation_id).pop(facts.get("agent_id", ""), None)
+    async def put(self, board: TaskList) -> None:
+        siblings = self._data.conversations.get(board.conversation_id, {})
+        replaced = siblings.pop(board.agent_id, None)
         if replaced:
             del self._data.boards[replaced.facts.id]
             await asyncio.sleep(0)
-        return await super().create_task_list(conversation_id, task_titles, **facts)
+        await super().put(board)
 
 
 @mutant("boards", "test_concurrent_callers_can_never_exceed_max_retries")
 class RetryBoundIsCheckedTooEarly(InMemoryBoards):
     """The count is read, and written a moment later."""
 
-    async def increment_retry(self, task_list_id: str, task_id: str) -> Task | None:
-        board, card = self._card(task_list_id, task_id)
-        tried = await super().increment_retry(task_list_id, task_id)
-        if board and card and tried:
-            board.cards[card.id] = card
+    async def retry_card(self, board_id: str, card_id: str) -> CardMove | None:
+        before = self._card(board_id, card_id)
+        tried = await super().retry_card(board_id, card_id)
+        if before and tried and tried.card:
+            self._put(board_id, before)
             await asyncio.sleep(0)
-            board.cards[card.id] = tried
+            self._put(board_id, tried.card)
         return tried
 
 
@@ -43,28 +43,27 @@ class RetryBoundIsCheckedTooEarly(InMemoryBoards):
 class TerminalIsNotFinal(InMemoryBoards):
     """Any status may follow any other."""
 
-    async def update_status(
-        self, task_list_id: str, task_id: str, status: TaskStatus | str, note: str = ""
-    ) -> Task | None:
-        try:
-            return await super().update_status(task_list_id, task_id, status, note)
-        except IllegalTransitionError:
-            board, card = self._card(task_list_id, task_id)
-            assert board
-            assert card
-            board.cards[card.id] = replace(card, status=TaskStatus(status), note=note)
-            return board.cards[card.id]
+    async def move_card(
+        self, board_id: str, card_id: str, status: TaskStatus, note: str
+    ) -> CardMove | None:
+        moved = await super().move_card(board_id, card_id, status, note)
+        card = self._card(board_id, card_id)
+        if card and moved and moved.card is None:
+            forced = replace(card, status=status, note=note)
+            return CardMove(moved.was, self._put(board_id, forced))
+        return moved
 
 
 @mutant("boards", "test_a_failed_card_is_not_terminal")
-class FailedIsTerminal(InMemoryBoards):
+class FailedIsTerminal(Boards):
     """A failed card can go nowhere."""
 
     async def update_status(
         self, task_list_id: str, task_id: str, status: TaskStatus | str, note: str = ""
     ) -> Task | None:
-        _, card = self._card(task_list_id, task_id)
-        if card and card.status == "failed" and status != "failed":
+        board = await self.get_task_list(task_list_id)
+        failed = board and any(one.id == task_id and one.status == "failed" for one in board.tasks)
+        if failed and status != "failed":
             raise IllegalTransitionError("card", task_id, from_state="failed", to_state=str(status))
         return await super().update_status(task_list_id, task_id, status, note)
 
@@ -73,14 +72,12 @@ class FailedIsTerminal(InMemoryBoards):
 class EmptyNoteErases(InMemoryBoards):
     """A move without a note takes the old note away."""
 
-    async def update_status(
-        self, task_list_id: str, task_id: str, status: TaskStatus | str, note: str = ""
-    ) -> Task | None:
-        before = self._card(task_list_id, task_id)[1]
-        moved = await super().update_status(task_list_id, task_id, status, note)
-        board, card = self._card(task_list_id, task_id)
-        if before and board and card and moved and not card.status.terminal:
-            moved = board.cards[card.id] = replace(card, note=note)
+    async def move_card(
+        self, board_id: str, card_id: str, status: TaskStatus, note: str
+    ) -> CardMove | None:
+        moved = await super().move_card(board_id, card_id, status, note)
+        if moved and moved.card and not moved.card.status.terminal:
+            return CardMove(moved.was, self._put(board_id, replace(moved.card, note=note)))
         return moved
 
 
@@ -91,12 +88,11 @@ class EmptyNoteErases(InMemoryBoards):
 class ForceRetryKeepsTheCount(InMemoryBoards):
     """A revived card has used up its retries already."""
 
-    async def force_retry(self, task_list_id: str, task_id: str) -> Task | None:
-        _, before = self._card(task_list_id, task_id)
-        revived = await super().force_retry(task_list_id, task_id)
-        board, _ = self._card(task_list_id, task_id)
-        if before and board and revived:
-            revived = board.cards[task_id] = replace(revived, retry_count=before.retry_count)
+    async def reset_card(self, board_id: str, card_id: str) -> Task | None:
+        before = self._card(board_id, card_id)
+        revived = await super().reset_card(board_id, card_id)
+        if before and revived:
+            revived = self._put(board_id, replace(revived, retry_count=before.retry_count))
         return revived
 
 
@@ -104,18 +100,17 @@ class ForceRetryKeepsTheCount(InMemoryBoards):
 class OrderIsTheNumberOfCards(InMemoryBoards):
     """After a deletion two cards get the same order."""
 
-    async def add_tasks(self, task_list_id: str, titles: list[str]) -> list[Task]:
-        board = self._board(task_list_id)
+    async def add_cards(self, board_id: str, cards: Sequence[Task]) -> int:
+        board = self._data.boards.get(board_id)
         start = len(board.cards) if board else 0
-        added = await super().add_tasks(task_list_id, titles)
-        moved = [replace(card, order=start + at) for at, card in enumerate(added)]
-        if board:
-            board.cards.update((card.id, card) for card in moved)
-        return moved
+        await super().add_cards(board_id, cards)
+        for card in cards:
+            self._put(board_id, replace(card, order=start + card.order))
+        return start
 
 
 @mutant("boards", "test_get_by_conversation_returns_the_board_of_the_agent_without_a_name")
-class EarliestBoardWins(InMemoryBoards):
+class EarliestBoardWins(Boards):
     """The main board is the first one, whoever owns it."""
 
     async def get_by_conversation(self, conversation_id: str) -> TaskList | None:

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from holdfast.backends.inmemory.boards import InMemoryBoards
 from holdfast.backends.inmemory.transcripts import InMemoryTranscripts
+from holdfast.contracts.boards import Boards
 from holdfast.contracts.history import History
 from holdfast.testing.harness import front
 from holdfast.testing.inmemory import InMemoryHarness
@@ -23,7 +25,10 @@ class Mutant:
 
 
 MUTANTS: dict[str, Mutant] = {}
-FRONTS: dict[str, tuple[type[Any], type[Any]]] = {"history": (History, InMemoryTranscripts)}
+FRONTS: dict[str, tuple[type[Any], type[Any]]] = {
+    "boards": (Boards, InMemoryBoards),
+    "history": (History, InMemoryTranscripts),
+}
 """What checks the calls of a contract, and what stores for it."""
 
 

@@ -19,6 +19,7 @@ from holdfast.backends.inmemory.short_term import InMemoryShortTerm
 from holdfast.backends.inmemory.transcripts import InMemoryTranscripts
 from holdfast.backends.inmemory.vector import InMemoryVectors
 from holdfast.backends.inmemory.wake import InMemoryWake
+from holdfast.contracts.boards import Boards
 from holdfast.contracts.history import History
 from holdfast.kernel.core.clock import ManualClock
 from holdfast.testing.harness import Harness, front
@@ -32,7 +33,7 @@ class InMemoryHarness(Harness):
         "channels": InMemoryChannel,
         "blob_index": InMemoryBlobIndex,
         "blobs": InMemoryBlobs,
-        "boards": InMemoryBoards,
+        "boards": front(Boards, InMemoryBoards),
         "short_term": InMemoryShortTerm,
         "episodes": InMemoryEpisodes,
         "history": front(History, InMemoryTranscripts),

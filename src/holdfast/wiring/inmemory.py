@@ -16,6 +16,7 @@ from holdfast.backends.inmemory.short_term import InMemoryShortTerm
 from holdfast.backends.inmemory.transcripts import InMemoryTranscripts
 from holdfast.backends.inmemory.vector import InMemoryVectors
 from holdfast.backends.inmemory.wake import InMemoryWake
+from holdfast.contracts.boards import Boards
 from holdfast.contracts.history import History
 from holdfast.kernel.storage.channel import Channel
 from holdfast.kernel.storage.graph import Graph
@@ -55,7 +56,7 @@ def _stores(engine: InMemory, tenant: str, request: OpenRequest, graph: Graph | 
         graph=graph,
         short_term=InMemoryShortTerm(engine, tenant=tenant),
         long_term=InMemoryLongTerm(engine, tenant=tenant, embedder=embedder, graph=graph),
-        boards=InMemoryBoards(engine, tenant=tenant),
+        boards=Boards(InMemoryBoards(engine, tenant=tenant)),
         tasks=InMemoryLedger(engine, tenant=tenant),
         episodes=InMemoryEpisodes(engine, tenant=tenant, embedder=embedder),
         channel=channel,

@@ -28,6 +28,7 @@ from holdfast.backends.postgres.state_asides import PostgresAsideStates
 from holdfast.backends.postgres.transcripts import PostgresTranscripts
 from holdfast.backends.postgres.vector import PostgresVectors
 from holdfast.backends.postgres.wake import PostgresWake
+from holdfast.contracts.boards import Boards
 from holdfast.contracts.history import History
 from holdfast.kernel.storage.channel import Channel
 from holdfast.kernel.storage.graph import Graph
@@ -153,7 +154,7 @@ def _stores(engine: Postgres, tenant: str, request: OpenRequest, graph: Graph | 
         graph=graph,
         short_term=PostgresShortTerm(engine, tenant=tenant),
         long_term=PostgresLongTerm(engine, tenant=tenant, embedder=embedder, graph=graph),
-        boards=PostgresBoards(engine, tenant=tenant),
+        boards=Boards(PostgresBoards(engine, tenant=tenant)),
         tasks=PostgresLedger(engine, tenant=tenant),
         episodes=PostgresEpisodes(engine, tenant=tenant, embedder=embedder),
         channel=channel,

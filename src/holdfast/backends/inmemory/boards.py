@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from holdfast.backends.inmemory.engine import InMemory
-from holdfast.kernel.core.checks import check_id, check_text
-from holdfast.kernel.core.errors import IllegalTransitionError, NotFoundError
-from holdfast.kernel.storage.tasks import (
-    Task,
-    TaskList,
-    TaskStatus,
-    TaskStore,
-    check_status,
-    check_title,
-    check_titles,
-    new_board,
-    new_cards,
-)
+from holdfast.kernel.core.errors import NotFoundError
+from holdfast.kernel.storage.tasks import Task, TaskList, TaskStatus
+from holdfast.spi.boards import BoardStorage, CardMove
 
 
 @dataclass
@@ -35,8 +26,8 @@ class _Data:
     conversations: dict[str, dict[str, _Board]] = field(default_factory=dict)
 
 
-class InMemoryBoards(TaskStore):
-    """``TaskStore`` in dicts, which keep the order of creation.
+class InMemoryBoards(BoardStorage):
+    """``BoardStorage`` in dicts, which keep the order of creation.
 
     >>> boards = InMemoryBoards(InMemory(), tenant="acme")
     """
@@ -44,128 +35,82 @@ class InMemoryBoards(TaskStore):
     def __init__(self, engine: InMemory, *, tenant: str = "default") -> None:
         self._data = engine.table(tenant, _Data)
 
-    async def create_task_list(
-        self,
-        conversation_id: str,
-        task_titles: list[str],
-        *,
-        agent_id: str = "",
-        agent_label: str = "",
-        parent_agent_id: str | None = None,
-        max_retries: int = 3,
-    ) -> TaskList:
-        """Make or replace the board of an agent."""
-        facts = new_board(
-            conversation_id,
-            task_titles,
-            agent_id=agent_id,
-            agent_label=agent_label,
-            parent_agent_id=parent_agent_id,
-            max_retries=max_retries,
-        )
-        board = _Board(facts, _by_id(facts.tasks))
-        siblings = self._data.conversations.setdefault(conversation_id, {})
-        replaced = siblings.pop(agent_id, None)
+    async def put(self, board: TaskList) -> None:
+        """Store a board, in the place of the one that its agent had."""
+        siblings = self._data.conversations.setdefault(board.conversation_id, {})
+        replaced = siblings.pop(board.agent_id, None)
         if replaced:
             del self._data.boards[replaced.facts.id]
-        siblings[agent_id] = self._data.boards[facts.id] = board
-        return board.view()
+        kept = _Board(board, {card.id: card for card in board.tasks})
+        siblings[board.agent_id] = self._data.boards[board.id] = kept
 
-    async def get_task_list(self, task_list_id: str) -> TaskList | None:
-        """A board by its id."""
-        board = self._board(task_list_id)
+    async def get(self, board_id: str) -> TaskList | None:
+        """Return a board."""
+        board = self._data.boards.get(board_id)
         return board.view() if board else None
 
-    async def get_by_conversation(self, conversation_id: str) -> TaskList | None:
-        """The main board of a conversation."""
-        boards = self._boards(conversation_id)
-        if not boards:
-            return None
-        return (boards.get("") or next(iter(boards.values()))).view()
+    async def list(self, conversation_id: str) -> Sequence[TaskList]:
+        """Return the boards of a conversation in order of creation."""
+        boards = self._data.conversations.get(conversation_id, {})
+        return [board.view() for board in boards.values()]
 
-    async def get_boards_by_conversation(self, conversation_id: str) -> list[TaskList]:
-        """All boards of a conversation."""
-        return [board.view() for board in self._boards(conversation_id).values()]
+    async def main(self, conversation_id: str) -> TaskList | None:
+        """Return the board of the agent without a name, or else the earliest."""
+        boards = self._data.conversations.get(conversation_id, {})
+        board = boards.get("") or next(iter(boards.values()), None)
+        return board.view() if board else None
 
-    async def update_status(
-        self, task_list_id: str, task_id: str, status: TaskStatus | str, note: str = ""
-    ) -> Task | None:
-        """Move a card."""
-        wanted = check_status(status)
-        check_text("note", note)
-        board, card = self._card(task_list_id, task_id)
-        if board is None or card is None:
-            return None
-        if card.status.terminal and wanted is not card.status:
-            raise _illegal(card, wanted)
-        return _put(board, replace(card, status=wanted, note=note or card.note))
-
-    async def add_tasks(self, task_list_id: str, titles: list[str]) -> list[Task]:
-        """Append cards to a board."""
-        board = self._board(task_list_id)
-        checked = check_titles("titles", titles)
+    async def add_cards(self, board_id: str, cards: Sequence[Task]) -> int:
+        """Append cards, and return the order of the first."""
+        board = self._data.boards.get(board_id)
         if board is None:
-            raise NotFoundError("board", task_list_id)
-        highest = max((card.order for card in board.cards.values()), default=-1)
-        added = new_cards(checked, first=highest + 1)
-        board.cards.update(_by_id(added))
-        return added
+            raise NotFoundError("board", board_id)
+        first = max((card.order for card in board.cards.values()), default=-1) + 1
+        board.cards |= {card.id: replace(card, order=first + card.order) for card in cards}
+        return first
 
-    async def delete_task(self, task_list_id: str, task_id: str) -> bool:
-        """Remove a card."""
-        board, card = self._card(task_list_id, task_id)
-        if board is None or card is None:
-            return False
-        del board.cards[card.id]
-        return True
+    async def delete_card(self, board_id: str, card_id: str) -> bool:
+        """Delete a card."""
+        board = self._data.boards.get(board_id)
+        return board is not None and board.cards.pop(card_id, None) is not None
 
-    async def increment_retry(self, task_list_id: str, task_id: str) -> Task | None:
-        """Try a card once more."""
-        board, card = self._card(task_list_id, task_id)
-        if board is None or card is None or card.retry_count >= board.facts.max_retries:
+    async def move_card(
+        self, board_id: str, card_id: str, status: TaskStatus, note: str
+    ) -> CardMove | None:
+        """Set status and note."""
+        card = self._card(board_id, card_id)
+        if card is None:
+            return None
+        if card.status.terminal and status is not card.status:
+            return CardMove(card.status, None)
+        kept = note or card.note
+        return CardMove(card.status, self._put(board_id, replace(card, status=status, note=kept)))
+
+    async def retry_card(self, board_id: str, card_id: str) -> CardMove | None:
+        """Count one more try."""
+        card = self._card(board_id, card_id)
+        if card is None or card.retry_count >= self._data.boards[board_id].facts.max_retries:
             return None
         if card.status.terminal:
-            raise _illegal(card, TaskStatus.IN_PROGRESS)
-        tried = card.retry_count + 1
-        return _put(board, replace(card, status=TaskStatus.IN_PROGRESS, retry_count=tried))
+            return CardMove(card.status, None)
+        tried = replace(card, status=TaskStatus.IN_PROGRESS, retry_count=card.retry_count + 1)
+        return CardMove(card.status, self._put(board_id, tried))
 
-    async def force_retry(self, task_list_id: str, task_id: str) -> Task | None:
-        """Start a card afresh."""
-        board, card = self._card(task_list_id, task_id)
-        if board is None or card is None:
-            return None
-        return _put(board, replace(card, status=TaskStatus.PLANNED, retry_count=0, note=""))
+    async def reset_card(self, board_id: str, card_id: str) -> Task | None:
+        """Set the card to how it began."""
+        card = self._card(board_id, card_id)
+        fresh = card and replace(card, status=TaskStatus.PLANNED, retry_count=0, note="")
+        return fresh and self._put(board_id, fresh)
 
-    async def update_task_title(self, task_list_id: str, task_id: str, title: str) -> Task | None:
-        """Rename a card."""
-        stripped = check_title(title)
-        board, card = self._card(task_list_id, task_id)
-        if board is None or card is None:
-            return None
-        return _put(board, replace(card, title=stripped))
+    async def rename_card(self, board_id: str, card_id: str, title: str) -> Task | None:
+        """Set the title."""
+        card = self._card(board_id, card_id)
+        return card and self._put(board_id, replace(card, title=title))
 
-    def _board(self, task_list_id: str) -> _Board | None:
-        return self._data.boards.get(check_id("task_list_id", task_list_id))
+    def _card(self, board_id: str, card_id: str) -> Task | None:
+        board = self._data.boards.get(board_id)
+        return board.cards.get(card_id) if board else None
 
-    def _boards(self, conversation_id: str) -> dict[str, _Board]:
-        return self._data.conversations.get(check_id("conversation_id", conversation_id), {})
-
-    def _card(self, task_list_id: str, task_id: str) -> tuple[_Board | None, Task | None]:
-        board = self._board(task_list_id)
-        check_id("task_id", task_id)
-        return board, board.cards.get(task_id) if board else None
-
-
-def _put(board: _Board, card: Task) -> Task:
-    board.cards[card.id] = card
-    return card
-
-
-def _by_id(cards: list[Task]) -> dict[str, Task]:
-    return {card.id: card for card in cards}
-
-
-def _illegal(card: Task, wanted: TaskStatus) -> IllegalTransitionError:
-    return IllegalTransitionError(
-        "card", card.id, from_state=card.status.value, to_state=wanted.value
-    )
+    def _put(self, board_id: str, card: Task) -> Task:
+        self._data.boards[board_id].cards[card.id] = card
+        return card
