@@ -5,6 +5,7 @@ Agent code imports the Protocols and value types from here; ``holdfast.open()`` 
 
 import logging
 
+from holdfast.contracts.channel import Channel
 from holdfast.kernel.core.clock import Clock, ManualClock, SystemClock
 from holdfast.kernel.core.content import (
     AudioBlock,
@@ -48,7 +49,7 @@ from holdfast.kernel.core.lifecycle import TaskState
 from holdfast.kernel.storage.agent_memory import AgentMemory, Assembled, ContextItem, Hydrated
 from holdfast.kernel.storage.blob import BlobInfo, Blobs, BlobStore
 from holdfast.kernel.storage.blob_index import BlobIndex, IndexedBlob
-from holdfast.kernel.storage.channel import Channel, ChannelEvent
+from holdfast.kernel.storage.channel import ChannelEvent
 from holdfast.kernel.storage.embedding import Embedder
 from holdfast.kernel.storage.episodes import EpisodicMemory, Event, Recalled, Session
 from holdfast.kernel.storage.graph import (

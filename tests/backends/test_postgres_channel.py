@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from holdfast.backends.postgres.channel import PostgresChannel
+from holdfast.backends.postgres.channel import PostgresChannels
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.listener import Listener
+from holdfast.contracts.channel import Channel
 from holdfast.kernel.core.errors import ConfigError
 from holdfast.kernel.storage.channel import ChannelEvent
 from tests.backends.postgres_database import connected, empty_database
@@ -48,11 +49,11 @@ async def test_a_subscriber_is_woken_by_a_notice_of_another_process(
         empty_database() as url,
         _engine(url) as engine,
         _engine(url) as other,
-        aclosing(PostgresChannel(engine).subscribe()) as stream,
+        aclosing(Channel(PostgresChannels(engine)).subscribe()) as stream,
     ):
         waiting = asyncio.create_task(_next(stream))
         await _listening(engine)
-        sent = await PostgresChannel(other).publish({"n": 1})
+        sent = await Channel(PostgresChannels(other)).publish({"n": 1})
         assert await waiting == sent
 
 
@@ -60,12 +61,12 @@ async def test_a_pool_too_small_to_listen_is_polled() -> None:
     async with (
         empty_database() as url,
         _engine(url, max_connections=1) as engine,
-        aclosing(PostgresChannel(engine).subscribe()) as stream,
+        aclosing(Channel(PostgresChannels(engine)).subscribe()) as stream,
     ):
         for n in range(3):
             waiting = asyncio.create_task(_next(stream))
             await asyncio.sleep(0)
-            assert await PostgresChannel(engine).publish({"n": n}) == await waiting
+            assert await Channel(PostgresChannels(engine)).publish({"n": n}) == await waiting
         assert engine.part(Listener).hears is False
 
 
@@ -78,12 +79,12 @@ async def test_where_notices_do_not_arrive_subscribers_poll(
     async with (
         empty_database() as url,
         _engine(url) as engine,
-        aclosing(PostgresChannel(engine).subscribe()) as stream,
+        aclosing(Channel(PostgresChannels(engine)).subscribe()) as stream,
     ):
         waiting = asyncio.create_task(_next(stream))
         await asyncio.sleep(0.2)
         assert engine.part(Listener).hears is False
-        assert await PostgresChannel(engine).publish({"n": 1}) == await waiting
+        assert await Channel(PostgresChannels(engine)).publish({"n": 1}) == await waiting
 
 
 async def test_a_lost_connection_is_replaced_and_nothing_is_missed() -> None:
@@ -91,7 +92,7 @@ async def test_a_lost_connection_is_replaced_and_nothing_is_missed() -> None:
         empty_database() as url,
         _engine(url) as engine,
         connected(url) as admin,
-        aclosing(PostgresChannel(engine).subscribe()) as stream,
+        aclosing(Channel(PostgresChannels(engine)).subscribe()) as stream,
     ):
         for n in range(3):
             waiting = asyncio.create_task(_next(stream))
@@ -101,7 +102,7 @@ async def test_a_lost_connection_is_replaced_and_nothing_is_missed() -> None:
                 "WHERE datname = current_database() AND pid <> pg_backend_pid()"
             )
             assert killed > 0
-            assert await PostgresChannel(engine).publish({"n": n}) == await waiting
+            assert await Channel(PostgresChannels(engine)).publish({"n": n}) == await waiting
         await _listening(engine)
 
 
@@ -111,7 +112,7 @@ async def test_closing_the_engine_ends_its_subscribers_at_once(
     monkeypatch.setattr("holdfast.backends.postgres.listener.LISTENING_POLL_SECONDS", 1000)
     async with empty_database() as url:
         async with _engine(url) as engine:
-            stream = PostgresChannel(engine).subscribe()
+            stream = Channel(PostgresChannels(engine)).subscribe()
             waiting = asyncio.create_task(_next(stream))
             await _listening(engine)
         with pytest.raises(ConfigError):

@@ -8,9 +8,10 @@ from contextlib import aclosing
 
 import pytest
 
-from holdfast.backends.redis.channel import RedisChannel
+from holdfast.backends.redis.channel import RedisChannels
 from holdfast.backends.redis.engine import Redis
 from holdfast.backends.redis.listener import Listener
+from holdfast.contracts.channel import Channel
 from holdfast.kernel.core.errors import ConfigError
 from holdfast.kernel.core.ids import new_ref
 from holdfast.kernel.storage.channel import ChannelEvent
@@ -43,11 +44,13 @@ async def test_a_subscriber_is_woken_by_a_word_of_another_process(clustered: boo
     url = cluster().url if clustered else ""
     async with engine(url) as opened, engine(url or server().url) as other:
         tenant, names = new_ref(), [f"n{at}" for at in range(8)]
-        streams = [RedisChannel(opened, tenant=tenant, name=name).subscribe() for name in names]
+        streams = [
+            Channel(RedisChannels(opened, tenant=tenant), name=name).subscribe() for name in names
+        ]
         waiting = [asyncio.create_task(_next(stream)) for stream in streams]
         await _listening(opened)
         sent = [
-            await RedisChannel(other, tenant=tenant, name=name).publish({"to": name})
+            await Channel(RedisChannels(other, tenant=tenant), name=name).publish({"to": name})
             for name in names
         ]
         assert await asyncio.gather(*waiting) == sent
@@ -58,7 +61,7 @@ async def test_a_subscriber_is_woken_by_a_word_of_another_process(clustered: boo
 @pytest.mark.usefixtures("only_words")
 async def test_a_subscriber_goes_on_when_its_connections_were_cut() -> None:
     async with engine() as opened, bare() as client:
-        channel = RedisChannel(opened)
+        channel = Channel(RedisChannels(opened))
         async with aclosing(channel.subscribe()) as stream:
             for at in range(3):
                 waiting = asyncio.create_task(_next(stream))
@@ -76,7 +79,7 @@ async def test_who_may_not_ring_the_bell_is_heard_all_the_same() -> None:
                 "app", enabled=True, passwords=["+secret"], keys=["*"], commands=["+@all"]
             )
         async with engine(f"redis://app:secret@127.0.0.1:{own.port}") as opened:
-            channel = RedisChannel(opened)
+            channel = Channel(RedisChannels(opened))
             async with aclosing(channel.subscribe()) as stream:
                 waiting = asyncio.create_task(_next(stream))
                 await asyncio.sleep(0)
@@ -86,7 +89,7 @@ async def test_who_may_not_ring_the_bell_is_heard_all_the_same() -> None:
 
 async def test_a_waiting_subscriber_learns_that_the_engine_is_closed() -> None:
     async with engine() as opened:
-        stream = RedisChannel(opened).subscribe()
+        stream = Channel(RedisChannels(opened)).subscribe()
         waiting = asyncio.create_task(_next(stream))
         await _listening(opened)
         await opened.aclose()
@@ -96,7 +99,7 @@ async def test_a_waiting_subscriber_learns_that_the_engine_is_closed() -> None:
 
 async def test_all_subscribers_of_an_engine_listen_on_one_connection() -> None:
     async with engine() as opened, bare() as client:
-        streams = [RedisChannel(opened, name=f"n{at}").subscribe() for at in range(20)]
+        streams = [Channel(RedisChannels(opened), name=f"n{at}").subscribe() for at in range(20)]
         waiting = [asyncio.create_task(_next(stream)) for stream in streams]
         await _listening(opened)
         assert len(await client.client_list(_type="pubsub")) == 1
@@ -123,7 +126,7 @@ async def test_a_channel_that_nobody_uses_is_forgotten_except_for_its_number() -
 
 async def test_a_server_that_lost_everything_never_gives_a_cursor_again() -> None:
     async with engine() as opened, bare() as client:
-        channel = RedisChannel(opened)
+        channel = Channel(RedisChannels(opened))
         [*_, old] = [await channel.publish({"n": at}) for at in range(3)]
         await client.flushall()
         new = await channel.publish({})

@@ -13,10 +13,11 @@ from redis.asyncio.connection import SSLConnection
 
 from holdfast.backends.redis.addresses import cluster_client, connection_pool
 from holdfast.backends.redis.capabilities import Capabilities
-from holdfast.backends.redis.channel import RedisChannel
+from holdfast.backends.redis.channel import RedisChannels
 from holdfast.backends.redis.engine import Redis
 from holdfast.backends.redis.short_term import RedisShortTerm
 from holdfast.backends.redis.transcripts import RedisTranscripts
+from holdfast.contracts.channel import Channel
 from holdfast.contracts.history import History
 from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.core.errors import (
@@ -151,7 +152,7 @@ async def test_a_full_server_pushes_back_and_nothing_is_written() -> None:
                 lambda: state.set_state("s1", {"a": 2}),
                 lambda: state.update_state("s1", {"b": 2}),
                 lambda: history.append(ANA, ChatMessage.user("x"), session_id="s1"),
-                lambda: RedisChannel(opened).publish({}),
+                lambda: Channel(RedisChannels(opened)).publish({}),
             ]
             for call in calls:
                 with pytest.raises(BackPressureError, match="maxmemory"):
@@ -159,7 +160,7 @@ async def test_a_full_server_pushes_back_and_nothing_is_written() -> None:
             await client.config_set("maxmemory", "0")
             assert await state.get_state("s1") == {"a": 1}
             assert await history.count_messages(ANA, session_id="s1") == 0
-            assert await RedisChannel(opened).tail() == "0"
+            assert await Channel(RedisChannels(opened)).tail() == "0"
 
 
 async def test_a_closed_engine_says_so() -> None:
@@ -169,7 +170,7 @@ async def test_a_closed_engine_says_so() -> None:
             for call in (
                 RedisShortTerm(opened).get_state("s1"),
                 RedisShortTerm(opened).set_state("s1", {}),
-                RedisChannel(opened).read(),
+                Channel(RedisChannels(opened)).read(),
             ):
                 with pytest.raises(ConfigError, match="closed"):
                     await call
@@ -187,7 +188,7 @@ async def test_a_borrowed_client_stays_open() -> None:
 
 async def test_a_server_that_has_forgotten_the_scripts_gets_them_again() -> None:
     async with engine() as opened, bare() as client:
-        state, channel = RedisShortTerm(opened), RedisChannel(opened)
+        state, channel = RedisShortTerm(opened), Channel(RedisChannels(opened))
         for at in range(3):
             await client.script_flush()
             await state.update_state("s1", {f"k{at}": at})
@@ -201,14 +202,14 @@ async def test_a_server_that_has_forgotten_the_scripts_gets_them_again() -> None
 async def test_a_lost_answer_doubles_nothing_that_has_an_id() -> None:
     async with Wire().between(server().port) as wire, engine() as around:
         async with engine(wire.url) as opened:
-            history, channel = History(RedisTranscripts(opened)), RedisChannel(opened)
+            history, channel = History(RedisTranscripts(opened)), Channel(RedisChannels(opened))
             for at in range(3):
                 wire.lose = 1
                 await history.append(ANA, ChatMessage.user(f"{at}"), session_id="s1")
                 wire.lose = 1
                 await channel.publish({"n": at})
         assert await History(RedisTranscripts(around)).count_messages(ANA, session_id="s1") == 3
-        assert [one.event["n"] for one in await RedisChannel(around).read()] == [0, 1, 2]
+        assert [one.event["n"] for one in await Channel(RedisChannels(around)).read()] == [0, 1, 2]
 
 
 async def test_a_lost_answer_to_a_write_without_an_id_is_told_and_not_repeated() -> None:

@@ -8,11 +8,12 @@ from importlib.resources import files
 
 import pytest
 
-from holdfast.backends.redis.channel import RedisChannel
+from holdfast.backends.redis.channel import RedisChannels
 from holdfast.backends.redis.engine import Redis
 from holdfast.backends.redis.keys import HotKeys, SessionKeys, encode, shard_of
 from holdfast.backends.redis.short_term import RedisShortTerm
 from holdfast.backends.redis.transcripts import RedisTranscripts
+from holdfast.contracts.channel import Channel
 from holdfast.contracts.history import History
 from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.core.errors import ConfigError
@@ -57,7 +58,7 @@ async def test_hostile_names_stay_inert_in_every_key() -> None:
                 agent, message, session_id=name, run_id=name
             )
             await RedisShortTerm(opened, tenant=name).set_state(name, {name: 1}, ttl_seconds=60)
-            await RedisChannel(opened, tenant=name, name=name).publish({}, id=name)
+            await Channel(RedisChannels(opened, tenant=name), name=name).publish({}, id=name)
         keys = await client.keys("*")
         assert [key for key in keys if not WELL_FORMED.fullmatch(key)] == []
         assert all(key.count(b"{") == key.count(b"}") == 1 for key in keys)

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from holdfast.backends.redis.channel import RedisChannel
+from holdfast.backends.redis.channel import RedisChannels
 from holdfast.backends.redis.engine import Redis
 from holdfast.backends.redis.short_term import RedisShortTerm
 from holdfast.backends.redis.transcripts import RedisTranscripts
+from holdfast.contracts.channel import Channel
 from holdfast.contracts.history import History
 from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.core.errors import TimedOutError, UnavailableError
@@ -43,7 +44,7 @@ class Load:
     def __init__(self, engine: Redis) -> None:
         self.history = History(RedisTranscripts(engine))
         self.state = RedisShortTerm(engine)
-        self.channel = RedisChannel(engine)
+        self.channel = Channel(RedisChannels(engine))
         self.messages: dict[str, list[str]] = {session: [] for session in SESSIONS}
         self.patches = dict.fromkeys(SESSIONS, 0)
         self.events: list[str] = []

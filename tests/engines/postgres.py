@@ -12,7 +12,7 @@ from holdfast.backends.postgres import migrate
 from holdfast.backends.postgres.blob import PostgresBlobs
 from holdfast.backends.postgres.blob_index import PostgresBlobIndex
 from holdfast.backends.postgres.boards import PostgresBoards
-from holdfast.backends.postgres.channel import PostgresChannel
+from holdfast.backends.postgres.channel import PostgresChannels
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.episodes import PostgresEpisodes
 from holdfast.backends.postgres.graph import PostgresGraph
@@ -24,6 +24,7 @@ from holdfast.backends.postgres.transcripts import PostgresTranscripts
 from holdfast.backends.postgres.vector import PostgresVectors
 from holdfast.backends.postgres.wake import PostgresWake
 from holdfast.contracts.boards import Boards
+from holdfast.contracts.channel import Channel
 from holdfast.contracts.history import History
 from holdfast.kernel.core.ids import new_ref
 from holdfast.testing.harness import Harness, front
@@ -58,7 +59,7 @@ class PostgresHarness(Harness):
     stores: ClassVar[dict[str, Callable[..., Any]]] = {
         "short_term": PostgresShortTerm,
         "boards": front(Boards, PostgresBoards),
-        "channels": PostgresChannel,
+        "channels": front(Channel, PostgresChannels, "name", "retention_seconds"),
         "blobs": PostgresBlobs,
         "blob_index": PostgresBlobIndex,
         "episodes": PostgresEpisodes,

@@ -10,10 +10,11 @@ import redis.asyncio
 from redis.asyncio.cluster import RedisCluster
 
 from holdfast.backends.redis import scripts
-from holdfast.backends.redis.channel import RedisChannel
+from holdfast.backends.redis.channel import RedisChannels
 from holdfast.backends.redis.engine import Redis
 from holdfast.backends.redis.short_term import RedisShortTerm
 from holdfast.backends.redis.transcripts import RedisTranscripts
+from holdfast.contracts.channel import Channel
 from holdfast.contracts.history import History
 from holdfast.testing.harness import Harness, front
 from tests.engines.valkey_server import ValkeyCluster, ValkeyServer
@@ -84,7 +85,7 @@ class RedisHarness(Harness):
     stores: ClassVar[dict[str, Callable[..., Any]]] = {
         "short_term": RedisShortTerm,
         "history": front(History, RedisTranscripts),
-        "channels": RedisChannel,
+        "channels": front(Channel, RedisChannels, "name", "retention_seconds"),
     }
     contracts = frozenset(stores)
 

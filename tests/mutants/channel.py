@@ -4,29 +4,33 @@ import asyncio
 from collections.abc import AsyncGenerator
 from typing import Any
 
-from holdfast.backends.inmemory.channel import InMemoryChannel
+from holdfast.backends.inmemory.channel import InMemoryChannels
+from holdfast.contracts.channel import Channel
 from holdfast.kernel.storage.channel import ChannelEvent
+from holdfast.spi.channels import StoredEvent
 from tests.mutants.registry import mutant
 
 
 @mutant("channels", "test_many_who_publish_the_same_id_at_once_make_one_event")
-class IdIsCheckedTooEarly(InMemoryChannel):
+class IdIsCheckedTooEarly(InMemoryChannels):
     """A publish looks for its id, waits, and then appends."""
 
-    async def publish(self, event: dict[str, Any], *, id: str | None = None) -> ChannelEvent:
-        seen = [one.id for one in await self.read()]
+    async def publish(
+        self, name: str, event_id: str, text: str, retention_seconds: float
+    ) -> StoredEvent:
+        seen = {one.id for one in (await self.read(name, 0, 1000))[1]}
         await asyncio.sleep(0)
-        if id is not None and id not in seen:
-            self._channel().numbers.pop(id, None)
-        return await super().publish(event, id=id)
+        if event_id not in seen and name in self._data.channels:
+            self._data.channels[name].numbers.pop(event_id, None)
+        return await super().publish(name, event_id, text, retention_seconds)
 
 
 @mutant("channels", "test_a_subscriber_never_sees_an_expired_event")
-class StreamsKeepExpiredEvents(InMemoryChannel):
+class StreamsKeepExpiredEvents(Channel):
     """A subscriber still gets what has expired while it was busy."""
 
-    async def _follow(self, number: int) -> AsyncGenerator[ChannelEvent, None]:
-        async for one in super()._follow(number):
+    async def _follow(self, name: str, number: int) -> AsyncGenerator[ChannelEvent, None]:
+        async for one in super()._follow(name, number):
             late = await self.read(after=one.cursor)
             yield one
             for missed in late:
@@ -39,16 +43,16 @@ class StreamsKeepExpiredEvents(InMemoryChannel):
     "test_a_subscriber_that_comes_back_with_its_cursor_misses_nothing",
     "test_a_subscriber_after_the_tail_sees_only_what_is_new",
 )
-class CursorIsIgnored(InMemoryChannel):
+class CursorIsIgnored(Channel):
     """A subscriber starts at the oldest event whatever its cursor."""
 
     def subscribe(self, *, after: str | None = None) -> AsyncGenerator[ChannelEvent, None]:
-        self._number(after)
-        return self._follow(0)
+        super().subscribe(after=after)
+        return self._follow(self._name, 0)
 
 
 @mutant("channels", "test_the_same_id_with_another_event_is_a_conflict")
-class SecondEventIsDropped(InMemoryChannel):
+class SecondEventIsDropped(Channel):
     """Another event under a known id is taken for a repetition."""
 
     async def publish(self, event: dict[str, Any], *, id: str | None = None) -> ChannelEvent:

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.backends.inmemory.boards import InMemoryBoards
+from holdfast.backends.inmemory.channel import InMemoryChannels
 from holdfast.backends.inmemory.transcripts import InMemoryTranscripts
 from holdfast.contracts.boards import Boards
+from holdfast.contracts.channel import Channel
 from holdfast.contracts.history import History
 from holdfast.testing.harness import front
 from holdfast.testing.inmemory import InMemoryHarness
@@ -27,9 +29,13 @@ class Mutant:
 MUTANTS: dict[str, Mutant] = {}
 FRONTS: dict[str, tuple[type[Any], type[Any]]] = {
     "boards": (Boards, InMemoryBoards),
+    "channels": (Channel, InMemoryChannels),
     "history": (History, InMemoryTranscripts),
 }
 """What checks the calls of a contract, and what stores for it."""
+
+OPTIONS = {"channels": ("name", "retention_seconds")}
+"""The options of what checks."""
 
 
 def mutant(contract: str, *breaks: str) -> Callable[[type[Any]], type[Any]]:
@@ -44,12 +50,13 @@ def mutant(contract: str, *breaks: str) -> Callable[[type[Any]], type[Any]]:
             # Either what checks is broken, or what stores.
             checks, stores = FRONTS[contract]
             wrong = issubclass(broken, checks)
-            store = front(broken, stores) if wrong else front(checks, broken)
-        own: dict[str, Any] = {"stores": {**InMemoryHarness.stores, contract: store}}
+            own = OPTIONS.get(contract, ())
+            store = front(broken, stores, *own) if wrong else front(checks, broken, *own)
+        kept: dict[str, Any] = {"stores": {**InMemoryHarness.stores, contract: store}}
         if contract == "memory":
             # It is no store, but what is made of them.
-            own = {"memories": broken}
-        harness = type(f"{name}Harness", (InMemoryHarness,), {"name": name, **own})
+            kept = {"memories": broken}
+        harness = type(f"{name}Harness", (InMemoryHarness,), {"name": name, **kept})
         MUTANTS[name] = Mutant(name, contract, harness, frozenset(breaks))
         return broken
 

@@ -36,16 +36,19 @@ NOUNS = {
 CONTRACTS = tuple(NOUNS)
 
 
-def front(contract: Callable[[Any], Any], engine: Callable[..., Any]) -> Callable[..., Any]:
+def front(
+    contract: Callable[..., Any], storage: Callable[..., Any], *own: str
+) -> Callable[..., Any]:
     """What makes a store of a contract and of what an engine implements for it.
 
-    ::
+    The options named in ``own`` are the contract's, all others the engine's. ::
 
         stores = {"history": front(History, PostgresTranscripts)}
     """
 
     def store(*args: Any, **options: Any) -> Any:
-        return contract(engine(*args, **options))
+        mine = {name: options.pop(name) for name in own if name in options}
+        return contract(storage(*args, **options), **mine)
 
     return store
 

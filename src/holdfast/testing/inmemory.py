@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from holdfast.backends.inmemory.blob import BlobBytes, InMemoryBlobs
 from holdfast.backends.inmemory.blob_index import InMemoryBlobIndex
 from holdfast.backends.inmemory.boards import InMemoryBoards
-from holdfast.backends.inmemory.channel import InMemoryChannel
+from holdfast.backends.inmemory.channel import InMemoryChannels
 from holdfast.backends.inmemory.engine import InMemory
 from holdfast.backends.inmemory.episodes import InMemoryEpisodes
 from holdfast.backends.inmemory.graph import InMemoryGraph
@@ -20,6 +20,7 @@ from holdfast.backends.inmemory.transcripts import InMemoryTranscripts
 from holdfast.backends.inmemory.vector import InMemoryVectors
 from holdfast.backends.inmemory.wake import InMemoryWake
 from holdfast.contracts.boards import Boards
+from holdfast.contracts.channel import Channel
 from holdfast.contracts.history import History
 from holdfast.kernel.core.clock import ManualClock
 from holdfast.testing.harness import Harness, front
@@ -30,7 +31,7 @@ class InMemoryHarness(Harness):
 
     name = "inmemory"
     stores: ClassVar[dict[str, Callable[..., Any]]] = {
-        "channels": InMemoryChannel,
+        "channels": front(Channel, InMemoryChannels, "name", "retention_seconds"),
         "blob_index": InMemoryBlobIndex,
         "blobs": InMemoryBlobs,
         "boards": front(Boards, InMemoryBoards),

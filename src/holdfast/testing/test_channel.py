@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from holdfast.contracts.channel import Channel
 from holdfast.kernel.core.errors import ConflictError, InvalidInputError
-from holdfast.kernel.storage.channel import Channel, ChannelEvent
+from holdfast.kernel.storage.channel import ChannelEvent
 from holdfast.testing.harness import Harness
 
 CONTRACT = "channels"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.backends.inmemory.blob import InMemoryBlobs
 from holdfast.backends.inmemory.boards import InMemoryBoards
-from holdfast.backends.inmemory.channel import InMemoryChannel
+from holdfast.backends.inmemory.channel import InMemoryChannels
 from holdfast.backends.inmemory.engine import InMemory
 from holdfast.backends.inmemory.episodes import InMemoryEpisodes
 from holdfast.backends.inmemory.graph import InMemoryGraph
@@ -17,8 +17,8 @@ from holdfast.backends.inmemory.transcripts import InMemoryTranscripts
 from holdfast.backends.inmemory.vector import InMemoryVectors
 from holdfast.backends.inmemory.wake import InMemoryWake
 from holdfast.contracts.boards import Boards
+from holdfast.contracts.channel import Channel
 from holdfast.contracts.history import History
-from holdfast.kernel.storage.channel import Channel
 from holdfast.kernel.storage.graph import Graph
 from holdfast.wiring.connections import ATTRIBUTES, Connections
 from holdfast.wiring.parts import Part
@@ -47,7 +47,8 @@ def _stores(engine: InMemory, tenant: str, request: OpenRequest, graph: Graph | 
 
     def channel(name: str) -> Channel:
         retention = settings.channel_retention_seconds
-        return InMemoryChannel(engine, tenant=tenant, name=name, retention_seconds=retention)
+        storage = InMemoryChannels(engine, tenant=tenant)
+        return Channel(storage, name=name, retention_seconds=retention)
 
     return Stores(
         blobs=InMemoryBlobs(engine, tenant=tenant, ttl_seconds=settings.blob_ttl_seconds),

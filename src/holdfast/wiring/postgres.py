@@ -10,7 +10,7 @@ from holdfast.backends.postgres.admin import PostgresAdmin
 from holdfast.backends.postgres.blob import PostgresBlobs
 from holdfast.backends.postgres.blob_index import PostgresBlobIndex
 from holdfast.backends.postgres.boards import PostgresBoards
-from holdfast.backends.postgres.channel import PostgresChannel
+from holdfast.backends.postgres.channel import PostgresChannels
 from holdfast.backends.postgres.durable_log import PostgresDurableLog
 from holdfast.backends.postgres.durable_queue import PostgresDurableQueue
 from holdfast.backends.postgres.durable_states import PostgresDurableStates
@@ -29,8 +29,8 @@ from holdfast.backends.postgres.transcripts import PostgresTranscripts
 from holdfast.backends.postgres.vector import PostgresVectors
 from holdfast.backends.postgres.wake import PostgresWake
 from holdfast.contracts.boards import Boards
+from holdfast.contracts.channel import Channel
 from holdfast.contracts.history import History
-from holdfast.kernel.storage.channel import Channel
 from holdfast.kernel.storage.graph import Graph
 from holdfast.wiring.connections import ATTRIBUTES, Connections
 from holdfast.wiring.embedding_side import EmbeddingSide
@@ -145,7 +145,8 @@ def _stores(engine: Postgres, tenant: str, request: OpenRequest, graph: Graph | 
 
     def channel(name: str) -> Channel:
         retention = settings.channel_retention_seconds
-        return PostgresChannel(engine, tenant=tenant, name=name, retention_seconds=retention)
+        storage = PostgresChannels(engine, tenant=tenant)
+        return Channel(storage, name=name, retention_seconds=retention)
 
     return Stores(
         blobs=PostgresBlobs(engine, tenant=tenant, ttl_seconds=settings.blob_ttl_seconds),

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 
-from holdfast.backends.redis.channel import RedisChannel
+from holdfast.backends.redis.channel import RedisChannels
 from holdfast.backends.redis.engine import Redis
 from holdfast.backends.redis.hot_queue import RedisHotQueue
 from holdfast.backends.redis.memory_log import RedisMemoryLog
 from holdfast.backends.redis.short_term import RedisShortTerm
 from holdfast.backends.redis.transcripts import RedisTranscripts
+from holdfast.contracts.channel import Channel
 from holdfast.contracts.history import History
-from holdfast.kernel.storage.channel import Channel
 from holdfast.kernel.storage.graph import Graph
 from holdfast.wiring.connections import Connections
 from holdfast.wiring.hybrid import hybrid_part, level_of, put_hybrid
@@ -92,7 +92,8 @@ def part_of(engine: Redis) -> Part:
 def _hot(engine: Redis, tenant: str, request: OpenRequest, stores: Stores) -> Stores:
     def channel(name: str) -> Channel:
         retention = request.settings.channel_retention_seconds
-        return RedisChannel(engine, tenant=tenant, name=name, retention_seconds=retention)
+        storage = RedisChannels(engine, tenant=tenant)
+        return Channel(storage, name=name, retention_seconds=retention)
 
     return dataclasses.replace(
         stores, short_term=RedisShortTerm(engine, tenant=tenant), channel=channel

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
+from holdfast.contracts.channel import Channel
 from holdfast.kernel.core.owners import MemoryScope
 from holdfast.kernel.storage.agent_memory import MemoryLog
 from holdfast.kernel.storage.blob import Blobs
-from holdfast.kernel.storage.channel import Channel
 from holdfast.kernel.storage.episodes import EpisodicMemory
 from holdfast.kernel.storage.graph import Graph
 from holdfast.kernel.storage.history import HistoryProvider
