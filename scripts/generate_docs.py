@@ -156,7 +156,7 @@ def _methods(protocol: type[Any]) -> dict[str, Any]:
         name: value
         for part in reversed(protocol.__mro__)
         for name, value in vars(part).items()
-        if inspect.isfunction(value) and getattr(value, "__isabstractmethod__", False)
+        if inspect.isfunction(value) and not name.startswith("_")
     }
 
 
