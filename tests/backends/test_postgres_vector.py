@@ -17,6 +17,7 @@ from holdfast.backends.postgres.filter_sql import FEW, MAX_PARAMETERS, FilterSql
 from holdfast.backends.postgres.indexes import build_progress, index_collections
 from holdfast.backends.postgres.queries import load
 from holdfast.backends.postgres.vector import MAX_DIMENSION, PostgresVectors
+from holdfast.contracts.vectors import Vectors
 from holdfast.kernel.core.codec import encode_json
 from holdfast.kernel.core.errors import InvalidInputError
 from holdfast.kernel.core.filters import escape, matches, parse
@@ -30,7 +31,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 class Scene:
     """A store in a database of the test's own, and a connection to it."""
 
-    store: PostgresVectors
+    store: Vectors
     around: Any
     engine: Postgres
 
@@ -40,11 +41,11 @@ async def scene() -> AsyncIterator[Scene]:
     async with empty_database() as url:
         engine = await Postgres.open(url, auto_migrate=True)
         async with connected(url) as connection:
-            yield Scene(PostgresVectors(engine, tenant="t"), connection, engine)
+            yield Scene(Vectors(PostgresVectors(engine, tenant="t")), connection, engine)
         await engine.aclose()
 
 
-async def _fill(store: PostgresVectors, vectors: np.ndarray[Any, Any], collection: str) -> None:
+async def _fill(store: Vectors, vectors: np.ndarray[Any, Any], collection: str) -> None:
     for start in range(0, len(vectors), 1000):
         await store.add(
             [

@@ -26,6 +26,7 @@ from holdfast.backends.postgres.wake import PostgresWake
 from holdfast.contracts.boards import Boards
 from holdfast.contracts.channel import Channel
 from holdfast.contracts.history import History
+from holdfast.contracts.vectors import Vectors
 from holdfast.kernel.core.ids import new_ref
 from holdfast.testing.harness import Harness, front
 from holdfast.testing.postgres_server import PASSWORD, PostgresServer
@@ -66,7 +67,7 @@ class PostgresHarness(Harness):
         "history": front(History, PostgresTranscripts),
         "keys": PostgresKeys,
         "tasks": PostgresLedger,
-        "vectors": PostgresVectors,
+        "vectors": front(Vectors, PostgresVectors, "embedder"),
         "graph": PostgresGraph,
         "long_term": PostgresLongTerm,
     }

@@ -9,9 +9,11 @@ from typing import Any
 from holdfast.backends.inmemory.boards import InMemoryBoards
 from holdfast.backends.inmemory.channel import InMemoryChannels
 from holdfast.backends.inmemory.transcripts import InMemoryTranscripts
+from holdfast.backends.inmemory.vector import InMemoryVectors
 from holdfast.contracts.boards import Boards
 from holdfast.contracts.channel import Channel
 from holdfast.contracts.history import History
+from holdfast.contracts.vectors import Vectors
 from holdfast.testing.harness import front
 from holdfast.testing.inmemory import InMemoryHarness
 
@@ -31,10 +33,11 @@ FRONTS: dict[str, tuple[type[Any], type[Any]]] = {
     "boards": (Boards, InMemoryBoards),
     "channels": (Channel, InMemoryChannels),
     "history": (History, InMemoryTranscripts),
+    "vectors": (Vectors, InMemoryVectors),
 }
 """What checks the calls of a contract, and what stores for it."""
 
-OPTIONS = {"channels": ("name", "retention_seconds")}
+OPTIONS = {"channels": ("name", "retention_seconds"), "vectors": ("embedder",)}
 """The options of what checks."""
 
 

@@ -1,14 +1,20 @@
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 from holdfast.backends.inmemory.vector import InMemoryVectors
-from holdfast.kernel.core.checks import check_count
+from holdfast.contracts.vectors import Vectors
 from holdfast.kernel.core.codec import decode_json, encode_json
 from holdfast.kernel.core.errors import AlreadyExistsError
-from holdfast.kernel.core.filters import Compare, Exists, Filter, Not, OneOf, matches, parse
-from holdfast.kernel.storage.vector import Document, SearchResult
+from holdfast.kernel.core.filters import And, Compare, Exists, Filter, Not, OneOf, matches
+from holdfast.kernel.storage.document_draft import DocumentDraft
+from holdfast.kernel.storage.vector import Document
+from holdfast.spi.vectors import Nearest
 from tests.mutants.registry import mutant
+
+EVERYTHING = 10**9
 
 
 class _Filtering(InMemoryVectors):
@@ -18,18 +24,11 @@ class _Filtering(InMemoryVectors):
         return matches(wanted, metadata)
 
     async def search(
-        self,
-        query_embedding: list[float],
-        *,
-        collection: str = "default",
-        limit: int = 5,
-        filter: dict[str, Any] | None = None,
-    ) -> list[SearchResult]:
-        check_count("limit", limit)
-        wanted = parse(filter)
-        everything = await super().search(query_embedding, collection=collection, limit=10**9)
-        found = [result for result in everything if self.passes(wanted, result.metadata)]
-        return found[:limit]
+        self, collection: str, query: list[float], limit: int, wanted: Filter
+    ) -> Nearest:
+        near = await super().search(collection, query, EVERYTHING, And(()))
+        found = [result for result in near.results if self.passes(wanted, result.metadata)]
+        return Nearest(near.dimension, found[:limit])
 
 
 @mutant("vectors", "test_a_filter_tells_a_missing_key_from_a_null")
@@ -69,22 +68,15 @@ class FiltersTheNearest(_Filtering):
     """A filter is applied to the 200 nearest only."""
 
     async def search(
-        self,
-        query_embedding: list[float],
-        *,
-        collection: str = "default",
-        limit: int = 5,
-        filter: dict[str, Any] | None = None,
-    ) -> list[SearchResult]:
-        near = await InMemoryVectors.search(self, query_embedding, collection=collection, limit=200)
-        found = await super().search(
-            query_embedding, collection=collection, limit=limit, filter=filter
-        )
-        return [result for result in found if result in near]
+        self, collection: str, query: list[float], limit: int, wanted: Filter
+    ) -> Nearest:
+        near = await InMemoryVectors.search(self, collection, query, 200, And(()))
+        found = await super().search(collection, query, limit, wanted)
+        return Nearest(near.dimension, [one for one in found.results if one in near.results])
 
 
 @mutant("vectors", "test_add_of_an_existing_id_is_refused_and_nothing_is_written")
-class AddWritesUpToTheTakenId(InMemoryVectors):
+class AddWritesUpToTheTakenId(Vectors):
     """Add stores the documents before the one whose id is taken."""
 
     async def add(self, documents: list[Document], *, collection: str = "default") -> list[str]:
@@ -102,55 +94,53 @@ class TiesByAge(InMemoryVectors):
     """Ties stay in the order of their arrival."""
 
     async def search(
-        self,
-        query_embedding: list[float],
-        *,
-        collection: str = "default",
-        limit: int = 5,
-        filter: dict[str, Any] | None = None,
-    ) -> list[SearchResult]:
-        found = await super().search(
-            query_embedding, collection=collection, limit=limit, filter=filter
-        )
+        self, collection: str, query: list[float], limit: int, wanted: Filter
+    ) -> Nearest:
+        found = await super().search(collection, query, limit, wanted)
         ages = list(self._rows(collection))
-        return sorted(found, key=lambda result: (-result.score, ages.index(result.id)))
+        by_age = sorted(found.results, key=lambda one: (-one.score, ages.index(one.id)))
+        return Nearest(found.dimension, by_age)
 
 
 @mutant("vectors", "test_of_concurrent_adds_of_the_same_id_one_wins")
-class LooksOnlyBeforeEmbedding(InMemoryVectors):
-    """Whether an id is taken is asked before the embedder works, and not after."""
+class LooksTooEarly(InMemoryVectors):
+    """Whether an id is taken is asked a moment before it is written."""
 
-    async def add(self, documents: list[Document], *, collection: str = "default") -> list[str]:
-        if self._embedder is None or len(documents) > 1:
-            return await super().add(documents, collection=collection)
-        if documents[0].id in self._rows(collection):
-            raise AlreadyExistsError("document", documents[0].id)
-        return await super().upsert(documents, collection=collection)
+    async def write(
+        self, collection: str, drafts: Sequence[DocumentDraft], *, replace: bool
+    ) -> None:
+        if not replace and len(drafts) == 1:
+            if drafts[0].id in self._rows(collection):
+                raise AlreadyExistsError("document", drafts[0].id)
+            await asyncio.sleep(0)
+            replace = True
+        await super().write(collection, drafts, replace=replace)
 
 
 @mutant("vectors", "test_upsert_overwrites_the_whole_document")
 class UpsertMergesMetadata(InMemoryVectors):
     """Upsert keeps the metadata keys that the new document does not have."""
 
-    async def upsert(self, documents: list[Document], *, collection: str = "default") -> list[str]:
-        rows = dict(self._rows(collection))
-        ids = await super().upsert(documents, collection=collection)
-        for key in ids:
-            if key in rows:
-                row = self._rows(collection)[key]
-                merged = decode_json(rows[key].metadata) | decode_json(row.metadata)
+    async def write(
+        self, collection: str, drafts: Sequence[DocumentDraft], *, replace: bool
+    ) -> None:
+        before = dict(self._rows(collection))
+        await super().write(collection, drafts, replace=replace)
+        for draft in drafts:
+            if draft.id in before:
+                row = self._rows(collection)[draft.id]
+                merged = decode_json(before[draft.id].metadata) | decode_json(row.metadata)
                 row.metadata = encode_json(merged)
-        return ids
 
 
 @mutant("vectors", "test_a_deleted_document_is_not_found_any_more")
 class SearchesTheOldMatrix(InMemoryVectors):
     """A delete leaves the document in what search looks at."""
 
-    async def delete(self, ids: list[str], *, collection: str = "default") -> int:
+    async def delete(self, collection: str, ids: Sequence[str]) -> int:
         held = self._data.collections.get(collection)
         view = held.view if held else None
-        gone = await super().delete(ids, collection=collection)
+        gone = await super().delete(collection, ids)
         if held:
             held.view = view
         return gone

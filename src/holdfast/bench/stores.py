@@ -25,6 +25,7 @@ from holdfast.bench.contest import Contest, Result, measure
 from holdfast.bench.recovery import after_kill
 from holdfast.bench.round_trips import RoundTrips
 from holdfast.contracts.history import History
+from holdfast.contracts.vectors import Vectors
 from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.storage.episodes import Event
@@ -43,7 +44,7 @@ class Stores:
     def __init__(self, engine: Postgres) -> None:
         self.history = History(PostgresTranscripts(engine, tenant="bench"))
         self.state = PostgresShortTerm(engine, tenant="bench")
-        self.vectors = PostgresVectors(engine, tenant="bench")
+        self.vectors = Vectors(PostgresVectors(engine, tenant="bench"))
         self.graph = PostgresGraph(engine, tenant="bench")
         self.episodes = PostgresEpisodes(engine, tenant="bench")
         # Made beforehand: to make a message is the agent's work, not the store's.

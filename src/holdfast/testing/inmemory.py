@@ -22,6 +22,7 @@ from holdfast.backends.inmemory.wake import InMemoryWake
 from holdfast.contracts.boards import Boards
 from holdfast.contracts.channel import Channel
 from holdfast.contracts.history import History
+from holdfast.contracts.vectors import Vectors
 from holdfast.kernel.core.clock import ManualClock
 from holdfast.testing.harness import Harness, front
 
@@ -40,7 +41,7 @@ class InMemoryHarness(Harness):
         "history": front(History, InMemoryTranscripts),
         "keys": InMemoryKeys,
         "tasks": InMemoryLedger,
-        "vectors": InMemoryVectors,
+        "vectors": front(Vectors, InMemoryVectors, "embedder"),
         "graph": InMemoryGraph,
         "long_term": InMemoryLongTerm,
     }

@@ -19,6 +19,7 @@ from holdfast.backends.inmemory.wake import InMemoryWake
 from holdfast.contracts.boards import Boards
 from holdfast.contracts.channel import Channel
 from holdfast.contracts.history import History
+from holdfast.contracts.vectors import Vectors
 from holdfast.kernel.storage.graph import Graph
 from holdfast.wiring.connections import ATTRIBUTES, Connections
 from holdfast.wiring.parts import Part
@@ -53,7 +54,7 @@ def _stores(engine: InMemory, tenant: str, request: OpenRequest, graph: Graph | 
     return Stores(
         blobs=InMemoryBlobs(engine, tenant=tenant, ttl_seconds=settings.blob_ttl_seconds),
         history=History(InMemoryTranscripts(engine, tenant=tenant)),
-        vectors=InMemoryVectors(engine, tenant=tenant, embedder=embedder),
+        vectors=Vectors(InMemoryVectors(engine, tenant=tenant), embedder=embedder),
         graph=graph,
         short_term=InMemoryShortTerm(engine, tenant=tenant),
         long_term=InMemoryLongTerm(engine, tenant=tenant, embedder=embedder, graph=graph),

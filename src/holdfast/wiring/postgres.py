@@ -31,6 +31,7 @@ from holdfast.backends.postgres.wake import PostgresWake
 from holdfast.contracts.boards import Boards
 from holdfast.contracts.channel import Channel
 from holdfast.contracts.history import History
+from holdfast.contracts.vectors import Vectors
 from holdfast.kernel.storage.graph import Graph
 from holdfast.wiring.connections import ATTRIBUTES, Connections
 from holdfast.wiring.embedding_side import EmbeddingSide
@@ -151,7 +152,7 @@ def _stores(engine: Postgres, tenant: str, request: OpenRequest, graph: Graph | 
     return Stores(
         blobs=PostgresBlobs(engine, tenant=tenant, ttl_seconds=settings.blob_ttl_seconds),
         history=History(PostgresTranscripts(engine, tenant=tenant)),
-        vectors=PostgresVectors(engine, tenant=tenant, embedder=embedder),
+        vectors=Vectors(PostgresVectors(engine, tenant=tenant), embedder=embedder),
         graph=graph,
         short_term=PostgresShortTerm(engine, tenant=tenant),
         long_term=PostgresLongTerm(engine, tenant=tenant, embedder=embedder, graph=graph),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,19 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from holdfast.backends.inmemory.engine import InMemory
-from holdfast.kernel.core.checks import check_count, check_id, check_ids, check_vector
+from holdfast.kernel.core.checks import check_vector
 from holdfast.kernel.core.codec import decode_json
 from holdfast.kernel.core.errors import AlreadyExistsError
-from holdfast.kernel.core.filters import And, Filter, matches, parse
-from holdfast.kernel.storage.document_draft import (
-    DocumentDraft,
-    draft_documents,
-    embed_drafts,
-    stored_document,
-    stored_result,
-)
-from holdfast.kernel.storage.embedding import Embedder
-from holdfast.kernel.storage.vector import Document, SearchResult, VectorStore
+from holdfast.kernel.core.filters import And, Filter, matches
+from holdfast.kernel.storage.document_draft import DocumentDraft, stored_document, stored_result
+from holdfast.kernel.storage.vector import Document
+from holdfast.spi.vectors import Nearest, VectorStorage
 
 Floats = npt.NDArray[np.float32]
 
@@ -86,64 +81,61 @@ class _Data:
     collections: dict[str, _Collection] = field(default_factory=dict)
 
 
-class InMemoryVectors(VectorStore):
-    """``VectorStore`` of the in-memory engine.
+class InMemoryVectors(VectorStorage):
+    """``VectorStorage`` of the in-memory engine.
 
     >>> vectors = InMemoryVectors(InMemory(), tenant="acme")
     """
 
-    def __init__(
-        self, engine: InMemory, *, tenant: str = "default", embedder: Embedder | None = None
-    ) -> None:
+    name = InMemory.name
+    max_dimension = sys.maxsize
+
+    def __init__(self, engine: InMemory, *, tenant: str = "default") -> None:
         self._data = engine.table(tenant, _Data)
-        self._embedder = embedder
 
-    async def add(self, documents: list[Document], *, collection: str = "default") -> list[str]:
-        """Store new documents, all or none; ``AlreadyExistsError`` if an id is taken."""
-        return await self._write(documents, collection, replace=False)
-
-    async def upsert(self, documents: list[Document], *, collection: str = "default") -> list[str]:
-        """Store documents, all or none; one that is there is replaced as a whole."""
-        return await self._write(documents, collection, replace=True)
+    async def write(
+        self, collection: str, drafts: Sequence[DocumentDraft], *, replace: bool
+    ) -> None:
+        """Store documents, all or none."""
+        held = self._data.collections.get(collection)
+        fixed = held.dimension if held else len(drafts[0].vector)
+        for at, draft in enumerate(drafts):
+            if held and draft.id in held.rows and not replace:
+                raise AlreadyExistsError("document", draft.id)
+            check_vector(f"documents[{at}].embedding", draft.vector, dimension=fixed)
+        held = self._data.collections.setdefault(collection, _Collection(fixed))
+        held.view = None
+        for draft in drafts:
+            held.rows[draft.id] = _Row(draft.content, draft.metadata, draft.vector)
 
     async def search(
-        self,
-        query_embedding: list[float],
-        *,
-        collection: str = "default",
-        limit: int = 5,
-        filter: dict[str, Any] | None = None,
-    ) -> list[SearchResult]:
-        """The documents closest to a vector that pass the filter, the closest first."""
-        held = self._data.collections.get(check_id("collection", collection))
-        dimension = held.dimension if held else None
-        query = check_vector("query_embedding", query_embedding, dimension=dimension)
-        limit = check_count("limit", limit)
-        wanted = parse(filter)
-        if held is None:
-            return []
+        self, collection: str, query: list[float], limit: int, wanted: Filter
+    ) -> Nearest:
+        """Return the documents closest to a vector."""
+        held = self._data.collections.get(collection)
+        if held is None or held.dimension != len(query):
+            return Nearest(held.dimension if held else None, [])
         if held.view is None:
             held.view = _View(held.rows)
-        return [
+        results = [
             stored_result(key, held.rows[key].content, held.rows[key].metadata, score)
             for key, score in held.view.rank(query, limit, wanted)
         ]
+        return Nearest(held.dimension, results)
 
-    async def get(self, ids: list[str], *, collection: str = "default") -> list[Document]:
-        """The documents with these ids, in this order; unknown ids are left out."""
+    async def get(self, collection: str, ids: Sequence[str]) -> Sequence[Document]:
+        """Return the documents that are there."""
         rows = self._rows(collection)
         return [
             stored_document(key, rows[key].content, rows[key].metadata, list(rows[key].vector))
-            for key in dict.fromkeys(check_ids("ids", ids))
+            for key in ids
             if key in rows
         ]
 
-    async def delete(self, ids: list[str], *, collection: str = "default") -> int:
-        """Remove documents; how many there were."""
+    async def delete(self, collection: str, ids: Sequence[str]) -> int:
+        """Delete documents."""
         rows = self._rows(collection)
-        gone = [key for key in dict.fromkeys(check_ids("ids", ids)) if key in rows]
-        for key in gone:
-            del rows[key]
+        gone = [key for key in ids if rows.pop(key, None) is not None]
         if gone:
             self._data.collections[collection].view = None
         if gone and not rows:
@@ -151,45 +143,14 @@ class InMemoryVectors(VectorStore):
         return len(gone)
 
     async def list_collections(self) -> list[str]:
-        """The names of the collections that have documents, in order."""
+        """Return the names of the collections."""
         return sorted(self._data.collections)
 
     async def delete_collection(self, collection: str) -> int:
-        """Remove a collection with all its documents; how many there were."""
-        gone = self._data.collections.pop(check_id("collection", collection), None)
+        """Delete a collection."""
+        gone = self._data.collections.pop(collection, None)
         return len(gone.rows) if gone else 0
 
     def _rows(self, collection: str) -> dict[str, _Row]:
-        held = self._data.collections.get(check_id("collection", collection))
+        held = self._data.collections.get(collection)
         return held.rows if held else {}
-
-    async def _write(
-        self, documents: list[Document], collection: str, *, replace: bool
-    ) -> list[str]:
-        name = check_id("collection", collection)
-        drafts = draft_documents(documents, replace=replace)
-        if not replace:
-            self._check_taken(name, drafts)
-        await embed_drafts(drafts, self._embedder, engine=InMemory.name)
-        # Again, since others wrote while the embedder worked; from here on nobody else runs.
-        if not replace:
-            self._check_taken(name, drafts)
-        self._check_dimension(name, drafts)
-        if drafts:
-            held = self._data.collections.setdefault(name, _Collection(len(drafts[0].vector)))
-            held.view = None
-            for draft in drafts:
-                held.rows[draft.id] = _Row(draft.content, draft.metadata, draft.vector)
-        return [draft.id for draft in drafts]
-
-    def _check_taken(self, name: str, drafts: Sequence[DocumentDraft]) -> None:
-        rows = self._rows(name)
-        for draft in drafts:
-            if draft.id in rows:
-                raise AlreadyExistsError("document", draft.id)
-
-    def _check_dimension(self, name: str, drafts: Sequence[DocumentDraft]) -> None:
-        held = self._data.collections.get(name)
-        for at, draft in enumerate(drafts):
-            fixed = held.dimension if held else len(drafts[0].vector)
-            check_vector(f"documents[{at}].embedding", draft.vector, dimension=fixed)

@@ -12,17 +12,10 @@ from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.filter_sql import FilterSql, filterable
 from holdfast.backends.postgres.indexes import Near
 from holdfast.backends.postgres.queries import filled, load
-from holdfast.kernel.core.checks import check_count, check_id, check_ids, check_vector
-from holdfast.kernel.core.errors import InvalidInputError
-from holdfast.kernel.core.filters import Filter, parse
-from holdfast.kernel.storage.document_draft import (
-    draft_documents,
-    embed_drafts,
-    stored_document,
-    stored_result,
-)
-from holdfast.kernel.storage.embedding import Embedder
-from holdfast.kernel.storage.vector import Document, SearchResult, VectorStore
+from holdfast.kernel.core.filters import Filter
+from holdfast.kernel.storage.document_draft import DocumentDraft, stored_document, stored_result
+from holdfast.kernel.storage.vector import Document, SearchResult
+from holdfast.spi.vectors import Nearest, VectorStorage
 
 MAX_DIMENSION = 16_000
 """As many numbers as pgvector keeps in a vector."""
@@ -33,95 +26,77 @@ _EPSILON = float(np.finfo(np.float32).eps)
 _MOST = 1 << 40
 
 
-class PostgresVectors(VectorStore):
-    """``VectorStore`` of the Postgres engine.
+class PostgresVectors(VectorStorage):
+    """``VectorStorage`` of the Postgres engine.
 
     ::
 
-        vectors = PostgresVectors(engine, tenant="acme", embedder=embedder)
+        vectors = PostgresVectors(engine, tenant="acme")
     """
 
-    def __init__(
-        self, engine: Postgres, *, tenant: str = "default", embedder: Embedder | None = None
-    ) -> None:
+    name = Postgres.name
+    max_dimension = MAX_DIMENSION
+
+    def __init__(self, engine: Postgres, *, tenant: str = "default") -> None:
         self._engine = engine
         self._tenant = tenant
-        self._embedder = embedder
         # Which collections were found to be searched through an index: asked first that way.
         self._indexed: set[str] = set()
 
-    async def add(self, documents: list[Document], *, collection: str = "default") -> list[str]:
-        """Store new documents, all or none; ``AlreadyExistsError`` if an id is taken."""
-        return await self._write(documents, collection, replace=False)
-
-    async def upsert(self, documents: list[Document], *, collection: str = "default") -> list[str]:
-        """Store documents, all or none; one that is there is replaced as a whole."""
-        return await self._write(documents, collection, replace=True)
+    async def write(
+        self, collection: str, drafts: Sequence[DocumentDraft], *, replace: bool
+    ) -> None:
+        """Store documents, all or none."""
+        where = {"tenant": self._tenant, "collection": collection}
+        await self._engine.fetch(
+            _SQL["write"],
+            *(self._tenant, collection, replace, [draft.id for draft in drafts]),
+            *([draft.content for draft in drafts], [draft.metadata for draft in drafts]),
+            [filterable(draft.metadata, **where) for draft in drafts],
+            [len(draft.vector) for draft in drafts],
+            [number for draft in drafts for number in draft.vector],
+            # An upsert that ran already changes nothing when it runs again.
+            safe=replace,
+        )
 
     async def search(
-        self,
-        query_embedding: list[float],
-        *,
-        collection: str = "default",
-        limit: int = 5,
-        filter: dict[str, Any] | None = None,
-    ) -> list[SearchResult]:
-        """The documents closest to a vector that pass the filter, the closest first."""
-        name = check_id("collection", collection)
-        query = check_vector("query_embedding", query_embedding)
-        limit = min(check_count("limit", limit), _MOST)
-        wanted = parse(filter)
-        rows = await self._search(name, query, limit, wanted, indexed=name in self._indexed)
-        if not rows:
-            return []
-        if rows[0]["dimension"] != len(query):
-            check_vector("query_embedding", query, dimension=rows[0]["dimension"])
-        if rows[0]["indexed"] and name not in self._indexed:
-            self._indexed.add(name)
-            rows = await self._search(name, query, limit, wanted, indexed=True)
+        self, collection: str, query: list[float], limit: int, wanted: Filter
+    ) -> Nearest:
+        """Return the documents closest to a vector."""
+        limit, indexed = min(limit, _MOST), collection in self._indexed
+        rows = await self._search(collection, query, limit, wanted, indexed=indexed)
+        if not rows or rows[0]["dimension"] != len(query):
+            return Nearest(rows[0]["dimension"] if rows else None, [])
+        if rows[0]["indexed"] and not indexed:
+            self._indexed.add(collection)
+            rows = await self._search(collection, query, limit, wanted, indexed=True)
         elif not rows[0]["indexed"]:
-            self._indexed.discard(name)
-        return _ranked(query, limit, [row for row in rows if row["id"] is not None])
+            self._indexed.discard(collection)
+        found = [row for row in rows if row["id"] is not None]
+        return Nearest(len(query), _ranked(query, limit, found))
 
-    async def get(self, ids: list[str], *, collection: str = "default") -> list[Document]:
-        """The documents with these ids, in this order; unknown ids are left out."""
-        name = check_id("collection", collection)
-        wanted = list(dict.fromkeys(check_ids("ids", ids)))
-        if not wanted:
-            return []
-        rows = await self._engine.fetch(_SQL["get"], self._tenant, name, wanted, safe=True)
-        found = {row["id"]: row for row in rows}
+    async def get(self, collection: str, ids: Sequence[str]) -> Sequence[Document]:
+        """Return the documents that are there."""
+        rows = await self._engine.fetch(_SQL["get"], self._tenant, collection, ids, safe=True)
         return [
-            stored_document(
-                key, found[key]["content"], found[key]["metadata"], _numbers(found[key]).tolist()
-            )
-            for key in wanted
-            if key in found
+            stored_document(row["id"], row["content"], row["metadata"], _numbers(row).tolist())
+            for row in rows
         ]
 
-    async def delete(self, ids: list[str], *, collection: str = "default") -> int:
-        """Remove documents; how many there were."""
-        name = check_id("collection", collection)
-        wanted = check_ids("ids", ids)
-        if not wanted:
-            return 0
-        gone: int = await self._engine.fetchval(
-            _SQL["delete"], self._tenant, name, wanted, safe=False
-        )
-        return gone
+    async def delete(self, collection: str, ids: Sequence[str]) -> int:
+        """Delete documents."""
+        args = (self._tenant, collection, ids)
+        return int(await self._engine.fetchval(_SQL["delete"], *args, safe=False))
 
     async def list_collections(self) -> list[str]:
-        """The names of the collections that have documents, in order."""
+        """Return the names of the collections."""
         rows = await self._engine.fetch(_SQL["list_collections"], self._tenant, safe=True)
         return [row["name"] for row in rows]
 
     async def delete_collection(self, collection: str) -> int:
-        """Remove a collection with all its documents; how many there were."""
-        name = check_id("collection", collection)
-        gone: int = await self._engine.fetchval(
-            _SQL["delete_collection"], self._tenant, name, safe=False
-        )
-        return gone
+        """Delete a collection."""
+        args = (self._tenant, collection)
+        return int(await self._engine.fetchval(_SQL["delete_collection"], *args, safe=False))
 
     async def _search(
         self, name: str, query: list[float], limit: int, wanted: Filter, *, indexed: bool
@@ -155,33 +130,6 @@ class PostgresVectors(VectorStore):
             *condition.parameters,
             safe=True,
         )
-
-    async def _write(
-        self, documents: list[Document], collection: str, *, replace: bool
-    ) -> list[str]:
-        name = check_id("collection", collection)
-        drafts = draft_documents(documents, replace=replace)
-        await embed_drafts(drafts, self._embedder, engine=Postgres.name)
-        for at, draft in enumerate(drafts):
-            if len(draft.vector) > MAX_DIMENSION:
-                raise InvalidInputError(
-                    f"documents[{at}].embedding",
-                    f"has dimension {len(draft.vector)}: pgvector keeps up to {MAX_DIMENSION}",
-                )
-        if not drafts:
-            return []
-        ids = [draft.id for draft in drafts]
-        await self._engine.fetch(
-            _SQL["write"],
-            *(self._tenant, name, replace, ids),
-            *([draft.content for draft in drafts], [draft.metadata for draft in drafts]),
-            [filterable(draft.metadata, tenant=self._tenant, collection=name) for draft in drafts],
-            [len(draft.vector) for draft in drafts],
-            [number for draft in drafts for number in draft.vector],
-            # An upsert that ran already changes nothing when it runs again.
-            safe=replace,
-        )
-        return ids
 
 
 def _ranked(query: list[float], limit: int, rows: list[Any]) -> list[SearchResult]:

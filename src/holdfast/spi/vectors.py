@@ -1,0 +1,66 @@
+"""Documents with vectors, as an engine stores them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from holdfast.kernel.core.filters import Filter
+from holdfast.kernel.storage.document_draft import DocumentDraft
+from holdfast.kernel.storage.vector import Document, SearchResult
+
+
+class Nearest(NamedTuple):
+    """What a search found, and the dimension of the collection; ``None`` if there is none."""
+
+    dimension: int | None
+    results: list[SearchResult]
+
+
+class VectorStorage(Protocol):
+    """The collections of one tenant. Every argument is checked; ids within a batch differ.
+
+    The dimension of a collection is that of its first document, until it has none.
+    """
+
+    name: str
+    """The engine, as errors name it."""
+
+    max_dimension: int
+    """The most numbers that a vector may have."""
+
+    @abstractmethod
+    async def write(
+        self, collection: str, drafts: Sequence[DocumentDraft], *, replace: bool
+    ) -> None:
+        """Store documents that have their vectors, all or none.
+
+        Unless ``replace``, raises ``AlreadyExistsError("document", id)`` if an id is taken. Raises
+        ``InvalidInputError("documents[N].embedding", …)`` if a vector has another dimension.
+        """
+
+    @abstractmethod
+    async def search(
+        self, collection: str, query: list[float], limit: int, wanted: Filter
+    ) -> Nearest:
+        """Return the documents closest to a vector that pass the filter, ties by id.
+
+        If the dimension is not that of the query, the results are of no account.
+        """
+
+    @abstractmethod
+    async def get(self, collection: str, ids: Sequence[str]) -> Sequence[Document]:
+        """Return the documents that are there, in any order."""
+
+    @abstractmethod
+    async def delete(self, collection: str, ids: Sequence[str]) -> int:
+        """Delete documents, and return how many there were."""
+
+    @abstractmethod
+    async def list_collections(self) -> list[str]:
+        """Return the names of the collections that have documents, by code points."""
+
+    @abstractmethod
+    async def delete_collection(self, collection: str) -> int:
+        """Delete a collection, and return how many documents it had."""
