@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, ClassVar
 
@@ -15,6 +15,7 @@ from holdfast.backends.postgres.episodes import PostgresEpisodes
 from holdfast.backends.postgres.state_asides import PostgresAsideStates
 from holdfast.backends.postgres.transcripts import PostgresTranscripts
 from holdfast.backends.redis import scripts
+from holdfast.backends.redis.clean_states import RedisCleanStates
 from holdfast.backends.redis.dirty_states import RedisDirtyStates
 from holdfast.backends.redis.engine import Redis
 from holdfast.backends.redis.hot_log import RedisHotLog
@@ -30,6 +31,7 @@ from holdfast.memory.hybrid_states import HybridShortTerm
 from holdfast.memory.hybrid_transcripts import HybridTranscripts
 from holdfast.memory.reach import Reach
 from holdfast.memory.state_commits import StateCommits
+from holdfast.memory.state_eviction import evict_states
 from holdfast.memory.state_saving import merge_asides, save_states
 from tests.engines.postgres import PostgresHarness
 from tests.engines.redis import AGE, DUMP, MOVED_CLOCK
@@ -65,6 +67,9 @@ class HybridHarness(PostgresHarness):
     name = "hybrid"
     database = "holdfast_hybrid"
     level: ClassVar[AckLevel] = "fsync"
+    unused_seconds: ClassVar[float] = 0.5
+    """When a state is evicted, by the clocks that ``elapse`` moves: below a second, in which the
+    server itself counts how long a key was not read."""
     contracts = frozenset({"episodes", "history", "short_term", "memory"})
     _shift_us = 0
 
@@ -83,7 +88,8 @@ class HybridHarness(PostgresHarness):
         self.queue = RedisHotQueue(self.redis)
         self.durable = PostgresDurableQueue(self.engine)
         self.logs: dict[str, HybridLog] = {}
-        self.dirty = RedisDirtyStates(self.redis)
+        self.dirty = RedisDirtyStates(self.redis, evictable=True)
+        self.clean = RedisCleanStates(self.redis)
         self.states = PostgresDurableStates(self.engine)
         self.commits = StateCommits(self.dirty, self.states)
         self.asides = PostgresAsideStates(self.engine)
@@ -94,14 +100,22 @@ class HybridHarness(PostgresHarness):
             self.durable,
             raise_session=self._raise,
             states=self._save_states,
+            evict=self.evict,
             asides=self._merge_asides,
             flushed=lambda tenant, turns: self.log(tenant).forget(turns),
-            pace=Pace(rested_seconds=60),
+            pace=Pace(rested_seconds=60, unused_seconds=self.unused_seconds),
         )
 
     async def _save_states(self, tenant: str, shard: int) -> int:
         saved = self.short_term(tenant).saved
         return await save_states(self.dirty, self.states, tenant, shard, saved=saved)
+
+    async def evict(self, tenant: str, shard: int, sessions: Sequence[str]) -> int:
+        """Evict those states that are saved and unused."""
+        return await evict_states(
+            *(self.clean, self.states, tenant, shard, sessions),
+            unused_seconds=self.unused_seconds,
+        )
 
     async def _merge_asides(self) -> int:
         return await merge_asides(self.asides, self.short_term)
@@ -157,7 +171,9 @@ class HybridHarness(PostgresHarness):
     def short_term(self, tenant: str) -> HybridShortTerm:
         """The states of a tenant, one for all its stores."""
         if tenant not in self.kept:
-            hot = RedisShortTerm(self.redis, tenant=tenant, snapshots=True, writer=self.writer)
+            hot = RedisShortTerm(
+                self.redis, tenant=tenant, snapshots=True, writer=self.writer, evictable=True
+            )
             self.kept[tenant] = HybridShortTerm(
                 hot,
                 self.states,

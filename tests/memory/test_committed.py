@@ -219,7 +219,7 @@ async def test_a_newer_version_without_the_write_is_no_commit_of_it(
         # Redis loses the write, and another process commits a newer version without it.
         assert valkey().ask("FLUSHALL") == "+OK"
         hot = committed.short_term(tenant)._hot
-        assert (await states._restored("s1"))[0]
+        assert (await states._restoring.restored("s1"))[0]
         await hot.update_state("s1", {"other": 1})
         [now] = await read(tenant, hot.shard_of("s1"), ["s1"])
         await committed.states.save(tenant, [now])

@@ -267,6 +267,60 @@ async def test_a_clear_of_a_state_that_dies_is_done_again(hybrid: HybridHarness)
     assert await states.get_state("s1") == {}
 
 
+@pytest.mark.parametrize("name", ["state_evict.after_begin", "state_evict.after_durable"])
+async def test_an_eviction_whose_consolidator_died_is_finished_by_the_next(
+    hybrid: HybridHarness, name: str
+) -> None:
+    states = hybrid.store("short_term")
+    await states.set_state("s1", {"step": 1})
+    before = await states.snapshot("s1")
+    await flush(hybrid)
+    await hybrid.elapse(1)
+    with failpoint(name, die), pytest.raises(DiedError):
+        await hybrid.consolidator.run_once()
+    assert await states.snapshot("s1") == before
+    await hybrid.consolidator.run_once()
+    assert hybrid.consolidator.metrics.evicted == 1
+    restart(hybrid)
+    states = hybrid.store("short_term")
+    assert await states.snapshot("s1") == before
+    await states.update_state("s1", {"step": 2})
+    await flush(hybrid)
+    await hybrid.elapse(1)
+    with failpoint(name, die), pytest.raises(DiedError):
+        await hybrid.consolidator.run_once()
+    # A write after that is not saved, and its writer dies with Redis: it is reported.
+    await states.update_state("s1", {"step": 3})
+    restart(hybrid)
+    assert (await hybrid.store("short_term").get_state("s1")) == {"step": 3}
+    assert valkey().ask("FLUSHALL") == "+OK"
+    found = await hybrid.store("short_term").snapshot("s1")
+    assert (found.state, found.as_of is not None) == ({"step": 2}, True)
+
+
+@pytest.mark.parametrize("name", ["state_write.after_register", "state_restore.after_load"])
+async def test_a_write_to_an_evicted_state_that_dies_leaves_it_as_it_was(
+    hybrid: HybridHarness, name: str
+) -> None:
+    states = hybrid.store("short_term")
+    await states.set_state("s1", {"step": 1})
+    before = await states.snapshot("s1")
+    await flush(hybrid)
+    await hybrid.elapse(1)
+    await hybrid.consolidator.run_once()
+    assert hybrid.consolidator.metrics.evicted == 1
+    with failpoint(name, die), pytest.raises(DiedError):
+        await states.update_state("s1", {"step": 2})
+    restart(hybrid)
+    assert await hybrid.store("short_term").snapshot("s1") == before
+    await hybrid.store("short_term").update_state("s1", {"step": 2})
+    await flush(hybrid)
+    await hybrid.elapse(1)
+    await hybrid.consolidator.run_once()
+    assert hybrid.consolidator.metrics.evicted == 2
+    assert await hybrid.store("short_term").get_state("s1") == {"step": 2}
+
+
 @pytest.mark.parametrize(
     "name", ["state_aside.after_write", "state_aside.after_read", "state_aside.after_merge"]
 )

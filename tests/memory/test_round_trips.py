@@ -115,3 +115,22 @@ async def test_a_hydrate_with_a_query_reads_both_at_the_same_time(
     monkeypatch.setattr(episodes._log.hot, "look", looks)
     woken = await counted.memory.hydrate("which tide?")
     assert (woken.status, len(woken.recalled)) == (WakeStatus.WARM, 5)
+
+
+async def test_a_state_that_is_not_in_redis_is_asked_for_once_and_restored(
+    counted: Counted,
+) -> None:
+    assert valkey().ask("FLUSHALL") == "+OK"
+    await counted.memory.state.get()  # the first time, the script is sent along
+    assert valkey().ask("FLUSHALL") == "+OK"
+    before = counted.counts()
+    assert await counted.memory.state.get() == {"current_task": "tides"}
+    # Nothing there, what was saved, its restoration, what is there now.
+    assert counted.since(before) == (3, 1)
+    before = counted.counts()
+    await counted.memory.state.update({"current_task": "low tides"})
+    # It is not registered any more; what it registers with comes with the refusal.
+    assert counted.since(before) == (2, 1)
+    before = counted.counts()
+    await counted.memory.state.update({"current_task": "high tides"})
+    assert counted.since(before) == (1, 0)

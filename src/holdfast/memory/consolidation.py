@@ -57,6 +57,8 @@ class Pace:
     batch: int = 500
     interval_seconds: float = 0.2
     rested_seconds: float = 900
+    unused_seconds: float = 0
+    """Saved states that were not used for so long are evicted; 0: none are."""
     longest_pause_seconds: float = 5.0
 
 
@@ -64,7 +66,8 @@ class Consolidator:
     """Flushes shards, cools sessions that rest, and raises those that the durable log overtook.
 
     ``raise_session`` lets the hot log of a tenant catch up with a session, up to an epoch;
-    ``states`` flushes the working states of a tenant in a shard; ``asides`` does to the hot states
+    ``states`` flushes the working states of a tenant in a shard; ``evict`` removes some of them
+    from the hot store, if they are saved and unused; ``asides`` does to the hot states
     what was written while they could not be reached, and is asked every few seconds; ``flushed``
     hears which turns were committed; ``settle`` looks after sessions that others found incomplete.
     ::
@@ -80,6 +83,7 @@ class Consolidator:
         *,
         raise_session: Callable[[str, str, int], Awaitable[None]],
         states: Callable[[str, int], Awaitable[int]] | None = None,
+        evict: Callable[[str, int, Sequence[str]], Awaitable[int]] | None = None,
         asides: Callable[[], Awaitable[int]] | None = None,
         flushed: Callable[[str, Sequence[HotTurn]], None] | None = None,
         settle: Callable[[], Awaitable[None]] | None = None,
@@ -90,6 +94,7 @@ class Consolidator:
         self._durable = durable
         self._raise = raise_session
         self._states = states
+        self._evict = evict
         self._asides = asides
         self._flushed = flushed
         self._settle = settle
@@ -126,7 +131,9 @@ class Consolidator:
 
     async def run_once(self, *, tenants: Collection[str] | None = None) -> bool:
         """Everything that is there to do now; whether there was a full batch, so perhaps more."""
-        work = await self._hot.work(rested_seconds=self._pace.rested_seconds)
+        work = await self._hot.work(
+            rested_seconds=self._pace.rested_seconds, unused_seconds=self._pace.unused_seconds
+        )
         more = False
         for tenant, shard in work.flush:
             if tenants is not None and tenant not in tenants:
@@ -137,6 +144,9 @@ class Consolidator:
         for tenant, session in work.idle:
             if tenants is None or tenant in tenants:
                 await self.cool(tenant, session)
+        for tenant, shard, sessions in work.clean:
+            if tenants is None or tenant in tenants:
+                await self._evict_states(tenant, shard, sessions)
         return more
 
     async def _round(self, tenant: str, shard: int) -> bool:
@@ -148,13 +158,27 @@ class Consolidator:
         except (UnavailableError, TimedOutError):
             raise  # a store is away: the other shards would only wait for it as well
         except Exception as error:  # noqa: BLE001 - one shard of a worker's loop: the others go on
-            self.metrics.failures += 1
-            if (tenant, shard) not in self.stuck:
-                _log.exception("shard %d of %s is stuck and tried again", shard, tenant)
-            self.stuck[tenant, shard] = f"{type(error).__name__}: {error}"
+            self._note_stuck(tenant, shard, error)
             return False
         self.stuck.pop((tenant, shard), None)
         return done is not None and done >= self._pace.batch
+
+    async def _evict_states(self, tenant: str, shard: int, sessions: Sequence[str]) -> None:
+        """Evict states of a shard; a failure there stops no other shard."""
+        if self._evict is None:
+            return
+        try:
+            self.metrics.evicted += await self._evict(tenant, shard, sessions)
+        except (UnavailableError, TimedOutError):
+            raise
+        except Exception as error:  # noqa: BLE001 - one shard of a worker's loop: the others go on
+            self._note_stuck(tenant, shard, error)
+
+    def _note_stuck(self, tenant: str, shard: int, error: Exception) -> None:
+        self.metrics.failures += 1
+        if (tenant, shard) not in self.stuck:
+            _log.exception("shard %d of %s is stuck and tried again", shard, tenant)
+        self.stuck[tenant, shard] = f"{type(error).__name__}: {error}"
 
     async def _merge_asides(self, *, now: bool = False) -> None:
         if self._asides is not None and (now or time.monotonic() >= self._asides_at):

@@ -10,10 +10,8 @@ import asyncio
 import dataclasses
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import datetime
 from functools import partial
 from typing import Any
-from weakref import WeakValueDictionary
 
 from holdfast.kernel.core.checks import check_id, check_optional_count, check_seconds
 from holdfast.kernel.core.codec import decode_json
@@ -40,6 +38,7 @@ from holdfast.kernel.storage.state_snapshots import (
 from holdfast.memory.metrics import HybridMetrics
 from holdfast.memory.reach import Reach, SilentError
 from holdfast.memory.state_commits import StateCommits
+from holdfast.memory.state_restoring import StateRestoring
 from holdfast.memory.unflushed import Unsaved
 from holdfast.memory.write_back import COMMIT_SECONDS
 
@@ -75,9 +74,11 @@ class HybridShortTerm(ShortTerm):
         self._commits = commits
         self._committed = committed
         self._writer = hot.writer
-        self._flights: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._late: dict[str, int] = {}
         self._unsaved = Unsaved()
+        self._restoring = StateRestoring(
+            hot, saved, self._unsaved, tenant=tenant, reach=self._reach, metrics=self._metrics
+        )
 
     async def get_state(
         self, session_id: str, *, keys: Sequence[str] | None = None
@@ -135,7 +136,7 @@ class HybridShortTerm(ShortTerm):
                 if found.version:
                     return found
                 # What is restored may be lost again before it is read.
-                there, kept = await self._restored(session_id)
+                there, kept = await self._restoring.restored(session_id)
                 if not there:
                     return dataclasses.replace(found, as_of=kept.as_of)
         except SilentError as error:
@@ -152,7 +153,7 @@ class HybridShortTerm(ShortTerm):
             if found.version:
                 return found
             try:
-                there, kept = await self._restored(session_id)
+                there, kept = await self._restoring.restored(session_id)
                 if not there:
                     return dataclasses.replace(found, as_of=kept.as_of)
             except SilentError as error:
@@ -190,13 +191,12 @@ class HybridShortTerm(ShortTerm):
             try:
                 written = await self._reach.call(partial(self._hot.merge, aside, base=base))
             except AbsentStateError:
-                lost, kept = await self._restored(session)
+                lost, kept = await self._restoring.restored(session)
                 base = None if lost else kept.base
         mine = self._unsaved.get(session)
         if lost and mine is not None and not newest:
             # It had been done before this process wrote, so what that wrote comes after it.
-            again = partial(self._hot.put, mine[0].write, base=base, registered=True)
-            written = await self._reach.call(again)
+            written = await self._put_hot(mine[0].write, base=base)
         return written
 
     async def _catch_up(self, session_id: str) -> None:
@@ -227,20 +227,28 @@ class HybridShortTerm(ShortTerm):
             await self._put_aside(write, error)
 
     async def _put(self, write: StateWrite, expected_version: int | None) -> Written:
-        """Write to the hot state, with what was lost restored first."""
+        """Write to the hot state, with what was put aside done first."""
         await self._catch_up(write.session)
-        put = partial(self._hot.put, write, expected_version=expected_version)
+        return await self._put_hot(write, expected_version)
+
+    async def _put_hot(
+        self, write: StateWrite, expected_version: int | None = None, *, base: int | None = None
+    ) -> Written:
+        """Write to the hot state, with what was lost or evicted restored first."""
+        put = partial(self._hot.put, write, expected_version=expected_version, base=base)
         while True:
             try:
                 return await self._reach.call(put)
             except AbsentStateError:
-                there, kept = await self._restored(write.session)
+                there, kept = await self._restoring.restored(write.session)
                 # A base that is not the newest any more is found out before it is saved.
                 put = partial(put, base=None if there else kept.base)
-            except UnregisteredError:
+            except UnregisteredError as error:
                 # Who may miss something after a loss is known before anything is acknowledged.
-                await self._saved.register(self._tenant, write.session, self._writer)
-                put = partial(put, registered=True)
+                last = error.eviction
+                await self._saved.register(self._tenant, write.session, self._writer, eviction=last)
+                hit("state_write.after_register")
+                put = partial(put, registered=last)
 
     async def _commit(
         self, session: str, written: Written, again: Callable[[], Awaitable[Written]]
@@ -288,40 +296,6 @@ class HybridShortTerm(ShortTerm):
     async def _forget(self, session_id: str, version: int) -> bool:
         return await self._reach.call(lambda: self._hot.forget(session_id, version=version))
 
-    async def _restored(self, session_id: str) -> tuple[bool, _Kept]:
-        """Bring back what was saved, once for all who ask; whether there is a state now."""
-        async with self._flights.setdefault(session_id, asyncio.Lock()):
-            kept = await self._kept(session_id)
-            saved = kept.state
-            if saved is None:
-                return False, kept
-            there = await self._reach.call(
-                lambda: self._hot.restore(
-                    saved, base=kept.base, unsaved=kept.mine, as_of=kept.as_of
-                )
-            )
-            if kept.mine:
-                self._metrics.rewritten += 1
-                _log.warning("Redis lost state %s: restored with this process's writes", session_id)
-            if kept.as_of is not None:
-                _log.error("state %s is as of %s: later writes may be lost", session_id, kept.as_of)
-            return there, kept
-
-    async def _kept(self, session_id: str) -> _Kept:
-        """A state as it was saved, with what this process wrote to it since."""
-        kept = await self._saved.load(self._tenant, session_id)
-        base, stamp = (0, 0) if kept is None else (kept.version, kept.stamp)
-        others = kept is not None and kept.writers - {self._writer}
-        as_of = kept.saved_at if kept is not None and others else None
-        saved = None if kept is None or kept.gone else kept
-        mine = self._unsaved.get(session_id)
-        if mine is not None and base >= mine[1].version:
-            self._unsaved.forget(session_id, version=base)
-            mine = None
-        if mine is None:
-            return _Kept(saved, base, stamp, as_of)
-        return _Kept(mine[0].over(saved), base, stamp, as_of, mine=True)
-
     async def _put_aside(self, write: StateWrite, why: SilentError) -> None:
         """Keep a write in the durable store, until the hot one answers."""
         if write.gone:
@@ -343,7 +317,7 @@ class HybridShortTerm(ShortTerm):
         """A state as it was last saved, with what was put aside since."""
         # In this order: what is not aside any more is in what was saved.
         aside = await self._asides.read(self._tenant, session_id)
-        kept = await self._kept(session_id)
+        kept = await self._restoring.kept(session_id)
         saved, mine = kept.state, kept.mine
         if aside is not None and aside.stamp > kept.stamp:
             saved = aside.over(saved)
@@ -362,24 +336,6 @@ class HybridShortTerm(ShortTerm):
             if keys is None or key in keys
         }
         return StateSnapshot(state, saved.version, saved.expires_at, degraded)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Kept:
-    """What there is of a state outside of the hot store."""
-
-    state: SavedState | None
-    base: int
-    """The version that the durable store has."""
-
-    stamp: int
-    """The last write put aside that it includes."""
-
-    as_of: datetime | None
-    """When it was saved, if another process may have acknowledged writes since."""
-
-    mine: bool = False
-    """Whether writes of this process are in it that were not saved."""
 
 
 def _undecided(why: SilentError) -> UnavailableError | TimedOutError:

@@ -22,6 +22,7 @@ REWRITTEN = "holdfast_hot_rewritten_total"
 REFUSED = "holdfast_back_pressure_total"
 WARMED = "holdfast_sessions_warmed_total"
 COOLED = "holdfast_sessions_cooled_total"
+EVICTED = "holdfast_states_evicted_total"
 
 HELP = {
     LAG: "How long ago everything that is stored now was appended",
@@ -40,6 +41,7 @@ HELP = {
     REFUSED: "Appends that were refused because too much is waiting",
     WARMED: "Sessions that were brought to the hot log",
     COOLED: "Sessions that left the hot log",
+    EVICTED: "Working states that left Redis because nobody used them; Postgres has them",
 }
 
 
@@ -63,6 +65,7 @@ class HybridMetrics:
     refused: int = 0
     warmed: int = 0
     cooled: int = 0
+    evicted: int = 0
 
     def samples(self, stats: HotStats, *, ttl_seconds: float) -> Iterator[tuple[str, float]]:
         """Every number under its name, for a scrape."""
@@ -81,6 +84,7 @@ class HybridMetrics:
         yield REFUSED, float(self.refused)
         yield WARMED, float(self.warmed)
         yield COOLED, float(self.cooled)
+        yield EVICTED, float(self.evicted)
 
 
 def headroom(stats: HotStats, *, ttl_seconds: float) -> float:

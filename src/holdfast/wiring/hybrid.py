@@ -6,9 +6,10 @@ import asyncio
 import dataclasses
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import cast
 
+from holdfast.backends.redis.clean_states import RedisCleanStates
 from holdfast.backends.redis.dirty_states import RedisDirtyStates
 from holdfast.backends.redis.engine import Redis
 from holdfast.backends.redis.hot_log import RedisHotLog
@@ -18,7 +19,7 @@ from holdfast.contracts.history import History
 from holdfast.kernel.core.errors import ConfigError, HoldfastError, UnavailableError
 from holdfast.kernel.core.ids import new_ref
 from holdfast.kernel.storage.hot_log import Marks
-from holdfast.memory.consolidation import Consolidator
+from holdfast.memory.consolidation import Consolidator, Pace
 from holdfast.memory.hybrid import HybridEpisodes
 from holdfast.memory.hybrid_log import AckLevel, HybridLog
 from holdfast.memory.hybrid_states import HybridShortTerm
@@ -27,6 +28,7 @@ from holdfast.memory.metrics import headroom
 from holdfast.memory.pressure import Pressure
 from holdfast.memory.reach import Reach, SilentError
 from holdfast.memory.state_commits import StateCommits
+from holdfast.memory.state_eviction import evict_states
 from holdfast.memory.state_saving import merge_asides, save_states
 from holdfast.wiring.connections import Connections
 from holdfast.wiring.health import Condition, EngineHealth
@@ -96,7 +98,10 @@ class _Tenants:
         self._level = level
         self._writer = "" if level == "committed" else new_ref()
         self._marks = Marks(settings.soft_mark, settings.hard_mark)
-        self._dirty = RedisDirtyStates(engine)
+        self._unused_seconds = settings.hot_state_seconds
+        self._evictable = self._unused_seconds > 0
+        self._dirty = RedisDirtyStates(engine, evictable=self._evictable)
+        self._clean = RedisCleanStates(engine)
         self._commits = StateCommits(self._dirty, durable.states)
         self._reach = Reach(broken_at=lambda: engine.broken_at)
         self._logs: dict[str, HybridLog] = {}
@@ -109,9 +114,11 @@ class _Tenants:
             durable.queue,
             raise_session=self._raise,
             states=self._save,
+            evict=self._evict,
             asides=self._merge,
             flushed=lambda tenant, turns: self.log(tenant).forget(turns),
             settle=self._settle if self._writer else None,
+            pace=Pace(unused_seconds=self._unused_seconds),
         )
 
     def log(self, tenant: str) -> HybridLog:
@@ -136,7 +143,13 @@ class _Tenants:
     def states(self, tenant: str) -> HybridShortTerm:
         if tenant not in self._states:
             self._states[tenant] = HybridShortTerm(
-                RedisShortTerm(self._engine, tenant=tenant, snapshots=True, writer=self._writer),
+                RedisShortTerm(
+                    self._engine,
+                    tenant=tenant,
+                    snapshots=True,
+                    writer=self._writer,
+                    evictable=self._evictable,
+                ),
                 self._durable.states,
                 self._durable.asides,
                 self._commits,
@@ -187,6 +200,12 @@ class _Tenants:
     async def _save(self, tenant: str, shard: int) -> int:
         saved = self.states(tenant).saved
         return await save_states(self._dirty, self._durable.states, tenant, shard, saved=saved)
+
+    async def _evict(self, tenant: str, shard: int, sessions: Sequence[str]) -> int:
+        return await evict_states(
+            *(self._clean, self._durable.states, tenant, shard, sessions),
+            unused_seconds=self._unused_seconds,
+        )
 
     async def _merge(self) -> int:
         return await merge_asides(self._durable.asides, self.states)

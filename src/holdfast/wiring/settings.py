@@ -37,6 +37,7 @@ _NAMES = {
     "graph": "HOLDFAST_GRAPH",
     "history_ttl_seconds": "HOLDFAST_HISTORY_TTL_SECONDS",
     "state_ttl_seconds": "HOLDFAST_STATE_TTL_SECONDS",
+    "hot_state_seconds": "HOLDFAST_HOT_STATE_SECONDS",
     "redis_shards": "HOLDFAST_REDIS_SHARDS",
     "ack_level": "HOLDFAST_ACK_LEVEL",
     "redis_level": "HOLDFAST_REDIS_LEVEL",
@@ -102,6 +103,8 @@ class Settings:
     """``HOLDFAST_HISTORY_TTL_SECONDS``: how long Redis alone keeps a transcript that rests."""
     state_ttl_seconds: float | None = None
     """``HOLDFAST_STATE_TTL_SECONDS``: how long a working state that rests lives; none: for ever."""
+    hot_state_seconds: float = 3600
+    """``HOLDFAST_HOT_STATE_SECONDS``: an unused state leaves Redis, not Postgres; 0: it stays."""
     redis_shards: int = 16
     """``HOLDFAST_REDIS_SHARDS``: over how many shards a Redis is spread; fixed at first use."""
     ack_level: str = ""
@@ -136,6 +139,7 @@ class Settings:
             raise UnknownSchemeError(
                 self.redis_level, known=REDIS_LEVELS[1:], setting="HOLDFAST_REDIS_LEVEL"
             )
+        _seconds_or_off("HOLDFAST_HOT_STATE_SECONDS", str(self.hot_state_seconds))
         if self.storage_type == "postgres" and not self.database_url:
             raise ConfigError(
                 "STORAGE_TYPE is postgres, but DATABASE_URL is not set: "
@@ -221,6 +225,17 @@ def _seconds(name: str, text: str) -> float:
     return seconds
 
 
+def _seconds_or_off(name: str, text: str) -> float:
+    try:
+        if float(text) == 0:
+            return 0.0
+        return _seconds(name, text)
+    except (ValueError, ConfigError):
+        raise ConfigError(
+            f"{name} must be a number of seconds above 0, or 0 to switch it off, not {text!r}"
+        ) from None
+
+
 def _statement_seconds(name: str, text: str) -> float:
     seconds = _seconds(name, text)
     if seconds > _LONGEST_STATEMENT:
@@ -260,6 +275,7 @@ _READ: dict[str, Callable[[str, str], Any]] = {
     "allow_unsafe": _switch,
     "history_ttl_seconds": _seconds,
     "state_ttl_seconds": _seconds,
+    "hot_state_seconds": _seconds_or_off,
     "redis_shards": _count,
     "background": _switch,
     "soft_mark": _mark,

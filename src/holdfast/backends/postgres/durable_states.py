@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.queries import load
 from holdfast.kernel.core.codec import decode_json, encode_json
-from holdfast.kernel.storage.state_snapshots import DurableStates, SavedState
+from holdfast.kernel.storage.state_snapshots import DurableStates, Eviction, SavedState
 
 _SQL = load("durable_log")
 
@@ -53,7 +53,8 @@ class PostgresDurableStates(DurableStates):
         row = await self._engine.fetchrow(_SQL["load_state"], tenant, session, safe=True)
         if row is None:
             return None
-        version, state, ttl_seconds, expires_at, gone, lineage, stamp, saved_at, writers = row
+        version, state, ttl_seconds, expires_at, gone, lineage, stamp, saved_at, *more = row
+        writers, eviction = more
         return SavedState(
             *(session, version, decode_json(state), ttl_seconds, expires_at),
             gone=gone,
@@ -61,11 +62,31 @@ class PostgresDurableStates(DurableStates):
             stamp=stamp,
             saved_at=saved_at,
             writers=frozenset(writers),
+            eviction=eviction,
         )
 
-    async def register(self, tenant: str, session: str, writer: str) -> None:
-        """A process is going to write to a state."""
-        await self._engine.fetch(_SQL["register_state"], tenant, session, writer, safe=True)
+    async def register(self, tenant: str, session: str, writer: str, *, eviction: int) -> None:
+        """Record that a process is going to write to a state."""
+        await self._engine.fetch(
+            _SQL["register_state"], tenant, session, writer, eviction, safe=True
+        )
+
+    async def evict(self, tenant: str, eviction: Eviction) -> set[str]:
+        """Find the states that are saved, and forget their writers."""
+        states = eviction.states
+        # Safe to repeat: what was found the first time is not found again, and stays for now.
+        rows = await self._engine.fetch(
+            _SQL["evict_states"],
+            tenant,
+            eviction.number,
+            [one.session for one in states],
+            [one.version for one in states],
+            [one.lineage for one in states],
+            [one.base for one in states],
+            [one.session in eviction.doubtful for one in states],
+            safe=True,
+        )
+        return {session for (session,) in rows}
 
     async def clear(self, tenant: str, session: str, *, version: int) -> None:
         """Remember that a state was cleared at a version."""

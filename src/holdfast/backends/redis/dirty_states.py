@@ -19,13 +19,14 @@ from holdfast.kernel.storage.state_snapshots import DirtyStates, SavedState
 class RedisDirtyStates(DirtyStates):
     """``DirtyStates`` of the states that ``RedisShortTerm`` writes with ``snapshots``.
 
-    ::
+    ``evictable``: what is saved is removed later when nobody uses it. ::
 
         dirty = RedisDirtyStates(engine)
     """
 
-    def __init__(self, engine: Redis) -> None:
+    def __init__(self, engine: Redis, *, evictable: bool = False) -> None:
         self._engine = engine
+        self._evictable = evictable
         self._quarantine = engine.part(Quarantine)
 
     async def changed(self, tenant: str, shard: int, *, limit: int) -> list[SavedState]:
@@ -62,11 +63,14 @@ class RedisDirtyStates(DirtyStates):
     async def saved(self, tenant: str, shard: int, states: Sequence[SavedState]) -> None:
         """Take the marks off."""
         keys = ShardKeys.of(tenant, shard)
-        given: list[Any] = [keys.tenant]
+        given: list[Any] = [keys.tenant, f"{keys.prefix}st:"]
         for one in states:
             given += (encode(one.session), one.version)
-        await self._engine.run(
-            "state_saved", (keys.dirty, keys.work, f"{keys.prefix}hot"), given, safe=True
+        where = [keys.dirty, keys.work, f"{keys.prefix}hot"]
+        if self._evictable:
+            where.append(keys.clean)
+        await self._quarantine.guard(
+            lambda: self._engine.run("state_saved", where, given, safe=True), where
         )
 
     async def _readable(self, keys: ShardKeys, found: Sequence[Any]) -> list[SavedState]:

@@ -161,9 +161,9 @@ class RedisHotLog(HotLog):
     ) -> None:
         """Take over the numbers of a session."""
         keys = self._keys(session)
-        where = [keys.meta, keys.window, keys.late]
+        where = [keys.meta, keys.window, keys.late, keys.idle]
         given: list[Any] = [grant.epoch, grant.seq, grant.limit, grant.heat, _text(grant.gaps)]
-        given += (f"{floor[0]} {floor[1]}", SEEN_SECONDS * 1000)
+        given += (f"{floor[0]} {floor[1]}", SEEN_SECONDS * 1000, keys.member)
         for one in entries:
             payload = pack(one.entry)
             where.append(keys.event(one.entry.id))

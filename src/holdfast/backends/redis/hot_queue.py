@@ -40,22 +40,25 @@ class RedisHotQueue(HotQueue):
         self._window = window
         self.window_seconds = window_seconds
 
-    async def work(self, *, rested_seconds: float) -> Work:
+    async def work(self, *, rested_seconds: float, unused_seconds: float = 0) -> Work:
         """What there is to do now."""
         tags = [_tag(shard) for shard in range(self._engine.shards)]
-        calls = [((f"{tag}work", f"{tag}idle"), (span(rested_seconds),)) for tag in tags]
+        spans = (span(rested_seconds), span(unused_seconds) if unused_seconds else "")
+        calls = [((f"{tag}work", f"{tag}idle", f"{tag}clean"), spans) for tag in tags]
         answers = await self._quarantine.guard(
             lambda: self._engine.run_many("hot_work", calls, safe=True),
             [key for keys, _ in calls for key in keys],
         )
         flush: list[tuple[str, int]] = []
         idle: list[tuple[str, str]] = []
-        for shard, (tenants, members) in enumerate(answers):
+        clean: dict[tuple[str, int], list[str]] = {}
+        for shard, (tenants, resting, unused) in enumerate(answers):
             flush += [(unquote(tenant.decode()), shard) for tenant in tenants]
-            for member in members:
-                tenant, _, session = member.decode().partition(":")
-                idle.append((unquote(tenant), unquote(session)))
-        return Work(tuple(flush), tuple(idle))
+            idle += map(_session, resting)
+            for tenant, session in map(_session, unused):
+                clean.setdefault((tenant, shard), []).append(session)
+        states = ((*where, tuple(sessions)) for where, sessions in clean.items())
+        return Work(tuple(flush), tuple(idle), tuple(states))
 
     async def length(self, tenant: str, shard: int) -> int:
         """How many turns wait."""
@@ -140,6 +143,12 @@ class RedisHotQueue(HotQueue):
             int(memory[b"used_memory"]) / most if most else 0.0,
             sum(moved for _, _, moved in answers),
         )
+
+
+def _session(member: bytes) -> tuple[str, str]:
+    """The tenant and the session that a member of a shard's set is."""
+    tenant, _, session = member.decode().partition(":")
+    return unquote(tenant), unquote(session)
 
 
 def _tag(shard: int) -> str:

@@ -21,6 +21,9 @@ key                                       type    what it holds
 ``hf:{sNN}:<t>:aside:<session>``          string  the last write to it that came from Postgres
 ``hf:{sNN}:<t>:versions``                 string  the last version that a state was given
 ``hf:{sNN}:<t>:dirty``                    zset    states that are not in the durable store yet
+``hf:{sNN}:clean``                        zset    states that are, since when
+``hf:{sNN}:<t>:removed``                  zset    states evicted or cleared lately, by the number of
+                                                  that; under the empty name the last eviction
 ``hf:{sNN}:<t>:idx:<session>``            hash    message ids, runs and the last number
 ``hf:{sNN}:<t>:msg:<session>:<agent>``    stream  a transcript; the id of an entry is its number
 ``hf:{sNN}:<t>:msg:<session>:!<agent>``   stream  what an agent recorded that is no message
@@ -87,6 +90,8 @@ class ShardKeys:
     versions: str
     dirty: str
     work: str
+    clean: str
+    removed: str
     tenant: str
     """The tenant as it stands in keys."""
 
@@ -101,6 +106,8 @@ class ShardKeys:
             f"{prefix}versions",
             f"{prefix}dirty",
             f"{tag}work",
+            f"{tag}clean",
+            f"{prefix}removed",
             encode(tenant),
         )
 

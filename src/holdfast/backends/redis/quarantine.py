@@ -40,6 +40,8 @@ _TYPES = {
     "dirty": "zset",
     "work": "set",
     "idle": "zset",
+    "clean": "zset",
+    "removed": "zset",
 }
 """What a key holds, by its kind."""
 
@@ -145,6 +147,8 @@ class Quarantine:
                 await self._mark_states(key.removesuffix(":dirty"))
             case "work":
                 await self._mark_work(tag, key)
+            case "clean":
+                await self._mark_clean(tag, key)
 
     async def _mark_states(self, prefix: str) -> None:
         """Mark all states of a tenant in a shard: it is not known which were saved."""
@@ -159,6 +163,15 @@ class Quarantine:
         for kind in ("hot", "dirty"):
             for key in await self._scan(f"{tag}*:{kind}"):
                 await self._ask(work, "sadd", work, key[len(tag) :].removesuffix(f":{kind}"))
+
+    async def _mark_clean(self, tag: str, clean: str) -> None:
+        """Note all states of a shard: those that are not saved are found out before they leave."""
+        seconds, _ = await self._ask(clean, "time")
+        for state in await self._scan(f"{tag}*:st:*"):
+            tenant, _, name = state[len(tag) :].partition(":st:")
+            if not tenant.startswith("bad:"):
+                score = int(seconds) * 1_000_000
+                await self._ask(clean, "zadd", clean, score, f"{tenant}:{name}")
 
     async def _scan(self, pattern: str) -> list[str]:
         found: list[str] = []

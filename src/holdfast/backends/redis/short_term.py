@@ -19,6 +19,7 @@ from holdfast.kernel.storage.state_snapshots import (
     AbsentStateError,
     AsideState,
     HotStates,
+    RemovedStateError,
     SavedState,
     StateWrite,
     UnregisteredError,
@@ -28,6 +29,9 @@ from holdfast.kernel.storage.state_snapshots import (
 )
 
 T = TypeVar("T")
+REMOVED_SECONDS = 600
+"""For how long it is known that a state was evicted or cleared."""
+
 _MARK = "="
 """What the fields of the user begin with; those of the store do not."""
 
@@ -37,7 +41,7 @@ class RedisShortTerm(HotStates):
 
     A state with a window is dropped by the server itself when that has passed. With ``snapshots``
     each write marks its session, so that a consolidator can save it elsewhere, and what is absent
-    here may be there. ::
+    here may be there; ``evictable``: what was restored is removed again when nobody uses it. ::
 
         short_term = RedisShortTerm(engine, tenant="acme")
     """
@@ -49,11 +53,13 @@ class RedisShortTerm(HotStates):
         tenant: str = "default",
         snapshots: bool = False,
         writer: str = "",
+        evictable: bool = False,
     ) -> None:
         self._engine = engine
         self._tenant = tenant
         self._snapshots = snapshots
         self.writer = writer
+        self._evictable = evictable
 
     async def get_state(
         self, session_id: str, *, keys: Sequence[str] | None = None
@@ -119,9 +125,11 @@ class RedisShortTerm(HotStates):
         base: int,
         unsaved: bool = False,
         as_of: datetime | None = None,
+        eviction: int = 0,
     ) -> bool:
         """Bring a state back, unless it was written since; whether there is one now."""
         keys = self._keys(state.session)
+        common = keys.common
         window, expires = "", ""
         if state.ttl_seconds is not None and state.expires_at is not None:
             window, expires = str(span(state.ttl_seconds)), str(microseconds(state.expires_at))
@@ -129,22 +137,33 @@ class RedisShortTerm(HotStates):
         # Safe to repeat: there is a state then.
         there = await self._run(
             "state_restore",
-            (keys.state, keys.common.versions, keys.common.dirty, keys.common.work),
+            (
+                *(keys.state, common.versions, common.dirty, common.work),
+                *(common.removed, common.clean),
+            ),
             (
                 *(keys.name, state.version, window, expires),
-                keys.common.tenant if unsaved else "",
+                common.tenant if unsaved else "",
                 "" if as_of is None else microseconds(as_of),
-                *(base, state.stamp),
+                *(base, state.stamp, eviction),
+                f"{common.tenant}:{keys.name}" if self._evictable else "",
                 *pairs,
             ),
             safe=True,
         )
+        if isinstance(there, bytes):
+            raise RemovedStateError(state.session, eviction=int(there.split()[1]))
         return bool(there)
 
     async def forget(self, session: str, *, version: int) -> bool:
         """Remove a state that is still at a version."""
-        state = self._keys(session).state
-        gone = await self._run("state_forget", (state,), (version,), safe=False)
+        keys = self._keys(session)
+        gone = await self._run(
+            "state_forget",
+            (keys.state, keys.common.removed),
+            (version, keys.name, span(REMOVED_SECONDS)),
+            safe=False,
+        )
         return bool(gone)
 
     async def merge(self, aside: AsideState, *, base: int | None = None) -> Written:
@@ -178,7 +197,7 @@ class RedisShortTerm(HotStates):
         *,
         expected_version: int | None = None,
         base: int | None = None,
-        registered: bool = False,
+        registered: int | None = None,
     ) -> Written:
         """Do a write that is checked already."""
         keys = self._keys(write.session)
@@ -192,8 +211,9 @@ class RedisShortTerm(HotStates):
         args += [_MARK + key for key in write.dropped]
         where: tuple[str, ...] = (keys.state, keys.common.versions)
         if self._snapshots:
-            where += (keys.common.dirty, keys.common.work)
-            args += ("" if base is None else base, self.writer, int(registered))
+            where += (keys.common.dirty, keys.common.work, keys.common.removed)
+            args += ("" if base is None else base, self.writer)
+            args.append("" if registered is None else registered)
             args += (keys.name, keys.common.tenant)
         # Not safe to repeat: in between, somebody else's write would be undone by ours.
         answer = await self._run("state_write", where, args, safe=False)
@@ -201,8 +221,8 @@ class RedisShortTerm(HotStates):
             return Written(int(answer[0]), int(answer[1]))
         if answer == b"absent":
             raise AbsentStateError(write.session)
-        if answer == b"unregistered":
-            raise UnregisteredError(write.session)
+        if answer.startswith(b"unregistered "):
+            raise UnregisteredError(write.session, eviction=int(answer.split()[1]))
         raise VersionConflictError(
             "state", write.session, expected=expected or 0, actual=int(answer)
         )

@@ -139,6 +139,9 @@ class Work:
     idle: tuple[tuple[str, str], ...] = ()
     """Sessions by tenant that have rested long enough."""
 
+    clean: tuple[tuple[str, int, tuple[str, ...]], ...] = ()
+    """Tenants, each with a shard and sessions whose saved states may have been unused for long."""
+
 
 @dataclass(frozen=True, slots=True)
 class HotStats:
@@ -239,8 +242,8 @@ class HotQueue(Protocol):
     """The hot log of all tenants, as consolidators see it."""
 
     @abstractmethod
-    async def work(self, *, rested_seconds: float) -> Work:
-        """What there is to do now."""
+    async def work(self, *, rested_seconds: float, unused_seconds: float = 0) -> Work:
+        """What there is to do now; ``unused_seconds`` 0 leaves out the states to evict."""
 
     @abstractmethod
     async def length(self, tenant: str, shard: int) -> int:

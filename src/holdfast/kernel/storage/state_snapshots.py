@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Protocol
@@ -43,6 +43,25 @@ class SavedState:
 
     writers: frozenset[str] = frozenset()
     """The processes that may have acknowledged writes which were not saved."""
+
+    eviction: int = 0
+    """The number of the last eviction from the hot store that the durable one knows of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Eviction:
+    """States of one shard that are about to leave the hot store, without their values.
+
+    >>> Eviction(7, (SavedState("s1", 3, {}),)).number
+    7
+    """
+
+    number: int
+    """Higher than that of every eviction before it in the shard."""
+
+    states: tuple[SavedState, ...] = ()
+    doubtful: frozenset[str] = frozenset()
+    """Sessions that were restored after a loss: their writers stay recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,14 +189,14 @@ class HotStates(ShortTerm, Protocol):
         *,
         expected_version: int | None = None,
         base: int | None = None,
-        registered: bool = False,
+        registered: int | None = None,
     ) -> Written:
         """Do a write that is checked already; an absent state is made only with a ``base``.
 
         ``base`` is the version at which the durable store has no state, 0 if it never had one.
 
         ``UnregisteredError`` unless the durable store knows that this process writes to the state:
-        ``registered`` says that it does now.
+        ``registered`` is the number with which it was registered since the last such error.
         """
 
     @abstractmethod
@@ -188,12 +207,15 @@ class HotStates(ShortTerm, Protocol):
         base: int,
         unsaved: bool = False,
         as_of: datetime | None = None,
+        eviction: int = 0,
     ) -> bool:
         """Bring a state back, unless it was written since; whether there is one now.
 
         ``base`` is the version that the durable store has.
         ``unsaved``: it has more than what was saved, so that it is to be saved again. ``as_of``:
         later writes of others may be lost; its readers are told, until it is written to.
+        ``RemovedStateError`` if the state was evicted or cleared later than ``eviction``: then the
+        durable store may have another one by now, and is read again.
         """
 
     @abstractmethod
@@ -244,12 +266,46 @@ class DurableStates(Protocol):
         """What is kept of a session; ``gone`` if it was cleared or has expired."""
 
     @abstractmethod
-    async def register(self, tenant: str, session: str, writer: str) -> None:
-        """A process is going to acknowledge writes to a state before they are saved."""
+    async def register(self, tenant: str, session: str, writer: str, *, eviction: int) -> None:
+        """Record that a process will acknowledge writes to a state before they are saved.
+
+        ``eviction`` is the number that ``UnregisteredError`` has: no eviction up to that number
+        removes the writer again.
+        """
+
+    @abstractmethod
+    async def evict(self, tenant: str, eviction: Eviction) -> set[str]:
+        """Find the states that are saved as they are in the hot store, and forget their writers.
+
+        Returns the sessions. A state to which a writer was registered since the eviction began is
+        left out.
+        """
 
     @abstractmethod
     async def clear(self, tenant: str, session: str, *, version: int) -> None:
         """Remember that a state was cleared at a version, so that no older one comes back."""
+
+
+class CleanStates(Protocol):
+    """The states of all tenants that are saved, and may be evicted from the hot store."""
+
+    @abstractmethod
+    async def begin_eviction(
+        self, tenant: str, shard: int, sessions: Sequence[str], *, unused_seconds: float
+    ) -> Eviction:
+        """Choose those that are saved and were neither written nor read for so long.
+
+        From now on no write to them is acknowledged before its writer is registered again.
+        """
+
+    @abstractmethod
+    async def evict(
+        self, tenant: str, shard: int, eviction: Eviction, sessions: Collection[str]
+    ) -> int:
+        """Remove states that were not written since the eviction began; returns how many.
+
+        ``sessions`` are those that the durable store agreed to.
+        """
 
 
 class AsideStates(Protocol):
@@ -274,6 +330,20 @@ class AsideStates(Protocol):
 
 class UnregisteredError(Exception):
     """The durable store does not know yet that this process writes to a state."""
+
+    def __init__(self, session: str, *, eviction: int) -> None:
+        super().__init__(session)
+        self.eviction = eviction
+        """The number of the last eviction in the shard, which the registration comes after."""
+
+
+class RemovedStateError(Exception):
+    """A state was evicted or cleared after the version to restore was read."""
+
+    def __init__(self, session: str, *, eviction: int) -> None:
+        super().__init__(session)
+        self.eviction = eviction
+        """The number of that eviction."""
 
 
 class AbsentStateError(Exception):

@@ -177,14 +177,38 @@ WHERE s.version < excluded.version
 -- name: load_state
 -- A state as it was saved, also one that was cleared or has expired.
 SELECT version, state, ttl_seconds, expires_at,
-    cleared OR COALESCE(expires_at <= holdfast.now(), false), lineage, stamp, saved_at, writers
+    cleared OR COALESCE(expires_at <= holdfast.now(), false), lineage, stamp, saved_at, writers,
+    eviction
 FROM holdfast.state_snapshots WHERE tenant = $1 AND session_id = $2;
 
 -- name: register_state
--- A process will acknowledge writes to a state before they are saved: $3 the process.
-INSERT INTO holdfast.state_snapshots AS s (tenant, session_id, version, state, cleared, writers)
-VALUES ($1, $2, 0, '{}', true, ARRAY[$3::text])
-ON CONFLICT (tenant, session_id) DO UPDATE SET writers = holdfast.with_writer(s.writers, $3);
+-- A process will acknowledge writes to a state before they are saved: $3 the process, $4 the last eviction
+-- in its shard of Redis.
+INSERT INTO holdfast.state_snapshots AS s
+    (tenant, session_id, version, state, cleared, writers, eviction)
+VALUES ($1, $2, 0, '{}', true, ARRAY[$3::text], $4)
+ON CONFLICT (tenant, session_id) DO UPDATE SET
+    writers = holdfast.with_writer(s.writers, $3), eviction = GREATEST(s.eviction, $4);
+
+-- name: evict_states
+-- Forget the writers of states that are about to leave Redis as they are here: $2 the number of the
+-- eviction, then session, version, lineage and base of each, and whether its writers are to stay. A state
+-- that was registered for since the eviction began, or is being saved, is left out. One that was restored
+-- and not written to since is of a lineage of its own, and has its base as its version.
+WITH found AS (
+    SELECT s.session_id, i.doubtful
+    FROM unnest($3::text[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bool[])
+        i (session_id, version, lineage, base, doubtful)
+    JOIN holdfast.state_snapshots s ON s.tenant = $1 AND s.session_id = i.session_id
+    WHERE s.eviction < $2
+        AND (s.version = i.version AND s.lineage = i.lineage
+            OR s.version >= i.version AND i.version = i.base)
+    FOR NO KEY UPDATE OF s SKIP LOCKED
+)
+UPDATE holdfast.state_snapshots s
+SET eviction = $2, writers = CASE WHEN f.doubtful THEN s.writers ELSE '{}' END
+FROM found f WHERE s.tenant = $1 AND s.session_id = f.session_id
+RETURNING s.session_id;
 
 -- name: state_versions
 -- What is kept of some sessions, whatever it is.

@@ -1,6 +1,8 @@
--- Takes over the numbers of a session, unless a newer grant is there: KEYS session, window, late, then
--- where each event id is remembered; ARGV epoch, number, limit, heat, gaps, floor, how long ids are known in
--- milliseconds, then place, digest and payload of each entry of the durable log. Whether it did.
+-- Takes over the numbers of a session, unless a newer grant is there: KEYS session, window, late, idle,
+-- then where each event id is remembered; ARGV epoch, number, limit, heat, gaps, floor, how long ids are
+-- known in milliseconds, its member of idle, then place, digest and payload of each entry of the durable
+-- log. Whether it did.
+-- include clock
 local there = redis.call('HMGET', KEYS[1], 'heat', 'cold', 'pending', 'epoch', 'seq')
 if there[1] and there[1] + 0 >= ARGV[4] + 0 then
   return 0
@@ -11,7 +13,7 @@ if there[4] == ARGV[1] and there[5] + 0 > seq + 0 then
   seq = there[5]
 end
 local known = {}
-for arg = 8, #ARGV, 3 do
+for arg = 9, #ARGV, 3 do
   known[ARGV[arg]] = true
 end
 local function unknown(key, pattern)
@@ -32,8 +34,12 @@ end
 redis.call('DEL', KEYS[1], KEYS[2], KEYS[3])
 redis.call('HSET', KEYS[1], 'epoch', ARGV[1], 'seq', seq, 'limit', ARGV[3], 'heat', ARGV[4],
   'lost', ARGV[5], 'floor', ARGV[6], 'pending', pending)
-for at = 4, #KEYS do
-  local arg = 8 + 3 * (at - 4)
+-- A session that is only read is cooled as one that was flushed.
+if pending + 0 == 0 then
+  redis.call('ZADD', KEYS[4], now(), ARGV[8])
+end
+for at = 5, #KEYS do
+  local arg = 9 + 3 * (at - 5)
   redis.call('RPUSH', KEYS[2], '0-0 ' .. ARGV[arg] .. '\n' .. ARGV[arg + 2])
   redis.call('SET', KEYS[at], ARGV[arg] .. ' ' .. ARGV[arg + 1], 'PX', ARGV[7], 'NX')
 end

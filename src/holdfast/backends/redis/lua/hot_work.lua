@@ -1,8 +1,14 @@
--- What there is to do in a shard: KEYS work, idle; ARGV how long a session must have rested in
--- microseconds. Tenants with something to flush, and sessions to cool.
+-- What there is to do in a shard: KEYS work, idle, clean; ARGV how long a session must have rested, and how
+-- long a state was not used that is evicted, in microseconds, or nothing. Tenants with something to flush,
+-- sessions to cool, and states that may be evicted.
 -- include clock
-local until_then = string.format('%.0f', now() - ARGV[1])
+local time = now()
+local function before(key, span)
+  local until_then = string.format('%.0f', time - span)
+  return redis.call('ZRANGEBYSCORE', key, '-inf', until_then, 'LIMIT', 0, 200)
+end
 return {
   redis.call('SMEMBERS', KEYS[1]),
-  redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', until_then, 'LIMIT', 0, 200),
+  before(KEYS[2], ARGV[1]),
+  ARGV[2] ~= '' and before(KEYS[3], ARGV[2]) or {},
 }

@@ -1,10 +1,15 @@
--- Brings a state back if there is none, and it was not written since: KEYS state, versions, dirty, work;
--- ARGV session, version, window and expiry in microseconds or nothing, the tenant if it is to be saved,
--- as of when it is if later writes may be lost, the saved version, the last write put aside that it
--- includes, then the pairs. Whether there is a state now.
+-- Brings a state back if there is none, and it was not written since: KEYS state, versions, dirty, work,
+-- removed, clean; ARGV session, version, window and expiry in microseconds or nothing, the tenant if it is
+-- to be saved, as of when it is if later writes may be lost, the saved version, the last write put aside
+-- that it includes, the last eviction that is known, its member of clean or nothing, then the pairs.
+-- Whether there is a state now; or, with nothing written, 'removed' and the number of a later eviction.
 -- include clock
 if redis.call('HEXISTS', KEYS[1], 'v') == 1 then
   return 1
+end
+local removed = redis.call('ZSCORE', KEYS[5], ARGV[1])
+if removed and removed + 0 > ARGV[9] + 0 then
+  return 'removed ' .. string.format('%.0f', removed)
 end
 -- What was written last, and is neither here nor saved, has expired; so has what would expire now.
 local written = redis.call('ZSCORE', KEYS[3], ARGV[1])
@@ -17,7 +22,7 @@ local last = (redis.call('GET', KEYS[2]) or 0) + 0
 local lineage = math.max(last + 1, now())
 redis.call('DEL', KEYS[1])
 redis.call('HSET', KEYS[1], 'v', ARGV[2], 'l', string.format('%.0f', lineage), 'o', ARGV[7], 's', ARGV[8])
-for at = 9, #ARGV, 2000 do
+for at = 11, #ARGV, 2000 do
   redis.call('HSET', KEYS[1], unpack(ARGV, at, math.min(at + 1999, #ARGV)))
 end
 if ARGV[4] ~= '' then
@@ -30,6 +35,8 @@ end
 if ARGV[5] ~= '' then
   redis.call('ZADD', KEYS[3], ARGV[2], ARGV[1])
   redis.call('SADD', KEYS[4], ARGV[5])
+elseif ARGV[10] ~= '' then
+  redis.call('ZADD', KEYS[6], now(), ARGV[10])
 end
 redis.call('SET', KEYS[2], string.format('%.0f', math.max(lineage, ARGV[2] + 0)))
 return 1

@@ -1,10 +1,11 @@
--- Writes a state: KEYS state, versions, and with snapshots dirty and work; ARGV mode, expected version,
--- window in microseconds, number of pairs, the pairs, the fields to drop; with snapshots, at the end, the
--- saved version that an absent state begins from or nothing, who acknowledges before it is saved or
--- nothing, whether that is registered, the session and the tenant. The new version and the lineage of the
--- state; or, with nothing written, the version that is there, 'absent' or 'unregistered'.
+-- Writes a state: KEYS state, versions, and with snapshots dirty, work and removed; ARGV mode, expected
+-- version, window in microseconds, number of pairs, the pairs, the fields to drop; with snapshots, at the
+-- end, the saved version that an absent state begins from or nothing, who acknowledges before it is saved
+-- or nothing, the number with which that was registered or nothing, the session and the tenant. The new
+-- version and the lineage of the state; or, with nothing written, the version that is there, 'absent', or
+-- 'unregistered' and the number to register with.
 -- include clock
-local state, snapshots = KEYS[1], #KEYS == 4
+local state, snapshots = KEYS[1], #KEYS == 5
 local count = #ARGV
 if snapshots then
   count = count - 5
@@ -16,8 +17,15 @@ end
 local writers, writer = before[3] or '', snapshots and ARGV[count + 2] or ''
 if writer ~= '' then
   if not string.find(writers, writer, 1, true) then
-    if ARGV[count + 3] == '0' then
-      return 'unregistered'
+    -- An eviction that began after the registration may have removed it from the durable store.
+    local last = redis.call('ZSCORE', KEYS[5], '')
+    if not last then
+      last = now()
+      redis.call('ZADD', KEYS[5], string.format('%.0f', last), '')
+    end
+    last = string.format('%.0f', last)
+    if ARGV[count + 3] ~= last then
+      return 'unregistered ' .. last
     end
     writers = #writers < 1000 and writers .. ' ' .. writer or writer
   end
