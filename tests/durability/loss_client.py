@@ -32,6 +32,7 @@ class Job:
     slot: int
     sessions: int
     level: str = ""
+    hot_state_seconds: float = 3600
 
     @classmethod
     def read(cls) -> Job:
@@ -40,7 +41,12 @@ class Job:
 
     def settings(self, *, background: bool = True) -> Settings:
         """How a client opens."""
-        return Settings(auto_migrate=False, ack_level=self.level, background=background)
+        return Settings(
+            auto_migrate=False,
+            ack_level=self.level,
+            background=background,
+            hot_state_seconds=self.hot_state_seconds,
+        )
 
     def stopped(self) -> bool:
         """Whether the run is over."""
@@ -175,7 +181,8 @@ class Turns:
             except ERRORS:
                 continue
             await self._read(session, count)
-            await asyncio.sleep(0.005)
+            # Now and then it rests until its state is saved, and may be evicted.
+            await asyncio.sleep(0.005 if count % 25 else 0.5)
 
     async def _read(self, session: str, count: int) -> None:
         """What this process wrote it reads, degraded or not."""
@@ -257,9 +264,21 @@ class Reader:
             problems.append(f"state {state} of {count}")
         if woken.status == "new":
             problems.append("hydrate says new")
+        if count and woken.state_as_of is not None:
+            problems.append("hydrate reports a loss of the state")
         self._most[session] = max(there, self._most.get(session, 0))
         self._state_most[session] = max(state, self._state_most.get(session, 0))
         return problems
+
+
+async def note_evictions(job: Job, state: holdfast.State) -> None:
+    """Write down how many states this process has evicted, again and again."""
+    journal, before = Journal(Path(job.folder) / f"evicted-{job.slot}"), 0
+    while True:
+        if (now := state.hybrid.consolidator.metrics.evicted) > before:
+            journal.note(now)
+            before = now
+        await asyncio.sleep(0.05)
 
 
 ROLES: dict[str, type[Writer | Turns | Reader]] = {
@@ -274,7 +293,9 @@ async def main() -> None:
     job = Job.read()
     opening = holdfast.open(job.postgres, redis=job.redis, settings=job.settings())
     async with opening as state:
+        evictions = asyncio.create_task(note_evictions(job, state))
         await ROLES[sys.argv[1]](job, state).run()
+        evictions.cancel()
 
 
 if __name__ == "__main__":

@@ -27,6 +27,12 @@ COMMAND = "python -m pytest tests/durability/test_hot_losses.py --long"
 RESULT = Path(__file__).parents[2] / "docs" / "faults" / "hot-losses.json"
 ROOT = Path(__file__).parents[2]
 ALL = 1_000_000
+TINY = 0.001
+"""So soon that a state leaves Redis whenever it is saved and nobody writes to it."""
+
+either = pytest.mark.parametrize(
+    "hot_state_seconds", [pytest.param(3600, id="kept"), pytest.param(TINY, id="evicted")]
+)
 LIMIT_SECONDS = 120.0
 """How long any single step of a run may take: it is a hang otherwise, and not a verdict."""
 
@@ -38,6 +44,7 @@ class Run:
     postgres: PostgresServer
     valkey: ValkeyServer
     folder: Path
+    hot_state_seconds: float
     clients: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def start(self, role: str, slot: int, *, sessions: int, level: str = "") -> None:
@@ -49,6 +56,7 @@ class Run:
             "slot": slot,
             "sessions": sessions,
             "level": level,
+            "hot_state_seconds": self.hot_state_seconds,
         }
         with (self.folder / f"log-{role}-{slot}").open("ab") as log:
             self.clients.append(
@@ -88,6 +96,16 @@ class Run:
         wanted = by_redis() + count
         await self.until(lambda: by_redis() >= wanted)
 
+    def evicted(self) -> int:
+        """How many states the clients have evicted."""
+        return sum(int(lines(path)[-1][0]) for path in self.folder.glob("evicted-*") if lines(path))
+
+    async def evicts(self, count: int) -> None:
+        """Wait for so many evictions more, where states are evicted at all."""
+        if self.hot_state_seconds == TINY:
+            wanted = self.evicted() + count
+            await self.until(lambda: self.evicted() >= wanted)
+
     async def stop(self) -> None:
         """Let the clients end what they began."""
         (self.folder / "stop").touch()
@@ -96,7 +114,7 @@ class Run:
 
 
 @contextmanager
-def running(folder: Path, *options: str) -> Iterator[Run]:
+def running(folder: Path, hot_state_seconds: float, *options: str) -> Iterator[Run]:
     """Servers of our own."""
     with ExitStack() as stack:
         postgres, valkey = PostgresServer(18), ValkeyServer(*options)
@@ -104,7 +122,7 @@ def running(folder: Path, *options: str) -> Iterator[Run]:
         stack.callback(valkey.remove)
         postgres.start()
         valkey.start()
-        run = Run(postgres, valkey, folder)
+        run = Run(postgres, valkey, folder, hot_state_seconds)
         try:
             yield run
         finally:
@@ -114,12 +132,13 @@ def running(folder: Path, *options: str) -> Iterator[Run]:
                     client.wait()
 
 
+@either
 async def test_committed_loses_nothing_when_a_redis_without_aof_is_killed_or_emptied(
-    request: pytest.FixtureRequest, tmp_path: Path
+    request: pytest.FixtureRequest, tmp_path: Path, hot_state_seconds: float
 ) -> None:
     long = request.config.getoption("--long")
     kills, flushes, between = (200, 50, 20) if long else (4, 8, 10)
-    with running(tmp_path, "--appendonly", "no") as run:
+    with running(tmp_path, hot_state_seconds, "--appendonly", "no") as run:
         settings = Settings(auto_migrate=True)
         async with holdfast.open(
             run.postgres.url(), redis=run.valkey.url, settings=settings
@@ -137,6 +156,7 @@ async def test_committed_loses_nothing_when_a_redis_without_aof_is_killed_or_emp
             else:
                 assert run.valkey.ask("FLUSHALL") == "+OK"
         await run.more(between)
+        await run.evicts(flushes)
         await run.stop()
         # What is only in Redis does not count.
         assert run.valkey.ask("FLUSHALL") == "+OK"
@@ -146,7 +166,8 @@ async def test_committed_loses_nothing_when_a_redis_without_aof_is_killed_or_emp
     assert found["gaps_reported"] == found["dead_letters"] == 0
     if long:
         assert found["rewritten"] > 0, "Redis lost no event before its flush: nothing was tried"
-        _publish("committed", {"kills": kills, "flushes": flushes, **found})
+        part = {"kills": kills, "flushes": flushes, **found}
+        _publish("committed", hot_state_seconds, part)
 
 
 def _mixed(counts: dict[str, int]) -> list[str]:
@@ -199,15 +220,17 @@ async def _compared(run: Run) -> dict[str, Any]:
         "gaps_reported": gaps,
         "dead_letters": len(letters),
         "rewritten": rewritten,
+        "states_evicted": run.evicted(),
     }
 
 
+@either
 async def test_no_read_goes_back_without_a_word_while_redis_comes_and_goes(
-    request: pytest.FixtureRequest, tmp_path: Path
+    request: pytest.FixtureRequest, tmp_path: Path, hot_state_seconds: float
 ) -> None:
     long = request.config.getoption("--long")
     outages, reads = (40, 30) if long else (3, 10)
-    with running(tmp_path) as run:
+    with running(tmp_path, hot_state_seconds) as run:
         settings = Settings(auto_migrate=True)
         async with holdfast.open(run.postgres.url(), redis=run.valkey.url, settings=settings):
             pass
@@ -230,6 +253,7 @@ async def test_no_read_goes_back_without_a_word_while_redis_comes_and_goes(
             await reads_more(reads, told=True)
             await asyncio.to_thread(run.valkey.start)
             await reads_more(reads, told=False)
+            await run.evicts(3)
         await run.stop()
         broken = [
             " ".join(line) for slot in range(3) for line in lines(tmp_path / f"broken-{slot}")
@@ -240,13 +264,15 @@ async def test_no_read_goes_back_without_a_word_while_redis_comes_and_goes(
             "reads_of_the_third_process": read(),
             "reads_reported_as_degraded": read(told=True),
             "violations_not_reported": broken,
+            "states_evicted": run.evicted(),
         }
     assert found["violations_not_reported"] == []
     if long:
-        _publish("reads", found)
+        _publish("reads", hot_state_seconds, found)
 
 
-def _publish(part: str, result: dict[str, Any]) -> None:
+def _publish(part: str, hot_state_seconds: float, result: dict[str, Any]) -> None:
+    name = f"{part}_with_evictions" if hot_state_seconds == TINY else part
     facts = json.loads(RESULT.read_text()) if RESULT.exists() else {}
-    facts = {**facts, "command": COMMAND, part: result}
+    facts = {**facts, "command": COMMAND, name: result}
     RESULT.write_text(json.dumps(facts, indent=2) + "\n")

@@ -49,7 +49,8 @@ async def test_a_writer_that_registered_just_before_the_eviction_registers_again
     with paused(hybrid.states, "register") as register:
         write = asyncio.create_task(another(hybrid).update_state("s1", {"step": 2}))
         await register.answered.wait()
-        # Postgres knows it as a writer, and Redis does not have the write yet.
+        # Postgres knows it as a writer, and Redis does not have the write for a minute.
+        await hybrid.elapse(60)
         tenant, shard, eviction = await begun(hybrid)
         saved = await hybrid.states.evict(tenant, eviction)
         assert saved == {"s1"}
@@ -62,6 +63,50 @@ async def test_a_writer_that_registered_just_before_the_eviction_registers_again
     assert (await another(hybrid).snapshot("s1")).as_of is not None
 
 
+async def test_a_state_stays_while_a_writer_registers_so_that_nobody_takes_it_for_lost(
+    hybrid: HybridHarness,
+) -> None:
+    await hybrid.store("short_term").set_state("s1", {"step": 1})
+    before = await another(hybrid).snapshot("s1")
+    await flush(hybrid)
+    writer = another(hybrid)
+    tenant, shard, eviction = await begun(hybrid)
+    saved = await hybrid.states.evict(tenant, eviction)
+    assert saved == {"s1"}
+    with paused(hybrid.states, "register") as register:
+        write = asyncio.create_task(writer.update_state("s1", {"more": 1}))
+        await register.answered.wait()
+        # It began before the writer came, and so does not end; nor does another one begin.
+        assert await hybrid.clean.evict(tenant, shard, eviction, saved) == 0
+        assert await rest(hybrid) == 0
+        assert await another(hybrid).snapshot("s1") == before
+        register.go_on.set()
+        await write
+    assert await writer.get_state("s1") == {"step": 1, "more": 1}
+    await flush(hybrid)
+    await hybrid.elapse(60)
+    assert await rest(hybrid) == 1
+    assert await another(hybrid).get_state("s1") == {"step": 1, "more": 1}
+
+
+async def test_a_writer_that_dies_while_it_registers_keeps_a_state_in_redis_for_a_minute(
+    hybrid: HybridHarness,
+) -> None:
+    await hybrid.store("short_term").set_state("s1", {"step": 1})
+    await flush(hybrid)
+    with paused(hybrid.states, "register") as register:
+        write = asyncio.create_task(another(hybrid).update_state("s1", {"more": 1}))
+        await register.answered.wait()
+        write.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await write
+    assert await rest(hybrid) == 0
+    await hybrid.elapse(60)
+    assert await rest(hybrid) == 1
+    found = await another(hybrid).snapshot("s1")
+    assert (found.state, found.as_of) == ({"step": 1}, None)
+
+
 async def test_a_writer_that_waits_through_a_whole_eviction_writes_to_the_restored_state(
     hybrid: HybridHarness,
 ) -> None:
@@ -71,9 +116,11 @@ async def test_a_writer_that_waits_through_a_whole_eviction_writes_to_the_restor
     with paused(hybrid.states, "register") as register:
         write = asyncio.create_task(writer.update_state("s1", {"more": 1}))
         await register.answered.wait()
+        await hybrid.elapse(60)
         assert await rest(hybrid) == 1
         register.go_on.set()
         await write
+    assert register.calls == 2
     assert await writer.get_state("s1") == {"step": 1, "more": 1}
     empty_redis()
     assert (await another(hybrid).snapshot("s1")).as_of is not None

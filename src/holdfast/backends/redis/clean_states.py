@@ -13,6 +13,9 @@ from holdfast.backends.redis.quarantine import Quarantine
 from holdfast.backends.redis.short_term import REMOVED_SECONDS
 from holdfast.kernel.storage.state_snapshots import CleanStates, Eviction, SavedState
 
+REGISTER_SECONDS = 60
+"""For how long a state stays that a process registers for in order to write to it."""
+
 
 class RedisCleanStates(CleanStates):
     """``CleanStates`` of the states that ``RedisDirtyStates`` has seen saved.
@@ -33,7 +36,8 @@ class RedisCleanStates(CleanStates):
         keys = ShardKeys.of(tenant, shard)
         names = [encode(session) for session in sessions]
         where = (keys.clean, keys.dirty, keys.removed)
-        given = (span(unused_seconds), keys.tenant, f"{keys.prefix}st:", *names)
+        spans = (span(unused_seconds), span(REGISTER_SECONDS))
+        given = (*spans, keys.tenant, f"{keys.prefix}st:", *names)
         # Safe to repeat: the eviction whose number was lost never goes on.
         number, found = await self._quarantine.guard(
             lambda: self._engine.run("state_evicting", where, given, safe=True),

@@ -227,7 +227,7 @@ def _is_session(fields: dict[bytes, bytes]) -> bool:
 
 
 def _is_state(fields: dict[bytes, bytes]) -> bool:
-    for name in (b"v", b"w", b"x", b"l", b"b", b"o", b"s"):
+    for name in (b"v", b"w", b"x", b"l", b"b", b"o", b"s", b"p"):
         if name in fields and not re.fullmatch(rb"[0-9.e+]+", fields[name]):
             return False
     if b"v" not in fields:

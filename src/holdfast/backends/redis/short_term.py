@@ -268,7 +268,7 @@ def snapshot_of(answer: Any) -> StateSnapshot:
     fields = pairs_of(answer)
     version, expires = fields.pop(b"v", None), fields.pop(b"x", None)
     as_of = fields.pop(b"b", None)
-    for own in (b"w", b"l", b"r", b"o", b"s"):
+    for own in (b"w", b"l", b"r", b"o", b"s", b"p"):
         fields.pop(own, None)
     found = {field[1:].decode(): decode_json(text) for field, text in fields.items()}
     return _snapshot(found, version, expires, as_of)

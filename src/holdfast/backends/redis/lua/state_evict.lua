@@ -1,5 +1,5 @@
--- Removes states that are saved, unless they were written since: KEYS clean, dirty, removed; ARGV number of
--- the eviction, for how long removals are known in microseconds, tenant, beginning of the keys of states,
+-- Removes states that are saved, unless they were written since, or are about to be: KEYS clean, dirty,
+-- removed; ARGV number of the eviction, for how long removals are known in microseconds, tenant, beginning of the keys of states,
 -- then session and version of each; no version where the state is to stay. How many were removed.
 -- include clock
 local time, count = now(), 0
@@ -9,11 +9,15 @@ for at = 5, #ARGV, 2 do
   local state, member = ARGV[4] .. name, ARGV[3] .. ':' .. name
   if version == '' then
     redis.call('ZADD', KEYS[1], 'XX', time, member)
-  elseif redis.call('HGET', state, 'v') == version and not redis.call('ZSCORE', KEYS[2], name) then
-    redis.call('DEL', state)
-    redis.call('ZREM', KEYS[1], member)
-    redis.call('ZADD', KEYS[3], ARGV[1], name)
-    count = count + 1
+  else
+    local there = redis.call('HMGET', state, 'v', 'p')
+    local registers = there[2] and there[2] + 0 > ARGV[1] + 0
+    if there[1] == version and not registers and not redis.call('ZSCORE', KEYS[2], name) then
+      redis.call('DEL', state)
+      redis.call('ZREM', KEYS[1], member)
+      redis.call('ZADD', KEYS[3], ARGV[1], name)
+      count = count + 1
+    end
   end
 end
 return count

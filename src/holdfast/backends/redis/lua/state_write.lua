@@ -25,6 +25,10 @@ if writer ~= '' then
     end
     last = string.format('%.0f', last)
     if ARGV[count + 3] ~= last then
+      if before[1] then
+        -- It is going to be written to: evicted now, it would look like a loss.
+        redis.call('HSET', state, 'p', string.format('%.0f', now()))
+      end
       return 'unregistered ' .. last
     end
     writers = #writers < 1000 and writers .. ' ' .. writer or writer
@@ -62,6 +66,7 @@ end
 local last = 4 + 2 * ARGV[4]
 if snapshots and (ARGV[1] == 'set' or not before[2] or writers ~= before[3]) then
   redis.call('HSET', state, 'l', lineage, 'o', base, 'r', writers, 's', before[5] or 0)
+  redis.call('HDEL', state, 'p')
 end
 if last <= 2004 then
   redis.call('HSET', state, 'v', version, unpack(ARGV, 5, last))
