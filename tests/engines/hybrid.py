@@ -43,12 +43,6 @@ for _, key in ipairs(redis.call('KEYS', '*:ses:*')) do
     redis.call('DEL', key, (string.gsub(key, ':ses:', ':win:', 1)))
   end
 end
-for _, key in ipairs(redis.call('KEYS', '*:st:*')) do
-  local dirty = string.gsub(key, ':st:.*', ':dirty')
-  if not redis.call('ZSCORE', dirty, (string.gsub(key, '.*:st:', ''))) then
-    redis.call('DEL', key)
-  end
-end
 """
 """Lets what may expire expire at once."""
 
@@ -252,7 +246,7 @@ class FlushedHybridHarness(HybridHarness):
 
 
 class ColdHybridHarness(FlushedHybridHarness):
-    """Every session is cold, and its window gone, before each call."""
+    """Every session is cold, its window gone, and its state evicted, before each call."""
 
     name = "hybrid-cold"
     database = "holdfast_cold"
@@ -261,9 +255,11 @@ class ColdHybridHarness(FlushedHybridHarness):
 
     async def _before(self) -> None:
         await super()._before()
-        work = await self.queue.work(rested_seconds=0.000001)
+        work = await self.queue.work(rested_seconds=0.000001, unused_seconds=0.000001)
         for tenant, session in work.idle:
             await self.consolidator.cool(tenant, session)
+        for where in work.clean:
+            await self.evict(*where)
         async with redis.asyncio.Redis(port=valkey().port) as client:
             await client.eval(EVICT, 0)
 
