@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import inspect
 import re
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from holdfast.kernel.storage.vector import VectorStore
 from holdfast.testing.harness import NOUNS, Harness
 from holdfast.testing.inmemory import InMemoryHarness
 from scripts import performance_page as performance
+from scripts.schema_sql import migrated_schema
 from tests.engines.age import AgeHarness
 from tests.engines.hybrid import HybridHarness
 from tests.engines.objects import DiskHarness, S3Harness
@@ -249,11 +251,15 @@ def generated() -> dict[Path, str]:
     }
 
 
+SCHEMA = ROOT / "src" / "holdfast" / "backends" / "postgres" / "schema.sql"
+
+
 def main() -> None:
     """Write what is not as it should be, and draw the charts whose figures are others now."""
     for path in redraw(performance.KEPT):
         print(f"drew {path.relative_to(ROOT)}")
-    for path, text in generated().items():
+    pages = generated() | {SCHEMA: asyncio.run(migrated_schema())}
+    for path, text in pages.items():
         if not path.exists() or path.read_text() != text:
             path.write_text(text)
             print(f"wrote {path.relative_to(ROOT)}")

@@ -23,6 +23,7 @@ async def test_a_key_from_before_keeps_working_as_its_owner(
         async with connected(url) as connection:
             with monkeypatch.context() as earlier:
                 earlier.setattr(migrate, "migrations", lambda: before)
+                earlier.setattr(migrate, "function_files", lambda: ())
                 await migrate.migrate(connection)
             await connection.execute(
                 "INSERT INTO holdfast.api_keys (tenant, digest, id, owner, name, created_at) "

@@ -52,6 +52,7 @@ async def _as_before(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async with connected(url) as connection:
         with monkeypatch.context() as patch:
             patch.setattr(migrate, "migrations", lambda: known)
+            patch.setattr(migrate, "function_files", lambda: ())
             await migrate.migrate(connection)
         for task_id, state in (("ended", "completed"), ("live", "working")):
             await connection.execute(TASK, task_id, state)

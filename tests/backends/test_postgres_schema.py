@@ -14,6 +14,7 @@ from holdfast.backends.postgres import migrate
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.queries import load
 from holdfast.kernel.core.errors import ConfigError, SchemaError
+from scripts.schema_sql import migrated_schema
 from tests.backends.postgres_database import connected, empty_database
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -26,7 +27,8 @@ STATEMENTS = sorted(
 
 async def test_migrating_twice_is_a_no_op() -> None:
     async with empty_database() as url, connected(url) as connection:
-        assert len(await migrate.migrate(connection)) == len(migrate.migrations())
+        every = (*migrate.migrations(), *migrate.function_files())
+        assert await migrate.migrate(connection) == every
         assert await migrate.migrate(connection) == ()
         found = await migrate.status(connection)
         assert (found.have, found.pending, found.tampered) == (found.want, (), ())
@@ -51,7 +53,9 @@ async def test_eight_processes_migrating_at_once_apply_each_migration_once() -> 
         ]
         outputs = [(await process.communicate())[0] for process in processes]
         assert [process.returncode for process in processes] == [0] * 8
-        assert sorted(map(int, outputs)) == [0] * 7 + [len(migrate.migrations())]
+        assert sorted(map(int, outputs)) == [0] * 7 + [
+            len(migrate.migrations()) + len(migrate.function_files())
+        ]
 
 
 async def test_a_migration_outside_of_a_transaction_may_build_an_index_concurrently(
@@ -99,6 +103,7 @@ async def test_opening_an_old_schema_says_the_command_and_the_setting(
     async with empty_database() as url, connected(url) as connection:
         with monkeypatch.context() as old:
             old.setattr(migrate, "migrations", lambda: every[:-1])
+            old.setattr(migrate, "function_files", lambda: ())
             await migrate.migrate(connection)
         with pytest.raises(SchemaError, match="or set HOLDFAST_AUTO_MIGRATE=1") as caught:
             await Postgres.open(url)
@@ -107,6 +112,51 @@ async def test_opening_an_old_schema_says_the_command_and_the_setting(
         await engine.aclose()
         engine = await Postgres.open(url)
         await engine.aclose()
+
+
+async def test_functions_are_applied_again_when_their_version_is_higher(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def versions(number: int, answer: int) -> migrate.FunctionFile:
+        body = f"CREATE OR REPLACE FUNCTION holdfast.tide() RETURNS int RETURN {answer};"
+        return migrate.FunctionFile(number, "tides", f"-- version: {number}\n{body}")
+
+    every = migrate.function_files()
+    async with empty_database() as url, connected(url) as connection:
+        await migrate.migrate(connection)
+        for number, answer in ((1, 10), (2, 20)):
+            file = versions(number, answer)
+            monkeypatch.setattr(migrate, "function_files", lambda file=file: (*every, file))
+            with pytest.raises(SchemaError, match=f"functions/tides {number}.*AUTO_MIGRATE"):
+                await Postgres.open(url)
+            engine = await Postgres.open(url, auto_migrate=True)
+            await engine.aclose()
+            assert await connection.fetchval("SELECT holdfast.tide()") == answer
+        # Older code works on newer functions, and does not put its own in their place.
+        monkeypatch.setattr(migrate, "function_files", lambda: (*every, versions(1, 10)))
+        engine = await Postgres.open(url, auto_migrate=True)
+        await engine.aclose()
+        assert await migrate.migrate(connection) == ()
+        assert await connection.fetchval("SELECT holdfast.tide()") == 20
+        monkeypatch.setattr(migrate, "function_files", lambda: (*every, versions(2, 30)))
+        with pytest.raises(SchemaError, match="functions/tides 2"):
+            await migrate.migrate(connection)
+
+
+async def test_the_function_files_hold_every_function_and_nothing_else() -> None:
+    async with empty_database() as url, connected(url) as connection:
+        await migrate.migrate(connection)
+        rows = await connection.fetch(
+            "SELECT proname FROM pg_proc WHERE pronamespace = 'holdfast'::regnamespace"
+        )
+    text = "".join(file.sql for file in migrate.function_files())
+    held = re.findall(r"^CREATE OR REPLACE FUNCTION holdfast\.(\w+)\(", text, re.MULTILINE)
+    # The clock stays where it is: tests move it.
+    assert sorted(held) == sorted({row["proname"] for row in rows} - {"now"})
+
+
+async def test_schema_sql_is_the_schema_of_a_migrated_database() -> None:
+    assert (ENGINE / "schema.sql").read_text(encoding="utf-8") == await migrated_schema()
 
 
 async def test_a_newer_schema_than_the_code_is_refused() -> None:
@@ -145,7 +195,7 @@ async def test_every_primary_key_and_unique_index_leads_with_tenant() -> None:
         )
         wrong = [row["name"] for row in rows if row["first"] != "tenant"]
         assert len(rows) > 10
-        assert wrong == ["migrations_pkey"]
+        assert sorted(wrong) == ["function_files_pkey", "migrations_pkey"]
 
 
 async def test_every_text_key_is_compared_by_code_points() -> None:

@@ -79,6 +79,7 @@ async def _before_owners(
     with monkeypatch.context() as old:
         if not redis:
             old.setattr(migrate, "migrations", lambda: every[:BEFORE])
+            old.setattr(migrate, "function_files", lambda: ())
         old.setattr(State, "for_owner", lambda self, _owner, **_how: self)
         old.setattr(front_door, "move_sessions", _nothing)
         async with holdfast.open(url, **how) as state:

@@ -44,7 +44,7 @@ def status(*, as_json: Json = False) -> None:
                 "database": admin.label,
                 "have": found.have,
                 "want": found.want,
-                "pending": [f"{one.version:04}_{one.name}" for one in found.pending],
+                "pending": [one.label for one in found.pending],
                 "tampered": list(found.tampered),
             }
 
@@ -60,7 +60,8 @@ def status(*, as_json: Json = False) -> None:
         _out.print(table)
         if facts["pending"]:
             _out.print("Run [bold]holdfast db migrate[/bold].")
-    raise typer.Exit(code=0 if facts["have"] == facts["want"] and not facts["tampered"] else 1)
+    current = facts["have"] == facts["want"] and not facts["pending"]
+    raise typer.Exit(code=0 if current and not facts["tampered"] else 1)
 
 
 @app.command()
@@ -69,7 +70,7 @@ def migrate(*, as_json: Json = False) -> None:
 
     async def work() -> list[str]:
         async with _opened() as admin:
-            return [f"{one.version:04}_{one.name}" for one in await admin.migrate()]
+            return [one.label for one in await admin.migrate()]
 
     applied = asyncio.run(work())
     if as_json:

@@ -135,7 +135,9 @@ async def administration(url: str) -> PostgresAdmin:
 def migration_texts(role: str) -> Iterator[str]:
     """The SQL of all migrations, and of the grants of a role."""
     for one in migrate.migrations():
-        yield f"-- {one.version:04}_{one.name} (sha256 {one.sha256})\n{one.sql}"
+        yield f"-- {one.label} (sha256 {one.sha256})\n{one.sql}"
+    for file in migrate.function_files():
+        yield f"-- {file.label} (sha256 {file.sha256})\n{file.sql}"
     if role:
         yield from (f"{statement};" for statement in migrate.grants(role))
 

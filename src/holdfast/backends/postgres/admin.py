@@ -44,7 +44,7 @@ class PostgresAdmin:
         """Which migrations are applied, pending and changed."""
         return await migrate.status(self._connection)
 
-    async def migrate(self) -> Sequence[migrate.Migration]:
+    async def migrate(self) -> Sequence[migrate.Migration | migrate.FunctionFile]:
         """Apply what is pending, and let the role ``holdfast_app`` use it."""
         applied = await migrate.migrate(self._connection)
         with mapped(wrote=True):
@@ -54,7 +54,7 @@ class PostgresAdmin:
     async def problems(self) -> list[str]:
         """What an operator should change, each with how."""
         found = await self.status()
-        if found.have < found.want:
+        if found.have <= found.want and found.pending:
             return [f"{len(found.pending)} migrations are pending: run `holdfast db migrate`"]
         if found.have > found.want:
             return [

@@ -47,7 +47,7 @@ async def prepare(pool: Any, *, auto_migrate: bool) -> str:
     with mapped(wrote=True):
         async with pool.acquire() as connection:
             found = await migrate.status(connection)
-            if found.have == 0 or (auto_migrate and found.have < found.want):
+            if found.have == 0 or (auto_migrate and found.pending):
                 try:
                     await migrate.migrate(connection)
                 except ConfigError as error:

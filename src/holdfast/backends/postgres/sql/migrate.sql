@@ -10,6 +10,24 @@ SELECT version, name, sha256 FROM holdfast.migrations ORDER BY version;
 -- Remember a migration.
 INSERT INTO holdfast.migrations (version, name, sha256) VALUES ($1, $2, $3);
 
+-- name: records_functions
+-- Whether the database records which functions it has.
+SELECT to_regclass('holdfast.function_files') IS NOT NULL;
+
+-- name: applied_functions
+-- Which version of each file of functions is applied.
+SELECT name, version, sha256 FROM holdfast.function_files;
+
+-- name: check_no_bodies
+-- Let a function name what is created after it.
+SET LOCAL check_function_bodies = off;
+
+-- name: record_functions
+-- Remember a file of functions.
+INSERT INTO holdfast.function_files (name, version, sha256) VALUES ($1, $2, $3)
+ON CONFLICT (name) DO UPDATE SET
+    version = excluded.version, sha256 = excluded.sha256, applied_at = now();
+
 -- name: lock
 -- One migrating process at a time.
 SELECT pg_advisory_lock($1);

@@ -1,0 +1,212 @@
+-- version: 1
+-- Events that wait for an embedding.
+
+-- Whoever takes ranges from the queue of the index puts them into the queue of the embedder, where a
+-- tenant has one. The lock orders it against a model that is being adopted: either that sees the
+-- events, or this sees the model.
+CREATE OR REPLACE FUNCTION holdfast.queue_for_embedding() RETURNS trigger
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    the_tenant text;
+BEGIN
+    FOR the_tenant IN SELECT DISTINCT tenant FROM taken ORDER BY 1 LOOP
+        PERFORM pg_advisory_xact_lock_shared(7018, hashtext(the_tenant));
+        INSERT INTO holdfast.unembedded_events
+            (tenant, agent, session_key, epoch, first_seq, last_seq)
+        SELECT t.tenant, t.agent, t.session_key, t.epoch, t.first_seq, t.last_seq
+        FROM taken t JOIN holdfast.event_models m ON m.tenant = t.tenant
+        WHERE t.tenant = the_tenant
+        ON CONFLICT (tenant, agent, session_key, epoch, first_seq)
+            DO UPDATE SET last_seq = GREATEST(unembedded_events.last_seq, excluded.last_seq);
+    END LOOP;
+    RETURN NULL;
+END
+$$;
+
+-- Make a model the tenant's: what has no vector of it waits for one. Vectors that writers gave bind
+-- the dimension. Whether anything changed.
+CREATE OR REPLACE FUNCTION holdfast.adopt_model(the_tenant text, the_model text, the_dimension int)
+RETURNS boolean
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    have int;
+BEGIN
+    PERFORM pg_advisory_xact_lock(7018, hashtext(the_tenant));
+    IF EXISTS (
+        SELECT FROM holdfast.event_models m
+        WHERE m.tenant = the_tenant AND m.model = the_model AND m.dimension = the_dimension
+    ) THEN
+        RETURN false;
+    END IF;
+    SELECT d.dimension INTO have FROM holdfast.event_dimensions d WHERE d.tenant = the_tenant;
+    IF have <> the_dimension AND EXISTS (
+        SELECT FROM holdfast.event_vectors v WHERE v.tenant = the_tenant AND v.model = ''
+    ) THEN
+        PERFORM holdfast.fail(
+            'HF006', format('has dimension %s, but the log''s is %s', the_dimension, have),
+            jsonb_build_object('field', 'embedder'));
+    END IF;
+    INSERT INTO holdfast.event_dimensions (tenant, dimension) VALUES (the_tenant, the_dimension)
+    ON CONFLICT (tenant) DO UPDATE SET dimension = excluded.dimension;
+    INSERT INTO holdfast.event_models (tenant, model, dimension, adopted_at)
+    VALUES (the_tenant, the_model, the_dimension, holdfast.now())
+    ON CONFLICT (tenant) DO UPDATE
+    SET model = excluded.model, dimension = excluded.dimension, adopted_at = excluded.adopted_at;
+    DELETE FROM holdfast.refused_events r WHERE r.tenant = the_tenant;
+    INSERT INTO holdfast.unembedded_events
+        (tenant, agent, session_key, epoch, first_seq, last_seq)
+    SELECT e.tenant, e.agent, e.session_key, e.epoch, min(e.seq), max(e.seq)
+    FROM holdfast.events e WHERE e.tenant = the_tenant
+    GROUP BY e.tenant, e.agent, e.session_key, e.epoch
+    ON CONFLICT (tenant, agent, session_key, epoch, first_seq) DO UPDATE
+    SET last_seq = GREATEST(unembedded_events.last_seq, excluded.last_seq),
+        taken_until = '-infinity';
+    RETURN true;
+END
+$$;
+
+-- The events of ranges that need a vector of the tenant's model, at most so many of each range; a
+-- range with none has one empty row.
+CREATE OR REPLACE FUNCTION holdfast.unembedded_in(
+    the_tenant text, the_agents text[], the_keys bigint[], the_epochs int[], the_starts bigint[],
+    the_ends bigint[], the_limit bigint
+) RETURNS TABLE (
+    agent text, session_key bigint, epoch int, first_seq bigint, last_seq bigint,
+    seq bigint, type text, body text)
+LANGUAGE sql STABLE
+AS $$
+    SELECT r.agent, r.session_key, r.epoch, r.first_seq, r.last_seq, w.seq, w.type, w.body
+    FROM unnest(the_agents, the_keys, the_epochs, the_starts, the_ends)
+        WITH ORDINALITY AS r (agent, session_key, epoch, first_seq, last_seq, at)
+    LEFT JOIN LATERAL (
+        SELECT e.seq, e.type, e.body
+        FROM holdfast.events e
+        LEFT JOIN holdfast.event_vectors v
+            ON v.tenant = e.tenant AND v.session_key = e.session_key AND v.epoch = e.epoch
+            AND v.seq = e.seq
+        WHERE e.tenant = the_tenant AND e.session_key = r.session_key AND e.epoch = r.epoch
+            AND e.seq BETWEEN r.first_seq AND r.last_seq AND (e.agent || '') = r.agent
+            AND (v.seq IS NULL OR v.model NOT IN (
+                '', (SELECT m.model FROM holdfast.event_models m WHERE m.tenant = the_tenant)))
+        ORDER BY e.seq LIMIT the_limit
+    ) w ON true
+    ORDER BY r.at, w.seq
+$$;
+
+-- Take ranges for a while, so that several workers share the queue: as many as hold about so many
+-- events. What a dead worker took is free again when its time is over.
+CREATE OR REPLACE FUNCTION holdfast.take_unembedded(
+    the_tenant text, the_limit bigint, the_seconds float8
+) RETURNS TABLE (
+    agent text, session_key bigint, epoch int, first_seq bigint, last_seq bigint,
+    seq bigint, type text, body text)
+LANGUAGE plpgsql
+AS $$
+#variable_conflict use_column
+DECLARE
+    ranges holdfast.unembedded_events[];
+BEGIN
+    WITH free AS MATERIALIZED (
+        SELECT * FROM holdfast.unembedded_events q
+        WHERE q.tenant = the_tenant AND q.taken_until <= holdfast.now()
+        ORDER BY q.agent, q.session_key, q.epoch, q.first_seq
+        LIMIT the_limit FOR UPDATE SKIP LOCKED
+    ), sized AS (
+        SELECT f.*, sum(f.last_seq - f.first_seq + 1)
+            OVER (ORDER BY f.agent, f.session_key, f.epoch, f.first_seq) AS until
+        FROM free f
+    ), taken AS (
+        UPDATE holdfast.unembedded_events q
+        SET taken_until = holdfast.now() + make_interval(secs => the_seconds)
+        FROM sized s
+        WHERE q.tenant = the_tenant AND q.agent = s.agent AND q.session_key = s.session_key
+            AND q.epoch = s.epoch AND q.first_seq = s.first_seq
+            AND s.until - (s.last_seq - s.first_seq + 1) < the_limit
+        RETURNING q.*
+    )
+    SELECT array_agg(ROW(t.*)::holdfast.unembedded_events) INTO ranges FROM taken t;
+    RETURN QUERY SELECT * FROM holdfast.unembedded_in(
+        the_tenant,
+        ARRAY(SELECT r.agent FROM unnest(ranges) r), ARRAY(SELECT r.session_key FROM unnest(ranges) r),
+        ARRAY(SELECT r.epoch FROM unnest(ranges) r), ARRAY(SELECT r.first_seq FROM unnest(ranges) r),
+        ARRAY(SELECT r.last_seq FROM unnest(ranges) r), the_limit);
+END
+$$;
+
+-- Keep the vectors of events that are still there, note those that were refused, and shorten the
+-- ranges to what lies after ``done``. False, and nothing done, when the tenant has another model now.
+CREATE OR REPLACE FUNCTION holdfast.keep_embeddings(
+    the_tenant text, the_model text, the_dimension int,
+    range_agents text[], range_keys bigint[], range_epochs int[], range_starts bigint[],
+    range_done bigint[],
+    event_keys bigint[], event_epochs int[], event_seqs bigint[], the_numbers real[],
+    refused_keys bigint[], refused_epochs int[], refused_seqs bigint[]
+) RETURNS boolean
+LANGUAGE plpgsql
+AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock_shared(7018, hashtext(the_tenant));
+    IF NOT EXISTS (
+        SELECT FROM holdfast.event_models m
+        WHERE m.tenant = the_tenant AND m.model = the_model AND m.dimension = the_dimension
+    ) THEN
+        RETURN false;
+    END IF;
+    -- The rows are locked, so that what is cleared meanwhile leaves no vector behind.
+    INSERT INTO holdfast.event_vectors AS v (tenant, session_key, epoch, seq, agent, embedding, model)
+    SELECT e.tenant, e.session_key, e.epoch, e.seq, e.agent,
+           the_numbers[(i.at - 1) * the_dimension + 1 : i.at * the_dimension]::public.vector,
+           the_model
+    FROM unnest(event_keys, event_epochs, event_seqs) WITH ORDINALITY AS i (key, epoch, seq, at)
+    JOIN LATERAL (
+        SELECT * FROM holdfast.events e
+        WHERE e.tenant = the_tenant AND e.session_key = i.key AND e.epoch = i.epoch
+            AND e.seq = i.seq
+        FOR KEY SHARE
+    ) e ON true
+    ON CONFLICT (tenant, session_key, epoch, seq) DO UPDATE
+    SET embedding = excluded.embedding, model = excluded.model
+    WHERE v.model <> '';
+    INSERT INTO holdfast.refused_events (tenant, session_key, epoch, seq)
+    SELECT the_tenant, r.key, r.epoch, r.seq
+    FROM unnest(refused_keys, refused_epochs, refused_seqs) AS r (key, epoch, seq)
+    ON CONFLICT DO NOTHING;
+    WITH gone AS (
+        DELETE FROM holdfast.unembedded_events q
+        USING unnest(range_agents, range_keys, range_epochs, range_starts, range_done)
+            AS r (agent, key, epoch, start, done)
+        WHERE q.tenant = the_tenant AND q.agent = r.agent AND q.session_key = r.key
+            AND q.epoch = r.epoch AND q.first_seq = r.start
+        RETURNING q.*, r.done
+    )
+    INSERT INTO holdfast.unembedded_events
+        (tenant, agent, session_key, epoch, first_seq, last_seq)
+    SELECT g.tenant, g.agent, g.session_key, g.epoch, g.done + 1, g.last_seq
+    FROM gone g WHERE g.last_seq > g.done
+    ON CONFLICT (tenant, agent, session_key, epoch, first_seq) DO UPDATE
+    SET last_seq = GREATEST(unembedded_events.last_seq, excluded.last_seq),
+        taken_until = '-infinity';
+    RETURN true;
+END
+$$;
+
+-- Let what was refused wait once more; how many events.
+CREATE OR REPLACE FUNCTION holdfast.retry_refused(the_tenant text) RETURNS bigint
+LANGUAGE sql
+AS $$
+    WITH again AS (
+        DELETE FROM holdfast.refused_events r WHERE r.tenant = the_tenant RETURNING *
+    ), queued AS (
+        INSERT INTO holdfast.unembedded_events
+            (tenant, agent, session_key, epoch, first_seq, last_seq)
+        SELECT e.tenant, e.agent, e.session_key, e.epoch, e.seq, e.seq
+        FROM again a JOIN holdfast.events e
+            ON e.tenant = a.tenant AND e.session_key = a.session_key AND e.epoch = a.epoch
+            AND e.seq = a.seq
+        ON CONFLICT DO NOTHING
+        RETURNING 1
+    )
+    SELECT count(*) FROM queued
+$$;

@@ -1,0 +1,466 @@
+-- version: 1
+-- The session log: appends, clears and moves.
+
+-- The owner in the stored id of a session; empty for a session that nobody owns.
+CREATE OR REPLACE FUNCTION holdfast.owner_of(the_id text) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE
+    WHEN the_id ~ '^holdfast\.owner:[0-9]{1,3}:' THEN substr(
+        the_id, 17 + length(split_part(the_id, ':', 2)), split_part(the_id, ':', 2)::int)
+    ELSE ''
+END;
+
+-- What the ids of an owner's agents and sessions begin with.
+CREATE OR REPLACE FUNCTION holdfast.owner_prefix(the_owner text) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN 'holdfast.owner:' || length(the_owner) || ':' || the_owner || ':';
+
+-- Take the numbering of a session back from Redis: the next epoch goes on after all that was
+-- reserved. What Redis numbered and has not flushed may still arrive.
+CREATE OR REPLACE FUNCTION holdfast.take_back(session holdfast.sessions) RETURNS holdfast.sessions
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    found holdfast.sessions;
+BEGIN
+    INSERT INTO holdfast.session_gaps
+        (tenant, session_key, epoch, from_seq, to_seq, open, writers)
+    SELECT session.tenant, session.key, session.epoch, session.seq + 1, session.reserved, true,
+           session.writers
+    WHERE session.reserved > session.seq
+    ON CONFLICT DO NOTHING;
+    UPDATE holdfast.sessions s
+    SET hot = false, overtaken = true, heat = s.heat + 1, epoch = s.epoch + 1, seq = s.reserved,
+        writers = '{}'
+    WHERE s.tenant = session.tenant AND s.id = session.id
+    RETURNING * INTO found;
+    RETURN found;
+END
+$$;
+
+-- The session, made on first use, with its row locked and its numbering here: whoever holds it
+-- writes its log.
+CREATE OR REPLACE FUNCTION holdfast.lock_session(the_tenant text, the_session text, the_agent text)
+RETURNS holdfast.sessions
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    found holdfast.sessions;
+BEGIN
+    SELECT * INTO found FROM holdfast.sessions s
+    WHERE s.tenant = the_tenant AND s.id = the_session FOR UPDATE;
+    IF found.key IS NULL THEN
+        INSERT INTO holdfast.sessions (tenant, id, agent, started_at)
+        VALUES (the_tenant, the_session, the_agent, holdfast.now())
+        ON CONFLICT DO NOTHING;
+        SELECT * INTO found FROM holdfast.sessions s
+        WHERE s.tenant = the_tenant AND s.id = the_session FOR UPDATE;
+    END IF;
+    IF found.hot THEN
+        found := holdfast.take_back(found);
+    END IF;
+    RETURN found;
+END
+$$;
+
+-- Append a batch to the log of one session, all or nothing, without a gap; ids that are there
+-- already keep their place. Returns the places in the order of the input. Agents, types and runs
+-- that are the same for all may be given once.
+CREATE OR REPLACE FUNCTION holdfast.append_to_session(
+    the_tenant text, the_session text, the_agents text[], the_types text[], the_ids text[],
+    the_runs text[], the_times timestamptz[], the_bodies text[]
+) RETURNS TABLE (place int, epoch int, seq bigint)
+LANGUAGE plpgsql
+AS $$
+#variable_conflict use_column
+DECLARE
+    session holdfast.sessions := holdfast.lock_session(the_tenant, the_session, the_agents[1]);
+    whom text := coalesce(session.subject, session.owner);
+    known text[];
+    added bigint := cardinality(the_ids);
+    clash text;
+BEGIN
+    IF session.seq > 0 THEN
+        SELECT array_agg(e.id) INTO known FROM holdfast.events e
+        WHERE e.tenant = the_tenant AND e.session_key = session.key AND e.id = ANY (the_ids);
+    END IF;
+
+    IF known IS NOT NULL THEN
+        added := added - cardinality(known);
+        SELECT e.id INTO clash
+        FROM holdfast.events e
+        JOIN unnest(the_agents, the_types, the_ids, the_runs, the_times, the_bodies)
+            AS i (agent, type, id, run, occurred_at, body) ON i.id = e.id
+        WHERE e.tenant = the_tenant AND e.session_key = session.key AND e.id = ANY (known)
+            AND (e.agent, e.type, e.run, e.occurred_at, e.body)
+                IS DISTINCT FROM (
+                    coalesce(i.agent, the_agents[1]), coalesce(i.type, the_types[1]),
+                    coalesce(i.run, the_runs[1]), i.occurred_at, i.body)
+        LIMIT 1;
+        IF clash IS NOT NULL THEN
+            PERFORM holdfast.fail(
+                'HF001', the_session, jsonb_build_object('kind', 'event', 'key', clash));
+        END IF;
+    END IF;
+
+    IF added > 0 THEN
+        UPDATE holdfast.sessions s SET seq = s.seq + added
+        WHERE s.tenant = the_tenant AND s.id = the_session;
+        IF known IS NULL AND cardinality(the_agents) = 1 THEN
+            -- All of it new and one agent's, as batches mostly are: the places are known beforehand.
+            INSERT INTO holdfast.events
+                (tenant, session_key, epoch, seq, id, agent, type, run, occurred_at, body, owner,
+                 subject)
+            SELECT the_tenant, session.key, session.epoch, session.seq + i.at,
+                   i.id, the_agents[1], coalesce(i.type, the_types[1]),
+                   coalesce(i.run, the_runs[1]), i.occurred_at, i.body, session.owner, whom
+            FROM unnest(the_types, the_ids, the_runs, the_times, the_bodies)
+                WITH ORDINALITY AS i (type, id, run, occurred_at, body, at);
+            INSERT INTO holdfast.unindexed_events
+                (tenant, agent, session_key, epoch, first_seq, last_seq)
+            SELECT the_tenant, the_agents[1], session.key, session.epoch,
+                   GREATEST(500 * n, session.seq + 1), LEAST(500 * n + 499, session.seq + added)
+            FROM generate_series((session.seq + 1) / 500, (session.seq + added) / 500) AS n;
+        ELSE
+            WITH written AS (
+                INSERT INTO holdfast.events
+                    (tenant, session_key, epoch, seq, id, agent, type, run, occurred_at, body,
+                     owner, subject)
+                SELECT the_tenant, session.key, session.epoch,
+                       session.seq + row_number() OVER (ORDER BY i.at),
+                       i.id, coalesce(i.agent, the_agents[1]), coalesce(i.type, the_types[1]),
+                       coalesce(i.run, the_runs[1]), i.occurred_at, i.body, session.owner, whom
+                FROM unnest(the_agents, the_types, the_ids, the_runs, the_times, the_bodies)
+                    WITH ORDINALITY AS i (agent, type, id, run, occurred_at, body, at)
+                WHERE known IS NULL OR i.id <> ALL (known)
+                RETURNING agent, seq
+            )
+            INSERT INTO holdfast.unindexed_events
+                (tenant, agent, session_key, epoch, first_seq, last_seq)
+            -- In ranges that can be indexed one at a time, however many events there are.
+            SELECT the_tenant, w.agent, session.key, session.epoch, min(w.seq), max(w.seq)
+            FROM written w GROUP BY w.agent, w.seq / 500;
+        END IF;
+    END IF;
+
+    IF known IS NULL THEN
+        RETURN QUERY SELECT n::int, session.epoch, session.seq + n
+                     FROM generate_series(1, added) AS n;
+    ELSE
+        RETURN QUERY SELECT i.at::int, e.epoch, e.seq
+                     FROM unnest(the_ids) WITH ORDINALITY AS i (id, at)
+                     JOIN holdfast.events e ON e.tenant = the_tenant
+                         AND e.session_key = session.key AND e.id = i.id;
+    END IF;
+END
+$$;
+
+-- One event, the hot path of every turn without Redis.
+CREATE OR REPLACE FUNCTION holdfast.append_event(
+    the_tenant text, the_session text, the_agent text, the_type text, the_id text, the_run text,
+    the_time timestamptz, the_body text
+) RETURNS TABLE (place int, epoch int, seq bigint)
+LANGUAGE plpgsql
+AS $$
+#variable_conflict use_column
+DECLARE
+    session holdfast.sessions;
+    stored holdfast.events;
+BEGIN
+    UPDATE holdfast.sessions s SET seq = s.seq + 1
+    WHERE s.tenant = the_tenant AND s.id = the_session AND NOT s.hot RETURNING * INTO session;
+    IF session.key IS NULL THEN
+        session := holdfast.lock_session(the_tenant, the_session, the_agent);
+        UPDATE holdfast.sessions s SET seq = s.seq + 1
+        WHERE s.tenant = the_tenant AND s.id = the_session RETURNING * INTO session;
+    END IF;
+
+    INSERT INTO holdfast.events
+        (tenant, session_key, epoch, seq, id, agent, type, run, occurred_at, body, owner, subject)
+    VALUES (the_tenant, session.key, session.epoch, session.seq, the_id, the_agent, the_type,
+            the_run, the_time, the_body, session.owner, coalesce(session.subject, session.owner))
+    ON CONFLICT (tenant, session_key, id) DO NOTHING;
+    IF FOUND THEN
+        INSERT INTO holdfast.unindexed_events
+            (tenant, agent, session_key, epoch, first_seq, last_seq)
+        VALUES (the_tenant, the_agent, session.key, session.epoch, session.seq, session.seq);
+        RETURN QUERY SELECT 1, session.epoch, session.seq;
+        RETURN;
+    END IF;
+
+    -- A retry: give the number back, and compare.
+    UPDATE holdfast.sessions s SET seq = s.seq - 1
+    WHERE s.tenant = the_tenant AND s.id = the_session;
+    SELECT * INTO stored FROM holdfast.events e
+    WHERE e.tenant = the_tenant AND e.session_key = session.key AND e.id = the_id;
+    IF (stored.agent, stored.type, stored.run, stored.occurred_at, stored.body)
+        IS DISTINCT FROM (the_agent, the_type, the_run, the_time, the_body) THEN
+        PERFORM holdfast.fail(
+            'HF001', the_session, jsonb_build_object('kind', 'event', 'key', the_id));
+    END IF;
+    RETURN QUERY SELECT 1, stored.epoch, stored.seq;
+END
+$$;
+
+-- Append a batch that spans sessions, all or nothing. They are locked in the order of their ids, so
+-- that two batches never wait for each other.
+CREATE OR REPLACE FUNCTION holdfast.append_events(
+    the_tenant text, the_sessions text[], the_agents text[], the_types text[], the_ids text[],
+    the_runs text[], the_times timestamptz[], the_bodies text[]
+) RETURNS TABLE (place int, epoch int, seq bigint)
+LANGUAGE plpgsql
+AS $$
+#variable_conflict use_column
+DECLARE
+    part record;
+BEGIN
+    FOR part IN
+        SELECT i.session, array_agg(i.at::int ORDER BY i.at) AS places,
+               array_agg(i.agent ORDER BY i.at) AS agents, array_agg(i.type ORDER BY i.at) AS types,
+               array_agg(i.id ORDER BY i.at) AS ids, array_agg(i.run ORDER BY i.at) AS runs,
+               array_agg(i.occurred_at ORDER BY i.at) AS times,
+               array_agg(i.body ORDER BY i.at) AS bodies
+        FROM unnest(the_sessions, the_agents, the_types, the_ids, the_runs, the_times, the_bodies)
+            WITH ORDINALITY AS i (session, agent, type, id, run, occurred_at, body, at)
+        GROUP BY i.session ORDER BY i.session COLLATE "C"
+    LOOP
+        RETURN QUERY
+        SELECT part.places[a.place], a.epoch, a.seq
+        FROM holdfast.append_to_session(
+            the_tenant, part.session, part.agents, part.types, part.ids, part.runs, part.times,
+            part.bodies) a;
+    END LOOP;
+END
+$$;
+
+-- Keep vectors of events that are there; all of a tenant have one dimension.
+CREATE OR REPLACE FUNCTION holdfast.keep_event_vectors(
+    the_tenant text, the_sessions text[], the_ids text[], the_numbers real[], the_dimension int
+) RETURNS void
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    have int;
+BEGIN
+    INSERT INTO holdfast.event_dimensions (tenant, dimension) VALUES (the_tenant, the_dimension)
+    ON CONFLICT DO NOTHING;
+    SELECT d.dimension INTO have FROM holdfast.event_dimensions d WHERE d.tenant = the_tenant;
+    IF have <> the_dimension THEN
+        PERFORM holdfast.fail(
+            'HF006', format('has dimension %s, but the log''s is %s', the_dimension, have),
+            jsonb_build_object('field', 'embeddings[0]'));
+    END IF;
+    INSERT INTO holdfast.event_vectors (tenant, session_key, epoch, seq, agent, embedding)
+    SELECT e.tenant, e.session_key, e.epoch, e.seq, e.agent,
+           the_numbers[(i.at - 1) * the_dimension + 1 : i.at * the_dimension]::public.vector
+    FROM unnest(the_sessions, the_ids) WITH ORDINALITY AS i (session, id, at)
+    JOIN holdfast.sessions s ON s.tenant = the_tenant AND s.id = i.session
+    JOIN holdfast.events e ON e.tenant = s.tenant AND e.session_key = s.key AND e.id = i.id
+    ON CONFLICT DO NOTHING;
+END
+$$;
+
+-- Append a batch with the vectors of its events.
+CREATE OR REPLACE FUNCTION holdfast.append_embedded_events(
+    the_tenant text, the_sessions text[], the_agents text[], the_types text[], the_ids text[],
+    the_runs text[], the_times timestamptz[], the_bodies text[],
+    the_numbers real[], the_dimension int
+) RETURNS TABLE (place int, epoch int, seq bigint)
+LANGUAGE plpgsql
+AS $$
+BEGIN
+    RETURN QUERY SELECT * FROM holdfast.append_events(
+        the_tenant, the_sessions, the_agents, the_types, the_ids, the_runs, the_times, the_bodies);
+    PERFORM holdfast.keep_event_vectors(
+        the_tenant, the_sessions, the_ids, the_numbers, the_dimension);
+END
+$$;
+
+-- Remove what matches, up to a place or all, from a session's log and from every index; the ids that
+-- are gone, with their places. The counter of the session stays. With a place, the first row is the
+-- place up to which it was done, and a tombstone covers what is still on its way.
+CREATE OR REPLACE FUNCTION holdfast.clear_events_until(
+    the_tenant text, the_session text, the_agent text, the_run text, the_types text[],
+    until_epoch int, until_seq bigint
+) RETURNS TABLE (id text, epoch int, seq bigint)
+LANGUAGE plpgsql
+AS $$
+#variable_conflict use_column
+DECLARE
+    session holdfast.sessions;
+BEGIN
+    SELECT * INTO session FROM holdfast.sessions s
+    WHERE s.tenant = the_tenant AND s.id = the_session FOR UPDATE;
+    IF session.key IS NULL THEN
+        RETURN;
+    END IF;
+    IF until_epoch IS NOT NULL THEN
+        IF (session.epoch, session.seq) > (until_epoch, until_seq) THEN
+            until_epoch := session.epoch;
+            until_seq := session.seq;
+        END IF;
+        -- Whatever is still on its way and was written before now is cleared too.
+        INSERT INTO holdfast.session_tombstones
+            (tenant, session_key, agent, run, types, epoch, seq)
+        VALUES (the_tenant, session.key, the_agent, the_run, the_types, until_epoch, until_seq);
+        RETURN QUERY SELECT NULL::text, until_epoch, until_seq;
+    END IF;
+    IF num_nonnulls(the_agent, the_run, the_types) = 0 THEN
+        DELETE FROM holdfast.dead_letters d
+        WHERE d.tenant = the_tenant AND d.session = the_session
+            AND (until_epoch IS NULL OR (d.epoch, d.seq) <= (until_epoch, until_seq));
+    END IF;
+    -- What is being indexed must be indexed before it is removed, or not at all.
+    INSERT INTO holdfast.event_totals (tenant, agent)
+    SELECT DISTINCT e.tenant, e.agent FROM holdfast.events e
+    WHERE e.tenant = the_tenant AND e.session_key = session.key
+        AND (the_agent IS NULL OR e.agent = the_agent)
+    ON CONFLICT DO NOTHING;
+    PERFORM FROM holdfast.event_totals t
+    WHERE t.tenant = the_tenant AND t.agent IN (
+        SELECT e.agent FROM holdfast.events e
+        WHERE e.tenant = the_tenant AND e.session_key = session.key
+            AND (the_agent IS NULL OR e.agent = the_agent))
+    ORDER BY t.agent FOR UPDATE;
+
+    RETURN QUERY
+    WITH removed AS (
+        DELETE FROM holdfast.events e
+        WHERE e.tenant = the_tenant AND e.session_key = session.key
+            AND (the_agent IS NULL OR e.agent = the_agent)
+            AND (the_run IS NULL OR e.run = the_run)
+            AND (the_types IS NULL OR e.type = ANY (the_types))
+            AND (until_epoch IS NULL OR (e.epoch, e.seq) <= (until_epoch, until_seq))
+        RETURNING e.id, e.agent, e.epoch, e.seq
+    ), unkept AS (
+        DELETE FROM holdfast.event_vectors v USING removed r
+        WHERE v.tenant = the_tenant AND v.session_key = session.key
+            AND v.epoch = r.epoch AND v.seq = r.seq
+    ), unindexed AS (
+        DELETE FROM holdfast.indexed_events x USING removed r
+        WHERE x.tenant = the_tenant AND x.session_key = session.key
+            AND x.epoch = r.epoch AND x.seq = r.seq
+        RETURNING r.agent, x.epoch, x.seq, x.length, x.lexemes
+    ), unposted AS (
+        DELETE FROM holdfast.event_postings p
+        USING unindexed x, unnest(x.lexemes) AS word (lexeme)
+        WHERE p.tenant = the_tenant AND p.agent = x.agent AND p.lexeme = word.lexeme
+            AND p.session_key = session.key AND p.epoch = x.epoch AND p.seq = x.seq
+    ), fewer AS (
+        SELECT x.agent, word.lexeme, count(*) AS documents
+        FROM unindexed x, unnest(x.lexemes) AS word (lexeme) GROUP BY x.agent, word.lexeme
+    ), rarer AS (
+        UPDATE holdfast.event_lexemes l SET documents = l.documents - f.documents
+        FROM fewer f
+        WHERE l.tenant = the_tenant AND l.agent = f.agent AND l.lexeme = f.lexeme
+            AND l.documents > f.documents
+    ), forgotten AS (
+        DELETE FROM holdfast.event_lexemes l USING fewer f
+        WHERE l.tenant = the_tenant AND l.agent = f.agent AND l.lexeme = f.lexeme
+            AND l.documents <= f.documents
+    ), less AS (
+        UPDATE holdfast.event_totals t
+        SET documents = t.documents - x.documents, length = t.length - x.length
+        FROM (SELECT agent, count(*) AS documents, sum(length) AS length
+              FROM unindexed GROUP BY agent) x
+        WHERE t.tenant = the_tenant AND t.agent = x.agent
+    )
+    SELECT r.id, r.epoch, r.seq FROM removed r;
+END
+$$;
+
+CREATE OR REPLACE FUNCTION holdfast.clear_events(
+    the_tenant text, the_session text, the_agent text, the_run text, the_types text[]
+) RETURNS bigint
+LANGUAGE sql
+AS $$
+    SELECT count(id) FROM holdfast.clear_events_until(
+        the_tenant, the_session, the_agent, the_run, the_types, NULL, NULL);
+$$;
+
+-- Give a session and the agents in it other ids: the prefix of both is replaced, and the_name is the
+-- session's own id afterwards. Words are indexed again. Returns what became of it: moved; absent; hot,
+-- while Redis numbers it; or taken, where the new id is in use.
+CREATE OR REPLACE FUNCTION holdfast.move_session(
+    the_tenant text, old_prefix text, the_session text, new_prefix text, the_name text
+) RETURNS text
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    session holdfast.sessions;
+    whose text := holdfast.owner_of(new_prefix);
+    old_length int := length(old_prefix) + 1;
+BEGIN
+    SELECT * INTO session FROM holdfast.sessions s
+    WHERE s.tenant = the_tenant AND s.id = old_prefix || the_session FOR UPDATE;
+    IF session.key IS NULL THEN
+        RETURN 'absent';
+    ELSIF session.hot THEN
+        RETURN 'hot';
+    ELSIF EXISTS (
+        SELECT FROM holdfast.sessions s
+        WHERE s.tenant = the_tenant AND s.id = new_prefix || the_name
+    ) THEN
+        RETURN 'taken';
+    END IF;
+    -- What is being indexed is indexed before it moves, or not at all.
+    PERFORM FROM holdfast.event_totals t
+    WHERE t.tenant = the_tenant AND t.agent IN (
+        SELECT e.agent FROM holdfast.events e
+        WHERE e.tenant = the_tenant AND e.session_key = session.key)
+    ORDER BY t.agent FOR UPDATE;
+
+    WITH unindexed AS (
+        DELETE FROM holdfast.indexed_events x USING holdfast.events e
+        WHERE x.tenant = the_tenant AND x.session_key = session.key AND e.tenant = the_tenant
+            AND e.session_key = session.key AND e.epoch = x.epoch AND e.seq = x.seq
+        RETURNING e.agent, x.epoch, x.seq, x.length, x.lexemes
+    ), unposted AS (
+        DELETE FROM holdfast.event_postings p
+        USING unindexed x, unnest(x.lexemes) AS word (lexeme)
+        WHERE p.tenant = the_tenant AND p.agent = x.agent AND p.lexeme = word.lexeme
+            AND p.session_key = session.key AND p.epoch = x.epoch AND p.seq = x.seq
+    ), fewer AS (
+        SELECT x.agent, word.lexeme, count(*) AS documents
+        FROM unindexed x, unnest(x.lexemes) AS word (lexeme) GROUP BY x.agent, word.lexeme
+    ), rarer AS (
+        UPDATE holdfast.event_lexemes l SET documents = l.documents - f.documents
+        FROM fewer f
+        WHERE l.tenant = the_tenant AND l.agent = f.agent AND l.lexeme = f.lexeme
+            AND l.documents > f.documents
+    ), forgotten AS (
+        DELETE FROM holdfast.event_lexemes l USING fewer f
+        WHERE l.tenant = the_tenant AND l.agent = f.agent AND l.lexeme = f.lexeme
+            AND l.documents <= f.documents
+    )
+    UPDATE holdfast.event_totals t
+    SET documents = t.documents - x.documents, length = t.length - x.length
+    FROM (SELECT agent, count(*) AS documents, sum(length) AS length
+          FROM unindexed GROUP BY agent) x
+    WHERE t.tenant = the_tenant AND t.agent = x.agent;
+
+    UPDATE holdfast.events e
+    SET agent = new_prefix || substr(e.agent, old_length), owner = whose, subject = whose
+    WHERE e.tenant = the_tenant AND e.session_key = session.key;
+    UPDATE holdfast.event_vectors v SET agent = new_prefix || substr(v.agent, old_length)
+    WHERE v.tenant = the_tenant AND v.session_key = session.key;
+    UPDATE holdfast.session_tombstones t SET agent = new_prefix || substr(t.agent, old_length)
+    WHERE t.tenant = the_tenant AND t.session_key = session.key AND t.agent IS NOT NULL;
+    -- The queue of the index first: what leaves it goes to the queue of the embedder.
+    DELETE FROM holdfast.unindexed_events u
+    WHERE u.tenant = the_tenant AND u.session_key = session.key;
+    UPDATE holdfast.unembedded_events u SET agent = new_prefix || substr(u.agent, old_length)
+    WHERE u.tenant = the_tenant AND u.session_key = session.key;
+    INSERT INTO holdfast.unindexed_events (tenant, agent, session_key, epoch, first_seq, last_seq)
+    SELECT e.tenant, e.agent, e.session_key, e.epoch, min(e.seq), max(e.seq)
+    FROM (
+        SELECT *, seq - row_number() OVER (PARTITION BY epoch ORDER BY seq) AS stretch
+        FROM holdfast.events WHERE tenant = the_tenant AND session_key = session.key
+    ) e
+    GROUP BY e.tenant, e.agent, e.session_key, e.epoch, e.stretch, e.seq / 500;
+    UPDATE holdfast.sessions s
+    SET id = new_prefix || the_name, agent = new_prefix || substr(s.agent, old_length)
+    WHERE s.tenant = the_tenant AND s.key = session.key;
+    RETURN 'moved';
+END
+$$;

@@ -1,0 +1,52 @@
+-- version: 1
+-- Working state.
+
+-- Replaces or merges the state of a session if it is at the expected version; 0 is no state.
+CREATE OR REPLACE FUNCTION holdfast.write_state_at_version(
+    in_tenant text, in_session_id text, in_state jsonb, in_ttl_seconds double precision,
+    in_dropped text[], in_replace boolean, in_expected bigint
+) RETURNS void
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    moment timestamptz;
+    stored holdfast.states;
+    actual bigint;
+BEGIN
+    LOOP
+        SELECT * INTO stored FROM holdfast.states s
+        WHERE s.tenant = in_tenant AND s.session_id = in_session_id FOR UPDATE;
+        moment := holdfast.now();
+        IF FOUND AND stored.expires_at <= moment THEN
+            DELETE FROM holdfast.states s
+            WHERE s.tenant = in_tenant AND s.session_id = in_session_id;
+            stored := NULL;
+        END IF;
+        actual := coalesce(stored.version, 0);
+        IF actual <> in_expected THEN
+            PERFORM holdfast.fail('HF003', 'the state is at another version', jsonb_build_object(
+                'kind', 'state', 'key', in_session_id, 'expected', in_expected, 'actual', actual));
+        END IF;
+        IF actual <> 0 THEN
+            UPDATE holdfast.states s SET
+                state = CASE WHEN in_replace THEN in_state
+                             ELSE (s.state - in_dropped) || in_state END,
+                version = nextval('holdfast.state_versions'),
+                ttl_seconds = coalesce(in_ttl_seconds, s.ttl_seconds),
+                written_at = moment,
+                expires_at = moment
+                    + make_interval(secs => coalesce(in_ttl_seconds, s.ttl_seconds))
+            WHERE s.tenant = in_tenant AND s.session_id = in_session_id;
+            RETURN;
+        END IF;
+        INSERT INTO holdfast.states (tenant, session_id, state, ttl_seconds, written_at, expires_at)
+        VALUES (in_tenant, in_session_id, in_state, in_ttl_seconds, moment,
+                moment + make_interval(secs => in_ttl_seconds))
+        ON CONFLICT (tenant, session_id) DO NOTHING;
+        IF FOUND THEN
+            RETURN;
+        END IF;
+        -- Somebody made a state in the meantime: look at it.
+    END LOOP;
+END
+$$;

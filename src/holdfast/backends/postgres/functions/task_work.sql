@@ -1,0 +1,329 @@
+-- version: 1
+-- What workers do with tasks.
+
+-- Takes up to so many due tasks, those that have waited longest first. Serially it takes the first
+-- of each context that has nothing at work, and holds the context meanwhile, so that two claims
+-- never take one task each.
+CREATE OR REPLACE FUNCTION holdfast.claim_tasks(
+    in_tenant text, in_worker text, in_agents text[], in_limit bigint,
+    in_lease_seconds double precision, in_serial boolean, in_history bigint
+) RETURNS SETOF holdfast.claimed_task
+LANGUAGE plpgsql
+-- It walks the queue in order and stops at the limit; the planner, who cannot know how soon that
+-- is, would rather sort the whole queue.
+SET plan_cache_mode = force_generic_plan
+SET enable_sort = off
+SET enable_bitmapscan = off
+SET enable_seqscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+AS $$
+DECLARE
+    v_now timestamptz := holdfast.now();
+    chosen text[];
+    awaited boolean;
+BEGIN
+    PERFORM holdfast.check_task_edge('', 'submitted', 'working', 'worker');
+    IF in_serial THEN
+        -- Sub-selects with a limit stay look-ups in an index.
+        SELECT array_agg(c.id), bool_or(c.awaited) INTO chosen, awaited FROM (
+            SELECT t.id, t.has_push OR t.followed_until > v_now AS awaited
+            FROM holdfast.tasks t
+            JOIN holdfast.task_contexts x
+                ON x.tenant = t.tenant AND x.owner = t.owner AND x.id = t.context_id
+            WHERE t.tenant = in_tenant AND t.state = 'submitted' AND t.due_at <= v_now
+                AND (in_agents IS NULL OR t.agent = ANY (in_agents))
+                AND (
+                    SELECT true FROM holdfast.tasks w
+                    WHERE w.tenant = t.tenant AND w.context_key = t.context_key
+                        AND w.state = 'working'
+                    LIMIT 1
+                ) IS NULL
+                AND t.id = (
+                    SELECT f.id FROM holdfast.tasks f
+                    WHERE f.tenant = t.tenant AND f.context_key = t.context_key
+                        AND f.state = 'submitted' AND f.due_at <= v_now
+                        AND (in_agents IS NULL OR f.agent = ANY (in_agents))
+                    ORDER BY f.due_at, f.id LIMIT 1
+                )
+            ORDER BY t.due_at, t.id LIMIT in_limit
+            FOR NO KEY UPDATE OF t, x SKIP LOCKED
+        ) c;
+    ELSE
+        SELECT array_agg(c.id), bool_or(c.awaited) INTO chosen, awaited FROM (
+            SELECT t.id, t.has_push OR t.followed_until > v_now AS awaited
+            FROM holdfast.tasks t
+            WHERE t.tenant = in_tenant AND t.state = 'submitted' AND t.due_at <= v_now
+                AND (in_agents IS NULL OR t.agent = ANY (in_agents))
+            ORDER BY t.due_at, t.id LIMIT in_limit
+            FOR NO KEY UPDATE SKIP LOCKED
+        ) c;
+    END IF;
+    IF chosen IS NULL THEN
+        RETURN;
+    END IF;
+    -- A context may have been taken between the look and the lock: this looks again.
+    RETURN QUERY
+    WITH taken AS (
+        UPDATE holdfast.tasks t SET
+            state = 'working', updated_at = v_now, note = '""', status_seq = NULL,
+            version = t.version + 1, transitions = t.transitions + 1,
+            fence = t.fence + 1, attempts = t.attempts + 1, worker = in_worker,
+            lane = CASE WHEN in_serial THEN '' ELSE t.id END,
+            lease_expires_at = v_now + make_interval(secs => in_lease_seconds),
+            lease_seconds = in_lease_seconds,
+            run_after = NULL
+        WHERE t.tenant = in_tenant AND t.id = ANY (chosen)
+            AND (NOT in_serial OR (
+                SELECT true FROM holdfast.tasks w
+                WHERE w.tenant = t.tenant AND w.context_key = t.context_key
+                    AND w.state = 'working'
+                LIMIT 1
+            ) IS NULL)
+        RETURNING t.*
+    ), logged AS (
+        INSERT INTO holdfast.task_events (
+            tenant, task_id, seq, kind, at, actor, fence, number, from_state, to_state,
+            worker, attempt, note, message_id)
+        SELECT t.tenant, t.id, t.version, 'transition', v_now, 'worker', t.fence,
+               t.transitions, 'submitted', 'working', in_worker, t.attempts, '""', ''
+        FROM taken t
+    )
+    SELECT t.id, t.context_id, t.agent, t.state, t.created_at, t.updated_at, t.owner, t.note,
+           t.metadata, t.version, t.fence, t.attempts, t.max_attempts, t.worker,
+           t.lease_expires_at, t.run_after, t.cancel_requested, t.pause_requested, t.submit_key,
+           t.retry_of, m.message_ids, m.message_times, m.message_seqs, m.message_bodies
+    FROM taken t
+    CROSS JOIN LATERAL holdfast.task_messages(t.tenant, t.id, in_history) m
+    ORDER BY t.due_at, t.id;
+    IF awaited THEN
+        PERFORM holdfast.tell_of_task(
+            t.tenant, t.id, t.has_push, t.followed_until, v_now, t.version)
+        FROM holdfast.tasks t
+        WHERE t.tenant = in_tenant AND t.id = ANY (chosen) AND t.updated_at = v_now
+            AND t.worker = in_worker;
+    END IF;
+END
+$$;
+
+-- Where a task goes when its work ends like this, and the note of it.
+CREATE OR REPLACE FUNCTION holdfast.settle_task(
+    task holdfast.tasks, in_wanted text, in_note text, in_event text,
+    OUT reached text, OUT why text
+)
+LANGUAGE plpgsql
+AS $$
+BEGIN
+    reached := in_wanted;
+    why := in_note;
+    IF task.cancel_requested AND in_wanted <> 'canceled' THEN
+        reached := 'canceled';
+        why := holdfast.task_note('a cancel was requested before ' || in_event, in_note);
+    ELSIF in_wanted = 'submitted' AND task.attempts >= task.max_attempts THEN
+        reached := 'failed';
+        why := holdfast.task_note(
+            format('gave up after %s attempts without progress', task.attempts), in_note);
+    ELSIF in_wanted = 'submitted' AND task.pause_requested THEN
+        reached := 'paused';
+    END IF;
+END
+$$;
+
+-- Ends or suspends the work on a task, with the message and the question that go with it.
+CREATE OR REPLACE FUNCTION holdfast.transition_task(
+    in_tenant text, in_id text, in_fence bigint, in_to text, in_note text,
+    in_run_after timestamptz, in_run_after_seconds double precision, in_progress boolean,
+    in_message_id text, in_message_at timestamptz, in_message_body text, in_message_digest text,
+    in_ask_kind text, in_ask_name text, in_ask_occurrence bigint
+) RETURNS SETOF holdfast.task_records
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    moment timestamptz := holdfast.task_moment(
+        in_run_after, in_run_after_seconds, holdfast.now());
+    task holdfast.tasks := holdfast.hold_task(in_tenant, in_id, in_fence);
+    v_now timestamptz := holdfast.now();
+    said bigint;
+    fresh boolean := false;
+    settled record;
+BEGIN
+    IF in_run_after_seconds IS NOT NULL THEN
+        moment := holdfast.task_moment(in_run_after, in_run_after_seconds, v_now);
+    END IF;
+    IF in_progress THEN
+        task.attempts := 0;
+    END IF;
+    settled := holdfast.settle_task(task, in_to, in_note, 'the worker reported ' || in_to);
+    -- Where it goes is checked as it moves; what was asked for must be legal as well.
+    IF settled.reached <> in_to OR in_message_id IS NOT NULL OR in_ask_name IS NOT NULL THEN
+        PERFORM holdfast.check_task_edge(task.id, task.state, in_to, 'worker');
+    END IF;
+    IF in_ask_name IS NOT NULL AND EXISTS (
+        SELECT FROM holdfast.task_events e
+        WHERE e.tenant = in_tenant AND e.kind = 'step' AND e.step_key =
+            holdfast.task_step_key(in_id, in_ask_kind, in_ask_name, in_ask_occurrence)
+    ) THEN
+        PERFORM holdfast.fail('HF001', format('%s was answered: its answer is a step', in_ask_name),
+                              jsonb_build_object('kind', 'step', 'key', in_ask_name));
+    END IF;
+    IF in_message_id IS NOT NULL THEN
+        said := holdfast.say_in_task(
+            in_tenant, in_id, task.version + 1, task.context_key, task.fence, 'worker', v_now,
+            in_message_id, in_message_at, in_message_body, in_message_digest);
+        fresh := said > task.version;
+        task.version := greatest(task.version, said);
+    END IF;
+    IF settled.reached = in_to THEN
+        task.ask_kind := in_ask_kind;
+        task.ask_name := in_ask_name;
+        task.ask_occurrence := in_ask_occurrence;
+    END IF;
+    PERFORM holdfast.move_task(
+        task, settled.reached, 'worker', v_now, settled.why,
+        CASE WHEN settled.reached IN ('submitted', 'paused') THEN moment END,
+        CASE WHEN fresh THEN said END, said, coalesce(in_message_id, ''));
+    RETURN QUERY SELECT * FROM holdfast.task_records r
+    WHERE r.tenant = in_tenant AND r.id = in_id;
+END
+$$;
+
+-- Completes tasks, each under its fence: the ids of those whose lease held, and where they went.
+-- A row that somebody else holds by now does not match and is not locked, so that two such calls
+-- never wait for each other.
+CREATE OR REPLACE FUNCTION holdfast.complete_tasks(
+    in_tenant text, in_ids text[], in_fences bigint[], in_workers text[]
+) RETURNS TABLE (task_id text, reached text)
+LANGUAGE plpgsql
+-- The planner takes the arrays for short and would compare each task with each of them.
+SET plan_cache_mode = force_generic_plan
+SET enable_nestloop = off
+SET enable_mergejoin = off
+SET enable_seqscan = off
+AS $$
+#variable_conflict use_column
+DECLARE
+    v_now timestamptz := holdfast.now();
+    done text[];
+    awaited boolean;
+    task holdfast.tasks;
+    settled record;
+BEGIN
+    PERFORM holdfast.check_task_edge('', 'working', 'completed', 'worker');
+    WITH given AS (
+        SELECT * FROM unnest(in_ids, in_fences, in_workers) AS g (id, fence, worker)
+    ), moved AS (
+        UPDATE holdfast.tasks t SET
+            state = 'completed', updated_at = v_now, note = '""', status_seq = NULL,
+            version = t.version + 1, transitions = t.transitions + 1, worker = '', lane = '',
+            lease_expires_at = NULL, run_after = NULL, pause_requested = false,
+            ask_kind = NULL, ask_name = NULL, ask_occurrence = NULL
+        FROM given g
+        -- Found by its id, and not by an index on tasks at work.
+        WHERE t.tenant = in_tenant AND t.id = ANY (in_ids) AND t.id = g.id
+            AND CASE WHEN t.state = 'working' THEN t.fence END = g.fence
+            AND NOT t.cancel_requested
+        RETURNING t.id, t.version, t.transitions, t.fence, t.attempts, g.worker,
+                  t.has_push OR t.followed_until > v_now AS awaited
+    ), logged AS (
+        INSERT INTO holdfast.task_events (
+            tenant, task_id, seq, kind, at, actor, fence, number, from_state, to_state,
+            worker, attempt, note, message_id)
+        SELECT in_tenant, m.id, m.version, 'transition', v_now, 'worker', m.fence, m.transitions,
+               'working', 'completed', m.worker, m.attempts, '""', ''
+        FROM moved m
+    )
+    SELECT array_agg(m.id), bool_or(m.awaited) INTO done, awaited FROM moved m;
+
+    IF awaited THEN
+        PERFORM holdfast.tell_of_task(
+            t.tenant, t.id, t.has_push, t.followed_until, v_now, NULL, t.version)
+        FROM holdfast.tasks t WHERE t.tenant = in_tenant AND t.id = ANY (done);
+    END IF;
+    RETURN QUERY SELECT d.id, 'completed' FROM unnest(done) AS d (id);
+
+    IF coalesce(cardinality(done), 0) < cardinality(in_ids) THEN
+        FOR task IN
+            SELECT t.* FROM holdfast.tasks t
+            JOIN unnest(in_ids, in_fences) AS g (id, fence) ON g.id = t.id
+            WHERE t.tenant = in_tenant AND t.id = ANY (in_ids)
+                AND CASE WHEN t.state = 'working' THEN t.fence END = g.fence
+            ORDER BY t.id FOR NO KEY UPDATE OF t
+        LOOP
+            settled := holdfast.settle_task(
+                task, 'completed', '""', 'the worker reported completed');
+            task.ask_kind := NULL;
+            task.ask_name := NULL;
+            task.ask_occurrence := NULL;
+            PERFORM holdfast.move_task(task, settled.reached, 'worker', v_now, settled.why);
+            RETURN QUERY SELECT task.id, settled.reached;
+        END LOOP;
+    END IF;
+END
+$$;
+
+-- Hands a task back unfinished, without counting an attempt.
+CREATE OR REPLACE FUNCTION holdfast.release_task(in_tenant text, in_id text, in_fence bigint, in_note text)
+RETURNS SETOF holdfast.task_records
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    task holdfast.tasks := holdfast.hold_task(in_tenant, in_id, in_fence);
+    settled record;
+BEGIN
+    task.attempts := 0;
+    settled := holdfast.settle_task(task, 'submitted', in_note, 'the worker released it');
+    PERFORM holdfast.move_task(
+        task, settled.reached, 'worker', holdfast.now(), settled.why, in_keeps_place => true);
+    RETURN QUERY SELECT * FROM holdfast.task_records r
+    WHERE r.tenant = in_tenant AND r.id = in_id;
+END
+$$;
+
+-- Takes back tasks whose lease has expired, the longest expired first.
+CREATE OR REPLACE FUNCTION holdfast.recover_tasks(in_tenant text, in_limit bigint)
+RETURNS SETOF holdfast.task_records
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    v_now timestamptz := holdfast.now();
+    task holdfast.tasks;
+    settled record;
+BEGIN
+    PERFORM holdfast.correct_leases(in_tenant);
+    FOR task IN
+        SELECT * FROM holdfast.tasks t
+        WHERE t.tenant = in_tenant AND t.state = 'working' AND t.lease_expires_at <= v_now
+        ORDER BY t.lease_expires_at, t.id LIMIT in_limit
+        FOR NO KEY UPDATE SKIP LOCKED
+    LOOP
+        settled := holdfast.settle_task(
+            task, 'submitted', to_json(format('the lease of %s expired', task.worker))::text,
+            'its lease expired');
+        PERFORM holdfast.move_task(
+            task, settled.reached, 'recovery', holdfast.now(), settled.why,
+            in_keeps_place => true);
+        RETURN QUERY SELECT * FROM holdfast.task_records r
+        WHERE r.tenant = in_tenant AND r.id = task.id;
+    END LOOP;
+END
+$$;
+
+-- After the clock went back: no lease lasts longer than it was taken for, and no task at work is due
+-- in the future. A worker that lives extends its lease as before; it loses nothing by this, since its
+-- lease is counted from a later moment than its last heartbeat.
+CREATE OR REPLACE FUNCTION holdfast.correct_leases(in_tenant text) RETURNS void
+LANGUAGE sql
+AS $$
+    UPDATE holdfast.tasks t SET
+        lease_expires_at = least(
+            t.lease_expires_at, holdfast.now() + make_interval(secs => t.lease_seconds)),
+        due_at = least(t.due_at, holdfast.now())
+    WHERE t.tenant = in_tenant AND t.id IN (
+        SELECT w.id FROM holdfast.tasks w
+        WHERE w.tenant = in_tenant AND w.state = 'working' AND (
+            w.due_at > holdfast.now() + interval '1 second'
+            OR w.lease_expires_at
+                > holdfast.now() + make_interval(secs => w.lease_seconds) + interval '1 second')
+        FOR NO KEY UPDATE SKIP LOCKED
+    ) AND t.state = 'working'
+$$;

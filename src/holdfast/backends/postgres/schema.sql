@@ -1,0 +1,874 @@
+-- The schema as it is after all migrations; the functions are in functions/*.sql.
+-- `make docs` writes this file, and a test checks it.
+
+CREATE TYPE holdfast.claimed_task AS (
+    id text,
+    context_id text,
+    agent text,
+    state text,
+    created_at timestamp with time zone,
+    updated_at timestamp with time zone,
+    owner text,
+    note text,
+    metadata text,
+    version bigint,
+    fence bigint,
+    attempts bigint,
+    max_attempts bigint,
+    worker text,
+    lease_expires_at timestamp with time zone,
+    run_after timestamp with time zone,
+    cancel_requested boolean,
+    pause_requested boolean,
+    submit_key text,
+    retry_of text,
+    message_ids text[],
+    message_times timestamp with time zone[],
+    message_seqs bigint[],
+    message_bodies text[]
+);
+
+CREATE TABLE holdfast.api_keys (
+    tenant text COLLATE "C" NOT NULL,
+    digest text COLLATE "C" NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    owner text COLLATE "C" NOT NULL,
+    name text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    revoked_at timestamp with time zone,
+    scope text COLLATE "C" NOT NULL DEFAULT 'owner'::text,
+    ttl_seconds double precision,
+    expires_at timestamp with time zone,
+    last_used_at timestamp with time zone,
+    PRIMARY KEY (tenant, digest),
+    UNIQUE (tenant, id),
+    CHECK ((scope = ANY (ARRAY['owner'::text, 'operator'::text, 'reader'::text])))
+);
+
+CREATE TABLE holdfast.blob_chunks (
+    tenant text COLLATE "C" NOT NULL,
+    ref text COLLATE "C" NOT NULL,
+    number integer NOT NULL,
+    data bytea NOT NULL,
+    PRIMARY KEY (tenant, ref, number)
+);
+
+CREATE TABLE holdfast.blob_index (
+    tenant text COLLATE "C" NOT NULL,
+    place text COLLATE "C" NOT NULL,
+    object_key text COLLATE "C" NOT NULL,
+    ref text COLLATE "C",
+    size_bytes bigint,
+    content_type text,
+    sha256 text COLLATE "C",
+    created_at timestamp with time zone,
+    expires_at timestamp with time zone,
+    taken_at timestamp with time zone,
+    PRIMARY KEY (tenant, place, object_key),
+    UNIQUE (tenant, place, ref)
+);
+
+CREATE INDEX blob_index_by_expiry ON holdfast.blob_index USING btree (tenant, place, expires_at) WHERE ((expires_at IS NOT NULL) AND (taken_at IS NULL));
+CREATE INDEX blob_index_by_taking ON holdfast.blob_index USING btree (tenant, place, taken_at) WHERE (taken_at IS NOT NULL);
+CREATE INDEX blob_index_to_purge ON holdfast.blob_index USING btree (expires_at) WHERE ((place = 'postgres'::text) AND (expires_at IS NOT NULL));
+
+CREATE TABLE holdfast.boards (
+    tenant text COLLATE "C" NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    conversation_id text COLLATE "C" NOT NULL,
+    agent_id text COLLATE "C" NOT NULL,
+    agent_label text NOT NULL,
+    parent_agent_id text COLLATE "C",
+    max_retries bigint NOT NULL,
+    created bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+    PRIMARY KEY (tenant, id),
+    UNIQUE (tenant, conversation_id, agent_id)
+);
+
+CREATE TABLE holdfast.cards (
+    tenant text COLLATE "C" NOT NULL,
+    board_id text COLLATE "C" NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    position bigint NOT NULL,
+    title text NOT NULL,
+    status text COLLATE "C" NOT NULL DEFAULT 'planned'::text,
+    retry_count bigint NOT NULL DEFAULT 0,
+    note text NOT NULL DEFAULT '""'::text,
+    PRIMARY KEY (tenant, board_id, id),
+    FOREIGN KEY (tenant, board_id) REFERENCES holdfast.boards(tenant, id) ON DELETE CASCADE
+);
+
+CREATE TABLE holdfast.channel_events (
+    tenant text COLLATE "C" NOT NULL,
+    channel text COLLATE "C" NOT NULL,
+    number bigint NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    event text NOT NULL,
+    published_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    PRIMARY KEY (tenant, channel, number),
+    UNIQUE (tenant, channel, id)
+);
+
+CREATE INDEX channel_events_by_expiry ON holdfast.channel_events USING btree (expires_at);
+
+CREATE TABLE holdfast.channels (
+    tenant text COLLATE "C" NOT NULL,
+    name text COLLATE "C" NOT NULL,
+    newest bigint NOT NULL,
+    PRIMARY KEY (tenant, name)
+);
+
+CREATE TABLE holdfast.collections (
+    tenant text COLLATE "C" NOT NULL,
+    name text COLLATE "C" NOT NULL,
+    dimension integer NOT NULL,
+    indexed boolean NOT NULL DEFAULT false,
+    PRIMARY KEY (tenant, name)
+);
+
+CREATE TABLE holdfast.dead_letters (
+    tenant text COLLATE "C" NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    session text COLLATE "C" NOT NULL,
+    event text COLLATE "C" NOT NULL,
+    epoch integer NOT NULL,
+    seq bigint NOT NULL,
+    payload bytea NOT NULL,
+    reason text NOT NULL,
+    failed_at timestamp with time zone NOT NULL DEFAULT holdfast.now(),
+    PRIMARY KEY (tenant, id),
+    UNIQUE (tenant, session, epoch, seq, event)
+);
+
+CREATE TABLE holdfast.documents (
+    tenant text COLLATE "C" NOT NULL,
+    collection text COLLATE "C" NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    dimension integer NOT NULL,
+    embedding vector NOT NULL,
+    content text NOT NULL,
+    metadata text NOT NULL,
+    filterable jsonb NOT NULL,
+    PRIMARY KEY (tenant, collection, id)
+);
+
+CREATE INDEX documents_filterable ON holdfast.documents USING gin (filterable jsonb_path_ops) WITH (fastupdate=off);
+
+CREATE TABLE holdfast.entities (
+    tenant text COLLATE "C" NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    number bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+    body text NOT NULL,
+    PRIMARY KEY (tenant, id)
+);
+
+CREATE INDEX entities_by_number ON holdfast.entities USING btree (number) INCLUDE (id);
+
+CREATE TABLE holdfast.entity_names (
+    tenant text COLLATE "C" NOT NULL,
+    name text COLLATE "C" NOT NULL,
+    entity text COLLATE "C" NOT NULL,
+    PRIMARY KEY (tenant, name, entity)
+);
+
+CREATE INDEX entity_names_of_entity ON holdfast.entity_names USING btree (tenant, entity);
+
+CREATE TABLE holdfast.event_dimensions (
+    tenant text COLLATE "C" NOT NULL,
+    dimension integer NOT NULL,
+    PRIMARY KEY (tenant)
+);
+
+CREATE TABLE holdfast.event_lexemes (
+    tenant text COLLATE "C" NOT NULL,
+    agent text COLLATE "C" NOT NULL,
+    lexeme text COLLATE "C" NOT NULL,
+    documents bigint NOT NULL,
+    most integer NOT NULL,
+    PRIMARY KEY (tenant, agent, lexeme)
+) WITH (fillfactor=70);
+
+CREATE TABLE holdfast.event_models (
+    tenant text COLLATE "C" NOT NULL,
+    model text NOT NULL,
+    dimension integer NOT NULL,
+    adopted_at timestamp with time zone NOT NULL,
+    PRIMARY KEY (tenant)
+);
+
+CREATE TABLE holdfast.event_postings (
+    tenant text COLLATE "C" NOT NULL,
+    agent text COLLATE "C" NOT NULL,
+    lexeme text COLLATE "C" NOT NULL,
+    session_key bigint NOT NULL,
+    epoch integer NOT NULL,
+    seq bigint NOT NULL,
+    times integer NOT NULL,
+    length integer NOT NULL,
+    PRIMARY KEY (tenant, agent, lexeme, session_key, epoch, seq) INCLUDE (times, length)
+);
+
+CREATE TABLE holdfast.event_totals (
+    tenant text COLLATE "C" NOT NULL,
+    agent text COLLATE "C" NOT NULL,
+    documents bigint NOT NULL DEFAULT 0,
+    length bigint NOT NULL DEFAULT 0,
+    PRIMARY KEY (tenant, agent)
+) WITH (fillfactor=70);
+
+CREATE TABLE holdfast.event_vectors (
+    tenant text COLLATE "C" NOT NULL,
+    session_key bigint NOT NULL,
+    epoch integer NOT NULL,
+    seq bigint NOT NULL,
+    agent text COLLATE "C" NOT NULL,
+    embedding vector NOT NULL,
+    model text COLLATE "C" NOT NULL DEFAULT ''::text,
+    PRIMARY KEY (tenant, session_key, epoch, seq)
+);
+
+CREATE INDEX event_vectors_given ON holdfast.event_vectors USING btree (tenant) WHERE (model = ''::text);
+CREATE INDEX event_vectors_of_agent ON holdfast.event_vectors USING btree (tenant, agent);
+
+CREATE TABLE holdfast.events (
+    tenant text COLLATE "C" NOT NULL,
+    session_key bigint NOT NULL,
+    epoch integer NOT NULL,
+    seq bigint NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    agent text COLLATE "C" NOT NULL,
+    type text COLLATE "C" NOT NULL,
+    run text COLLATE "C" NOT NULL,
+    occurred_at timestamp with time zone NOT NULL,
+    body text NOT NULL,
+    owner text COLLATE "C" NOT NULL DEFAULT ''::text,
+    subject text COLLATE "C" NOT NULL DEFAULT ''::text,
+    PRIMARY KEY (tenant, session_key, epoch, seq)
+);
+
+CREATE UNIQUE INDEX events_by_id ON holdfast.events USING btree (tenant, session_key, id);
+CREATE INDEX events_of_agent ON holdfast.events USING btree (tenant, agent, occurred_at);
+
+CREATE TABLE holdfast.fact_links (
+    tenant text COLLATE "C" NOT NULL,
+    scope bigint NOT NULL,
+    entity text COLLATE "C" NOT NULL,
+    number bigint NOT NULL,
+    expires_at timestamp with time zone,
+    PRIMARY KEY (tenant, scope, entity, number) INCLUDE (expires_at)
+);
+
+CREATE TABLE holdfast.fact_postings (
+    tenant text COLLATE "C" NOT NULL,
+    scope bigint NOT NULL,
+    language text COLLATE "C" NOT NULL,
+    lexeme text COLLATE "C" NOT NULL,
+    number bigint NOT NULL,
+    times integer NOT NULL,
+    length integer NOT NULL,
+    expires_at timestamp with time zone,
+    PRIMARY KEY (tenant, scope, language, lexeme, number) INCLUDE (times, length, expires_at)
+);
+
+CREATE TABLE holdfast.fact_scopes (
+    tenant text COLLATE "C" NOT NULL,
+    namespace text COLLATE "C" NOT NULL,
+    agent text COLLATE "C" NOT NULL,
+    key bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+    languages text[] COLLATE "C" NOT NULL,
+    PRIMARY KEY (tenant, namespace, agent)
+);
+
+CREATE TABLE holdfast.fact_texts (
+    tenant text COLLATE "C" NOT NULL,
+    scope bigint NOT NULL,
+    number bigint NOT NULL,
+    language text COLLATE "C" NOT NULL,
+    length integer NOT NULL,
+    expires_at timestamp with time zone,
+    lexemes text[] COLLATE "C" NOT NULL,
+    PRIMARY KEY (tenant, scope, number, language) INCLUDE (length, expires_at)
+);
+
+CREATE TABLE holdfast.fact_vectors (
+    tenant text COLLATE "C" NOT NULL,
+    scope bigint NOT NULL,
+    number bigint NOT NULL,
+    model text COLLATE "C" NOT NULL,
+    dimension integer NOT NULL,
+    expires_at timestamp with time zone,
+    embedding vector NOT NULL,
+    PRIMARY KEY (tenant, scope, number, model, dimension)
+);
+
+CREATE TABLE holdfast.facts (
+    tenant text COLLATE "C" NOT NULL,
+    scope bigint NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    number bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+    content text NOT NULL,
+    metadata text NOT NULL,
+    topic text COLLATE "C" NOT NULL,
+    confidence double precision NOT NULL,
+    source text NOT NULL,
+    entities text[] COLLATE "C" NOT NULL,
+    key text COLLATE "C",
+    fingerprint text,
+    created_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone,
+    superseded_by text COLLATE "C",
+    PRIMARY KEY (tenant, scope, id)
+);
+
+CREATE INDEX facts_by_expiry ON holdfast.facts USING btree (expires_at) WHERE (expires_at IS NOT NULL);
+CREATE UNIQUE INDEX facts_by_key ON holdfast.facts USING btree (tenant, scope, key) WHERE (key IS NOT NULL);
+CREATE INDEX facts_live ON holdfast.facts USING btree (tenant, scope, number) INCLUDE (expires_at) WHERE (superseded_by IS NULL);
+
+CREATE TABLE holdfast.function_files (
+    name text COLLATE "C" NOT NULL,
+    version integer NOT NULL,
+    sha256 text NOT NULL,
+    applied_at timestamp with time zone NOT NULL DEFAULT now(),
+    PRIMARY KEY (name)
+);
+
+CREATE TABLE holdfast.indexed_events (
+    tenant text COLLATE "C" NOT NULL,
+    session_key bigint NOT NULL,
+    epoch integer NOT NULL,
+    seq bigint NOT NULL,
+    length integer NOT NULL,
+    lexemes text[] COLLATE "C" NOT NULL,
+    PRIMARY KEY (tenant, session_key, epoch, seq)
+);
+
+CREATE TABLE holdfast.migrations (
+    version integer NOT NULL,
+    name text NOT NULL,
+    sha256 text NOT NULL,
+    applied_at timestamp with time zone NOT NULL DEFAULT now(),
+    PRIMARY KEY (version)
+);
+
+CREATE TABLE holdfast.outbox (
+    tenant text COLLATE "C" NOT NULL,
+    task_id text COLLATE "C" NOT NULL,
+    config_id text COLLATE "C" NOT NULL,
+    seq bigint NOT NULL,
+    number bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+    due_at timestamp with time zone NOT NULL,
+    attempts bigint NOT NULL DEFAULT 0,
+    last_error text NOT NULL DEFAULT '""'::text,
+    dead boolean NOT NULL DEFAULT false,
+    PRIMARY KEY (tenant, task_id, config_id, seq)
+);
+
+CREATE INDEX outbox_dead ON holdfast.outbox USING btree (due_at) WHERE dead;
+
+CREATE TABLE holdfast.push_configs (
+    tenant text COLLATE "C" NOT NULL,
+    task_id text COLLATE "C" NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    url text NOT NULL,
+    token text NOT NULL,
+    authentication text NOT NULL,
+    number bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+    next_seq bigint,
+    next_due_at timestamp with time zone,
+    next_number bigint,
+    PRIMARY KEY (tenant, task_id, id)
+);
+
+CREATE INDEX push_configs_due ON holdfast.push_configs USING btree (tenant, next_due_at, next_number) WHERE (next_seq IS NOT NULL);
+
+CREATE TABLE holdfast.refused_events (
+    tenant text COLLATE "C" NOT NULL,
+    session_key bigint NOT NULL,
+    epoch integer NOT NULL,
+    seq bigint NOT NULL,
+    PRIMARY KEY (tenant, session_key, epoch, seq)
+);
+
+CREATE TABLE holdfast.relationships (
+    tenant text COLLATE "C" NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    source bigint NOT NULL,
+    target bigint NOT NULL,
+    type text COLLATE "C" NOT NULL,
+    body text NOT NULL,
+    PRIMARY KEY (tenant, id)
+);
+
+CREATE INDEX relationships_leaving ON holdfast.relationships USING btree (source) INCLUDE (target, type);
+CREATE INDEX relationships_reaching ON holdfast.relationships USING btree (target) INCLUDE (source, type);
+
+CREATE TABLE holdfast.session_gaps (
+    tenant text COLLATE "C" NOT NULL,
+    session_key bigint NOT NULL,
+    epoch integer NOT NULL,
+    from_seq bigint NOT NULL,
+    to_seq bigint NOT NULL,
+    open boolean NOT NULL,
+    found_at timestamp with time zone NOT NULL DEFAULT holdfast.now(),
+    writers text[] COLLATE "C",
+    PRIMARY KEY (tenant, session_key, epoch, from_seq)
+);
+
+CREATE INDEX session_gaps_by_writer ON holdfast.session_gaps USING gin (writers) WHERE (writers <> '{}'::text[]);
+CREATE INDEX session_gaps_open ON holdfast.session_gaps USING btree (tenant, session_key) WHERE open;
+
+CREATE TABLE holdfast.session_moves (
+    tenant text COLLATE "C" NOT NULL,
+    session text COLLATE "C" NOT NULL,
+    owner text COLLATE "C",
+    PRIMARY KEY (tenant, session)
+);
+
+CREATE TABLE holdfast.session_tombstones (
+    tenant text COLLATE "C" NOT NULL,
+    session_key bigint NOT NULL,
+    number bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+    exact boolean NOT NULL DEFAULT false,
+    agent text COLLATE "C",
+    run text COLLATE "C",
+    types text[] COLLATE "C",
+    epoch integer NOT NULL,
+    seq bigint NOT NULL,
+    PRIMARY KEY (tenant, session_key, number)
+);
+
+CREATE TABLE holdfast.sessions (
+    tenant text COLLATE "C" NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    key bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+    agent text COLLATE "C" NOT NULL,
+    started_at timestamp with time zone NOT NULL,
+    ended_at timestamp with time zone,
+    metadata text NOT NULL DEFAULT '{}'::text,
+    epoch integer NOT NULL DEFAULT 1,
+    seq bigint NOT NULL DEFAULT 0,
+    hot boolean NOT NULL DEFAULT false,
+    overtaken boolean NOT NULL DEFAULT false,
+    heat bigint NOT NULL DEFAULT 0,
+    reserved bigint NOT NULL DEFAULT 0,
+    owner text COLLATE "C" NOT NULL GENERATED ALWAYS AS (holdfast.owner_of(id)) STORED,
+    subject text COLLATE "C",
+    writers text[] COLLATE "C" NOT NULL DEFAULT '{}'::text[],
+    PRIMARY KEY (tenant, id)
+) WITH (fillfactor=70);
+
+CREATE UNIQUE INDEX sessions_by_key ON holdfast.sessions USING btree (tenant, key);
+CREATE INDEX sessions_by_writer ON holdfast.sessions USING gin (writers) WHERE (writers <> '{}'::text[]);
+CREATE INDEX sessions_of_agent ON holdfast.sessions USING btree (tenant, agent, started_at DESC, id DESC);
+CREATE INDEX sessions_overtaken ON holdfast.sessions USING btree (tenant, id) WHERE overtaken;
+
+CREATE TABLE holdfast.state_asides (
+    tenant text COLLATE "C" NOT NULL,
+    session_id text COLLATE "C" NOT NULL,
+    stamp bigint NOT NULL DEFAULT nextval('holdfast.state_aside_stamps'::regclass),
+    fresh boolean NOT NULL,
+    cleared boolean NOT NULL,
+    gone boolean NOT NULL,
+    state jsonb NOT NULL,
+    dropped text[] COLLATE "C" NOT NULL,
+    ttl_seconds double precision,
+    written_at timestamp with time zone NOT NULL DEFAULT holdfast.now(),
+    PRIMARY KEY (tenant, session_id)
+);
+
+CREATE TABLE holdfast.state_snapshots (
+    tenant text COLLATE "C" NOT NULL,
+    session_id text COLLATE "C" NOT NULL,
+    version bigint NOT NULL,
+    state text NOT NULL,
+    ttl_seconds double precision,
+    expires_at timestamp with time zone,
+    cleared boolean NOT NULL DEFAULT false,
+    lineage bigint NOT NULL DEFAULT 0,
+    base bigint NOT NULL DEFAULT 0,
+    stamp bigint NOT NULL DEFAULT 0,
+    saved_at timestamp with time zone NOT NULL DEFAULT holdfast.now(),
+    writers text[] COLLATE "C" NOT NULL DEFAULT '{}'::text[],
+    eviction bigint NOT NULL DEFAULT 0,
+    PRIMARY KEY (tenant, session_id)
+);
+
+CREATE INDEX state_snapshots_by_writer ON holdfast.state_snapshots USING gin (writers) WHERE (writers <> '{}'::text[]);
+
+CREATE TABLE holdfast.states (
+    tenant text COLLATE "C" NOT NULL,
+    session_id text COLLATE "C" NOT NULL,
+    state jsonb NOT NULL,
+    version bigint NOT NULL DEFAULT nextval('holdfast.state_versions'::regclass),
+    ttl_seconds double precision,
+    written_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone,
+    PRIMARY KEY (tenant, session_id)
+);
+
+CREATE INDEX states_by_expiry ON holdfast.states USING btree (expires_at) WHERE (expires_at IS NOT NULL);
+
+CREATE TABLE holdfast.task_artifacts (
+    tenant text COLLATE "C" NOT NULL,
+    task_id text COLLATE "C" NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    begun bigint NOT NULL,
+    anew bigint NOT NULL,
+    fence bigint NOT NULL,
+    complete boolean NOT NULL,
+    PRIMARY KEY (tenant, task_id, id)
+) WITH (fillfactor=70);
+
+CREATE TABLE holdfast.task_cleanup (
+    tenant text COLLATE "C" NOT NULL,
+    task_id text COLLATE "C" NOT NULL,
+    kind text COLLATE "C" NOT NULL,
+    ref text COLLATE "C" NOT NULL,
+    agent text COLLATE "C" NOT NULL,
+    owner text COLLATE "C" NOT NULL,
+    context_id text COLLATE "C" NOT NULL,
+    due_at timestamp with time zone,
+    PRIMARY KEY (tenant, task_id, kind, ref)
+);
+
+CREATE INDEX task_cleanup_due ON holdfast.task_cleanup USING btree (tenant, due_at) WHERE (due_at IS NOT NULL);
+
+CREATE TABLE holdfast.task_contexts (
+    tenant text COLLATE "C" NOT NULL,
+    owner text COLLATE "C" NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    key bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+    created_at timestamp with time zone NOT NULL,
+    PRIMARY KEY (tenant, owner, id)
+);
+
+CREATE INDEX task_contexts_by_age ON holdfast.task_contexts USING btree ((((tenant || '
+'::text) || owner)), created_at, id);
+
+CREATE TABLE holdfast.task_edges (
+    from_state text COLLATE "C",
+    to_state text COLLATE "C" NOT NULL,
+    actor text COLLATE "C" NOT NULL
+);
+
+CREATE TABLE holdfast.task_events (
+    tenant text COLLATE "C" NOT NULL,
+    task_id text COLLATE "C" NOT NULL,
+    seq bigint NOT NULL,
+    kind text COLLATE "C" NOT NULL,
+    at timestamp with time zone NOT NULL,
+    actor text COLLATE "C" NOT NULL,
+    fence bigint NOT NULL,
+    number bigint,
+    from_state text COLLATE "C",
+    to_state text COLLATE "C",
+    worker text COLLATE "C",
+    attempt bigint,
+    run_after timestamp with time zone,
+    note text,
+    request text COLLATE "C",
+    message_id text COLLATE "C",
+    written_at timestamp with time zone,
+    context_key bigint,
+    stored bigint,
+    step_key text COLLATE "C",
+    step_kind text COLLATE "C",
+    step_name text COLLATE "C",
+    step_occurrence bigint,
+    chunks bigint,
+    digest text COLLATE "C",
+    artifact_id text COLLATE "C",
+    append boolean,
+    last_chunk boolean,
+    name text,
+    metadata text,
+    body text,
+    PRIMARY KEY (tenant, task_id, seq)
+);
+
+CREATE INDEX task_chunks ON holdfast.task_events USING btree (tenant, task_id, artifact_id, seq) WHERE (kind = 'artifact'::text);
+CREATE INDEX task_chunks_of_step ON holdfast.task_events USING btree (tenant, step_key, fence, seq) WHERE ((kind = 'artifact'::text) AND (step_key IS NOT NULL));
+CREATE UNIQUE INDEX task_messages_by_id ON holdfast.task_events USING btree (tenant, (((task_id || '
+'::text) || message_id))) WHERE (kind = 'message'::text);
+CREATE INDEX task_messages_in_order ON holdfast.task_events USING btree (tenant, task_id, seq) WHERE (kind = 'message'::text);
+CREATE INDEX task_messages_of_context ON holdfast.task_events USING btree (tenant, context_key, stored) WHERE (kind = 'message'::text);
+CREATE UNIQUE INDEX task_steps_by_key ON holdfast.task_events USING btree (tenant, step_key) WHERE (kind = 'step'::text);
+CREATE INDEX task_steps_in_order ON holdfast.task_events USING btree (tenant, task_id, seq) WHERE (kind = 'step'::text);
+
+CREATE TABLE holdfast.task_feedback (
+    tenant text COLLATE "C" NOT NULL,
+    task_id text COLLATE "C" NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    given bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+    text text NOT NULL,
+    rating bigint,
+    metadata text NOT NULL,
+    digest text COLLATE "C" NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    PRIMARY KEY (tenant, task_id, id)
+);
+
+CREATE TABLE holdfast.tasks (
+    tenant text COLLATE "C" NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    owner text COLLATE "C" NOT NULL,
+    context_id text COLLATE "C" NOT NULL,
+    context_key bigint NOT NULL,
+    agent text COLLATE "C" NOT NULL,
+    metadata text NOT NULL,
+    max_attempts bigint NOT NULL,
+    submit_key text COLLATE "C" NOT NULL,
+    submit_digest text COLLATE "C" NOT NULL,
+    retry_of text COLLATE "C" NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    state text COLLATE "C" NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    note text NOT NULL DEFAULT '""'::text,
+    status_seq bigint,
+    version bigint NOT NULL,
+    transitions bigint NOT NULL,
+    fence bigint NOT NULL DEFAULT 0,
+    attempts bigint NOT NULL DEFAULT 0,
+    worker text COLLATE "C" NOT NULL DEFAULT ''::text,
+    lane text COLLATE "C" NOT NULL DEFAULT ''::text,
+    lease_expires_at timestamp with time zone,
+    run_after timestamp with time zone,
+    due_at timestamp with time zone NOT NULL,
+    cancel_requested boolean NOT NULL DEFAULT false,
+    pause_requested boolean NOT NULL DEFAULT false,
+    ask_kind text COLLATE "C",
+    ask_name text COLLATE "C",
+    ask_occurrence bigint,
+    has_push boolean NOT NULL DEFAULT false,
+    has_step_chunks boolean NOT NULL DEFAULT false,
+    followed_until timestamp with time zone,
+    copied boolean NOT NULL DEFAULT false,
+    has_cleanup boolean NOT NULL DEFAULT false,
+    lease_seconds double precision,
+    PRIMARY KEY (tenant, id)
+) WITH (fillfactor=70);
+
+CREATE UNIQUE INDEX tasks_at_work ON holdfast.tasks USING btree (tenant, context_key, lane) WHERE (state = 'working'::text);
+CREATE INDEX tasks_by_change ON holdfast.tasks USING btree ((((tenant || '
+'::text) || owner)), updated_at, id);
+CREATE UNIQUE INDEX tasks_by_submit_key ON holdfast.tasks USING btree (tenant, (((owner || '
+'::text) || submit_key))) WHERE (submit_key <> ''::text);
+CREATE INDEX tasks_of_context ON holdfast.tasks USING btree (context_key);
+CREATE INDEX tasks_queue ON holdfast.tasks USING btree (tenant, due_at, id) WHERE (state = 'submitted'::text);
+CREATE INDEX tasks_queue_of_context ON holdfast.tasks USING btree (context_key, due_at, id) WHERE (state = 'submitted'::text);
+CREATE INDEX tasks_uncopied ON holdfast.tasks USING btree (tenant, updated_at, id) WHERE ((NOT copied) AND (state <> ALL (ARRAY['submitted'::text, 'working'::text])));
+
+CREATE TRIGGER task_ended AFTER UPDATE OF state ON holdfast.tasks FOR EACH ROW WHEN ((new.has_cleanup AND (new.state = ANY (ARRAY['completed'::text, 'failed'::text, 'canceled'::text, 'rejected'::text])))) EXECUTE FUNCTION holdfast.clean_up_task();
+CREATE TRIGGER task_removed AFTER DELETE ON holdfast.tasks FOR EACH ROW WHEN (old.has_cleanup) EXECUTE FUNCTION holdfast.clean_up_task();
+CREATE TRIGGER uncopy_task BEFORE UPDATE ON holdfast.tasks FOR EACH ROW WHEN ((old.copied AND (new.state IS DISTINCT FROM old.state))) EXECUTE FUNCTION holdfast.uncopy_task();
+
+CREATE TABLE holdfast.unembedded_events (
+    tenant text COLLATE "C" NOT NULL,
+    agent text COLLATE "C" NOT NULL,
+    session_key bigint NOT NULL,
+    epoch integer NOT NULL,
+    first_seq bigint NOT NULL,
+    last_seq bigint NOT NULL,
+    taken_until timestamp with time zone NOT NULL DEFAULT '-infinity'::timestamp with time zone,
+    PRIMARY KEY (tenant, agent, session_key, epoch, first_seq)
+);
+
+CREATE TABLE holdfast.unindexed_events (
+    tenant text COLLATE "C" NOT NULL,
+    agent text COLLATE "C" NOT NULL,
+    session_key bigint NOT NULL,
+    epoch integer NOT NULL,
+    first_seq bigint NOT NULL,
+    last_seq bigint NOT NULL,
+    PRIMARY KEY (tenant, agent, session_key, epoch, first_seq)
+);
+
+CREATE TRIGGER queue_for_embedding AFTER DELETE ON holdfast.unindexed_events REFERENCING OLD TABLE AS taken FOR EACH STATEMENT EXECUTE FUNCTION holdfast.queue_for_embedding();
+
+CREATE VIEW holdfast.outbox_entries AS
+ SELECT o.config_id,
+    o.due_at,
+    o.attempts,
+    o.last_error,
+    o.dead,
+    o.number AS place,
+    p.url,
+    p.token,
+    p.authentication,
+    e.tenant,
+    e.task_id,
+    e.seq,
+    e.kind,
+    e.at,
+    e.actor,
+    e.fence,
+    e.number,
+    e.from_state,
+    e.to_state,
+    e.worker,
+    e.attempt,
+    e.run_after,
+    e.note,
+    e.request,
+    e.message_id,
+    e.written_at,
+    e.context_key,
+    e.stored,
+    e.step_key,
+    e.step_kind,
+    e.step_name,
+    e.step_occurrence,
+    e.chunks,
+    e.digest,
+    e.artifact_id,
+    e.append,
+    e.last_chunk,
+    e.name,
+    e.metadata,
+    e.body
+   FROM ((holdfast.outbox o
+     JOIN holdfast.push_configs p ON (((p.tenant = o.tenant) AND (p.task_id = o.task_id) AND (p.id = o.config_id))))
+     JOIN holdfast.task_events e ON (((e.tenant = o.tenant) AND (e.task_id = o.task_id) AND (e.seq = o.seq))));
+
+CREATE VIEW holdfast.task_records AS
+ SELECT t.tenant,
+    t.id,
+    t.context_id,
+    t.agent,
+    t.state,
+    t.created_at,
+    t.updated_at,
+    t.owner,
+    t.note,
+    t.metadata,
+    t.version,
+    t.fence,
+    t.attempts,
+    t.max_attempts,
+    t.worker,
+    t.lease_expires_at,
+    t.run_after,
+    t.cancel_requested,
+    t.pause_requested,
+    t.submit_key,
+    t.retry_of,
+    m.message_id AS status_id,
+    m.written_at AS status_at,
+    m.seq AS status_seq,
+    m.body AS status_body
+   FROM (holdfast.tasks t
+     LEFT JOIN LATERAL ( SELECT e.message_id,
+            e.written_at,
+            e.seq,
+            e.body
+           FROM holdfast.task_events e
+          WHERE ((e.tenant = t.tenant) AND (e.task_id = t.id) AND (e.seq = t.status_seq))
+         LIMIT 1) m ON (true));
+
+-- Functions:
+--   add_cards(in_tenant text, in_board_id text, in_card_ids text[], in_titles text[]) RETURNS bigint
+--   add_entities(the_tenant text, the_ids text[], the_bodies text[], named text[], the_names text[]) RETURNS void
+--   add_relationships(the_tenant text, the_ids text[], the_sources text[], the_targets text[], the_types text[], the_bodies text[]) RETURNS void
+--   add_task_cleanup(in_tenant text, in_id text, in_fence bigint, in_kind text, in_ref text, in_agent text) RETURNS void
+--   adopt_model(the_tenant text, the_model text, the_dimension integer) RETURNS boolean
+--   advance_outbox(in_tenant text, in_task_id text, in_config_id text) RETURNS void
+--   append_embedded_events(the_tenant text, the_sessions text[], the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[], the_numbers real[], the_dimension integer) RETURNS TABLE(place integer, epoch integer, seq bigint)
+--   append_event(the_tenant text, the_session text, the_agent text, the_type text, the_id text, the_run text, the_time timestamp with time zone, the_body text) RETURNS TABLE(place integer, epoch integer, seq bigint)
+--   append_events(the_tenant text, the_sessions text[], the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[]) RETURNS TABLE(place integer, epoch integer, seq bigint)
+--   append_task_chunk(in_tenant text, in_id text, in_fence bigint, in_artifact_id text, in_body text, in_append boolean, in_last boolean, in_name text, in_metadata text, in_step_kind text, in_step_name text, in_step_occurrence bigint) RETURNS boolean
+--   append_task_feedback(in_tenant text, in_task_id text, in_owner text, in_id text, in_text text, in_rating bigint, in_metadata text, in_digest text) RETURNS SETOF holdfast.task_feedback
+--   append_task_message(in_tenant text, in_id text, in_fence bigint, in_message_id text, in_message_at timestamp with time zone, in_message_body text, in_message_digest text, OUT out_id text, OUT out_at timestamp with time zone, OUT out_seq bigint, OUT out_body text) RETURNS record
+--   append_task_remark(in_tenant text, in_id text, in_fence bigint, in_message_id text, in_message_at timestamp with time zone, in_message_body text, in_message_digest text, in_step_kind text, in_step_name text, in_step_occurrence bigint, in_result text, OUT out_id text, OUT out_at timestamp with time zone, OUT out_seq bigint, OUT out_body text) RETURNS record
+--   append_to_session(the_tenant text, the_session text, the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[]) RETURNS TABLE(place integer, epoch integer, seq bigint)
+--   bury_turn(the_tenant text, the_letter text, the_session text, the_event text, the_epoch integer, the_seq bigint, the_payload bytea, the_reason text) RETURNS void
+--   cancel_task(in_tenant text, in_id text, in_owner text, in_note text) RETURNS SETOF holdfast.task_records
+--   check_task_edge(in_id text, in_from text, in_to text, in_actor text) RETURNS void
+--   claim_outbox(in_tenant text, in_limit bigint, in_lease_seconds double precision) RETURNS SETOF holdfast.outbox_entries
+--   claim_tasks(in_tenant text, in_worker text, in_agents text[], in_limit bigint, in_lease_seconds double precision, in_serial boolean, in_history bigint) RETURNS SETOF holdfast.claimed_task
+--   clean_up_task() RETURNS trigger
+--   clear_events(the_tenant text, the_session text, the_agent text, the_run text, the_types text[]) RETURNS bigint
+--   clear_events_until(the_tenant text, the_session text, the_agent text, the_run text, the_types text[], until_epoch integer, until_seq bigint) RETURNS TABLE(id text, epoch integer, seq bigint)
+--   clear_facts(the_tenant text, the_namespace text, the_agent text) RETURNS void
+--   clear_task_context(in_tenant text, in_owner text, in_id text) RETURNS bigint
+--   complete_tasks(in_tenant text, in_ids text[], in_fences bigint[], in_workers text[]) RETURNS TABLE(task_id text, reached text)
+--   cool_session(the_tenant text, the_session text, the_heat bigint) RETURNS boolean
+--   correct_leases(in_tenant text) RETURNS void
+--   count_task_event(in_tenant text, in_id text, in_fence bigint, OUT seq bigint, OUT context_key bigint, OUT has_push boolean, OUT has_step_chunks boolean, OUT followed_until timestamp with time zone) RETURNS record
+--   create_board(in_tenant text, in_id text, in_conversation_id text, in_agent_id text, in_agent_label text, in_parent_agent_id text, in_max_retries bigint, in_card_ids text[], in_titles text[]) RETURNS void
+--   delete_collection(the_tenant text, the_collection text) RETURNS bigint
+--   delete_entity(the_tenant text, the_id text) RETURNS boolean
+--   delete_fact(the_tenant text, the_namespace text, the_agent text, the_id text) RETURNS boolean
+--   delete_facts(the_tenant text, the_scope bigint, the_ids text[]) RETURNS bigint
+--   delete_push_config(in_tenant text, in_task_id text, in_owner text, in_id text) RETURNS boolean
+--   fact_words(the_tenant text, the_scope bigint, the_language text, the_lexemes text[], moment timestamp with time zone, k1 double precision, b double precision) RETURNS TABLE(number bigint, score double precision)
+--   fail(state text, message text, facts jsonb) RETURNS void
+--   fail_lease(in_id text) RETURNS void
+--   fail_task_edge(in_id text, in_from text, in_to text) RETURNS void
+--   find_submitted(in_tenant text, in_id text, in_owner text, in_submit_key text, in_digest text) RETURNS text
+--   flush_events(the_tenant text, the_sessions text[], the_epochs integer[], the_seqs bigint[], the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[]) RETURNS TABLE(place integer, outcome text, ahead integer)
+--   hold_dimension(the_tenant text, the_collection text, wanted integer) RETURNS integer
+--   hold_fact_scope(the_tenant text, the_namespace text, the_agent text, the_language text) RETURNS bigint
+--   hold_task(in_tenant text, in_id text, in_fence bigint) RETURNS holdfast.tasks
+--   index_events(the_tenant text, the_agent text, range_keys bigint[], range_epochs integer[], range_starts bigint[], event_ranges integer[], event_seqs bigint[], event_lengths integer[], posting_events integer[], posting_lexemes text[], posting_times integer[]) RETURNS void
+--   json_items(found jsonb) RETURNS SETOF jsonb
+--   json_number(item jsonb) RETURNS numeric
+--   json_text(item jsonb) RETURNS text
+--   keep_embeddings(the_tenant text, the_model text, the_dimension integer, range_agents text[], range_keys bigint[], range_epochs integer[], range_starts bigint[], range_done bigint[], event_keys bigint[], event_epochs integer[], event_seqs bigint[], the_numbers real[], refused_keys bigint[], refused_epochs integer[], refused_seqs bigint[]) RETURNS boolean
+--   keep_event_vectors(the_tenant text, the_sessions text[], the_ids text[], the_numbers real[], the_dimension integer) RETURNS void
+--   keep_task_files(in_tenant text, in_id text, in_refs text[]) RETURNS boolean
+--   keep_task_step(in_tenant text, in_task_id text, in_seq bigint, in_fence bigint, in_has_chunks boolean, in_actor text, in_now timestamp with time zone, in_kind text, in_name text, in_occurrence bigint, in_body text, in_digest text, in_message_id text) RETURNS boolean
+--   lock_outbox(in_tenant text, in_task_id text, in_config_id text) RETURNS boolean
+--   lock_session(the_tenant text, the_session text, the_agent text) RETURNS holdfast.sessions
+--   lock_task(in_tenant text, in_id text, in_owner text) RETURNS holdfast.tasks
+--   mark_delivered(in_tenant text, in_task_id text, in_config_id text, in_seq bigint) RETURNS boolean
+--   mark_failed(in_tenant text, in_task_id text, in_config_id text, in_seq bigint, in_attempts bigint, in_error text, in_max_attempts bigint, in_delay_seconds double precision) RETURNS boolean
+--   move_session(the_tenant text, old_prefix text, the_session text, new_prefix text, the_name text) RETURNS text
+--   move_task(task holdfast.tasks, in_to text, in_actor text, in_now timestamp with time zone, in_note text, in_run_after timestamp with time zone, in_said bigint, in_status_seq bigint, in_status_id text, in_keeps_place boolean) RETURNS void
+--   now() RETURNS timestamp with time zone
+--   owner_of(the_id text) RETURNS text
+--   owner_prefix(the_owner text) RETURNS text
+--   pause_task(in_tenant text, in_id text, in_owner text, in_note text) RETURNS SETOF holdfast.task_records
+--   publish(in_tenant text, in_channel text, in_id text, in_event text, in_retention_seconds double precision, OUT out_number bigint, OUT out_published_at timestamp with time zone) RETURNS record
+--   purge_collections(at_most integer) RETURNS bigint
+--   purge_facts(at_most integer) RETURNS bigint
+--   put_blob(in_tenant text, in_place text, in_ref text, in_object_key text, in_size_bytes bigint, in_content_type text, in_sha256 text, in_ttl_seconds double precision) RETURNS holdfast.blob_index
+--   queue_for_embedding() RETURNS trigger
+--   reached(start bigint, depth bigint, the_types text[], along boolean, against boolean, most bigint) RETURNS bigint[]
+--   record_task_step(in_tenant text, in_id text, in_fence bigint, in_kind text, in_name text, in_occurrence bigint, in_body text, in_digest text, in_message_id text, OUT out_at timestamp with time zone, OUT out_digest text, OUT out_fence bigint, OUT out_chunks bigint, OUT out_body text) RETURNS record
+--   recover_tasks(in_tenant text, in_limit bigint) RETURNS SETOF holdfast.task_records
+--   release_task(in_tenant text, in_id text, in_fence bigint, in_note text) RETURNS SETOF holdfast.task_records
+--   replay_letter(the_tenant text, the_letter text, the_session text, the_epoch integer, the_seq bigint, the_agent text, the_type text, the_id text, the_run text, the_time timestamp with time zone, the_body text) RETURNS TABLE(epoch integer, seq bigint)
+--   replayed_fact(the_tenant text, the_scope bigint, the_key text, the_fingerprint text, moment timestamp with time zone) RETURNS text
+--   request_of_task(task holdfast.tasks, in_request text, in_now timestamp with time zone, in_note text) RETURNS void
+--   respond_to_task(in_tenant text, in_id text, in_owner text, in_message_id text, in_message_at timestamp with time zone, in_message_body text, in_message_digest text, in_result text) RETURNS SETOF holdfast.task_records
+--   restore_task_chunks(in_tenant text, in_id text, in_fence bigint, in_step_kind text, in_step_name text, in_step_occurrence bigint) RETURNS SETOF holdfast.task_events
+--   resume_task(in_tenant text, in_id text, in_owner text, in_note text) RETURNS SETOF holdfast.task_records
+--   retire_facts(the_tenant text, the_scope bigint, the_numbers bigint[]) RETURNS void
+--   retry_refused(the_tenant text) RETURNS bigint
+--   rotate_api_key(in_tenant text, in_id text, in_digest text, in_new_id text, in_grace_seconds double precision) RETURNS SETOF holdfast.api_keys
+--   save_fact(the_tenant text, the_namespace text, the_agent text, the_id text, the_content text, the_metadata text, the_topic text, the_confidence double precision, the_source text, the_entities text[], the_microseconds bigint, the_supersedes text, the_key text, the_fingerprint text, the_language text, the_length integer, the_lexemes text[], the_times integer[]) RETURNS text
+--   say_in_task(in_tenant text, in_task_id text, in_seq bigint, in_context_key bigint, in_fence bigint, in_actor text, in_now timestamp with time zone, in_id text, in_at timestamp with time zone, in_body text, in_digest text) RETURNS bigint
+--   search_words(the_tenant text, the_agent text, the_lexemes text[], the_limit bigint, the_session text, the_types text[], the_since timestamp with time zone, the_until timestamp with time zone, k1 double precision, b double precision) RETURNS TABLE(session_key bigint, epoch integer, seq bigint, score double precision)
+--   settle_task(task holdfast.tasks, in_wanted text, in_note text, in_event text, OUT reached text, OUT why text) RETURNS record
+--   submit_task(in_tenant text, in_id text, in_owner text, in_context_id text, in_new_context_id text, in_agent text, in_metadata text, in_max_attempts bigint, in_submit_key text, in_digest text, in_retry_of text, in_run_after timestamp with time zone, in_run_after_seconds double precision, in_message_id text, in_message_at timestamp with time zone, in_message_body text, in_message_digest text, in_push_ids text[], in_push_urls text[], in_push_tokens text[], in_push_auths text[]) RETURNS SETOF holdfast.task_records
+--   take_back(session holdfast.sessions) RETURNS holdfast.sessions
+--   take_unembedded(the_tenant text, the_limit bigint, the_seconds double precision) RETURNS TABLE(agent text, session_key bigint, epoch integer, first_seq bigint, last_seq bigint, seq bigint, type text, body text)
+--   task_artifacts(in_tenant text, in_task_id text, in_artifact_id text) RETURNS TABLE(chunk_artifacts text[], chunk_times timestamp with time zone[], chunk_bodies text[], chunk_appends boolean[], chunk_lasts boolean[], chunk_names text[], chunk_metadata text[])
+--   task_messages(in_tenant text, in_task_id text, in_last bigint) RETURNS TABLE(message_ids text[], message_times timestamp with time zone[], message_seqs bigint[], message_bodies text[])
+--   task_moment(in_at timestamp with time zone, in_seconds double precision, in_now timestamp with time zone) RETURNS timestamp with time zone
+--   task_note(in_reason text, in_note text) RETURNS text
+--   task_step_key(in_task_id text, in_kind text, in_name text, in_occurrence bigint) RETURNS text
+--   tell_of_task(in_tenant text, in_id text, in_has_push boolean, in_followed_until timestamp with time zone, in_now timestamp with time zone, VARIADIC in_announced bigint[]) RETURNS void
+--   transition_task(in_tenant text, in_id text, in_fence bigint, in_to text, in_note text, in_run_after timestamp with time zone, in_run_after_seconds double precision, in_progress boolean, in_message_id text, in_message_at timestamp with time zone, in_message_body text, in_message_digest text, in_ask_kind text, in_ask_name text, in_ask_occurrence bigint) RETURNS SETOF holdfast.task_records
+--   uncopy_task() RETURNS trigger
+--   unembedded_in(the_tenant text, the_agents text[], the_keys bigint[], the_epochs integer[], the_starts bigint[], the_ends bigint[], the_limit bigint) RETURNS TABLE(agent text, session_key bigint, epoch integer, first_seq bigint, last_seq bigint, seq bigint, type text, body text)
+--   upsert_push_config(in_tenant text, in_task_id text, in_owner text, in_id text, in_url text, in_token text, in_authentication text) RETURNS void
+--   use_task_context(in_tenant text, in_owner text, in_id text, in_now timestamp with time zone, OUT key bigint, OUT made boolean) RETURNS record
+--   walk(the_tenant text, start text, depth bigint, the_types text[], along boolean, against boolean, most bigint) RETURNS text[]
+--   warm_session(the_tenant text, the_session text, the_agent text, known_epoch integer, known_seq bigint, known_heat bigint) RETURNS TABLE(epoch integer, seq bigint, reserved bigint, heat bigint)
+--   watch_task(in_tenant text, in_id text, in_owner text) RETURNS TABLE(out_state text, out_version bigint)
+--   with_writer(the_writers text[], the_writer text) RETURNS text[]
+--   write_documents(the_tenant text, the_collection text, replacing boolean, the_ids text[], the_contents text[], the_metadata text[], the_filterables text[], the_dimensions integer[], the_numbers real[]) RETURNS void
+--   write_state_at_version(in_tenant text, in_session_id text, in_state jsonb, in_ttl_seconds double precision, in_dropped text[], in_replace boolean, in_expected bigint) RETURNS void
+--   write_task_chunk(in_tenant text, in_task_id text, in_seq bigint, in_fence bigint, in_now timestamp with time zone, in_artifact_id text, in_body text, in_append boolean, in_last boolean, in_name text, in_metadata text, in_step_kind text, in_step_name text, in_step_occurrence bigint, in_strict boolean) RETURNS boolean
