@@ -13,6 +13,7 @@ THOROUGH = (
     "tests/durability/",
     "tests/mutants/",
     "tests/architecture/test_tutorials.py",
+    "tests/engines/test_plugin.py",
     "tests/engines/test_published_suite.py",
     "src/holdfast/testing/test_hostile_input.py",
 )

@@ -6,8 +6,18 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
+from holdfast.kernel.core.codec import message_from_body
 from holdfast.kernel.core.content import ChatMessage
-from holdfast.kernel.storage.log_entry import LogEntry, TranscriptPage
+from holdfast.kernel.storage.log_entry import LogEntry, TranscriptPage, another_body
+
+__all__ = [
+    "LogEntry",
+    "TranscriptKey",
+    "TranscriptPage",
+    "Transcripts",
+    "another_body",
+    "message_from_body",
+]
 
 
 class TranscriptKey(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import PurePath
 from types import ModuleType
@@ -17,6 +18,7 @@ from holdfast.kernel.core.errors import (
     NotSupportedError,
     UnknownSchemeError,
 )
+from holdfast.spi.engine import GROUP
 from holdfast.wiring.masking import mask_url
 from holdfast.wiring.settings import Settings
 
@@ -80,6 +82,8 @@ def engine_of_url(url: str) -> EngineSpec:
     if colon and scheme in SCHEMES:
         _check_port(url)
         return SCHEMES[scheme]
+    if colon and scheme in plugin_schemes():
+        return EngineSpec(scheme, "holdfast.wiring.plugins")
     base, plus, driver = scheme.partition("+")
     if colon and plus and base in ("postgresql", "postgres"):
         raise ConfigError(f"drop '+{driver}' from the URL: it begins with postgresql:// here")
@@ -87,8 +91,32 @@ def engine_of_url(url: str) -> EngineSpec:
         return EMBEDDED
     raise UnknownSchemeError(
         scheme if colon else url,
-        known=[*(f"{name}:" for name in SCHEMES), "./folder (embedded Postgres)"],
+        known=[
+            *(f"{name}:" for name in (*SCHEMES, *sorted(plugin_schemes()))),
+            "./folder (embedded Postgres)",
+        ],
     )
+
+
+def plugin_schemes() -> set[str]:
+    """The schemes of engines that other distributions bring.
+
+    >>> "memory" in plugin_schemes()
+    False
+    """
+    return entry_points(group=GROUP).names - SCHEMES.keys()
+
+
+def providers(attribute: str) -> str:
+    """Which engines provide an attribute of ``State``, as URLs.
+
+    >>> providers("graph")
+    'memory:, ./folder and postgresql:// provide it'
+    """
+    found = ["memory:", "./folder", "postgresql://"]
+    found += ["redis://"] if attribute in {"history", "short_term", "channel"} else []
+    found += ["blobs='s3://…'", "blobs='file://…'"] if attribute == "blobs" else []
+    return f"{', '.join(found[:-1])} and {found[-1]} provide it"
 
 
 def _check_port(url: str) -> None:

@@ -26,6 +26,7 @@ from holdfast.kernel.storage.tasks import TaskStore
 from holdfast.kernel.storage.vector import VectorStore
 from holdfast.memory.agent_memory import MemoryStores, StoredMemory
 from holdfast.wiring.connections import Connections
+from holdfast.wiring.engines import providers
 from holdfast.wiring.health import Health
 from holdfast.wiring.hybrid_sides import HybridSide
 from holdfast.wiring.session_moves import assign_context
@@ -316,7 +317,7 @@ class State:
             raise NotSupportedError(
                 " and ".join(sorted(set(self.engines.values()))),
                 attribute,
-                why=f"open a Postgres with it: {WIRINGS}",
+                why=f"{providers(attribute)}, as in {WIRINGS}",
             )
         return store
 

@@ -1,0 +1,83 @@
+"""Engines of other distributions, found by their entry points."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from holdfast.contracts.boards import Boards
+from holdfast.contracts.channel import Channel
+from holdfast.contracts.history import History
+from holdfast.contracts.vectors import Vectors
+from holdfast.kernel.core.errors import ConfigError
+from holdfast.kernel.storage.graph import Graph
+from holdfast.spi.engine import GROUP, Engine, OpenEngine
+from holdfast.wiring.connections import Connections
+from holdfast.wiring.parts import Part
+from holdfast.wiring.request import OpenRequest
+from holdfast.wiring.stores import Stores
+
+
+def _channel(storage: Any, request: OpenRequest) -> Callable[[str], Channel]:
+    retention = request.settings.channel_retention_seconds
+    return lambda name: Channel(storage, name=name, retention_seconds=retention)
+
+
+FRONTS: dict[str, Callable[[Any, OpenRequest], Any]] = {
+    "boards": lambda storage, _request: Boards(storage),
+    "channel": _channel,
+    "history": lambda storage, _request: History(storage),
+    "vectors": lambda storage, request: Vectors(storage, embedder=request.embedder),
+}
+"""What an engine may store, and the contract in front of it."""
+
+
+@cache
+def plugins() -> dict[str, EntryPoint]:
+    """The engines that are installed beside Holdfast, by scheme.
+
+    ::
+
+        opens = plugins()["sqlite"].load()
+    """
+    return {point.name: point for point in entry_points(group=GROUP)}
+
+
+async def connect(request: OpenRequest) -> Connections:
+    """Open the engine that the scheme of the URL names."""
+    scheme = request.url.partition(":")[0]
+    opens: OpenEngine = plugins()[scheme].load()
+    engine = await opens(request.url)
+    unknown = engine.contracts - FRONTS.keys()
+    if unknown or not engine.contracts:
+        await engine.aclose()
+        known = ", ".join(sorted(FRONTS))
+        raise ConfigError(
+            f"the engine {engine.name!r} must store some of {known}, "
+            f"and says that it stores {', '.join(sorted(unknown)) or 'nothing'}"
+        )
+
+    def stores(tenant: str, _graph: Graph | None) -> Stores:
+        return Stores(
+            **{
+                contract: FRONTS[contract](engine.storage(contract, tenant), request)
+                for contract in engine.contracts
+            }
+        )
+
+    return Connections(stores=stores, parts=[part_of(engine)])
+
+
+def part_of(engine: Engine) -> Part:
+    """The engine as a part of a ``State``."""
+    return Part(
+        engine.name,
+        tuple(sorted(engine.contracts)),
+        engine.durability,
+        engine.ping,
+        engine.aclose,
+        version=engine.version,
+        capabilities=("plug-in",),
+    )
