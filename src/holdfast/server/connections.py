@@ -18,16 +18,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from holdfast.server.options import ServiceOptions
+from holdfast.server.strict_http import StrictConnection
 
 _log = logging.getLogger("holdfast.server")
 RESERVED_FILES = 128
 """File descriptors that are left for databases, files and deliveries."""
 
 _LINGER_SECONDS = 1.0
+_HEAD_BYTES = 64 * 1024
 
 
 def _plain(status: int, reason: str, message: str, *more: str) -> bytes:
@@ -39,6 +42,7 @@ def _plain(status: int, reason: str, message: str, *more: str) -> bytes:
 
 
 _BUSY = _plain(503, "Service Unavailable", "too many connections are open", "retry-after: 1")
+_MALFORMED = _plain(400, "Bad Request", "this is not a well-formed request of HTTP/1.1")
 _TOO_SLOW = _plain(408, "Request Timeout", "the request took too long to arrive")
 
 
@@ -124,10 +128,11 @@ def _affordable(wanted: int) -> int:
 
 
 class LimitedProtocol(H11Protocol):
-    """uvicorn's HTTP/1.1 with deadlines."""
+    """uvicorn's HTTP/1.1 with deadlines, and without requests of which the end is ambiguous."""
 
     def __init__(self, connections: Connections, **uvicorns: Any) -> None:
         super().__init__(**uvicorns)
+        self.conn = StrictConnection(h11.SERVER, _HEAD_BYTES)
         self.network = ""
         self._counted = connections
         self._admitted = False
@@ -164,6 +169,14 @@ class LimitedProtocol(H11Protocol):
             self._head_complete()
         elif self._head_timer is None:
             self._expect_head()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no request, and close; in the middle of an answer, only close."""
+        del msg
+        if self._answering() and self.cycle.response_started:
+            self.abort()
+        else:
+            self._refuse(_MALFORMED)
 
     def on_response_complete(self) -> None:
         """Wait for the next request; uvicorn closes the connection if none begins soon."""
