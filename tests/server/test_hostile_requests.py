@@ -120,6 +120,16 @@ PATHS: dict[str, tuple[str, str, int]] = {
     "no blob": ("GET", "/blobs/%00?task=%00", 404),
 }
 
+VERSIONS = {
+    "5,000 digits": "9" * 5_000,
+    "5,000 digits after 1": "1." + "9" * 5_000,
+    "many numbers": ".".join("1" * 2_000),
+    "an epoch": "1!1.0",
+    "a word": "latest",
+    "a local part": "1.0+" + "a" * 2_000,
+    "two versions": "1.0, 0.3",
+}
+
 
 def _check(answer: httpx.Response, caplog: pytest.LogCaptureFixture, what: str) -> None:
     assert answer.headers["content-type"].startswith("application/json"), what
@@ -202,3 +212,66 @@ async def test_others_are_answered_while_many_parts_are_refused(http: httpx.Asyn
     sends = [http.post("/message:send", content=body, headers=JSON) for _ in range(5)]
     answers = await asyncio.gather(*sends, http.get("/health"))
     assert [one.status_code for one in answers] == [400] * 5 + [200]
+
+
+@pytest.mark.parametrize("what", VERSIONS)
+async def test_a_version_that_is_none_is_refused_in_plain_words_and_not_repeated(
+    http: httpx.AsyncClient, caplog: pytest.LogCaptureFixture, what: str
+) -> None:
+    version = {"A2A-Version": VERSIONS[what]}
+    for method in ("GetTask", "tasks/get", "tasks/list"):
+        call = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {"id": "t"}}
+        answer = await http.post("/", json=call, headers=version)
+        assert answer.json()["error"]["code"] == -32009, answer.text
+        _check(answer, caplog, what)
+        assert VERSIONS[what] not in answer.text + caplog.text
+    for path in ("/tasks/t", "/v1/tasks/t", "/extendedAgentCard"):
+        answer = await http.get(path, headers=version)
+        assert answer.status_code == 400, answer.text
+        _check(answer, caplog, what)
+        assert VERSIONS[what] not in answer.text + caplog.text
+
+
+NUMBER = "9" * 5_000
+HEADERS: dict[str, dict[str, str]] = {
+    "Last-Event-ID": {"Last-Event-ID": NUMBER},
+    "Idempotency-Key": {"Idempotency-Key": NUMBER},
+    "A2A-Extensions": {"A2A-Extensions": ",".join(["x"] * 5_000)},
+    "Range": {"Range": f"bytes={NUMBER}-"},
+    "If-Modified-Since": {"If-Modified-Since": NUMBER},
+    "If-None-Match": {"If-None-Match": NUMBER},
+    "Accept": {"Accept": f"application/json;q={NUMBER}"},
+    "Expect": {"Expect": NUMBER},
+    "Keep-Alive": {"Keep-Alive": f"timeout={NUMBER}"},
+    "Content-Type": {"Content-Type": f"application/json; charset={NUMBER}"},
+}
+
+
+@pytest.mark.parametrize("what", HEADERS)
+async def test_no_header_of_5000_digits_leaves_a_traceback(
+    http: httpx.AsyncClient, caplog: pytest.LogCaptureFixture, what: str
+) -> None:
+    send = json.dumps(_message())
+    for path in ("/message:send", "/message:stream"):
+        answer = await http.post(path, content=send, headers=JSON | HEADERS[what])
+        assert answer.status_code in {200, 400, 415}, answer.text
+    for path in ("/tasks/t", "/health", "/metrics", "/.well-known/agent-card.json", "/blobs/b"):
+        answer = await http.get(path, headers=HEADERS[what])
+        assert answer.status_code in {200, 404}, answer.text
+    assert not [one for one in caplog.records if one.exc_info or one.levelno >= logging.ERROR]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/tasks?pageSize=", "/tasks?historyLength=", "/tasks?statusTimestampAfter="),
+        *("/tasks/t?historyLength=", "/v1/tasks/t?historyLength="),
+        *("/tasks/t/pushNotificationConfigs?pageSize=", "/tasks?pageToken="),
+    ],
+)
+async def test_no_query_of_5000_digits_leaves_a_traceback(
+    http: httpx.AsyncClient, caplog: pytest.LogCaptureFixture, path: str
+) -> None:
+    answer = await http.get(path + NUMBER, headers={"A2A-Version": ""} if "v1" in path else {})
+    assert answer.status_code == 400, answer.text
+    _check(answer, caplog, path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any, cast
 
@@ -44,6 +45,7 @@ Shape = Callable[[A2AError], dict[str, Any]]
 _JSON = {"application/json", "application/a2a+json"}
 _OLD_PATHS = "/v1/"
 _INTERNAL = -32603
+_VERSION = re.compile(r"\d{1,3}(\.\d{1,3}){0,2}", re.ASCII)
 _NO_VERSION = (
     "without A2A-Version a request is of 0.3, and this is 1.0: send `A2A-Version: 1.0`, or "
 )
@@ -106,6 +108,7 @@ def _rest(inner: Endpoint, path: str, shares: LoopShares) -> Endpoint:
         try:
             if not await _is_json(request):
                 return _refused(ContentTypeNotSupportedError(), Hint(415))
+            _check_version_form(call)
             if not old and not call.header("a2a-version"):
                 raise VersionNotSupportedError(message=f"{_NO_VERSION}use {_OLD_PATHS}")
             if wrong := _unknown_status(request.query_params.get("status")):
@@ -208,6 +211,7 @@ class _Rpc:
         try:
             if not await _is_json(request):
                 raise ContentTypeNotSupportedError
+            _check_version_form(call)
             body = read_json(await request.body())
             method, params, number = read_call(body)
             response = await self._own(method, params, number, call)
@@ -253,6 +257,13 @@ def _rpc_error(error: A2AError) -> A2AError | JSONRPCError:
     if isinstance(error, JSONParseError):
         return RpcParseError(message=str(error))
     return error
+
+
+def _check_version_form(call: Call) -> None:
+    """Refuse what is no version: the SDK parses it, however long it is, and repeats it."""
+    version = call.header("a2a-version")
+    if version and not _VERSION.fullmatch(version):
+        raise VersionNotSupportedError(message="A2A-Version is not a version: send 1.0 or 0.3")
 
 
 def _check_version(method: str, params: dict[str, Any], call: Call) -> None:
