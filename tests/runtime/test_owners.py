@@ -207,3 +207,19 @@ async def test_a_shared_view_cannot_name_the_agents_of_another_owner(state: Stat
     with pytest.raises(InvalidInputError, match="agent_id: must not begin with"):
         await shared.memory(forged).recall("gold")
     assert await shared.episodes.list_sessions(_app().agent) == []
+
+
+async def test_a_view_of_an_owner_takes_no_blob_from_anybody(state: State) -> None:
+    ana, bob = state.for_owner("ana"), state.for_owner("bob")
+    ref = await ana.blobs.store(TREASURE)
+    await ana.blobs.pin(ref)
+    for name, take in (
+        ("unpin", lambda: bob.blobs.unpin(ref)),
+        ("delete", lambda: bob.blobs.delete(ref)),
+        ("sweep", bob.blobs.sweep),
+    ):
+        with pytest.raises(NotSupportedError, match=f"blobs.{name} of the state that the view"):
+            await take()
+    assert (await ana.blobs.stat(ref)).pinned
+    assert await bob.blobs.resolve(ref) == TREASURE.encode()
+    assert await state.blobs.delete(ref)

@@ -20,6 +20,7 @@ from holdfast.kernel.storage.short_term import ShortTerm
 from holdfast.kernel.storage.tasks import TaskStore
 from holdfast.kernel.storage.vector import VectorStore
 from holdfast.kernel.storage.wake import SessionWake
+from holdfast.wiring.owned_blobs import OwnedBlobs
 from holdfast.wiring.owned_ledger import OwnedLedger
 from holdfast.wiring.owned_stores import (
     OwnedEpisodes,
@@ -56,13 +57,13 @@ class Stores:
 def stores_of_owner(stores: Stores, owner: str, *, memory: MemoryScope = "owner") -> Stores:
     """The stores of one owner: what is not divided by owner is left out.
 
-    Blobs stay: nobody can guess a ref. ::
+    Blobs stay, without what removes them: nobody can guess a ref. ::
 
         ana = stores_of_owner(stores, "ana")
     """
     scope = OwnerScope(owner, memory)
     return Stores(
-        blobs=stores.blobs,
+        blobs=stores.blobs and OwnedBlobs(stores.blobs),
         history=stores.history and OwnedHistory(stores.history, scope),
         short_term=stores.short_term and OwnedShortTerm(stores.short_term, scope),
         long_term=stores.long_term and OwnedLongTerm(stores.long_term, scope),
