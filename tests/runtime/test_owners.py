@@ -223,3 +223,22 @@ async def test_a_view_of_an_owner_takes_no_blob_from_anybody(state: State) -> No
     assert (await ana.blobs.stat(ref)).pinned
     assert await bob.blobs.resolve(ref) == TREASURE.encode()
     assert await state.blobs.delete(ref)
+
+
+async def test_a_view_of_an_owner_gives_no_wider_one(state: State) -> None:
+    await state.for_owner("ana", memory="shared").long_term.save(_app().agent, TREASURE)
+    bob = state.for_owner("bob")
+    for owner in ("bob", ""):
+        with pytest.raises(NotSupportedError, match=r"a shared memory for one owner: .*use the s"):
+            bob.for_owner(owner, memory="shared")
+    assert await bob.long_term.search(_app().agent, "gold") == []
+
+
+async def test_a_shared_view_gives_the_private_one_of_its_owner(state: State) -> None:
+    shared = state.for_owner("bob", memory="shared")
+    assert shared.for_owner("bob", memory="shared") is shared
+    await state.for_owner("ana", memory="shared").long_term.save(_app().agent, TREASURE)
+    assert TREASURE in repr(await shared.long_term.search(_app().agent, "gold"))
+    private = shared.for_owner("bob")
+    assert private.owner == "bob"
+    assert await private.long_term.search(_app().agent, "gold") == []

@@ -58,6 +58,7 @@ class State:
         self._owns = owns
         self._tenant = check_id("tenant", tenant)
         self._owner = check_optional_id("owner", owner)
+        self._memory: MemoryScope = memory
         self._stores = connections.stores(self._tenant)
         if owner:
             self._stores = stores_of_owner(self._stores, owner, memory=memory)
@@ -203,7 +204,8 @@ class State:
 
         What it stores no other owner sees, whatever ids they use; nor does the state without an
         owner. With ``memory="shared"`` facts and recall are shared by all owners, and sessions
-        are not. An empty owner is no change. ::
+        are not. An empty owner is no change. A view gives no wider one: what was made without a
+        shared memory refuses it. ::
 
             ana = state.for_owner("ana")
             await ana.history.append(agent, ChatMessage.user("hello"), session_id="s1")
@@ -212,9 +214,12 @@ class State:
         if memory not in ("owner", "shared"):
             raise InvalidInputError("memory", f"must be 'owner' or 'shared', not {memory!r}")
         owner = check_optional_id("owner", owner)
-        if owner in ("", self._owner):
+        if owner not in ("", self._owner):
+            self._refuse_owner("for_owner")
+        elif self._owner and memory == "shared" and self._memory != "shared":
+            self._refuse_owner("a shared memory")
+        elif not owner or memory == self._memory:
             return self
-        self._refuse_owner("for_owner")
         return State(self._connections, self._tenant, owns=False, owner=owner, memory=memory)
 
     async def assign_context(
