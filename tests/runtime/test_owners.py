@@ -242,3 +242,12 @@ async def test_a_shared_view_gives_the_private_one_of_its_owner(state: State) ->
     private = shared.for_owner("bob")
     assert private.owner == "bob"
     assert await private.long_term.search(_app().agent, "gold") == []
+
+
+async def test_no_view_is_made_for_an_owner_that_begins_as_our_ids_do(state: State) -> None:
+    await state.for_owner("ana").short_term.set_state("c1", {"note": TREASURE})
+    with pytest.raises(InvalidInputError, match=r"owner: must not begin with 'holdfast\.'"):
+        state.for_owner("holdfast.owner:3:ana:c1")
+    for reserved in ({"owner": "holdfast.x"}, {"owner": "ana", "new_id": "holdfast.x"}):
+        with pytest.raises(InvalidInputError, match=r"must not begin with 'holdfast\.'"):
+            await state.assign_context("c1", **reserved)

@@ -18,7 +18,7 @@ import holdfast
 from holdfast import TaskState
 from holdfast.cli.commands import app
 from holdfast.cli.loading import load_app
-from holdfast.kernel.core.errors import ConfigError, HoldfastError
+from holdfast.kernel.core.errors import ConfigError, HoldfastError, InvalidInputError
 from holdfast.kernel.core.ids import new_ref
 from holdfast.server.service import listening
 from tests.backends.postgres_database import connected
@@ -202,6 +202,19 @@ async def test_a_key_may_be_named_by_its_end(
         assert json.loads(keys("rotate", made[1][-12:], "--json"))["owner"] == "bob"
 
     await asyncio.to_thread(work)
+
+
+async def test_a_key_for_an_owner_that_begins_as_our_ids_do_is_refused(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", database)
+    monkeypatch.setenv("HOLDFAST_TENANT", new_ref())
+    create = ["keys", "create", "--owner", "holdfast.owner:3:ana:c1"]
+    refused = await asyncio.to_thread(CliRunner().invoke, app, create)
+    assert isinstance(refused.exception, InvalidInputError)
+    assert str(refused.exception).startswith("owner: must not begin with 'holdfast.'")
+    listed = await asyncio.to_thread(CliRunner().invoke, app, ["keys", "list", "--json"])
+    assert json.loads(listed.stdout) == []
 
 
 async def test_a_service_on_memory_is_for_development(tmp_path: Path) -> None:

@@ -233,6 +233,13 @@ async def test_an_owner_that_is_empty_or_no_id_is_refused(store: KeyStore, owner
     assert await store.list_keys() == []
 
 
+@pytest.mark.parametrize("owner", ["holdfast.", "holdfast.cleanup", "holdfast.owner:3:ana:c1"])
+async def test_an_owner_that_begins_with_holdfast_is_refused(store: KeyStore, owner: str) -> None:
+    with pytest.raises(InvalidInputError, match=r"owner: must not begin with 'holdfast\.'"):
+        await store.create(owner)
+    assert await store.list_keys() == []
+
+
 @pytest.mark.parametrize("name", ["", "a\x00b\n'; --", "\u202e🔑", "n" * 10_000])
 async def test_a_keys_name_comes_back_exactly_however_odd(store: KeyStore, name: str) -> None:
     made = await store.create("ana", name=name)

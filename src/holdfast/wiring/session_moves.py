@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from datetime import UTC, datetime
 
-from holdfast.kernel.core.checks import check_id
+from holdfast.kernel.core.checks import check_id, check_unreserved
 from holdfast.kernel.core.errors import (
     ConflictError,
     HoldfastError,
@@ -138,8 +138,9 @@ async def assign_context(
 
         await assign_context(connections, "acme", "c1", "ana", None)
     """
-    context, owner = check_id("context_id", context_id), check_id("owner", owner)
-    name = context if new_id is None else check_id("new_id", new_id)
+    context = check_id("context_id", context_id)
+    owner = check_unreserved("owner", check_id("owner", owner))
+    name = context if new_id is None else check_unreserved("new_id", check_id("new_id", new_id))
     prefix = owned_id(owner, "")
     outcome = await _move_log(connections, tenant, (UNASSIGNED, context), (prefix, name))
     if outcome == "taken":

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from holdfast.contracts.channel import Channel
-from holdfast.kernel.core.checks import check_id, check_optional_id
+from holdfast.kernel.core.checks import check_id, check_optional_id, check_unreserved
 from holdfast.kernel.core.errors import InvalidInputError, NotSupportedError, UnavailableError
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.core.owners import MemoryScope
@@ -213,7 +213,7 @@ class State:
         self._connections.check_usable()
         if memory not in ("owner", "shared"):
             raise InvalidInputError("memory", f"must be 'owner' or 'shared', not {memory!r}")
-        owner = check_optional_id("owner", owner)
+        owner = check_unreserved("owner", check_optional_id("owner", owner))
         if owner not in ("", self._owner):
             self._refuse_owner("for_owner")
         elif self._owner and memory == "shared" and self._memory != "shared":

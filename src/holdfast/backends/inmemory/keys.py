@@ -16,6 +16,7 @@ from holdfast.kernel.storage.keys import (
     KeyStore,
     NewApiKey,
     check_grace,
+    check_key_owner,
     check_scope,
     check_ttl,
     key_digest,
@@ -49,7 +50,7 @@ class InMemoryKeys(KeyStore):
         ttl_seconds: float | None = None,
     ) -> NewApiKey:
         """Make a key of this tenant for an owner."""
-        whose, called = check_id("owner", owner), check_text("name", name)
+        whose, called = check_key_owner(owner), check_text("name", name)
         return self._add(whose, called, check_scope(scope), check_ttl(ttl_seconds))
 
     def _add(self, owner: str, name: str, scope: KeyScope, ttl: float | None) -> NewApiKey:

@@ -17,6 +17,7 @@ from holdfast.kernel.storage.keys import (
     KeyStore,
     NewApiKey,
     check_grace,
+    check_key_owner,
     check_scope,
     check_ttl,
     key_digest,
@@ -48,7 +49,7 @@ class PostgresKeys(KeyStore):
         ttl_seconds: float | None = None,
     ) -> NewApiKey:
         """Make a key of this tenant for an owner."""
-        whose, called = check_id("owner", owner), check_text("name", name)
+        whose, called = check_key_owner(owner), check_text("name", name)
         text = new_key_text(self._tenant)
         row = await self._engine.fetchrow(
             _SQL["create"],

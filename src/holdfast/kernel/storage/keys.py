@@ -12,7 +12,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
-from holdfast.kernel.core.checks import check_id, check_seconds
+from holdfast.kernel.core.checks import check_id, check_seconds, check_unreserved
 from holdfast.kernel.core.errors import InvalidInputError
 
 USE_SECONDS = 60.0
@@ -115,6 +115,7 @@ class KeyStore(Protocol):
     - keys are listed by when they were created
     - one tenant neither lists, revokes, rotates nor deletes another's keys
     - an owner that is empty or no id is refused
+    - an owner that begins with holdfast. is refused
     - a key's name comes back exactly, however odd
     - 20 concurrent creates make 20 keys
     - keys are still there after a reopen
@@ -131,6 +132,7 @@ class KeyStore(Protocol):
     ) -> NewApiKey:
         """Make a key of this tenant for an owner; its text is to be had only now.
 
+        ``owner`` must not begin with ``holdfast.``.
         ::
 
             made = await state.keys.create("ana", name="laptop", ttl_seconds=30 * 86_400)
@@ -191,6 +193,15 @@ class KeyStore(Protocol):
             await state.keys.delete(key.id)
         """
         ...
+
+
+def check_key_owner(value: object) -> str:
+    """The owner of a new key: an id that the library does not use itself.
+
+    >>> check_key_owner("ana")
+    'ana'
+    """
+    return check_unreserved("owner", check_id("owner", value))
 
 
 def check_scope(value: object) -> KeyScope:
