@@ -6,7 +6,8 @@ same context id for another owner, for nobody, for another tenant and for Ana ag
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import dataclasses
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -17,11 +18,15 @@ from holdfast import (
     AgentId,
     App,
     ChatMessage,
+    ConflictError,
+    Event,
     InvalidInputError,
+    NotFoundError,
     NotSupportedError,
     Settings,
     State,
     TaskContext,
+    TextBlock,
 )
 from holdfast.kernel.core.ids import new_ref
 from tests.wiring.valkey import valkey
@@ -251,3 +256,32 @@ async def test_no_view_is_made_for_an_owner_that_begins_as_our_ids_do(state: Sta
     for reserved in ({"owner": "holdfast.x"}, {"owner": "ana", "new_id": "holdfast.x"}):
         with pytest.raises(InvalidInputError, match=r"must not begin with 'holdfast\.'"):
             await state.assign_context("c1", **reserved)
+
+
+@pytest.mark.parametrize("owner", ["ana", "it's", "b\\c", "x'\"y", "\u202e"])
+async def test_an_error_in_the_view_of_an_owner_names_the_ids_of_its_caller(
+    state: State, owner: str
+) -> None:
+    view, agent = state.for_owner(owner), _app().agent
+    said = ChatMessage.user("one", id="m1")
+    await view.history.append(agent, said, session_id="c1")
+    await view.short_term.set_state("c1", {"a": 1})
+    wrong_version = (await view.short_term.snapshot("c1")).version + 1
+    event = Event(agent, "c1", "decision", {"a": 1}, id="e1")
+    await view.episodes.append([event])
+    other = dataclasses.replace(said, content=[TextBlock("two")])
+    wrong: list[Callable[[], Awaitable[Any]]] = [
+        lambda: view.history.append(agent, other, session_id="c1"),
+        lambda: view.episodes.append([dataclasses.replace(event, payload={"a": 2})]),
+        lambda: view.memory(agent, session_id="c1").record("decision", {"a": 2}, event_id="e1"),
+        lambda: view.short_term.set_state("c1", {}, expected_version=wrong_version),
+        lambda: view.short_term.update_state("c1", {"b": 1}, expected_version=wrong_version),
+        lambda: view.episodes.end_session("c2"),
+    ]
+    for at, call in enumerate(wrong):
+        with pytest.raises((ConflictError, NotFoundError)) as caught:
+            await call()
+        told = f"{caught.value} {caught.value.args} {vars(caught.value)}"
+        assert "holdfast." not in told, (at, told)
+        if at >= 3:
+            assert vars(caught.value)["key"] == ("c2" if at == 5 else "c1")

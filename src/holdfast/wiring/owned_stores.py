@@ -9,7 +9,6 @@ from typing import Any
 
 from holdfast.kernel.core.checks import check_list
 from holdfast.kernel.core.content import ChatMessage
-from holdfast.kernel.core.errors import NotFoundError
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.core.ids import new_id
 from holdfast.kernel.core.owners import owned_id
@@ -20,9 +19,10 @@ from holdfast.kernel.storage.log_entry import LogEntry
 from holdfast.kernel.storage.long_term import LongTermMemory, Memory
 from holdfast.kernel.storage.short_term import ShortTerm, StateSnapshot
 from holdfast.kernel.storage.wake import SessionWake, Wake, WakeStatus
-from holdfast.wiring.owner_scope import OwnerScope
+from holdfast.wiring.owner_scope import OwnerScope, names_own_ids
 
 
+@names_own_ids
 class OwnedHistory(HistoryProvider):
     """The transcripts of one owner."""
 
@@ -84,6 +84,7 @@ class OwnedHistory(HistoryProvider):
         return self._scope.agent(agent_id), self._scope.session("session_id", session_id)
 
 
+@names_own_ids
 class OwnedLog(MemoryLog, EntryLog):
     """What an owner's memory needs of a session log."""
 
@@ -182,6 +183,7 @@ class OwnedLog(MemoryLog, EntryLog):
         return None if session_id is None else self._scope.recalled_session(session_id)
 
 
+@names_own_ids
 class OwnedEpisodes(OwnedLog, EpisodicMemory):
     """The session log of one owner."""
 
@@ -208,10 +210,7 @@ class OwnedEpisodes(OwnedLog, EpisodicMemory):
     async def end_session(self, session_id: str) -> Session:
         """Mark a session as ended; its log stays."""
         session = self._scope.session("session_id", session_id)
-        try:
-            return self._scope.own_session(await self._episodes.end_session(session))
-        except NotFoundError:
-            raise NotFoundError("session", session_id) from None
+        return self._scope.own_session(await self._episodes.end_session(session))
 
     async def get_session(self, session_id: str) -> Session | None:
         """A session, or ``None``."""
@@ -248,6 +247,7 @@ class OwnedEpisodes(OwnedLog, EpisodicMemory):
         )
 
 
+@names_own_ids
 class OwnedShortTerm(ShortTerm):
     """The working states of one owner."""
 
@@ -310,38 +310,40 @@ class OwnedShortTerm(ShortTerm):
         return self._scope.session("session_id", session_id)
 
 
+@names_own_ids
 class OwnedLongTerm(LongTermMemory):
     """The facts of one owner."""
 
     def __init__(self, inner: LongTermMemory, scope: OwnerScope) -> None:
         self._inner = inner
-        self._agent = scope.agent
+        self._scope = scope
 
     async def save(self, agent_id: AgentId, content: str, **more: Any) -> str:
         """Keep a fact, and return its id."""
-        return await self._inner.save(self._agent(agent_id), content, **more)
+        return await self._inner.save(self._scope.agent(agent_id), content, **more)
 
     async def search(self, agent_id: AgentId, query: str, **more: Any) -> list[Memory]:
         """The memories that answer a query, the best first."""
-        return await self._inner.search(self._agent(agent_id), query, **more)
+        return await self._inner.search(self._scope.agent(agent_id), query, **more)
 
     async def get(
         self, agent_id: AgentId, memory_id: str, *, namespace: str = "default"
     ) -> Memory | None:
         """One memory, or ``None``."""
-        return await self._inner.get(self._agent(agent_id), memory_id, namespace=namespace)
+        return await self._inner.get(self._scope.agent(agent_id), memory_id, namespace=namespace)
 
     async def delete(
         self, agent_id: AgentId, memory_id: str, *, namespace: str = "default"
     ) -> bool:
         """Forget one memory; whether it was there."""
-        return await self._inner.delete(self._agent(agent_id), memory_id, namespace=namespace)
+        return await self._inner.delete(self._scope.agent(agent_id), memory_id, namespace=namespace)
 
     async def clear(self, agent_id: AgentId, *, namespace: str = "default") -> None:
         """Forget all memories of an agent in a namespace."""
-        await self._inner.clear(self._agent(agent_id), namespace=namespace)
+        await self._inner.clear(self._scope.agent(agent_id), namespace=namespace)
 
 
+@names_own_ids
 class OwnedWake(SessionWake):
     """How the sessions of one owner are found."""
 

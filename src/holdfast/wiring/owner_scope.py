@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import inspect
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from holdfast.kernel.core.checks import check_id, check_unreserved
+from holdfast.kernel.core.errors import HoldfastError
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.core.owners import OWNED, MemoryScope, owned_id, split_owned
 from holdfast.kernel.storage.episodes import Event, Session
 from holdfast.kernel.storage.short_term import StateSnapshot
+
+C = TypeVar("C")
+_QUOTES = "'\""
+"""An id with both quotes is shown with a backslash before the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +66,25 @@ class OwnerScope:
         return own if owner == self.owner else id
 
     def own_text(self, text: str) -> str:
-        """A text for the caller that names stored ids."""
-        return text.replace(owned_id(self.owner, ""), "") if text else text
+        """A text for the caller that names stored ids, as they are or as ``repr`` shows them."""
+        prefix = owned_id(self.owner, "")
+        if OWNED in text:
+            for shown in (
+                prefix,
+                repr(prefix)[1:-1],
+                repr(prefix + _QUOTES)[1 : -len(_QUOTES) - 2],
+            ):
+                text = text.replace(shown, "")
+        return text
+
+    def own_error(self, error: HoldfastError) -> None:
+        """Let an error name the caller's ids, in its text and in its attributes."""
+        error.args = tuple(
+            self.own_text(one) if isinstance(one, str) else one for one in error.args
+        )
+        for name, value in vars(error).items():
+            if isinstance(value, str):
+                setattr(error, name, self.own_text(value))
 
     def own_state(self, snapshot: StateSnapshot) -> StateSnapshot:
         """A snapshot whose problems name the caller's ids."""
@@ -81,3 +107,29 @@ class OwnerScope:
             id=self.own(session.id),
             agent_id=AgentId.parse(self.own(str(session.agent_id))),
         )
+
+
+def names_own_ids(view: type[C]) -> type[C]:
+    """A class whose coroutines have a ``_scope``: the errors they raise name the caller's ids.
+
+    ::
+
+        @names_own_ids
+        class OwnedHistory(HistoryProvider): ...
+    """
+    for name, method in list(vars(view).items()):
+        if inspect.iscoroutinefunction(method) and not name.startswith("_"):
+            setattr(view, name, _named(method))
+    return view
+
+
+def _named(method: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(method)
+    async def called(self: Any, *args: Any, **options: Any) -> Any:
+        try:
+            return await method(self, *args, **options)
+        except HoldfastError as error:
+            self._scope.own_error(error)
+            raise
+
+    return called
