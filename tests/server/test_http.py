@@ -68,39 +68,6 @@ async def test_the_card_tells_where_and_how_and_can_be_cached(http: httpx.AsyncC
     assert again.status_code == 304
 
 
-async def test_health_is_for_everybody_and_its_details_for_operators(memory: State) -> None:
-    owner = (await memory.keys.create("ana")).text
-    key = (await memory.keys.create("ana", scope="operator")).text
-    async with (
-        serving(example_app(), memory, auth=True) as service,
-        http_client(base_url=service.url) as http,
-    ):
-        answer = await http.get("/health")
-        assert answer.status_code == 200
-        assert answer.json()["status"] == "ok"
-        assert "durability" not in answer.json()["engines"][0]
-        other = await http.get("/health", headers={"Authorization": f"Bearer {owner}"})
-        assert other.json() | {"engines": []} == answer.json() | {"engines": []}
-        assert "durability" not in other.json()["engines"][0]
-        known = await http.get("/health", headers={"Authorization": f"Bearer {key}"})
-        assert "durability" in known.json()["engines"][0]
-        service._closing.set()
-        assert (await http.get("/health")).status_code == 503
-
-
-async def test_a_state_that_does_not_answer_is_503(http: httpx.AsyncClient, memory: State) -> None:
-    class Down:
-        status = "down"
-        engines = ()
-
-    async def down() -> Any:
-        return Down()
-
-    memory._connections.probe = down  # type: ignore[method-assign]
-    answer = await http.get("/health")
-    assert (answer.status_code, answer.json()["status"]) == (503, "down")
-
-
 async def test_metrics_count_calls_and_runs(http: httpx.AsyncClient) -> None:
     assert await _code(http, "SendMessage", _hello("say hi")) is None
     assert await _code(http, "GetTask", {"id": "nobody"}) == -32001

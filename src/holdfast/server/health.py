@@ -21,35 +21,40 @@ PROBE_SECONDS = 5.0
 
 
 def health_endpoint(
-    state: State, closing: asyncio.Event
+    state: State, closing: asyncio.Event, *, auth: bool = True
 ) -> Callable[[Request], Awaitable[Response]]:
     """Whether to send requests here: 200 when all engines answer, else 503.
 
-    Everybody may know whether an engine is well; what it said, only operators.
+    Everybody gets the status; which engines there are and how they are, only operators, or all
+    where no key is asked for.
     """
 
     async def health(request: Request) -> Response:
         if closing.is_set():
-            return JSONResponse({"status": "stopping", "engines": []}, status_code=503)
+            return JSONResponse({"status": "stopping"}, status_code=503)
         try:
             async with asyncio.timeout(PROBE_SECONDS):
                 found = await state.health()
         except (TimeoutError, HoldfastError):
-            return JSONResponse({"status": "down", "engines": []}, status_code=503)
+            return JSONResponse({"status": "down"}, status_code=503)
+        up = found.status != "down"
         caller: Caller | None = request.scope.get(CALLER)
-        known = caller is not None and caller.operates
+        if not (not auth if caller is None else caller.operates):
+            # An engine that is degraded is not for everybody to know either.
+            return JSONResponse({"status": "ok" if up else "down"}, status_code=200 if up else 503)
         engines = [
             {
                 "engine": one.engine,
                 "status": one.status,
                 "serves": list(one.serves),
                 "latencySeconds": round(one.latency_seconds, 6),
+                "detail": one.detail,
+                "durability": one.durability,
             }
-            | ({"detail": one.detail, "durability": one.durability} if known else {})
             for one in found.engines
         ]
-        code = 503 if found.status == "down" else 200
-        return JSONResponse({"status": found.status, "engines": engines}, status_code=code)
+        shown = {"status": found.status, "engines": engines}
+        return JSONResponse(shown, status_code=200 if up else 503)
 
     return health
 

@@ -174,9 +174,10 @@ class Service:
             await server.stop(self.options.drain_seconds)
 
     def _assembled(self, state: State) -> Gate:
+        health = health_endpoint(state, self._closing, auth=self.options.auth)
         routes = [
             *card_routes(self._cards.public, self.options),
-            Route("/health", health_endpoint(state, self._closing), methods=["GET"]),
+            Route("/health", health, methods=["GET"]),
             Route("/metrics", metrics_endpoint(self.metrics, state), methods=["GET"]),
             Route("/blobs/{ref}", with_call(download, self._doors), methods=["GET"]),
             *a2a_routes(self._handler, self._doors, self._shares),
