@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import grpc
 import pytest
+import pytest_asyncio
 from a2a.types import a2a_pb2 as a2a
 from a2a.types import a2a_pb2_grpc
 
+import holdfast
 from holdfast import App, Reply, State, TaskContext
 from tests.server.running import example_app, free_port, said, serving
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+@pytest_asyncio.fixture
+async def memory() -> AsyncIterator[State]:
+    async with holdfast.open("memory:") as opened:
+        yield opened
 
 
 async def test_grpc_serves_the_same_tasks_to_the_same_callers(state: State) -> None:
@@ -112,3 +121,86 @@ async def test_a_call_without_a_key_is_refused_before_its_message_comes(state: S
             with pytest.raises(grpc.aio.AioRpcError) as caught:
                 await silent
         assert caught.value.code() is grpc.StatusCode.UNAUTHENTICATED
+
+
+METHODS = ["GetTask", "SendMessage", "ListTasks", "SendStreamingMessage", "SubscribeToTask"]
+NO_MESSAGES = {
+    "no field": b"\xff\xff\xff\xff",
+    "a text that is not UTF-8": b"\x0a\x02\xff\xfe",
+    "a length beyond the end": b"\x0a\x7fabc",
+    "a group that never ends": b"\x0b" * 200,
+    "deeper than anybody reads": b"\x0a\x02" * 500,
+}
+
+
+async def _refused(call: Any) -> grpc.aio.AioRpcError:
+    async with asyncio.timeout(60):
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await call if isinstance(call, Awaitable) else await anext(aiter(call))
+    return caught.value
+
+
+@pytest.mark.parametrize("method", METHODS)
+async def test_bytes_that_are_no_message_are_refused_in_plain_words(
+    memory: State, caplog: pytest.LogCaptureFixture, method: str
+) -> None:
+    port, key = free_port(), (await memory.keys.create("ana")).text
+    async with (
+        serving(example_app(), memory, auth=True, grpc_port=port),
+        grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel,
+    ):
+        kind = channel.unary_stream if "St" in method or "Sub" in method else channel.unary_unary
+        send = kind(f"/lf.a2a.v1.A2AService/{method}")
+        mine = [("authorization", f"Bearer {key}")]
+        for what, sent in NO_MESSAGES.items():
+            error = await _refused(send(sent, metadata=mine, wait_for_ready=True))
+            assert error.code() is grpc.StatusCode.INVALID_ARGUMENT, (what, error.details())
+            told = str(error.details())
+            assert not any(word in told for word in ("class", "Error", "protobuf", "pb2")), told
+        empty = channel.stream_unary(f"/lf.a2a.v1.A2AService/{method}")
+        call = empty(metadata=mine)
+        await call.done_writing()
+        assert (await _refused(call)).code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert not [one for one in caplog.records if one.exc_info or one.levelno >= logging.ERROR]
+
+
+@pytest.mark.parametrize("method", METHODS)
+async def test_a_message_that_never_comes_ends_the_call(memory: State, method: str) -> None:
+    port, key = free_port(), (await memory.keys.create("ana")).text
+    async with (
+        serving(example_app(), memory, auth=True, grpc_port=port, body_seconds=0.2),
+        grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel,
+    ):
+        mine = [("authorization", f"Bearer {key}")]
+        silent = channel.stream_unary(f"/lf.a2a.v1.A2AService/{method}")
+        call = silent(metadata=mine, wait_for_ready=True)
+        assert (await _refused(call)).code() is grpc.StatusCode.DEADLINE_EXCEEDED
+
+
+@pytest.mark.parametrize("method", ["GetTask", "SendStreamingMessage"])
+async def test_calls_whose_message_has_not_come_count_for_their_key(
+    memory: State, method: str
+) -> None:
+    port = free_port()
+    ana, bob = [
+        [("authorization", f"Bearer {(await memory.keys.create(who)).text}")]
+        for who in ("ana", "bob")
+    ]
+    async with (
+        serving(example_app(), memory, auth=True, grpc_port=port, key_requests=2),
+        grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel,
+    ):
+        silent = channel.stream_unary(f"/lf.a2a.v1.A2AService/{method}")
+        calls = [silent(metadata=ana, wait_for_ready=True) for _ in range(3)]
+        done, waiting = await asyncio.wait(
+            [asyncio.ensure_future(_refused(one)) for one in calls],
+            return_when=asyncio.FIRST_COMPLETED,
+            timeout=60,
+        )
+        assert [one.result().code() for one in done] == [grpc.StatusCode.RESOURCE_EXHAUSTED]
+        make: Callable[[Any], Any] = a2a_pb2_grpc.A2AServiceStub
+        answer = await make(channel).SendMessage(said("say hi"), metadata=bob)
+        assert answer.task.status.state == a2a.TASK_STATE_COMPLETED
+        for one in waiting:
+            one.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)

@@ -172,7 +172,7 @@ async def test_grpc_has_the_same_limits(state: State) -> None:
             state,
             auth=True,
             grpc_port=port,
-            key_requests=0,
+            key_requests=1,
             key_streams=1,
             key_check_seconds=0.05,
         ),
@@ -180,16 +180,18 @@ async def test_grpc_has_the_same_limits(state: State) -> None:
     ):
         make: Callable[[Any], Any] = a2a_pb2_grpc.A2AServiceStub
         stub, key = make(channel), [("authorization", f"Bearer {ana.text}")]
-        with pytest.raises(grpc.aio.AioRpcError) as caught:
-            await stub.ListTasks(a2a.ListTasksRequest(), metadata=key, wait_for_ready=True)
-        assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
         asking = a2a.SendMessageRequest(
             message=a2a.Message(message_id="m", role=a2a.ROLE_USER, parts=[a2a.Part(text="ask")])
         )
-        sent = [one async for one in stub.SendStreamingMessage(asking, metadata=key)]
+        sent = [
+            one
+            async for one in stub.SendStreamingMessage(asking, metadata=key, wait_for_ready=True)
+        ]
         task = a2a.SubscribeToTaskRequest(id=sent[0].task.id)
         stream = aiter(stub.SubscribeToTask(task, metadata=key))
         await anext(stream)
+        with pytest.raises(grpc.aio.AioRpcError, match="1 streams open"):
+            await anext(aiter(stub.SubscribeToTask(task, metadata=key)))
         await state.keys.revoke(ana.key.id)
         async with asyncio.timeout(60):
             with pytest.raises(grpc.aio.AioRpcError, match="revoked"):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import aclosing
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, TypeAlias
 
 import grpc
 from a2a.server.context import ServerCallContext
@@ -14,6 +15,7 @@ from a2a.server.request_handlers.grpc_handler import (
     GrpcHandler,
 )
 from a2a.types import a2a_pb2_grpc
+from google.protobuf.message import DecodeError
 
 from holdfast.kernel.core.errors import ConfigError, HoldfastError
 from holdfast.server.caller import CALL, Caller, Doors
@@ -23,16 +25,22 @@ from holdfast.server.loop_shares import LoopShares
 from holdfast.server.options import ServiceOptions, address_of
 from holdfast.server.tls import tls_files
 
+_Reader: TypeAlias = Callable[[bytes], Any]
+_TOO_SLOW = "the request took too long to arrive"
+_NOT_A_MESSAGE = "the request is not a message of this method in A2A's schema"
 _caller: ContextVar[Caller] = ContextVar("holdfast_grpc_caller")
 
 
 class _Keys(grpc.aio.ServerInterceptor):
     """Lets in who has a key, within the limits of the key."""
 
-    def __init__(self, doors: Doors, limits: KeyLimits, shares: LoopShares) -> None:
+    def __init__(
+        self, doors: Doors, limits: KeyLimits, shares: LoopShares, *, body_seconds: float
+    ) -> None:
         self._doors = doors
         self._limits = limits
         self._shares = shares
+        self._body_seconds = body_seconds
 
     async def intercept_service(
         self, continuation: Callable[[Any], Awaitable[Any]], details: Any
@@ -48,39 +56,64 @@ class _Keys(grpc.aio.ServerInterceptor):
         _caller.set(caller)
         found = await continuation(details)
         if found is None:
-            return found
-        if found.unary_unary is None:
-            # A stream is counted by the handler, for all bindings.
-            return grpc.unary_stream_rpc_method_handler(
-                self._shared(found.unary_stream, caller),
-                request_deserializer=found.request_deserializer,
+            return None
+        # As streams of bytes: of a unary call, gRPC waits for the message for ever, and shows and
+        # logs what its deserializer raises.
+        if found.unary_unary is not None:
+            return grpc.stream_unary_rpc_method_handler(
+                self._limited(found.unary_unary, found.request_deserializer, caller),
                 response_serializer=found.response_serializer,
             )
-        return grpc.unary_unary_rpc_method_handler(
-            self._limited(found.unary_unary, caller),
-            request_deserializer=found.request_deserializer,
+        return grpc.stream_stream_rpc_method_handler(
+            self._streaming(found.unary_stream, found.request_deserializer, caller),
             response_serializer=found.response_serializer,
         )
 
-    def _shared(self, inner: Callable[[Any, Any], AsyncGenerator[Any]], caller: Caller) -> Any:
-        async def serve(request: Any, context: Any) -> AsyncIterator[Any]:
-            async with aclosing(inner(request, context)) as events:
+    def _limited(
+        self,
+        inner: Callable[[Any, Any], Coroutine[Any, Any, Any]],
+        read: _Reader,
+        caller: Caller,
+    ) -> Any:
+        async def serve(sent: AsyncIterator[bytes], context: Any) -> Any:
+            try:
+                with self._limits.request(caller.key_id):
+                    message = await self._message(sent, read, context)
+                    return await self._shares.run(caller.share, inner(message, context))
+            except TooManyRequestsError as error:
+                await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, str(error))
+
+        return serve
+
+    def _streaming(
+        self,
+        inner: Callable[[Any, Any], AsyncGenerator[Any, None]],
+        read: _Reader,
+        caller: Caller,
+    ) -> Any:
+        async def serve(sent: AsyncIterator[bytes], context: Any) -> AsyncIterator[Any]:
+            try:
+                # A request until its message is there; then a stream, which the handler counts.
+                with self._limits.request(caller.key_id):
+                    message = await self._message(sent, read, context)
+            except TooManyRequestsError as error:
+                await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, str(error))
+                return
+            async with aclosing(inner(message, context)) as events:
                 async for event in self._shares.iterate(caller.share, events):
                     yield event
 
         return serve
 
-    def _limited(
-        self, inner: Callable[[Any, Any], Coroutine[Any, Any, Any]], caller: Caller
-    ) -> Any:
-        async def serve(request: Any, context: Any) -> Any:
-            try:
-                with self._limits.request(caller.key_id):
-                    return await self._shares.run(caller.share, inner(request, context))
-            except TooManyRequestsError as error:
-                await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, str(error))
-
-        return serve
+    async def _message(self, sent: AsyncIterator[bytes], read: _Reader, context: Any) -> Any:
+        """The message of a call; the call is refused if none comes in time, or none of ours."""
+        try:
+            async with asyncio.timeout(self._body_seconds):
+                return read(await anext(sent))
+        except TimeoutError:
+            await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, _TOO_SLOW)
+        except (DecodeError, StopAsyncIteration):
+            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, _NOT_A_MESSAGE)
 
 
 def _refusing(code: grpc.StatusCode, text: str) -> Any:
@@ -120,7 +153,7 @@ def grpc_server(
 ) -> grpc.aio.Server:
     """A server on the options' port, not started yet."""
     server = grpc.aio.server(
-        interceptors=[_Keys(doors, limits, shares)],
+        interceptors=[_Keys(doors, limits, shares, body_seconds=options.body_seconds)],
         maximum_concurrent_rpcs=options.max_connections,
         options=[
             ("grpc.max_receive_message_length", options.max_request_bytes),
