@@ -58,6 +58,10 @@ def serve(
     max_request_bytes: Annotated[
         int, typer.Option(min=1024, help="The largest request that is taken.")
     ] = 4 * 1024 * 1024,
+    max_answer_bytes: Annotated[
+        int,
+        typer.Option(min=1024, help="How many bytes of messages and artifacts one answer has."),
+    ] = 16 * 1024 * 1024,
     tls_cert: Annotated[
         str, typer.Option(help="Serve HTTPS, and gRPC over TLS: the certificate chain (PEM).")
     ] = "",
@@ -132,6 +136,7 @@ def serve(
         public_grpc=public_grpc,
         old_card=old_card,
         max_request_bytes=max_request_bytes,
+        max_answer_bytes=max_answer_bytes,
         max_connections=max_connections,
         max_connections_per_address=max_connections_per_address,
         key_requests=key_requests,

@@ -132,7 +132,10 @@ class Extensions:
         if not 0 <= params.history_length <= MAX_MESSAGES:
             raise InvalidParamsError(message=f"historyLength is from 0 to {MAX_MESSAGES}")
         found = await call.place.tasks.get_context(
-            params.context_id, owner=call.owner, history_length=params.history_length
+            params.context_id,
+            owner=call.owner,
+            history_length=params.history_length,
+            max_bytes=self.options.max_answer_bytes,
         )
         if found is None:
             raise TaskNotFoundError(message="there is no such context")
@@ -143,7 +146,8 @@ class Extensions:
             else to_compat_message(one).model_dump(mode="json", by_alias=True, exclude_none=True)
             for one in messages
         ]
-        return {**_context(found, call), "messages": shown}
+        cut = {"truncated": True} if found.truncated else {}
+        return {**_context(found, call), "messages": shown, **cut}
 
     @answers("contexts/clear", writes=True)
     async def _contexts_clear(self, params: _ContextsClear, call: Call) -> dict[str, Any]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from holdfast.kernel.core.content import ContentBlock
+from holdfast.kernel.core.content import ChatMessage, ContentBlock
 from holdfast.kernel.core.errors import HoldfastError, InvalidInputError, NotFoundError
+from holdfast.kernel.storage.ledger_events import ArtifactChunk
 from holdfast.server.caller import CALL, Call
 from holdfast.server.errors import to_a2a
 from holdfast.server.wire import Files, blob_refs, blocks_of
@@ -18,7 +20,31 @@ from holdfast.wiring.state import State
 INLINE_BYTES = 65_536
 """Up to this size a file is sent with its message or artifact."""
 
+EVENT_INLINE_BYTES = 1 << 20
+"""Up to this size together, files are sent with one event of a stream."""
+
+PAGE_BYTES = 1 << 20
+"""How much of a timeline is read at a time."""
+
 NOT_FOUND = {"error": {"code": 404, "status": "NOT_FOUND", "message": "not found"}}
+
+
+@dataclass(slots=True)
+class Room:
+    """How many bytes of files an answer may still take.
+
+    >>> room = Room(10)
+    >>> room.take(8), room.take(8)
+    (True, False)
+    """
+
+    left: int
+
+    def take(self, size: int) -> bool:
+        """Take so many bytes; false if they do not fit."""
+        fits = size <= self.left
+        self.left -= size if fits else 0
+        return fits
 
 
 class FileLinks:
@@ -32,13 +58,22 @@ class FileLinks:
     def __init__(self, public_url: str) -> None:
         self._base = public_url.rstrip("/")
 
-    async def of(self, place: State, blocks: Iterable[ContentBlock], *, task_id: str) -> Files:
-        """The bytes of small blobs, and the URLs of the others."""
+    async def of(
+        self,
+        place: State,
+        blocks: Iterable[ContentBlock],
+        *,
+        task_id: str,
+        room: Room | None = None,
+    ) -> Files:
+        """The bytes of small blobs while there is room, and the URLs of the others."""
+        room = Room(EVENT_INLINE_BYTES) if room is None else room
         found: dict[str, bytes | str] = {}
         for ref in sorted(blob_refs(blocks)):
             found[ref] = f"{self._base}/blobs/{quote(ref, safe='')}?task={quote(task_id, safe='')}"
             try:
-                if (await place.blobs.stat(ref)).size_bytes <= INLINE_BYTES:
+                size = (await place.blobs.stat(ref)).size_bytes
+                if size <= INLINE_BYTES and room.take(size):
                     found[ref] = await place.blobs.resolve(ref)
             except NotFoundError:
                 # It has expired: the link says so to whoever follows it.
@@ -46,13 +81,32 @@ class FileLinks:
         return found
 
 
+async def _has_file(call: Call, task_id: str, ref: str) -> bool:
+    """Whether a task that the caller may read has a file."""
+    ledger = call.place.tasks
+    task = await ledger.get(task_id, owner=call.reads, max_bytes=PAGE_BYTES)
+    if task is None or ref in blob_refs(blocks_of(task)):
+        return task is not None
+    after = 0 if task.truncated else task.version
+    # What is too large to be read at once is read in pages.
+    while page := await ledger.events(
+        task_id, after=after, limit=100, owner=call.reads, max_bytes=PAGE_BYTES
+    ):
+        bodies = [one.body for one in page]
+        said = [one.content for one in bodies if isinstance(one, ChatMessage)]
+        made = [one.parts for one in bodies if isinstance(one, ArtifactChunk)]
+        if ref in blob_refs(block for blocks in said + made for block in blocks):
+            return True
+        after = page[-1].seq
+    return False
+
+
 async def download(request: Request) -> Response:
     """``GET /blobs/{ref}?task=ID``: a file of a task that the caller may read."""
     call: Call = request.scope[CALL]
     ref, task_id = request.path_params["ref"], request.query_params.get("task", "")
     try:
-        task = await call.place.tasks.get(task_id, owner=call.reads)
-        if task is None or ref not in blob_refs(blocks_of(task)):
+        if not await _has_file(call, task_id, ref):
             return JSONResponse(NOT_FOUND, status_code=404)
         info = await call.place.blobs.stat(ref)
     except (NotFoundError, InvalidInputError):

@@ -26,7 +26,7 @@ from holdfast.server.addresses import AddressGuard
 from holdfast.server.answers import answers, streams
 from holdfast.server.caller import Call
 from holdfast.server.card import Cards
-from holdfast.server.files import FileLinks
+from holdfast.server.files import FileLinks, Room
 from holdfast.server.intake import Intake
 from holdfast.server.key_watch import KeyWatch
 from holdfast.server.limits import KeyLimits
@@ -37,6 +37,8 @@ from holdfast.server.streams import Timeline
 from holdfast.server.wire import TASK, blocks_of, message_to_wire, states_of, task_to_wire
 
 PAGE_SIZE = 50
+_FRESH = 2
+"""The version of a task that was just submitted: it has its first message, and no more."""
 
 
 class LedgerRequestHandler(PushConfigs, RequestHandler):
@@ -92,9 +94,11 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
             history_length=_history(params) or 0,
             artifacts=params.include_artifacts,
             count=True,
+            max_bytes=self.options.max_answer_bytes,
         )
+        room = Room(self.options.max_answer_bytes)
         return a2a.ListTasksResponse(
-            tasks=[await self._shown(call, task) for task in page.tasks],
+            tasks=[await self._shown(call, task, room) for task in page.tasks],
             next_page_token=page.next_cursor or "",
             page_size=size,
             total_size=page.total or 0,
@@ -143,9 +147,7 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
             yield await self._reply(call, found)
             return
         # As it was then: by now a worker may have gone on, and that is for the stream to tell.
-        task = await call.place.tasks.replay(taken.id, taken.version, owner=call.owner)
-        if task is None:
-            raise TaskNotFoundError
+        task = await self._then(call, taken)
         if length is not None:
             task = replace(task, messages=task.messages[-length:] if length else [])
         async with aclosing(self._told(call, task, cursor, stop_at_question=True)) as told:
@@ -202,6 +204,18 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
                 if one.state in ends and one.seq > task.version:
                     return
 
+    async def _then(self, call: Call, taken: TaskRecord) -> TaskRecord:
+        """A task as it was when a message was taken; truncated if too large to be replayed."""
+        if taken.version > _FRESH:
+            now = await self._whole(call, taken.id)
+            if now.truncated:
+                said = [one for one in now.messages if (one.seq or 0) <= taken.version]
+                return replace(taken, messages=said, truncated=True)
+        task = await call.place.tasks.replay(taken.id, taken.version, owner=call.owner)
+        if task is None:
+            raise TaskNotFoundError
+        return task
+
     async def task(
         self, call: Call, task_id: str, *, history_length: int | None = None
     ) -> a2a.Task:
@@ -211,7 +225,12 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
     async def _whole(
         self, call: Call, task_id: str, history_length: int | None = None
     ) -> TaskRecord:
-        task = await call.place.tasks.get(task_id, owner=call.reads, history_length=history_length)
+        task = await call.place.tasks.get(
+            task_id,
+            owner=call.reads,
+            history_length=history_length,
+            max_bytes=self.options.max_answer_bytes,
+        )
         if task is None:
             raise TaskNotFoundError
         return task
@@ -235,8 +254,9 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
         message.metadata[TASK] = task.id
         return message
 
-    async def _shown(self, call: Call, task: TaskRecord) -> a2a.Task:
-        files = await self._files.of(call.place, blocks_of(task), task_id=task.id)
+    async def _shown(self, call: Call, task: TaskRecord, room: Room | None = None) -> a2a.Task:
+        room = Room(self.options.max_answer_bytes) if room is None else room
+        files = await self._files.of(call.place, blocks_of(task), task_id=task.id, room=room)
         return task_to_wire(task, files=files)
 
 

@@ -36,6 +36,10 @@ class ServiceOptions:
     public URL and ``grpc_port``."""
 
     max_request_bytes: int = 4 * 1024 * 1024
+    max_answer_bytes: int = 16 * 1024 * 1024
+    """How many bytes of messages, artifacts and files one answer has, as they are stored; pages end
+    earlier, and of one task or context the newest messages come."""
+
     max_streams: int = 1_000
     """How many streams one process holds open at a time."""
 

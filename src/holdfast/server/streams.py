@@ -15,7 +15,7 @@ from holdfast.kernel.core.lifecycle import TERMINAL, WAITING, TaskState
 from holdfast.kernel.storage.ledger_events import ArtifactChunk, EventBody, TaskEvent, Transition
 from holdfast.kernel.storage.ledger_records import TaskRecord
 from holdfast.runtime.outcome import REPLIED, is_reply
-from holdfast.server.files import FileLinks
+from holdfast.server.files import PAGE_BYTES, FileLinks
 from holdfast.server.json_values import object_to_wire
 from holdfast.server.wire import artifact_to_wire, status_to_wire
 from holdfast.wiring.state import State
@@ -63,7 +63,11 @@ class Timeline:
         """What happened to a task from a cursor up to the record's version."""
         while after < task.version:
             page = await place.tasks.events(
-                task.id, after=after, limit=min(_PAGE, task.version - after), owner=task.owner
+                task.id,
+                after=after,
+                limit=min(_PAGE, task.version - after),
+                owner=task.owner,
+                max_bytes=PAGE_BYTES,
             )
             for event in page:
                 if news := await self.news(place, task, event):

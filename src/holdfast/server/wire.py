@@ -299,6 +299,7 @@ def task_to_wire(task: TaskRecord, *, files: Files | None = None) -> a2a.Task:
         ],
     )
     metadata = task.metadata | ({"paused": True} if task.state is TaskState.PAUSED else {})
+    metadata |= {"truncated": True} if task.truncated else {}
     if metadata:
         found.metadata.CopyFrom(object_to_wire(metadata))
     return found

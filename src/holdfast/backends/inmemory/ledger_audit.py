@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
+from holdfast.backends.inmemory.ledger_data import event_bytes
 from holdfast.backends.inmemory.ledger_view import LedgerView
 from holdfast.kernel.core.checks import check_count, check_optional_count
 from holdfast.kernel.core.errors import ConflictError
@@ -15,22 +16,32 @@ from holdfast.kernel.storage.ledger_events import TaskEvent
 from holdfast.kernel.storage.ledger_input import check_feedback
 from holdfast.kernel.storage.ledger_records import Feedback, TaskRecord
 from holdfast.kernel.storage.ledger_replay import replay
+from holdfast.kernel.storage.ledger_stored import fitting
 
 
 class InMemoryAudit(LedgerView, AuditLedger):
     """``AuditLedger`` in the process."""
 
     async def events(
-        self, task_id: str, *, after: int = 0, limit: int | None = None, owner: str | None = ""
+        self,
+        task_id: str,
+        *,
+        after: int = 0,
+        limit: int | None = None,
+        owner: str | None = "",
+        max_bytes: int | None = None,
     ) -> list[TaskEvent]:
         """The events of a task above a cursor, ascending; ``[]`` for an unknown task."""
         check_count("after", after)
         check_optional_count("limit", limit)
+        check_optional_count("max_bytes", max_bytes)
         row = self._find(task_id, owner)
         if row is None:
             return []
         end = len(row.events) if limit is None else min(after + limit, len(row.events))
-        return [row.load_event(seq) for seq in range(after + 1, end + 1)]
+        seqs = range(after + 1, end + 1)
+        count = fitting((event_bytes(row.events[seq - 1]) for seq in seqs), max_bytes)
+        return [row.load_event(seq) for seq in seqs[:count]]
 
     async def follow(
         self, task_id: str, *, after: int = 0, owner: str | None = ""

@@ -24,7 +24,7 @@ from holdfast.kernel.storage.ledger_records import (
     decode_cursor,
     encode_cursor,
 )
-from holdfast.kernel.storage.ledger_stored import StoredMessage
+from holdfast.kernel.storage.ledger_stored import StoredMessage, fitting
 
 
 class InMemoryClients(SubmitView, ClientLedger):
@@ -37,13 +37,15 @@ class InMemoryClients(SubmitView, ClientLedger):
         owner: str | None = "",
         history_length: int | None = None,
         artifacts: bool = True,
+        max_bytes: int | None = None,
     ) -> TaskRecord | None:
         """A task, or ``None``; with its last ``history_length`` messages (all, unless told)."""
         check_optional_count("history_length", history_length)
+        check_optional_count("max_bytes", max_bytes)
         row = self._find(task_id, owner)
         if row is None:
             return None
-        return row.load(history_length=history_length, artifacts=artifacts)
+        return row.load(history_length=history_length, artifacts=artifacts, max_bytes=max_bytes)
 
     async def list(
         self,
@@ -58,10 +60,12 @@ class InMemoryClients(SubmitView, ClientLedger):
         history_length: int | None = 0,
         artifacts: bool = False,
         count: bool = False,
+        max_bytes: int | None = None,
     ) -> TaskPage:
         """A page of tasks, those whose state changed last first."""
         check_count("limit", limit)
         check_optional_count("history_length", history_length)
+        check_optional_count("max_bytes", max_bytes)
         wanted = TaskFilter.of(
             owner=owner,
             context_id=context_id,
@@ -76,9 +80,17 @@ class InMemoryClients(SubmitView, ClientLedger):
             when, [task_id] = decode_cursor(cursor, names=1)
             found = [row for row in found if _newest(row) < (when, task_id)]
         page = found[:limit]
-        more = len(found) > limit > 0
+        if max_bytes is not None:
+            sizes = (
+                row.page_bytes(history_length=history_length, artifacts=artifacts) for row in page
+            )
+            page = page[: fitting(sizes, max_bytes)]
+        more = len(found) > len(page) > 0
         return TaskPage(
-            [row.load(history_length=history_length, artifacts=artifacts) for row in page],
+            [
+                row.load(history_length=history_length, artifacts=artifacts, max_bytes=max_bytes)
+                for row in page
+            ],
             next_cursor=encode_cursor(*_newest(page[-1])) if more else None,
             total=total,
         )

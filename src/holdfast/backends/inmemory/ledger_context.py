@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from dataclasses import replace
 from datetime import datetime
 
 from holdfast.backends.inmemory.ledger_data import ContextRow, TaskRow
@@ -23,6 +24,7 @@ from holdfast.kernel.storage.ledger_records import (
     decode_cursor,
     encode_cursor,
 )
+from holdfast.kernel.storage.ledger_stored import StoredMessage, fitting, text_bytes
 
 
 class InMemoryContexts(LedgerView, ContextLedger):
@@ -47,21 +49,29 @@ class InMemoryContexts(LedgerView, ContextLedger):
         )
 
     async def get_context(
-        self, context_id: str, *, owner: str = "", history_length: int | None = None
+        self,
+        context_id: str,
+        *,
+        owner: str = "",
+        history_length: int | None = None,
+        max_bytes: int | None = None,
     ) -> ContextRecord | None:
         """A context with its last ``history_length`` messages (all, unless told), or ``None``."""
         check_optional_count("history_length", history_length)
+        check_optional_count("max_bytes", max_bytes)
         context = self._data.contexts.get(_key(context_id, owner))
         if context is None:
             return None
         start = 0
         if history_length is not None:
             start = max(len(context.messages) - history_length, 0)
-        return _record(context, [self._message(*one) for one in context.messages[start:]])
+        last = [self._message(*one) for one in reversed(context.messages[start:])]
+        fit = last[: fitting((text_bytes(one.payload) for one in last), max_bytes)]
+        messages = [one.load(None) for one in reversed(fit)]
+        return replace(_record(context, messages), truncated=len(fit) < len(last))
 
-    def _message(self, task_id: str, message_id: str) -> ChatMessage:
-        _, message = self._data.tasks[task_id].messages[message_id]
-        return message.load(None)
+    def _message(self, task_id: str, message_id: str) -> StoredMessage:
+        return self._data.tasks[task_id].messages[message_id][1]
 
     async def clear_context(self, context_id: str, *, owner: str = "") -> int:
         """Remove a context with its tasks, and return how many those were."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
@@ -29,6 +28,8 @@ from holdfast.kernel.storage.ledger_stored import (
     StoredMessage,
     StoredPush,
     StoredStep,
+    fitting,
+    text_bytes,
 )
 
 StoredBody: TypeAlias = Transition | TaskRequest | StoredMessage | StoredStep | StoredChunk
@@ -42,6 +43,19 @@ class StoredEvent:
     by: Actor
     fence: int
     body: StoredBody
+
+
+def event_bytes(event: StoredEvent) -> int:
+    """How many bytes an entry takes, as JSON text."""
+    match event.body:
+        case StoredMessage() as message:
+            return text_bytes(message.payload)
+        case StoredStep() as step:
+            return text_bytes(step.result)
+        case StoredChunk() as chunk:
+            return text_bytes(chunk.parts) + text_bytes(chunk.metadata)
+        case _:
+            return 0
 
 
 @dataclass(slots=True)
@@ -93,11 +107,22 @@ class TaskRow:
         seq, message = self.messages[message_id]
         return message.load(seq)
 
-    def load_messages(self, length: int | None) -> Iterator[ChatMessage]:
-        """The last messages, in order."""
+    def last_messages(self, length: int | None) -> list[tuple[int, StoredMessage]]:
+        """The last messages, the newest first."""
         count = len(self.messages) if length is None else length
-        last = list(islice(reversed(self.messages.values()), count))
-        return (message.load(seq) for seq, message in reversed(last))
+        return list(islice(reversed(self.messages.values()), count))
+
+    def artifact_bytes(self) -> int:
+        """How many bytes the artifacts take, as JSON text."""
+        chunks = (chunk for one in self.chunks.values() for chunk, _ in one)
+        return sum(text_bytes(chunk.parts) + text_bytes(chunk.metadata) for chunk in chunks)
+
+    def page_bytes(self, *, history_length: int | None, artifacts: bool) -> int:
+        """How many bytes of a page the task takes."""
+        said = [text_bytes(one.payload) for _, one in self.last_messages(history_length)]
+        status = self.messages[self.status][1].payload if self.status else ""
+        whole = text_bytes(self.metadata) + text_bytes(status) + sum(said)
+        return whole + (self.artifact_bytes() if artifacts else 0)
 
     def load_artifact(self, artifact_id: str) -> Artifact:
         """An artifact, put together from its chunks."""
@@ -119,8 +144,19 @@ class TaskRow:
                 body = frozen
         return TaskEvent(self.id, seq, stored.at, stored.by, stored.fence, body)
 
-    def load(self, *, history_length: int | None = 0, artifacts: bool = False) -> TaskRecord:
+    def load(
+        self,
+        *,
+        history_length: int | None = 0,
+        artifacts: bool = False,
+        max_bytes: int | None = None,
+    ) -> TaskRecord:
         """The task, made anew."""
+        taken = self.artifact_bytes() if artifacts and max_bytes is not None else 0
+        dropped = max_bytes is not None and taken > max_bytes
+        left = max_bytes if max_bytes is None or dropped else max_bytes - taken
+        last = self.last_messages(history_length)
+        fit = last[: fitting((text_bytes(one.payload) for _, one in last), left)]
         return TaskRecord(
             self.id,
             self.context_id,
@@ -131,8 +167,12 @@ class TaskRow:
             owner=self.owner,
             note=self.note,
             status_message=self.load_message(self.status) if self.status else None,
-            messages=list(self.load_messages(history_length)),
-            artifacts=[self.load_artifact(one) for one in self.chunks] if artifacts else [],
+            messages=[message.load(seq) for seq, message in reversed(fit)],
+            artifacts=(
+                [self.load_artifact(one) for one in self.chunks]
+                if artifacts and not dropped
+                else []
+            ),
             metadata=decode_json(self.metadata),
             version=len(self.events),
             fence=self.fence,
@@ -145,6 +185,7 @@ class TaskRow:
             pause_requested=self.pause_requested,
             submit_key=self.submit_key,
             retry_of=self.retry_of,
+            truncated=dropped or len(fit) < len(last),
         )
 
 

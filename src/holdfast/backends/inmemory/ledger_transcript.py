@@ -36,7 +36,7 @@ class InMemoryTranscripts(LedgerView, TranscriptLedger):
         return [
             _said(row, message)
             for row in islice(resting, check_count("limit", limit))
-            for message in row.load_messages(None)
+            for message in row.load(history_length=None).messages
         ]
 
     async def context_messages(

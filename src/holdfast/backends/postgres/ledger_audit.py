@@ -21,21 +21,32 @@ from holdfast.kernel.storage.ledger_records import Feedback, TaskRecord
 from holdfast.kernel.storage.ledger_replay import replay
 
 _SQL = load("ledger_audit")
-_BATCH = 100
+_BATCH, _BATCH_BYTES = 100, 1 << 20
+"""How much a follower reads at a time: so many events, or so many bytes of them."""
 
 
 class PostgresAudit(LedgerView, AuditLedger):
     """``AuditLedger`` on Postgres."""
 
     async def events(
-        self, task_id: str, *, after: int = 0, limit: int | None = None, owner: str | None = ""
+        self,
+        task_id: str,
+        *,
+        after: int = 0,
+        limit: int | None = None,
+        owner: str | None = "",
+        max_bytes: int | None = None,
     ) -> list[TaskEvent]:
         """The events of a task above a cursor, ascending; ``[]`` for an unknown task."""
         check_count("after", after)
         check_optional_count("limit", limit)
+        check_optional_count("max_bytes", max_bytes)
         check_id("task_id", task_id)
+        within = () if max_bytes is None else (max_bytes,)
         rows = await self._engine.fetch(
-            _SQL["events"], self._tenant, task_id, check_owner(owner), after, limit, safe=True
+            _SQL["events_within"] if within else _SQL["events"],
+            *(self._tenant, task_id, check_owner(owner), after, limit, *within),
+            safe=True,
         )
         return [to_event(row) for row in rows]
 
@@ -64,7 +75,7 @@ class PostgresAudit(LedgerView, AuditLedger):
 
     async def _look(self, task_id: str, owner: str | None, after: int) -> Sequence[Any]:
         return await self._engine.fetch(
-            _SQL["follow"], self._tenant, task_id, owner, after, _BATCH, safe=True
+            _SQL["follow"], self._tenant, task_id, owner, after, _BATCH, _BATCH_BYTES, safe=True
         )
 
     async def replay(

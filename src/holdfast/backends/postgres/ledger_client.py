@@ -40,13 +40,16 @@ class PostgresClients(SubmitView, ClientLedger):
         owner: str | None = "",
         history_length: int | None = None,
         artifacts: bool = True,
+        max_bytes: int | None = None,
     ) -> TaskRecord | None:
         """A task, or ``None``; with its last ``history_length`` messages (all, unless told)."""
         check_optional_count("history_length", history_length)
+        check_optional_count("max_bytes", max_bytes)
         check_id("task_id", task_id)
+        within = () if max_bytes is None else (max_bytes,)
         row = await self._engine.fetchrow(
-            _SQL["get"],
-            *(self._tenant, task_id, check_owner(owner), history_length, bool(artifacts)),
+            _SQL["get_within"] if within else _SQL["get"],
+            *(self._tenant, task_id, check_owner(owner), history_length, bool(artifacts), *within),
             safe=True,
         )
         return None if row is None else to_task(row)
@@ -64,10 +67,12 @@ class PostgresClients(SubmitView, ClientLedger):
         history_length: int | None = 0,
         artifacts: bool = False,
         count: bool = False,
+        max_bytes: int | None = None,
     ) -> TaskPage:
         """A page of tasks, those whose state changed last first."""
         check_count("limit", limit)
         check_optional_count("history_length", history_length)
+        check_optional_count("max_bytes", max_bytes)
         wanted = TaskFilter.of(
             owner=owner,
             context_id=context_id,
@@ -78,8 +83,9 @@ class PostgresClients(SubmitView, ClientLedger):
         when, after_id = None, ""
         if cursor is not None:
             when, [after_id] = decode_cursor(cursor, names=1)
+        within = () if max_bytes is None else (max_bytes,)
         rows = await self._engine.fetch(
-            _SQL["list"],
+            _SQL["list_within"] if within else _SQL["list"],
             *(self._tenant, wanted.owner, wanted.context_id),
             None if wanted.agent is None else str(wanted.agent),
             wanted.updated_after,
@@ -87,11 +93,11 @@ class PostgresClients(SubmitView, ClientLedger):
             *(when, after_id),
             # One more than asked for tells whether there is a next page.
             min(limit + 1, _MOST) if limit else 0,
-            *(history_length, bool(artifacts), bool(count)),
+            *(history_length, bool(artifacts), bool(count), *within),
             safe=True,
         )
         page = [to_task(row) for row in rows[:limit] if row["id"] is not None]
-        more = len(rows) > limit > 0
+        more = rows[0]["more"] if within else len(rows) > limit > 0
         return TaskPage(
             page,
             next_cursor=encode_cursor(page[-1].updated_at, page[-1].id) if more else None,

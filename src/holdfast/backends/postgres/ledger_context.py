@@ -56,17 +56,27 @@ class PostgresContexts(LedgerView, ContextLedger):
         )
 
     async def get_context(
-        self, context_id: str, *, owner: str = "", history_length: int | None = None
+        self,
+        context_id: str,
+        *,
+        owner: str = "",
+        history_length: int | None = None,
+        max_bytes: int | None = None,
     ) -> ContextRecord | None:
         """A context with its last ``history_length`` messages (all, unless told), or ``None``."""
         check_optional_count("history_length", history_length)
+        check_optional_count("max_bytes", max_bytes)
+        within = () if max_bytes is None else (max_bytes,)
         row = await self._engine.fetchrow(
-            _SQL["get"], self._tenant, *_key(context_id, owner), history_length, safe=True
+            _SQL["get_within"] if within else _SQL["get"],
+            *(self._tenant, *_key(context_id, owner), history_length, *within),
+            safe=True,
         )
         if row is None:
             return None
         messages = to_messages(row) if row["message_ids"] else []
-        return replace(_to_context(row), messages=messages)
+        truncated = bool(row.get("truncated"))
+        return replace(_to_context(row), messages=messages, truncated=truncated)
 
     async def clear_context(self, context_id: str, *, owner: str = "") -> int:
         """Remove a context with its tasks, and return how many those were."""

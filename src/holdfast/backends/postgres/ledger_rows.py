@@ -66,6 +66,7 @@ def to_task(row: Any) -> TaskRecord:
         pause_requested=row["pause_requested"],
         submit_key=row["submit_key"],
         retry_of=row["retry_of"],
+        truncated=bool(row.get("truncated")),
     )
 
 

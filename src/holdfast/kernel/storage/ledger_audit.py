@@ -28,6 +28,7 @@ class AuditLedger(Protocol):
     - events after a cursor are those above it
     - a limit of zero gives no events
     - at most limit events are given, the oldest first
+    - max_bytes gives the next events that fit, and always one
     - the timeline of an unknown task is empty
     - another owner's timeline is not found
     - one tenant never sees another's timeline
@@ -52,9 +53,17 @@ class AuditLedger(Protocol):
 
     @abstractmethod
     async def events(
-        self, task_id: str, *, after: int = 0, limit: int | None = None, owner: str | None = ""
+        self,
+        task_id: str,
+        *,
+        after: int = 0,
+        limit: int | None = None,
+        owner: str | None = "",
+        max_bytes: int | None = None,
     ) -> list[TaskEvent]:
         """The timeline of a task, or its events above a cursor; ``[]`` for an unknown task.
+
+        With ``max_bytes`` only as many as fit as JSON text, but always the first one.
 
         ::
 

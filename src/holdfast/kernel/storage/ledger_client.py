@@ -40,7 +40,14 @@ class ClientLedger(Protocol):
     - get gives all messages and artifacts unless told otherwise
     - a history_length of zero is no messages
     - history_length takes the last messages
+    - max_bytes gives the newest messages that fit beside the artifacts
+    - the newest message comes whatever max_bytes is
+    - artifacts that do not fit max_bytes are left out, all of them
+    - a task of which something was left out says so
     - list gives messages and artifacts only on request
+    - a page ends before the task that does not fit max_bytes
+    - one task always comes, however large
+    - pages of max_bytes follow each other without a gap or a repeat
     - list is newest first, by the last change of state
     - pages follow each other without a gap or a repeat
     - list filters by context
@@ -127,9 +134,13 @@ class ClientLedger(Protocol):
         owner: str | None = "",
         history_length: int | None = None,
         artifacts: bool = True,
+        max_bytes: int | None = None,
     ) -> TaskRecord | None:
         """A task, or ``None``; with its last ``history_length`` messages (all, unless told).
 
+        ``max_bytes`` bounds its artifacts and messages together, as JSON text: artifacts come all
+        or not at all, and then the newest messages that fit, but always the newest one. What was
+        left out is not read, and the record is ``truncated``.
         ::
 
             task = await ledger.get(task_id, owner="ana", history_length=10)
@@ -150,11 +161,14 @@ class ClientLedger(Protocol):
         history_length: int | None = 0,
         artifacts: bool = False,
         count: bool = False,
+        max_bytes: int | None = None,
     ) -> TaskPage:
         """A page of tasks, those whose state changed last first.
 
         A task that changes between two pages moves to the front; all others come exactly once.
-        ``updated_after`` includes that moment. ``count=True`` counts all that match.
+        ``updated_after`` includes that moment. ``count=True`` counts all that match. With
+        ``max_bytes`` the page ends before the task that does not fit; the first task always comes,
+        truncated as by ``get`` if it has to be.
 
         ::
 

@@ -23,6 +23,7 @@ class ContextLedger(Protocol):
     - a context has the messages of all its tasks in the order they were stored
     - 20 concurrent tasks of one context lose no message
     - the last messages of a context are given on request
+    - max_bytes gives the newest messages of a context that fit, and always the newest
     - an unknown context is none
     - a follow-up with only a task id finds its context
     - contexts are listed newest first and without messages
@@ -57,9 +58,17 @@ class ContextLedger(Protocol):
 
     @abstractmethod
     async def get_context(
-        self, context_id: str, *, owner: str = "", history_length: int | None = None
+        self,
+        context_id: str,
+        *,
+        owner: str = "",
+        history_length: int | None = None,
+        max_bytes: int | None = None,
     ) -> ContextRecord | None:
         """A context with its last ``history_length`` messages (all, unless told), or ``None``.
+
+        With ``max_bytes`` only the newest that fit as JSON text, but always the newest one; then
+        the record is ``truncated``.
 
         ::
 

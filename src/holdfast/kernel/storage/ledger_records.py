@@ -92,6 +92,9 @@ class TaskRecord:
     retry_of: str = ""
     """The ended task that this one tries again."""
 
+    truncated: bool = False
+    """Whether messages or artifacts were left out because of ``max_bytes``."""
+
     @property
     def terminal(self) -> bool:
         """Whether it has ended, for good.
@@ -170,6 +173,8 @@ class ContextRecord:
     """How many tasks it has."""
 
     messages: list[ChatMessage] = field(default_factory=list)
+    truncated: bool = False
+    """Whether messages were left out because of ``max_bytes``."""
 
 
 @dataclass(frozen=True, slots=True)

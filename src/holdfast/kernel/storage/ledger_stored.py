@@ -6,6 +6,7 @@ ever the ledger's own.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -28,6 +29,30 @@ from holdfast.kernel.storage.ledger_events import (
 )
 from holdfast.kernel.storage.ledger_push import PushConfig
 from holdfast.kernel.storage.ledger_records import Feedback, content_digest
+
+
+def text_bytes(text: str) -> int:
+    """How many bytes a text has in UTF-8.
+
+    >>> text_bytes("é")
+    2
+    """
+    return len(text) if text.isascii() else len(text.encode())
+
+
+def fitting(sizes: Iterable[int], max_bytes: int | None) -> int:
+    """How many of some things fit one after the other; the first always does.
+
+    >>> fitting([3, 3, 3], 6), fitting([9, 1], 6), fitting([9, 1], None)
+    (2, 1, 2)
+    """
+    count, total = 0, 0
+    for size in sizes:
+        total += size
+        if max_bytes is not None and count and total > max_bytes:
+            break
+        count += 1
+    return count
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,23 @@ CROSS JOIN LATERAL holdfast.task_artifacts(
     r.tenant, CASE WHEN $5::boolean THEN r.id END, NULL) a
 WHERE r.tenant = $1 AND r.id = $2 AND ($3::text IS NULL OR r.owner = $3);
 
+-- name: get_within
+-- The same within so many bytes ($6): artifacts all or none, then the newest messages that fit.
+SELECT r.*, m.*, a.*, s.dropped OR m.messages_cut AS truncated
+FROM holdfast.task_records r
+CROSS JOIN LATERAL (
+    SELECT z.bytes, z.bytes > $6::bigint AS dropped FROM (
+        SELECT CASE WHEN $5::boolean THEN holdfast.task_artifact_bytes(r.tenant, r.id) ELSE 0 END
+            AS bytes
+        OFFSET 0
+    ) z
+) s
+CROSS JOIN LATERAL holdfast.task_messages_within(
+    r.tenant, r.id, $4, $6 - CASE WHEN s.dropped THEN 0 ELSE s.bytes END) m
+CROSS JOIN LATERAL holdfast.task_artifacts(
+    r.tenant, CASE WHEN $5 AND NOT s.dropped THEN r.id END, NULL) a
+WHERE r.tenant = $1 AND r.id = $2 AND ($3::text IS NULL OR r.owner = $3);
+
 -- name: list
 -- A page of tasks, the last changed first, after a cursor ($7, $8); with how many match in all, if
 -- wanted ($12), in at least one row.
@@ -32,6 +49,49 @@ LEFT JOIN holdfast.task_records r ON r.tenant = $1 AND r.id = p.id
 LEFT JOIN LATERAL holdfast.task_messages(r.tenant, r.id, $10) m ON true
 LEFT JOIN LATERAL holdfast.task_artifacts(
     r.tenant, CASE WHEN $11::boolean THEN r.id END, NULL) a ON true
+ORDER BY r.updated_at DESC, r.id DESC;
+
+-- name: list_within
+-- The same within so many bytes ($13), but at least one task; and whether there are more.
+WITH matching AS NOT MATERIALIZED (
+    SELECT t.id, t.updated_at FROM holdfast.tasks t
+    WHERE t.tenant = $1
+        AND ($2::text IS NULL OR (t.tenant || E'\n' || t.owner) = ($1 || E'\n' || $2))
+        AND ($3::text IS NULL OR t.context_key = ANY (ARRAY(
+            SELECT c.key FROM holdfast.task_contexts c
+            WHERE c.tenant = $1 AND c.id = $3 AND ($2::text IS NULL OR c.owner = $2))))
+        AND ($4::text IS NULL OR t.agent = $4)
+        AND ($5::timestamptz IS NULL OR t.updated_at >= $5)
+        AND ($6::text[] IS NULL OR t.state = ANY ($6))
+), page AS MATERIALIZED (
+    SELECT c.id, c.updated_at FROM matching c
+    WHERE $7::timestamptz IS NULL OR (c.updated_at, c.id) < ($7, $8::text)
+    ORDER BY c.updated_at DESC, c.id DESC LIMIT $9
+), sized AS (
+    SELECT p.id, row_number() OVER newer AS place, sum(s.bytes) OVER newer AS so_far
+    FROM page p
+    CROSS JOIN LATERAL (SELECT holdfast.task_page_bytes($1, p.id, $10, $11::boolean) AS bytes) s
+    WINDOW newer AS (ORDER BY p.updated_at DESC, p.id DESC)
+), kept AS MATERIALIZED (
+    SELECT z.id FROM sized z
+    WHERE z.place < $9 AND (z.place = 1 OR z.so_far <= $13::bigint)
+)
+SELECT CASE WHEN $12::boolean THEN (SELECT count(*) FROM matching) END AS total,
+       (SELECT count(*) FROM page) > (SELECT count(*) FROM kept) AS more, r.*, m.*, a.*,
+       s.dropped OR m.messages_cut AS truncated
+FROM (VALUES (1)) one
+LEFT JOIN kept k ON true
+LEFT JOIN holdfast.task_records r ON r.tenant = $1 AND r.id = k.id
+LEFT JOIN LATERAL (
+    SELECT z.bytes, z.bytes > $13 AS dropped FROM (
+        SELECT CASE WHEN $11 THEN holdfast.task_artifact_bytes(r.tenant, r.id) ELSE 0 END AS bytes
+        OFFSET 0
+    ) z
+) s ON true
+LEFT JOIN LATERAL holdfast.task_messages_within(
+    r.tenant, r.id, $10, $13 - CASE WHEN s.dropped THEN 0 ELSE s.bytes END) m ON true
+LEFT JOIN LATERAL holdfast.task_artifacts(
+    r.tenant, CASE WHEN $11 AND NOT s.dropped THEN r.id END, NULL) a ON true
 ORDER BY r.updated_at DESC, r.id DESC;
 
 -- name: respond

@@ -31,6 +31,33 @@ CROSS JOIN LATERAL (
 ) m
 WHERE c.tenant = $1 AND c.owner = $2 AND c.id = $3;
 
+-- name: get_within
+-- The same with those of its last messages that fit so many bytes ($5); the newest always does.
+SELECT c.id, c.owner, c.created_at, m.*, (
+    SELECT count(*) FROM holdfast.tasks t
+    WHERE t.tenant = c.tenant AND t.context_key = c.key
+) AS tasks
+FROM holdfast.task_contexts c
+CROSS JOIN LATERAL (
+    SELECT array_agg(o.message_id ORDER BY o.stored) FILTER (WHERE o.fits) AS message_ids,
+           array_agg(o.written_at ORDER BY o.stored) FILTER (WHERE o.fits) AS message_times,
+           array_agg(NULL::bigint) FILTER (WHERE o.fits) AS message_seqs,
+           array_agg(o.body ORDER BY o.stored) FILTER (WHERE o.fits) AS message_bodies,
+           coalesce(bool_or(NOT o.fits), false) AS truncated
+    FROM (
+        SELECT l.*, sum(octet_length(l.body)) OVER newer <= $5::bigint
+                   OR row_number() OVER newer = 1 AS fits
+        FROM (
+            SELECT e.message_id, e.written_at, e.stored, e.body
+            FROM holdfast.task_events e
+            WHERE e.tenant = c.tenant AND e.context_key = c.key AND e.kind = 'message'
+            ORDER BY e.stored DESC LIMIT $4
+        ) l
+        WINDOW newer AS (ORDER BY l.stored DESC)
+    ) o
+) m
+WHERE c.tenant = $1 AND c.owner = $2 AND c.id = $3;
+
 -- name: clear
 -- Remove a context with its tasks.
 SELECT holdfast.clear_task_context($1, $2, $3);
