@@ -20,6 +20,7 @@ from holdfast.server.addresses import AddressGuard
 from holdfast.server.caller import Call
 from holdfast.server.errors import MESSAGE_ID
 from holdfast.server.json_values import object_from_wire
+from holdfast.server.options import ServiceOptions
 from holdfast.server.push_request import check_push, push_from_wire
 from holdfast.server.reading import check_part_count
 from holdfast.server.wire import WIRE, message_from_wire
@@ -38,10 +39,11 @@ class Intake:
     ledger knows whether it has arrived.
     """
 
-    def __init__(self, app: App, guard: AddressGuard, *, dedupe_message_ids: bool) -> None:
+    def __init__(self, app: App, guard: AddressGuard, options: ServiceOptions) -> None:
         self._app = app
         self._guard = guard
-        self._dedupe = dedupe_message_ids
+        self._dedupe = options.dedupe_message_ids
+        self._most_configs = options.push_configs
 
     async def take(self, call: Call, params: a2a.SendMessageRequest) -> TaskRecord:
         """Submit a task or answer one; the record as it is after that."""
@@ -81,7 +83,9 @@ class Intake:
         if said.context_id and said.context_id != task.context_id:
             raise InvalidParamsError(message="the context is not the task's: leave it out")
         for config in push:
-            await call.place.tasks.upsert_push_config(task.id, config, owner=call.owner)
+            await call.place.tasks.upsert_push_config(
+                task.id, config, owner=call.owner, max_configs=self._most_configs
+            )
         # An answer is idempotent by its id, so that is what a key is made to be.
         key = call.header("idempotency-key")
         answer = message_from_wire(said, id=key)

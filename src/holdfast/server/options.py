@@ -106,6 +106,12 @@ class ServiceOptions:
     push_per_tenant: int = 20
     """How many of them may be of one tenant."""
 
+    push_per_owner: int = 10
+    """How many of these may be of one owner, so that slow hooks of one delay no other."""
+
+    push_configs: int = 20
+    """How many push configs a task may have."""
+
     def __post_init__(self) -> None:
         if self.public_url and not _is_url(self.public_url):
             raise ConfigError(

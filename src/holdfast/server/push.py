@@ -15,6 +15,7 @@ import logging
 import time
 from collections import Counter
 from contextlib import suppress
+from functools import partial
 
 import httpx
 from a2a.utils.proto_utils import to_stream_response
@@ -65,6 +66,7 @@ class Deliverer:
         self._wake = asyncio.Event()
         self._running: set[asyncio.Task[None]] = set()
         self._by_tenant: Counter[str] = Counter()
+        self._by_owner: Counter[tuple[str, str]] = Counter()
         self._last_tenant = ""
 
     def stop(self) -> None:
@@ -115,7 +117,13 @@ class Deliverer:
         lease = self._options.push_seconds + LEASE_MARGIN_SECONDS
         try:
             place = self._state.for_tenant(tenant)
-            entries = await place.tasks.claim_outbox(limit=limit, lease_seconds=lease)
+            busy = {owner: n for (of, owner), n in self._by_owner.items() if of == tenant}
+            entries = await place.tasks.claim_outbox(
+                limit=limit,
+                lease_seconds=lease,
+                per_owner=self._options.push_per_owner,
+                busy=busy,
+            )
         except Exception as error:  # noqa: BLE001 - the other tenants are delivered all the same
             _report(f"the outbox of tenant {tenant!r} cannot be claimed", error)
             return 0
@@ -123,14 +131,16 @@ class Deliverer:
             task = asyncio.create_task(self._deliver(client, place, entry))
             self._running.add(task)
             self._by_tenant[tenant] += 1
-            task.add_done_callback(lambda done: self._ended(done, tenant))
+            self._by_owner[tenant, entry.owner] += 1
+            task.add_done_callback(partial(self._ended, tenant, entry.owner))
         return len(entries)
 
-    def _ended(self, task: asyncio.Task[None], tenant: str) -> None:
+    def _ended(self, tenant: str, owner: str, task: asyncio.Task[None]) -> None:
         self._running.discard(task)
         self._by_tenant[tenant] -= 1
-        if not self._by_tenant[tenant]:
-            del self._by_tenant[tenant]
+        self._by_owner[tenant, owner] -= 1
+        # Those that count nothing are forgotten.
+        self._by_tenant, self._by_owner = +self._by_tenant, +self._by_owner
         self._wake.set()
 
     async def _deliver(self, client: httpx.AsyncClient, place: State, entry: OutboxEntry) -> None:

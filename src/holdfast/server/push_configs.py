@@ -47,7 +47,9 @@ class PushConfigs:
         """Store a config under its id, or under a new one."""
         task = await self.found(call, params.task_id)
         config = check_push(push_from_wire(params, id=params.id or new_id()), self.guard)
-        await call.place.tasks.upsert_push_config(task.id, config, owner=call.owner)
+        await call.place.tasks.upsert_push_config(
+            task.id, config, owner=call.owner, max_configs=self.options.push_configs
+        )
         return push_to_wire(config, task_id=task.id)
 
     @answers("GetTaskPushNotificationConfig", writes=True)

@@ -82,7 +82,7 @@ class Service:
         self._shares = LoopShares()
         self._cards = Cards.of(app, self.options)
         self._handler = LedgerRequestHandler(
-            Intake(app, guard, dedupe_message_ids=chosen.dedupe_message_ids),
+            Intake(app, guard, chosen),
             timeline,
             files,
             guard,

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from datetime import timedelta
 
 from holdfast.backends.inmemory.ledger_data import Delivery, TaskRow
 from holdfast.backends.inmemory.ledger_view import LedgerView
-from holdfast.kernel.core.checks import check_count, check_id, check_seconds, check_text
+from holdfast.kernel.core.checks import (
+    check_count,
+    check_id,
+    check_optional_count,
+    check_seconds,
+    check_text,
+)
 from holdfast.kernel.storage.ledger_input import check_entry
 from holdfast.kernel.storage.ledger_push import (
     DELIVERY_ATTEMPTS,
     OutboxEntry,
     PushConfig,
     PushLedger,
+    check_busy,
     delivery_delay,
+    too_many_configs,
 )
 from holdfast.kernel.storage.ledger_records import LEASE_SECONDS
 from holdfast.kernel.storage.ledger_stored import StoredPush
@@ -23,11 +33,20 @@ class InMemoryPush(LedgerView, PushLedger):
     """``PushLedger`` in the process."""
 
     async def upsert_push_config(
-        self, task_id: str, config: PushConfig, *, owner: str | None = ""
+        self,
+        task_id: str,
+        config: PushConfig,
+        *,
+        owner: str | None = "",
+        max_configs: int | None = None,
     ) -> None:
         """Store a push config under its id; ``NotFoundError`` if there is no such task."""
         stored = StoredPush.of(config)
-        self._owned(task_id, owner).push[stored.id] = stored
+        most = check_optional_count("max_configs", max_configs)
+        push = self._owned(task_id, owner).push
+        if most is not None and len(push.keys() - {stored.id}) >= most:
+            raise too_many_configs(most)
+        push[stored.id] = stored
 
     async def get_push_config(
         self, task_id: str, config_id: str, *, owner: str | None = ""
@@ -56,19 +75,34 @@ class InMemoryPush(LedgerView, PushLedger):
         return True
 
     async def claim_outbox(
-        self, *, limit: int = 100, lease_seconds: float = LEASE_SECONDS
+        self,
+        *,
+        limit: int = 100,
+        lease_seconds: float = LEASE_SECONDS,
+        per_owner: int | None = None,
+        busy: Mapping[str, int] | None = None,
     ) -> list[OutboxEntry]:
         """Take entries that are due, the oldest first; nobody else gets them for the lease."""
         check_count("limit", limit)
+        counts = Counter(check_busy(busy))
+        check_optional_count("per_owner", per_owner)
         lease = timedelta(seconds=check_seconds("lease_seconds", lease_seconds))
         now = self._engine.now()
-        due = [
+        due = sorted(
             (first.due_at, first.id, task_id, config_id)
             for (task_id, config_id), lane in self._data.lanes.items()
             if (first := _head(lane)) is not None and first.due_at <= now
-        ]
+        )
+        if per_owner is not None:
+            turns = []
+            for one in due:
+                owner = self._data.tasks[one[2]].owner
+                counts[owner] += 1
+                if counts[owner] <= per_owner:
+                    turns.append((counts[owner], one))
+            due = [one for _, one in sorted(turns)]
         claimed = []
-        for _, entry_id, task_id, config_id in sorted(due)[:limit]:
+        for _, entry_id, task_id, config_id in due[:limit]:
             delivery = self._data.lanes[task_id, config_id][entry_id]
             delivery.attempts += 1
             delivery.due_at = now + lease
@@ -131,4 +165,5 @@ def _entry(row: TaskRow, config_id: str, delivery: Delivery) -> OutboxEntry:
         attempts=delivery.attempts,
         last_error=delivery.last_error,
         dead=delivery.dead,
+        owner=row.owner,
     )

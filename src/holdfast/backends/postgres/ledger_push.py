@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from holdfast.backends.postgres.ledger_rows import entry_id, to_entry, to_push_config
 from holdfast.backends.postgres.ledger_view import LedgerView
 from holdfast.backends.postgres.queries import load
-from holdfast.kernel.core.checks import check_count, check_id, check_seconds, check_text
+from holdfast.kernel.core.checks import (
+    check_count,
+    check_id,
+    check_optional_count,
+    check_seconds,
+    check_text,
+)
 from holdfast.kernel.core.codec import encode_json
 from holdfast.kernel.storage.ledger_input import check_entry, check_owner
 from holdfast.kernel.storage.ledger_push import (
@@ -13,7 +21,9 @@ from holdfast.kernel.storage.ledger_push import (
     OutboxEntry,
     PushConfig,
     PushLedger,
+    check_busy,
     delivery_delay,
+    too_many_configs,
 )
 from holdfast.kernel.storage.ledger_records import LEASE_SECONDS
 from holdfast.kernel.storage.ledger_stored import StoredPush
@@ -25,17 +35,27 @@ class PostgresPush(LedgerView, PushLedger):
     """``PushLedger`` on Postgres."""
 
     async def upsert_push_config(
-        self, task_id: str, config: PushConfig, *, owner: str | None = ""
+        self,
+        task_id: str,
+        config: PushConfig,
+        *,
+        owner: str | None = "",
+        max_configs: int | None = None,
     ) -> None:
         """Store a push config under its id; ``NotFoundError`` if there is no such task."""
         stored = StoredPush.of(config)
         check_id("task_id", task_id)
-        await self._engine.fetch(
-            _SQL["upsert"],
+        most = check_optional_count("max_configs", max_configs)
+        within = () if most is None else (most,)
+        done = await self._engine.fetchval(
+            _SQL["upsert_within"] if within else _SQL["upsert"],
             *(self._tenant, task_id, check_owner(owner), stored.id),
             *(encode_json(stored.url), encode_json(stored.token), stored.authentication),
+            *within,
             safe=True,
         )
+        if most is not None and not done:
+            raise too_many_configs(most)
 
     async def get_push_config(
         self, task_id: str, config_id: str, *, owner: str | None = ""
@@ -69,13 +89,23 @@ class PostgresPush(LedgerView, PushLedger):
         return deleted
 
     async def claim_outbox(
-        self, *, limit: int = 100, lease_seconds: float = LEASE_SECONDS
+        self,
+        *,
+        limit: int = 100,
+        lease_seconds: float = LEASE_SECONDS,
+        per_owner: int | None = None,
+        busy: Mapping[str, int] | None = None,
     ) -> list[OutboxEntry]:
         """Take entries that are due, the oldest first; nobody else gets them for the lease."""
         check_count("limit", limit)
         check_seconds("lease_seconds", lease_seconds)
+        counts = check_busy(busy)
+        each = check_optional_count("per_owner", per_owner)
+        fairly = () if each is None else (each, list(counts), list(counts.values()))
         rows = await self._engine.fetch(
-            _SQL["claim"], self._tenant, limit, lease_seconds, safe=False
+            _SQL["claim_fairly"] if fairly else _SQL["claim"],
+            *(self._tenant, limit, lease_seconds, *fairly),
+            safe=False,
         )
         return [to_entry(row) for row in rows]
 

@@ -214,6 +214,7 @@ def to_entry(row: Any) -> OutboxEntry:
         attempts=row["attempts"],
         last_error=decode_json(row["last_error"]),
         dead=row["dead"],
+        owner=row["owner"],
     )
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Protocol, runtime_checkable
 
-from holdfast.kernel.core.checks import check_id, check_text
+from holdfast.kernel.core.checks import check_count, check_id, check_optional_id, check_text
 from holdfast.kernel.core.errors import InvalidInputError
 from holdfast.kernel.storage.ledger_events import TaskEvent
 from holdfast.kernel.storage.ledger_records import LEASE_SECONDS
@@ -61,6 +62,9 @@ class OutboxEntry:
     dead: bool = False
     """Given up: kept to be looked at, and not tried again."""
 
+    owner: str = ""
+    """Whose task it is about."""
+
 
 def delivery_delay(attempts: int) -> timedelta:
     """How long to wait after so many failed attempts: doubling from a second up to an hour.
@@ -69,6 +73,33 @@ def delivery_delay(attempts: int) -> timedelta:
     (1.0, 8.0)
     """
     return timedelta(seconds=min(2.0 ** min(attempts - 1, 12), 3600.0))
+
+
+def too_many_configs(most: int) -> InvalidInputError:
+    """What one push config too many is refused with.
+
+    >>> str(too_many_configs(20))
+    'push: the task has 20 push configs, which is the limit: delete one first'
+    """
+    return InvalidInputError(
+        "push", f"the task has {most} push configs, which is the limit: delete one first"
+    )
+
+
+def check_busy(busy: object) -> dict[str, int]:
+    """How many entries of each owner are on their way.
+
+    >>> check_busy(None), check_busy({"ana": 2})
+    ({}, {'ana': 2})
+    """
+    if not isinstance(busy, Mapping):
+        if busy is not None:
+            raise InvalidInputError("busy", f"must be a mapping, not {type(busy).__name__}")
+        return {}
+    return {
+        check_optional_id("busy", owner): check_count("busy", count)
+        for owner, count in busy.items()
+    }
 
 
 @runtime_checkable
@@ -84,6 +115,8 @@ class PushLedger(Protocol):
     - a push config comes back as it was stored
     - a task has several push configs, listed by id
     - a push config with a known id is replaced
+    - one push config more than allowed is refused, and a known one is replaced
+    - 10 concurrent push configs are no more than allowed
     - a deleted push config is gone
     - deleting a push config that is not there is false
     - push configs of an unknown task are none and cannot be stored
@@ -108,16 +141,24 @@ class PushLedger(Protocol):
     - deleting a push config removes its deliveries
     - 20 concurrent claims of the outbox give each entry once
     - a limit of zero claims no entry
+    - of each owner at most per_owner entries are claimed, those that are busy counted
+    - owners take turns, first those with the fewest entries that are busy
     - one tenant never claims another's entries
     - undelivered entries are still there after a reopen
     """
 
     @abstractmethod
     async def upsert_push_config(
-        self, task_id: str, config: PushConfig, *, owner: str | None = ""
+        self,
+        task_id: str,
+        config: PushConfig,
+        *,
+        owner: str | None = "",
+        max_configs: int | None = None,
     ) -> None:
         """Store a push config under its id; ``NotFoundError`` if there is no such task.
 
+        ``InvalidInputError`` if the task has ``max_configs`` others already.
         ::
 
             await ledger.upsert_push_config(task.id, PushConfig("p1", "https://example.org/hook"))
@@ -160,11 +201,18 @@ class PushLedger(Protocol):
 
     @abstractmethod
     async def claim_outbox(
-        self, *, limit: int = 100, lease_seconds: float = LEASE_SECONDS
+        self,
+        *,
+        limit: int = 100,
+        lease_seconds: float = LEASE_SECONDS,
+        per_owner: int | None = None,
+        busy: Mapping[str, int] | None = None,
     ) -> list[OutboxEntry]:
         """Take entries that are due, the oldest first; nobody else gets them for the lease.
 
-        Of one push config at most one entry is out at a time, so that news arrive in order.
+        Of one push config at most one entry is out at a time, so that news arrive in order. With
+        ``per_owner`` owners take turns, and none has more than that many entries, with those that
+        ``busy`` counts for it.
 
         ::
 

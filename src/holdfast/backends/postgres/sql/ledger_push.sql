@@ -2,6 +2,10 @@
 -- Store a push config of a task.
 SELECT holdfast.upsert_push_config($1, $2, $3, $4, $5, $6, $7);
 
+-- name: upsert_within
+-- Store a push config of a task, unless it has so many others ($8); whether it was stored.
+SELECT holdfast.upsert_push_config($1, $2, $3, $4, $5, $6, $7, $8);
+
 -- name: configs
 -- The push configs of a task, or one ($4), by id.
 SELECT p.id, p.url, p.token, p.authentication
@@ -18,6 +22,10 @@ SELECT holdfast.delete_push_config($1, $2, $3, $4);
 -- name: claim
 -- Take entries that are due.
 SELECT * FROM holdfast.claim_outbox($1, $2, $3);
+
+-- name: claim_fairly
+-- Take entries that are due, of each owner at most so many ($4), with those on their way ($5, $6).
+SELECT * FROM holdfast.claim_outbox_fairly($1, $2, $3, $4, $5::text[], $6::bigint[]);
 
 -- name: delivered
 -- Remove an entry that has arrived.
