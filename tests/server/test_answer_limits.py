@@ -217,3 +217,25 @@ async def test_small_files_come_inline_only_while_there_is_room(state: State) ->
         for one in parts:
             if "url" in one:
                 assert len((await http.get(one["url"])).content) == 4_000
+
+
+async def test_a_task_takes_no_more_answers_when_it_is_too_large(state: State) -> None:
+    """A worker reads all messages of a task: without a limit one task takes all memory."""
+    async with _served(state, max_task_bytes=15_000) as http:
+        task = await _long_talk(http, answers=12)
+        codes = []
+        for at in range(5):
+            more = _send(WORD, taskId=task["id"], number=f"more{at}")
+            codes += [(await http.post("/message:send", json=more)).status_code]
+        assert codes[0] == 200
+        assert codes[-1] == 400
+        said = _send(WORD, taskId=task["id"], number="last")
+        answer = await http.post("/message:send", json=said)
+        assert "15000 are the limit: send a new task" in answer.json()["error"]["message"]
+        rpc = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": said}
+        assert (await http.post("/", json=rpc)).json()["error"]["code"] == -32602
+        found = await _call(http, "GetTask", {"id": task["id"]})
+        assert found["status"]["state"] == "TASK_STATE_INPUT_REQUIRED"
+        assert await state.tasks.message_bytes(task["id"]) < 20_000
+        new = await _call(http, "SendMessage", _send("again", contextId="c1"))
+        assert new["task"]["status"]["state"] == "TASK_STATE_INPUT_REQUIRED"

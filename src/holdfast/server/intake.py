@@ -12,6 +12,7 @@ from holdfast.kernel.core.checks import check_unreserved
 from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.core.errors import ConflictError, NotFoundError
 from holdfast.kernel.core.ids import new_id
+from holdfast.kernel.core.lifecycle import WAITING
 from holdfast.kernel.storage.ledger_push import PushConfig
 from holdfast.kernel.storage.ledger_records import TaskRecord
 from holdfast.kernel.storage.ledger_stored import StoredMessage
@@ -44,6 +45,7 @@ class Intake:
         self._guard = guard
         self._dedupe = options.dedupe_message_ids
         self._most_configs = options.push_configs
+        self._most_bytes = options.max_task_bytes
 
     async def take(self, call: Call, params: a2a.SendMessageRequest) -> TaskRecord:
         """Submit a task or answer one; the record as it is after that."""
@@ -82,6 +84,14 @@ class Intake:
         task = await self._known(call, said.task_id)
         if said.context_id and said.context_id != task.context_id:
             raise InvalidParamsError(message="the context is not the task's: leave it out")
+        # A task that asks nothing takes no answer, and may know this one: it was sent again.
+        if task.state in WAITING:
+            has = await call.place.tasks.message_bytes(task.id, owner=call.owner)
+            if has > self._most_bytes:
+                raise InvalidParamsError(
+                    message=f"the task has {has} bytes of messages, and {self._most_bytes} are "
+                    "the limit: send a new task in the same context"
+                )
         for config in push:
             await call.place.tasks.upsert_push_config(
                 task.id, config, owner=call.owner, max_configs=self._most_configs

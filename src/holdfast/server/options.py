@@ -40,6 +40,10 @@ class ServiceOptions:
     """How many bytes of messages, artifacts and files one answer has, as they are stored; pages end
     earlier, and of one task or context the newest messages come."""
 
+    max_task_bytes: int = 32 * 1024 * 1024
+    """How many bytes of messages a task may have before it takes no more answers: a worker reads
+    all of them."""
+
     max_streams: int = 1_000
     """How many streams one process holds open at a time."""
 

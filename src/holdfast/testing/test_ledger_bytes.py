@@ -103,6 +103,14 @@ async def test_a_task_of_which_something_was_left_out_says_so(store: Any) -> Non
     assert listed.truncated
 
 
+async def test_message_bytes_counts_what_all_messages_of_a_task_take(store: Any) -> None:
+    task_id, said = await _conversation(store, owner="ana")
+    assert await store.message_bytes(task_id, owner="ana") == _size(*said)
+    assert await store.message_bytes(task_id, owner=None) == _size(*said)
+    assert await store.message_bytes(task_id, owner="bob") == 0
+    assert await store.message_bytes("nobody") == 0
+
+
 async def test_a_page_ends_before_the_task_that_does_not_fit_max_bytes(store: Any) -> None:
     tasks = [await submitted(store, "x" * 1000, metadata={"note": "y" * 1000}) for _ in range(4)]
     newest = [one.id for one in reversed(tasks)]

@@ -24,7 +24,7 @@ from holdfast.kernel.storage.ledger_records import (
     decode_cursor,
     encode_cursor,
 )
-from holdfast.kernel.storage.ledger_stored import StoredMessage, fitting
+from holdfast.kernel.storage.ledger_stored import StoredMessage, fitting, text_bytes
 
 
 class InMemoryClients(SubmitView, ClientLedger):
@@ -46,6 +46,12 @@ class InMemoryClients(SubmitView, ClientLedger):
         if row is None:
             return None
         return row.load(history_length=history_length, artifacts=artifacts, max_bytes=max_bytes)
+
+    async def message_bytes(self, task_id: str, *, owner: str | None = "") -> int:
+        """How many bytes the messages of a task take as JSON text; 0 for an unknown task."""
+        row = self._find(task_id, owner)
+        said = [] if row is None else row.messages.values()
+        return sum(text_bytes(one.payload) for _, one in said)
 
     async def list(
         self,

@@ -54,6 +54,14 @@ class PostgresClients(SubmitView, ClientLedger):
         )
         return None if row is None else to_task(row)
 
+    async def message_bytes(self, task_id: str, *, owner: str | None = "") -> int:
+        """How many bytes the messages of a task take as JSON text; 0 for an unknown task."""
+        check_id("task_id", task_id)
+        found: int = await self._engine.fetchval(
+            _SQL["message_bytes"], self._tenant, task_id, check_owner(owner), safe=True
+        )
+        return found
+
     async def list(
         self,
         *,

@@ -17,6 +17,8 @@ from holdfast.kernel.storage.ledger_transcript import (
 )
 
 _SQL = load("ledger_transcript")
+_MOST_BYTES = 16 << 20
+"""How many bytes of messages are read at a time: there may be many large ones."""
 
 
 class PostgresTranscripts(LedgerView, TranscriptLedger):
@@ -27,7 +29,9 @@ class PostgresTranscripts(LedgerView, TranscriptLedger):
     ) -> list[TaskMessage]:
         """All messages of tasks that are not marked and that nobody works on."""
         rows = await self._engine.fetch(
-            _SQL["resting"], self._tenant, _names(agents), check_count("limit", limit), safe=True
+            _SQL["resting"],
+            *(self._tenant, _names(agents), check_count("limit", limit), _MOST_BYTES),
+            safe=True,
         )
         return [_said(row) for row in rows]
 
@@ -43,7 +47,7 @@ class PostgresTranscripts(LedgerView, TranscriptLedger):
         rows = await self._engine.fetch(
             _SQL["of_context"],
             *(self._tenant, check_optional_id("owner", owner), check_id("context_id", context_id)),
-            *(_names(agents), check_count("last", last)),
+            *(_names(agents), check_count("last", last), _MOST_BYTES),
             safe=True,
         )
         return [_said(row) for row in rows]

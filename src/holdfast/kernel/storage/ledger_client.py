@@ -44,6 +44,7 @@ class ClientLedger(Protocol):
     - the newest message comes whatever max_bytes is
     - artifacts that do not fit max_bytes are left out, all of them
     - a task of which something was left out says so
+    - message_bytes counts what all messages of a task take
     - list gives messages and artifacts only on request
     - a page ends before the task that does not fit max_bytes
     - one task always comes, however large
@@ -144,6 +145,17 @@ class ClientLedger(Protocol):
         ::
 
             task = await ledger.get(task_id, owner="ana", history_length=10)
+        """
+        ...
+
+    @abstractmethod
+    async def message_bytes(self, task_id: str, *, owner: str | None = "") -> int:
+        """How many bytes the messages of a task take as JSON text; 0 for an unknown task.
+
+        ::
+
+            if await ledger.message_bytes(task.id) > 1 << 20:
+                task = await ledger.get(task.id, history_length=10)
         """
         ...
 

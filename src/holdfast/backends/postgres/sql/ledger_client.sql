@@ -24,6 +24,14 @@ CROSS JOIN LATERAL holdfast.task_artifacts(
     r.tenant, CASE WHEN $5 AND NOT s.dropped THEN r.id END, NULL) a
 WHERE r.tenant = $1 AND r.id = $2 AND ($3::text IS NULL OR r.owner = $3);
 
+-- name: message_bytes
+-- How many bytes the messages of a task take.
+SELECT coalesce(sum(octet_length(e.body)), 0)::bigint
+FROM holdfast.tasks t
+JOIN holdfast.task_events e
+    ON e.tenant = t.tenant AND e.task_id = t.id AND e.kind = 'message'
+WHERE t.tenant = $1 AND t.id = $2 AND ($3::text IS NULL OR t.owner = $3);
+
 -- name: list
 -- A page of tasks, the last changed first, after a cursor ($7, $8); with how many match in all, if
 -- wanted ($12), in at least one row.
