@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
@@ -85,3 +86,23 @@ async def test_a_state_that_does_not_answer_is_503(http: httpx.AsyncClient, memo
     memory._connections.probe = down  # type: ignore[method-assign]
     answer = await http.get("/health")
     assert (answer.status_code, answer.json()["status"]) == (503, "down")
+
+
+async def test_those_who_ask_at_the_same_time_share_one_probe(
+    http: httpx.AsyncClient, memory: State
+) -> None:
+    probe, running, most = memory._connections.probe, 0, 0
+
+    async def counted() -> Health:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        for _ in range(200):
+            await asyncio.sleep(0)
+        running -= 1
+        return await probe()
+
+    memory._connections.probe = counted  # type: ignore[method-assign]
+    answers = await asyncio.gather(*(http.get("/health") for _ in range(30)))
+    assert {one.status_code for one in answers} == {200}
+    assert most == 1

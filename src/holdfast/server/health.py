@@ -14,10 +14,37 @@ from holdfast.memory.metrics import HELP
 from holdfast.server.caller import CALLER, Caller
 from holdfast.server.errors import WORDS
 from holdfast.server.metrics import CONTENT_TYPE, Metrics
+from holdfast.wiring.health import Health
 from holdfast.wiring.state import State
 
 _log = logging.getLogger("holdfast.server")
 PROBE_SECONDS = 5.0
+
+
+class _Probe:
+    """Asks the engines once for all who want to know at a time: it needs no key, and costs."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._running: asyncio.Task[Health | None] | None = None
+
+    async def result(self) -> Health | None:
+        """How the engines are, or ``None`` if they do not say so in time."""
+        if self._running is None:
+            self._running = asyncio.create_task(self._ask())
+            self._running.add_done_callback(self._ended)
+        # Whoever leaves does not end it for the others.
+        return await asyncio.shield(self._running)
+
+    async def _ask(self) -> Health | None:
+        try:
+            async with asyncio.timeout(PROBE_SECONDS):
+                return await self._state.health()
+        except (TimeoutError, HoldfastError):
+            return None
+
+    def _ended(self, _task: asyncio.Task[Health | None]) -> None:
+        self._running = None
 
 
 def health_endpoint(
@@ -28,14 +55,13 @@ def health_endpoint(
     Everybody gets the status; which engines there are and how they are, only operators, or all
     where no key is asked for.
     """
+    probe = _Probe(state)
 
     async def health(request: Request) -> Response:
         if closing.is_set():
             return JSONResponse({"status": "stopping"}, status_code=503)
-        try:
-            async with asyncio.timeout(PROBE_SECONDS):
-                found = await state.health()
-        except (TimeoutError, HoldfastError):
+        found = await probe.result()
+        if found is None:
             return JSONResponse({"status": "down"}, status_code=503)
         up = found.status != "down"
         caller: Caller | None = request.scope.get(CALLER)
