@@ -377,10 +377,14 @@ CREATE TABLE holdfast.push_configs (
     next_seq bigint,
     next_due_at timestamp with time zone,
     next_number bigint,
+    owner text COLLATE "C" NOT NULL DEFAULT ''::text,
     PRIMARY KEY (tenant, task_id, id)
 );
 
 CREATE INDEX push_configs_due ON holdfast.push_configs USING btree (tenant, next_due_at, next_number) WHERE (next_seq IS NOT NULL);
+CREATE INDEX push_configs_due_by_owner ON holdfast.push_configs USING btree (tenant, owner, next_due_at, next_number) WHERE (next_seq IS NOT NULL);
+
+CREATE TRIGGER own_push_config BEFORE INSERT ON holdfast.push_configs FOR EACH ROW EXECUTE FUNCTION holdfast.own_push_config();
 
 CREATE TABLE holdfast.refused_events (
     tenant text COLLATE "C" NOT NULL,
@@ -726,7 +730,8 @@ CREATE VIEW holdfast.outbox_entries AS
     e.last_chunk,
     e.name,
     e.metadata,
-    e.body
+    e.body,
+    p.owner
    FROM ((holdfast.outbox o
      JOIN holdfast.push_configs p ON (((p.tenant = o.tenant) AND (p.task_id = o.task_id) AND (p.id = o.config_id))))
      JOIN holdfast.task_events e ON (((e.tenant = o.tenant) AND (e.task_id = o.task_id) AND (e.seq = o.seq))));
@@ -785,6 +790,7 @@ CREATE VIEW holdfast.task_records AS
 --   cancel_task(in_tenant text, in_id text, in_owner text, in_note text) RETURNS SETOF holdfast.task_records
 --   check_task_edge(in_id text, in_from text, in_to text, in_actor text) RETURNS void
 --   claim_outbox(in_tenant text, in_limit bigint, in_lease_seconds double precision) RETURNS SETOF holdfast.outbox_entries
+--   claim_outbox_fairly(in_tenant text, in_limit bigint, in_lease_seconds double precision, in_per_owner bigint, in_busy_owners text[], in_busy_counts bigint[]) RETURNS SETOF holdfast.outbox_entries
 --   claim_tasks(in_tenant text, in_worker text, in_agents text[], in_limit bigint, in_lease_seconds double precision, in_serial boolean, in_history bigint) RETURNS SETOF holdfast.claimed_task
 --   clean_up_task() RETURNS trigger
 --   clear_events(the_tenant text, the_session text, the_agent text, the_run text, the_types text[]) RETURNS bigint
@@ -826,6 +832,7 @@ CREATE VIEW holdfast.task_records AS
 --   move_session(the_tenant text, old_prefix text, the_session text, new_prefix text, the_name text) RETURNS text
 --   move_task(task holdfast.tasks, in_to text, in_actor text, in_now timestamp with time zone, in_note text, in_run_after timestamp with time zone, in_said bigint, in_status_seq bigint, in_status_id text, in_keeps_place boolean) RETURNS void
 --   now() RETURNS timestamp with time zone
+--   own_push_config() RETURNS trigger
 --   owner_of(the_id text) RETURNS text
 --   owner_prefix(the_owner text) RETURNS text
 --   pause_task(in_tenant text, in_id text, in_owner text, in_note text) RETURNS SETOF holdfast.task_records
@@ -833,6 +840,7 @@ CREATE VIEW holdfast.task_records AS
 --   purge_collections(at_most integer) RETURNS bigint
 --   purge_facts(at_most integer) RETURNS bigint
 --   put_blob(in_tenant text, in_place text, in_ref text, in_object_key text, in_size_bytes bigint, in_content_type text, in_sha256 text, in_ttl_seconds double precision) RETURNS holdfast.blob_index
+--   put_push_config(in_tenant text, in_task_id text, in_owner text, in_id text, in_url text, in_token text, in_authentication text, in_most bigint) RETURNS boolean
 --   queue_for_embedding() RETURNS trigger
 --   reached(start bigint, depth bigint, the_types text[], along boolean, against boolean, most bigint) RETURNS bigint[]
 --   record_task_step(in_tenant text, in_id text, in_fence bigint, in_kind text, in_name text, in_occurrence bigint, in_body text, in_digest text, in_message_id text, OUT out_at timestamp with time zone, OUT out_digest text, OUT out_fence bigint, OUT out_chunks bigint, OUT out_body text) RETURNS record
@@ -854,10 +862,13 @@ CREATE VIEW holdfast.task_records AS
 --   submit_task(in_tenant text, in_id text, in_owner text, in_context_id text, in_new_context_id text, in_agent text, in_metadata text, in_max_attempts bigint, in_submit_key text, in_digest text, in_retry_of text, in_run_after timestamp with time zone, in_run_after_seconds double precision, in_message_id text, in_message_at timestamp with time zone, in_message_body text, in_message_digest text, in_push_ids text[], in_push_urls text[], in_push_tokens text[], in_push_auths text[]) RETURNS SETOF holdfast.task_records
 --   take_back(session holdfast.sessions) RETURNS holdfast.sessions
 --   take_unembedded(the_tenant text, the_limit bigint, the_seconds double precision) RETURNS TABLE(agent text, session_key bigint, epoch integer, first_seq bigint, last_seq bigint, seq bigint, type text, body text)
+--   task_artifact_bytes(in_tenant text, in_task_id text) RETURNS bigint
 --   task_artifacts(in_tenant text, in_task_id text, in_artifact_id text) RETURNS TABLE(chunk_artifacts text[], chunk_times timestamp with time zone[], chunk_bodies text[], chunk_appends boolean[], chunk_lasts boolean[], chunk_names text[], chunk_metadata text[])
 --   task_messages(in_tenant text, in_task_id text, in_last bigint) RETURNS TABLE(message_ids text[], message_times timestamp with time zone[], message_seqs bigint[], message_bodies text[])
+--   task_messages_within(in_tenant text, in_task_id text, in_last bigint, in_bytes bigint) RETURNS TABLE(message_ids text[], message_times timestamp with time zone[], message_seqs bigint[], message_bodies text[], messages_cut boolean)
 --   task_moment(in_at timestamp with time zone, in_seconds double precision, in_now timestamp with time zone) RETURNS timestamp with time zone
 --   task_note(in_reason text, in_note text) RETURNS text
+--   task_page_bytes(in_tenant text, in_task_id text, in_last bigint, in_artifacts boolean) RETURNS bigint
 --   task_step_key(in_task_id text, in_kind text, in_name text, in_occurrence bigint) RETURNS text
 --   tell_of_task(in_tenant text, in_id text, in_has_push boolean, in_followed_until timestamp with time zone, in_now timestamp with time zone, VARIADIC in_announced bigint[]) RETURNS void
 --   transition_task(in_tenant text, in_id text, in_fence bigint, in_to text, in_note text, in_run_after timestamp with time zone, in_run_after_seconds double precision, in_progress boolean, in_message_id text, in_message_at timestamp with time zone, in_message_body text, in_message_digest text, in_ask_kind text, in_ask_name text, in_ask_occurrence bigint) RETURNS SETOF holdfast.task_records

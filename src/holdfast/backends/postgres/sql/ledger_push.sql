@@ -4,7 +4,7 @@ SELECT holdfast.upsert_push_config($1, $2, $3, $4, $5, $6, $7);
 
 -- name: upsert_within
 -- Store a push config of a task, unless it has so many others ($8); whether it was stored.
-SELECT holdfast.upsert_push_config($1, $2, $3, $4, $5, $6, $7, $8);
+SELECT holdfast.put_push_config($1, $2, $3, $4, $5, $6, $7, $8);
 
 -- name: configs
 -- The push configs of a task, or one ($4), by id.
