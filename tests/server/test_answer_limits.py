@@ -13,7 +13,7 @@ import pytest
 from a2a.types import a2a_pb2 as a2a
 from a2a.types import a2a_pb2_grpc
 
-from holdfast import App, ChatMessage, DocumentBlock, State, TaskContext
+from holdfast import App, ChatMessage, DataBlock, DocumentBlock, State, TaskContext
 from tests.server.running import MODERN, free_port, http_client, serving
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -239,3 +239,18 @@ async def test_a_task_takes_no_more_answers_when_it_is_too_large(state: State) -
         assert await state.tasks.message_bytes(task["id"]) < 20_000
         new = await _call(http, "SendMessage", _send("again", contextId="c1"))
         assert new["task"]["status"]["state"] == "TASK_STATE_INPUT_REQUIRED"
+
+
+async def test_an_answer_has_only_so_many_values_however_small_they_are(state: State) -> None:
+    many = ChatMessage("user", [DataBlock([1] * 9_000)])
+    async with serving(_app(), state, workers=0) as service:
+        for _ in range(8):
+            await state.tasks.submit("nobody", many, context_id="c1")
+        async with http_client(base_url=service.url, headers=MODERN, timeout=60) as http:
+            page = await _call(http, "ListTasks", {"historyLength": 5, "pageSize": 100})
+            context = await _call(http, "contexts/get", {"contextId": "c1"})
+    shown = [bool(task.get("history")) for task in page["tasks"]]
+    assert shown == [True] * 5 + [False] * 3
+    cut = [task.get("metadata", {}).get("truncated", False) for task in page["tasks"]]
+    assert cut == [not one for one in shown]
+    assert (len(context["messages"]), context["truncated"]) == (5, True)

@@ -17,6 +17,7 @@ from google.protobuf.json_format import MessageToDict
 from holdfast.kernel.core.checks import check_unreserved
 from holdfast.kernel.storage.ledger_records import ContextRecord
 from holdfast.runtime.cleanup import clear_context
+from holdfast.server.answer_room import Room
 from holdfast.server.answers import answers
 from holdfast.server.caller import CALL, Call
 from holdfast.server.handler import PAGE_SIZE, LedgerRequestHandler
@@ -139,14 +140,15 @@ class Extensions:
         )
         if found is None:
             raise TaskNotFoundError(message="there is no such context")
-        messages = [message_to_wire(one, context_id=found.id) for one in found.messages]
+        said = Room(0).newest(found.messages)
+        messages = [message_to_wire(one, context_id=found.id) for one in said]
         shown = [
             MessageToDict(one)
             if _modern(call)
             else to_compat_message(one).model_dump(mode="json", by_alias=True, exclude_none=True)
             for one in messages
         ]
-        cut = {"truncated": True} if found.truncated else {}
+        cut = {"truncated": True} if found.truncated or len(said) < len(found.messages) else {}
         return {**_context(found, call), "messages": shown, **cut}
 
     @answers("contexts/clear", writes=True)

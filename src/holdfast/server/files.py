@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from urllib.parse import quote
 
 from starlette.requests import Request
@@ -12,6 +11,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from holdfast.kernel.core.content import ChatMessage, ContentBlock
 from holdfast.kernel.core.errors import HoldfastError, InvalidInputError, NotFoundError
 from holdfast.kernel.storage.ledger_events import ArtifactChunk
+from holdfast.server.answer_room import Room
 from holdfast.server.caller import CALL, Call
 from holdfast.server.errors import to_a2a
 from holdfast.server.wire import Files, blob_refs, blocks_of
@@ -27,24 +27,6 @@ PAGE_BYTES = 1 << 20
 """How much of a timeline is read at a time."""
 
 NOT_FOUND = {"error": {"code": 404, "status": "NOT_FOUND", "message": "not found"}}
-
-
-@dataclass(slots=True)
-class Room:
-    """How many bytes of files an answer may still take.
-
-    >>> room = Room(10)
-    >>> room.take(8), room.take(8)
-    (True, False)
-    """
-
-    left: int
-
-    def take(self, size: int) -> bool:
-        """Take so many bytes; false if they do not fit."""
-        fits = size <= self.left
-        self.left -= size if fits else 0
-        return fits
 
 
 class FileLinks:

@@ -23,10 +23,11 @@ from holdfast.kernel.core.lifecycle import TERMINAL, WAITING, TaskState
 from holdfast.kernel.storage.ledger_records import TaskRecord
 from holdfast.runtime.outcome import is_reply
 from holdfast.server.addresses import AddressGuard
+from holdfast.server.answer_room import Room
 from holdfast.server.answers import answers, streams
 from holdfast.server.caller import Call
 from holdfast.server.card import Cards
-from holdfast.server.files import FileLinks, Room
+from holdfast.server.files import FileLinks
 from holdfast.server.intake import Intake
 from holdfast.server.key_watch import KeyWatch
 from holdfast.server.limits import KeyLimits
@@ -256,6 +257,9 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
 
     async def _shown(self, call: Call, task: TaskRecord, room: Room | None = None) -> a2a.Task:
         room = Room(self.options.max_answer_bytes) if room is None else room
+        said = room.newest(task.messages)
+        if len(said) < len(task.messages):
+            task = replace(task, messages=said, truncated=True)
         files = await self._files.of(call.place, blocks_of(task), task_id=task.id, room=room)
         return task_to_wire(task, files=files)
 
