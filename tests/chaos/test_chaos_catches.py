@@ -7,8 +7,8 @@ import shutil
 import pytest
 
 from holdfast.chaos.plan import Plan
+from holdfast.chaos.processes import Programs
 from holdfast.chaos.run import ChaosRun
-from holdfast.chaos.staff import Programs
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(600)]
 

@@ -10,7 +10,7 @@ import pytest
 
 import holdfast
 from holdfast import App, DocumentBlock, TaskContext
-from holdfast.runtime.large import LARGE_BYTES
+from holdfast.runtime.offload import LARGE_BYTES
 from tests.cli.command import Command
 
 app = App("painter")

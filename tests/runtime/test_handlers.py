@@ -24,7 +24,7 @@ from holdfast import (
     TextBlock,
 )
 from holdfast.runtime.cleanup import clear_context, sweep
-from holdfast.runtime.large import LARGE_BYTES
+from holdfast.runtime.offload import LARGE_BYTES
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -26,7 +26,7 @@ from holdfast.kernel.core.ids import new_ref
 from holdfast.runtime.background import BackgroundJob
 from holdfast.runtime.cleanup import clear_context, sweep, sweep_earlier
 from holdfast.runtime.cleanup_upgrade import MARKS, files_session
-from holdfast.runtime.large import LARGE_BYTES
+from holdfast.runtime.offload import LARGE_BYTES
 from tests.wiring.valkey import valkey
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

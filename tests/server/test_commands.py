@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 import holdfast
 from holdfast import TaskState
 from holdfast.cli.commands import app
-from holdfast.cli.loading import load_app
+from holdfast.cli.load_app import load_app
 from holdfast.kernel.core.errors import ConfigError, HoldfastError, InvalidInputError
 from holdfast.kernel.core.ids import new_ref
 from holdfast.server.service import listening

@@ -105,7 +105,7 @@ def _turns(count: int) -> list[ChatMessage]:
     return [ChatMessage.user(BODY) for _ in range(count)]
 
 
-class Held:
+class RunningTask:
     """The engine's one connection, lent to the floor: both sides speak to the same server process.
 
     Two of them would sit on different cores with different caches, and that is not what is asked.
@@ -131,7 +131,7 @@ class Held:
         return cast("Awaitable[Any]", self._connection.execute(sql, *args))
 
 
-def _floor(held: Held, body: str, query: list[float]) -> dict[str, Callable[[int], Any]]:
+def _floor(held: RunningTask, body: str, query: list[float]) -> dict[str, Callable[[int], Any]]:
     return {
         "append 1": lambda n: held.execute(floors.APPEND, 1, n, body),
         "append at length 10,000": lambda n: held.execute(floors.APPEND, 4, n, body),
@@ -214,7 +214,7 @@ async def run(progress: Callable[[str], None], *, quick: bool = False) -> Report
         embedded = await EmbeddedPostgres.open(folder / "state")
         try:
             engine = await Postgres.open(embedded.url, auto_migrate=True, max_connections=1)
-            held = Held(engine)
+            held = RunningTask(engine)
             progress("filling")
             stores = Stores(engine)
             await stores.fill(vectors, edges)

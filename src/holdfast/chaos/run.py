@@ -14,13 +14,13 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from holdfast.chaos.addresses import Given
+from holdfast.chaos.cleanup import remove_tenant
 from holdfast.chaos.job import Job
-from holdfast.chaos.leftovers import remove_tenant
 from holdfast.chaos.memory import MemoryWork
 from holdfast.chaos.plan import Plan
+from holdfast.chaos.processes import Processes, Programs
 from holdfast.chaos.schedule import Fault
-from holdfast.chaos.site import Site
-from holdfast.chaos.staff import Programs, Staff
+from holdfast.chaos.servers import Servers
 from holdfast.chaos.tasks import TaskWork
 from holdfast.chaos.verdict import Findings, Times, Verdict
 from holdfast.kernel.core.ids import new_ref
@@ -59,7 +59,7 @@ class ChaosRun:
         self._verdict = Verdict(plan.seed, tenant=self._tenant)
         disks = any(kind.startswith("fill") and count for kind, count in plan.counts.items())
         names = list(SERVERS) if "memory" in plan.parts else ["postgres"]
-        self._site = Site(given, names, disks=disks)
+        self._site = Servers(given, names, disks=disks)
         self._tasks: TaskWork | None = None
         self._memory: MemoryWork | None = None
 
@@ -87,7 +87,7 @@ class ChaosRun:
         return self._verdict
 
     @asynccontextmanager
-    async def _opened(self, folder: Path) -> AsyncIterator[Staff]:
+    async def _opened(self, folder: Path) -> AsyncIterator[Processes]:
         """Open the states that watch and check, and hire those who work."""
         plan, site = self._plan, self._site
         job = Job(
@@ -105,7 +105,7 @@ class ChaosRun:
         async with AsyncExitStack() as stack:
             durable = await stack.enter_async_context(open_state(job.url, settings=settings))
             site.probes["postgres"] = lambda: durable.short_term.set_state("probe", {})
-            staff = Staff(job, self._programs, folder, configured=not site.own)
+            staff = Processes(job, self._programs, folder, configured=not site.own)
             stack.callback(staff.dismiss)
             if "memory" in plan.parts:
                 hybrid = await stack.enter_async_context(
@@ -130,7 +130,7 @@ class ChaosRun:
                 staff.hire("worker", plan.workers, pace_seconds=plan.task_pace_seconds)
             yield staff
 
-    async def _under_fire(self, staff: Staff) -> None:
+    async def _under_fire(self, staff: Processes) -> None:
         """Let the faults come at their moments, while tasks are submitted and agents record."""
         async with asyncio.TaskGroup() as group:
             while not staff.ready:
@@ -151,7 +151,7 @@ class ChaosRun:
                 await asyncio.sleep(LOOK_SECONDS)
                 passed = time.monotonic() - begun
 
-    async def _do(self, fault: Fault, staff: Staff) -> None:
+    async def _do(self, fault: Fault, staff: Processes) -> None:
         if fault.victim in SERVERS:
             if why := self._site.cannot(fault):
                 self._verdict.not_done[fault.kind] = why
@@ -161,7 +161,7 @@ class ChaosRun:
             await staff.do(fault)
         self._done[fault.kind] += 1
 
-    async def _until_done(self, staff: Staff) -> None:
+    async def _until_done(self, staff: Processes) -> None:
         """Let the agents end, everything be flushed and all tasks be completed."""
         waits: list[Awaitable[None]] = []
         if self._memory is not None:
@@ -182,7 +182,7 @@ class ChaosRun:
             await asyncio.sleep(LOOK_SECONDS)
         await waiting
 
-    async def _recorded(self, staff: Staff, memory: MemoryWork) -> None:
+    async def _recorded(self, staff: Processes, memory: MemoryWork) -> None:
         await staff.finish("agent")
         await memory.drained()
 
@@ -194,7 +194,7 @@ class ChaosRun:
             # Without a refused write the verdict says that nothing was proved.
             self._findings.add("I1", f"{self._tasks.left} tasks are not completed {after}")
 
-    async def _check(self, staff: Staff) -> None:
+    async def _check(self, staff: Processes) -> None:
         if self._tasks is not None:
             await self._tasks.check(staff.deaths)
         if self._memory is not None:

@@ -12,9 +12,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from holdfast.cli.as_json import jsonable
-from holdfast.cli.opening import open_shared
+from holdfast.cli.format import ago, clock, state_mark
+from holdfast.cli.open_state import open_shared
 from holdfast.cli.options import Json, Tenant
-from holdfast.cli.words import ago, clock, state_mark
 from holdfast.kernel.core.errors import ConfigError, InvalidInputError, NotFoundError
 from holdfast.kernel.storage.ledger import TaskLedger
 from holdfast.kernel.storage.ledger_records import ContextPage, ContextRecord, TaskRecord

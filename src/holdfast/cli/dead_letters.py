@@ -12,9 +12,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from holdfast.cli.opening import shared_settings
+from holdfast.cli.format import clock
+from holdfast.cli.open_state import shared_settings
 from holdfast.cli.options import Json
-from holdfast.cli.words import clock
 from holdfast.kernel.core.errors import NotFoundError
 from holdfast.kernel.storage.durable_log import DeadLetter
 from holdfast.kernel.storage.hot_entry import check_entry, unpack

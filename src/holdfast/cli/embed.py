@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from holdfast.cli.opening import shared_settings
+from holdfast.cli.open_state import shared_settings
 from holdfast.cli.options import Json
 from holdfast.kernel.core.errors import ConfigError
 from holdfast.kernel.storage.embedding_queue import (

@@ -12,10 +12,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from holdfast.cli.as_json import jsonable
-from holdfast.cli.finding import matching, short_ids
-from holdfast.cli.opening import open_shared
+from holdfast.cli.format import ago
+from holdfast.cli.open_state import open_shared
 from holdfast.cli.options import Json
-from holdfast.cli.words import ago
+from holdfast.cli.task_ids import matching, short_ids
 from holdfast.kernel.core.errors import NotFoundError
 from holdfast.kernel.storage.keys import ApiKey, KeyScope, KeyStore, NewApiKey
 

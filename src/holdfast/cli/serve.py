@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli.loading import load_app
+from holdfast.cli.load_app import load_app
 from holdfast.cli.logs import start_logs
-from holdfast.cli.opening import open_shared, shared_settings
+from holdfast.cli.open_state import open_shared, shared_settings
 from holdfast.cli.worker import run_until_signal
 from holdfast.kernel.core.errors import ConfigError, MissingExtraError
 

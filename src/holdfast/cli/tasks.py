@@ -14,11 +14,11 @@ from rich.markup import escape
 
 from holdfast.cli import tasks_watch
 from holdfast.cli.as_json import jsonable
-from holdfast.cli.finding import full_id
-from holdfast.cli.opening import open_shared
+from holdfast.cli.format import clock, state_mark
+from holdfast.cli.open_state import open_shared
 from holdfast.cli.options import Json, TaskId, Tenant
+from holdfast.cli.task_ids import full_id
 from holdfast.cli.timeline import draw_head, draw_lines
-from holdfast.cli.words import clock, state_mark
 from holdfast.kernel.core.content import ChatMessage, TextBlock
 from holdfast.kernel.core.errors import InvalidInputError, NotFoundError
 from holdfast.kernel.storage.ledger import TaskLedger

@@ -13,11 +13,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from holdfast.cli.as_json import jsonable
-from holdfast.cli.finding import full_id, short_ids
-from holdfast.cli.opening import open_shared
+from holdfast.cli.format import ago, clock, short, state_mark
+from holdfast.cli.open_state import open_shared
 from holdfast.cli.options import Json, Tenant
+from holdfast.cli.task_ids import full_id, short_ids
 from holdfast.cli.timeline import line_of
-from holdfast.cli.words import ago, clock, short, state_mark
 from holdfast.kernel.core.lifecycle import TaskState
 from holdfast.kernel.storage.ledger import TaskLedger
 from holdfast.kernel.storage.ledger_records import TaskRecord

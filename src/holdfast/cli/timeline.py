@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from holdfast.cli.as_json import jsonable
-from holdfast.cli.words import REASON, ago, clock, short, span, state_mark
+from holdfast.cli.format import REASON, ago, clock, short, span, state_mark
 from holdfast.kernel.core.content import ChatMessage, ContentBlock, TextBlock
 from holdfast.kernel.core.lifecycle import WAITING, TaskState
 from holdfast.kernel.storage.ledger_events import (

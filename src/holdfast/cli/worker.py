@@ -12,10 +12,10 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli.loading import load_app
+from holdfast.cli.load_app import load_app
 from holdfast.cli.logs import start_logs
 from holdfast.cli.monitoring import MetricsHost, MetricsPort, Monitoring
-from holdfast.cli.opening import open_shared
+from holdfast.cli.open_state import open_shared
 from holdfast.cli.worker_screen import WorkerScreen
 from holdfast.kernel.storage.ledger_records import LEASE_SECONDS
 from holdfast.runtime.app import App

@@ -14,7 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from holdfast.cli.words import span, state_mark
+from holdfast.cli.format import span, state_mark
 from holdfast.kernel.core.lifecycle import TaskState
 from holdfast.runtime.runner import Ending
 from holdfast.runtime.worker import Worker

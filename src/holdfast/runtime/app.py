@@ -22,7 +22,7 @@ from holdfast.kernel.storage.history import HistoryRetention
 from holdfast.kernel.storage.ledger_records import MAX_ATTEMPTS, TaskRecord
 from holdfast.runtime.context import TaskContext
 from holdfast.runtime.skills import MODES, Provider, Skill, check_modes
-from holdfast.runtime.workplace import Workplace
+from holdfast.runtime.stores import TaskStores
 
 HandlerFunction: TypeAlias = Callable[[TaskContext], Awaitable[Any]]
 F = TypeVar("F", bound=HandlerFunction)
@@ -247,7 +247,7 @@ class App:
 
     async def submit(
         self,
-        state: Workplace,
+        state: TaskStores,
         message: str | ChatMessage,
         *,
         agent: AgentId | str | None = None,
@@ -275,7 +275,7 @@ class App:
             run_after=run_after,
         )
 
-    async def run_until_idle(self, state: Workplace, *, concurrency: int = 10) -> int:
+    async def run_until_idle(self, state: TaskStores, *, concurrency: int = 10) -> int:
         """Do all tasks of the state's tenant that are due, here and now; how many runs it took.
 
         For tests and notebooks. A task that waits for an answer or for a later moment is left. ::

@@ -23,9 +23,9 @@ from holdfast.runtime.cleanup_upgrade import (
     forget_files,
     forget_marks,
 )
-from holdfast.runtime.held import Held
-from holdfast.runtime.large import let_go
-from holdfast.runtime.workplace import Workplace
+from holdfast.runtime.offload import release
+from holdfast.runtime.running_task import RunningTask
+from holdfast.runtime.stores import TaskStores
 
 _log = logging.getLogger("holdfast.worker")
 
@@ -39,7 +39,7 @@ class Cleanup:
         await cleanup.of_run()
     """
 
-    def __init__(self, place: Workplace, held: Held, agent: str, session_id: str) -> None:
+    def __init__(self, place: TaskStores, held: RunningTask, agent: str, session_id: str) -> None:
         self._place = place
         self._held = held
         self._agent = agent
@@ -79,7 +79,7 @@ class Cleanup:
             _log.warning("task %s: a sweep will clean up after it: %s", task_id, error)
 
 
-async def sweep(place: Workplace) -> int:
+async def sweep(place: TaskStores) -> int:
     """Clean up after tasks of a tenant whose worker died before it could; how many.
 
     A mark that cannot be carried out is logged and is due again later; it stops no other. ::
@@ -90,7 +90,7 @@ async def sweep(place: Workplace) -> int:
     return sum([await _swept(place, task_id, marks) for task_id, marks in found])
 
 
-async def sweep_earlier(place: Workplace) -> bool:
+async def sweep_earlier(place: TaskStores) -> bool:
     """The same for what earlier versions marked; whether marks of live tasks are left.
 
     ::
@@ -116,7 +116,7 @@ def _moved(mark: CleanupMark, task: TaskRecord | None) -> CleanupMark:
     )
 
 
-async def _swept(place: Workplace, task_id: str, marks: Sequence[CleanupMark]) -> bool:
+async def _swept(place: TaskStores, task_id: str, marks: Sequence[CleanupMark]) -> bool:
     try:
         await carry_out(place, marks)
     except Exception as error:  # noqa: BLE001 - one task's damage must not stop the others'
@@ -130,7 +130,7 @@ async def _swept(place: Workplace, task_id: str, marks: Sequence[CleanupMark]) -
     return True
 
 
-async def clear_context(place: Workplace, context_id: str, *, owner: str = "") -> int:
+async def clear_context(place: TaskStores, context_id: str, *, owner: str = "") -> int:
     """Remove a context: tasks, files, state, transcript and memory; how many tasks.
 
     Facts stay: they are the agent's. After a crash in the middle, the same call finishes it; a
@@ -151,7 +151,7 @@ async def clear_context(place: Workplace, context_id: str, *, owner: str = "") -
     return removed
 
 
-async def carry_out(place: Workplace, marks: Sequence[CleanupMark]) -> None:
+async def carry_out(place: TaskStores, marks: Sequence[CleanupMark]) -> None:
     """Do what the marks of one ended task say, then delete them.
 
     ::
@@ -167,11 +167,11 @@ async def carry_out(place: Workplace, marks: Sequence[CleanupMark]) -> None:
     kept = await _keep_files(place, marks[0].task_id, files) if files else set[str]()
     for mark in marks:
         if mark.kind != "run" and mark.ref not in kept:
-            await let_go(place.blobs, mark.ref)
+            await release(place.blobs, mark.ref)
     await place.tasks.delete_cleanup(marks)
 
 
-async def _keep_files(place: Workplace, task_id: str, files: list[str]) -> set[str]:
+async def _keep_files(place: TaskStores, task_id: str, files: list[str]) -> set[str]:
     """Keep what the task's artifacts are made of for as long as the task; what was kept."""
     task = await place.tasks.get(task_id, owner=None, history_length=0)
     used = set[str]() if task is None else {ref for one in task.artifacts for ref in _refs(one)}

@@ -12,7 +12,7 @@ from typing import Any
 
 from holdfast.kernel.core.errors import InvalidInputError
 from holdfast.kernel.storage.ledger_cleanup import CleanupKind, CleanupMark, check_mark
-from holdfast.runtime.workplace import Workplace
+from holdfast.runtime.stores import TaskStores
 
 MARKS = "holdfast.cleanup"
 """The session with the marks of a tenant's tasks, one key a task."""
@@ -21,7 +21,7 @@ FILES = "holdfast.files."
 """With a digest of owner and context: the session with the files of its tasks' artifacts."""
 
 
-async def earlier_marks(place: Workplace) -> dict[str, list[CleanupMark]]:
+async def earlier_marks(place: TaskStores) -> dict[str, list[CleanupMark]]:
     """The marks by task.
 
     ::
@@ -32,7 +32,7 @@ async def earlier_marks(place: Workplace) -> dict[str, list[CleanupMark]]:
     return {task_id: marks for task_id, mark in found.items() if (marks := _read(task_id, mark))}
 
 
-async def forget_marks(place: Workplace, task_id: str) -> None:
+async def forget_marks(place: TaskStores, task_id: str) -> None:
     """Remove the marks of a task.
 
     ::
@@ -42,7 +42,7 @@ async def forget_marks(place: Workplace, task_id: str) -> None:
     await place.short_term.update_state(MARKS, {}, delete_keys=[task_id])
 
 
-async def earlier_files(place: Workplace, context_id: str, owner: str) -> list[CleanupMark]:
+async def earlier_files(place: TaskStores, context_id: str, owner: str) -> list[CleanupMark]:
     """The files of the artifacts of a context's tasks.
 
     ::
@@ -53,7 +53,7 @@ async def earlier_files(place: Workplace, context_id: str, owner: str) -> list[C
     return [mark for task_id, refs in found.items() for mark in _marks(task_id, "artifact", refs)]
 
 
-async def forget_files(place: Workplace, context_id: str, owner: str) -> None:
+async def forget_files(place: TaskStores, context_id: str, owner: str) -> None:
     """Remove them.
 
     ::

@@ -8,7 +8,7 @@ from holdfast.kernel.core.errors import HoldfastError, LeaseLostError
 from holdfast.kernel.core.lifecycle import TaskState
 from holdfast.kernel.storage.ledger import TaskLedger
 from holdfast.kernel.storage.ledger_records import Lease
-from holdfast.runtime.held import Held
+from holdfast.runtime.running_task import RunningTask
 
 
 class Completions:
@@ -24,7 +24,7 @@ class Completions:
         self._waiting: list[tuple[Lease, asyncio.Future[TaskState]]] = []
         self._sender: asyncio.Task[None] | None = None
 
-    async def complete(self, held: Held) -> TaskState:
+    async def complete(self, held: RunningTask) -> TaskState:
         """Report that a task is done; where it went. ``LeaseLostError`` if it is not ours now."""
         answer: asyncio.Future[TaskState] = asyncio.get_running_loop().create_future()
         self._waiting.append((held.lease, answer))

@@ -22,13 +22,13 @@ from holdfast.kernel.storage.ledger_events import ArtifactChunk, StepKey
 from holdfast.kernel.storage.ledger_records import TaskRecord
 from holdfast.kernel.storage.working_memory import WorkingMemory
 from holdfast.runtime.cleanup import Cleanup
-from holdfast.runtime.held import Held, Stop
+from holdfast.runtime.content import to_blocks, to_message
 from holdfast.runtime.journal import Journal, arguments_digest, check_digest
-from holdfast.runtime.large import pack, unpack
+from holdfast.runtime.offload import load, offload
 from holdfast.runtime.outcome import Reply, Suspended
-from holdfast.runtime.parts import parts_of, said
+from holdfast.runtime.running_task import RunningTask, Stop
 from holdfast.runtime.session import TaskHistory
-from holdfast.runtime.workplace import Workplace
+from holdfast.runtime.stores import TaskStores
 
 _current: ContextVar[StepKey | None] = ContextVar("holdfast_step", default=None)
 
@@ -50,9 +50,9 @@ class TaskContext:
 
     def __init__(
         self,
-        place: Workplace,
+        place: TaskStores,
         record: TaskRecord,
-        held: Held,
+        held: RunningTask,
         journal: Journal,
         *,
         retention: HistoryRetention = HistoryRetention.PERMANENT,
@@ -201,16 +201,16 @@ class TaskContext:
             check_digest(stored, digest)
             if stored.chunks and stored.fence != self._held.lease.fence:
                 await ledger.restore_artifacts(self._held.lease, key)
-            return await unpack(blobs, stored.result)
+            return await load(blobs, stored.result)
         token = _current.set(key)
         try:
             result = await _call(function, args, kwargs)
         finally:
             _current.reset(token)
-        packed = await pack(blobs, result, field=f"result of {key}", mark=self.cleanup.of_blob)
+        packed = await offload(blobs, result, field=f"result of {key}", mark=self.cleanup.of_blob)
         kept = await ledger.record_step(self._held.lease, key, packed, digest=digest)
         self._journal.keep(kept)
-        return await unpack(blobs, kept.result)
+        return await load(blobs, kept.result)
 
     async def ask(
         self,
@@ -233,7 +233,7 @@ class TaskContext:
             return next(one for one in self._record.messages if one.id == wanted)
         to = TaskState.AUTH_REQUIRED if auth else TaskState.INPUT_REQUIRED
         gone = await self._place.tasks.transition(
-            self._held.lease, to, message=said(question), ask=key
+            self._held.lease, to, message=to_message(question), ask=key
         )
         raise Suspended(gone.state)
 
@@ -250,7 +250,9 @@ class TaskContext:
             await task.say("half way")
         """
         key = await self._next("say", name)
-        message = await self._place.tasks.append_message(self._held.lease, said(content), step=key)
+        message = await self._place.tasks.append_message(
+            self._held.lease, to_message(content), step=key
+        )
         if self._said is not None:
             await self._said(message)
         return message
@@ -275,7 +277,7 @@ class TaskContext:
         """
         await self._pause_if_asked()
         self._wrote = True
-        parts = await parts_of(
+        parts = await to_blocks(
             content,
             name=name,
             media_type=media_type,
@@ -309,7 +311,7 @@ class TaskContext:
                 return await task.step("answer", answer, task.message.text)
         """
         self.check_reply()
-        return Reply(said(content))
+        return Reply(to_message(content))
 
     def check_reply(self, *, shown: bool = False) -> None:
         """Refuse a reply of a task that has done anything else; the worker calls it at the end.

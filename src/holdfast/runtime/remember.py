@@ -22,7 +22,7 @@ from holdfast.kernel.storage.history import HistoryProvider, HistoryRetention
 from holdfast.kernel.storage.ledger_records import TaskRecord
 from holdfast.kernel.storage.ledger_transcript import TaskMessage
 from holdfast.runtime.app import App
-from holdfast.runtime.workplace import Workplace
+from holdfast.runtime.stores import TaskStores
 
 _log = logging.getLogger("holdfast.worker")
 TASKS_AT_ONCE = 100
@@ -45,7 +45,7 @@ class Remembering:
             if app.remember and one.retention is HistoryRetention.PERMANENT
         }
 
-    async def begins(self, place: Workplace, task: TaskRecord) -> None:
+    async def begins(self, place: TaskStores, task: TaskRecord) -> None:
         """Copy what was said in the context until now, before a handler runs.
 
         If that fails, the handler runs all the same: the messages are copied when the task rests.
@@ -60,7 +60,7 @@ class Remembering:
         except HoldfastError as error:
             _log.warning("task %s: its messages are copied later: %s", task.id, error)
 
-    async def says(self, place: Workplace, task: TaskRecord, message: ChatMessage) -> None:
+    async def says(self, place: TaskStores, task: TaskRecord, message: ChatMessage) -> None:
         """Copy a message that a handler has just said."""
         if task.agent in self._agents:
             said = TaskMessage(
@@ -68,7 +68,7 @@ class Remembering:
             )
             await self._copy(place, [said])
 
-    async def rested(self, place: Workplace) -> int:
+    async def rested(self, place: TaskStores) -> int:
         """Copy the messages of tasks that rest, until all are copied; returns how many tasks."""
         count = 0
         while self._agents:
@@ -89,12 +89,12 @@ class Remembering:
             count += len(tasks)
         return count
 
-    async def _copy(self, place: Workplace, said: Iterable[TaskMessage]) -> None:
+    async def _copy(self, place: TaskStores, said: Iterable[TaskMessage]) -> None:
         for _, group in groupby(said, key=lambda one: one.task_id):
             messages = list(group)
             await _append(self._history(place, messages[0]), messages)
 
-    def _history(self, place: Workplace, one: TaskMessage) -> HistoryProvider:
+    def _history(self, place: TaskStores, one: TaskMessage) -> HistoryProvider:
         return place.for_owner(one.owner, memory=self._agents[one.agent]).history
 
 

@@ -21,8 +21,8 @@ from holdfast.kernel.core.errors import (
 from holdfast.kernel.core.lifecycle import TERMINAL, TaskState
 from holdfast.kernel.storage.ledger_records import ClaimedTask, TaskRecord
 from holdfast.runtime.app import Handler
+from holdfast.runtime.content import to_message
 from holdfast.runtime.context import TaskContext
-from holdfast.runtime.held import Held, Stop
 from holdfast.runtime.journal import Journal
 from holdfast.runtime.outcome import (
     REPLIED,
@@ -31,9 +31,9 @@ from holdfast.runtime.outcome import (
     TaskFailedError,
     TaskRejectedError,
 )
-from holdfast.runtime.parts import said
 from holdfast.runtime.remember import Remembering
-from holdfast.runtime.workplace import Workplace
+from holdfast.runtime.running_task import RunningTask, Stop
+from holdfast.runtime.stores import TaskStores
 
 _log = logging.getLogger("holdfast.worker")
 MAX_NOTE = 8_000
@@ -79,9 +79,9 @@ class Runner:
 
     def __init__(
         self,
-        place: Workplace,
+        place: TaskStores,
         handler: Handler,
-        complete: Callable[[Held], Awaitable[TaskState | None]],
+        complete: Callable[[RunningTask], Awaitable[TaskState | None]],
         remembering: Remembering | None = None,
     ) -> None:
         self._place = place
@@ -89,7 +89,7 @@ class Runner:
         self._complete = complete
         self._remembering = remembering
 
-    async def run(self, claimed: ClaimedTask, held: Held) -> Ending:
+    async def run(self, claimed: ClaimedTask, held: RunningTask) -> Ending:
         """Run the handler until it ends, is suspended or is stopped."""
         task = TaskContext(
             self._place,
@@ -115,7 +115,7 @@ class Runner:
         return lambda message: remembering.says(self._place, task, message)
 
     async def _work(
-        self, task: TaskContext, claimed: ClaimedTask, held: Held
+        self, task: TaskContext, claimed: ClaimedTask, held: RunningTask
     ) -> tuple[TaskState | None, str]:
         try:
             return await self._attempt(task, claimed, held)
@@ -127,7 +127,7 @@ class Runner:
             return await self._failed(held, claimed.task, error)
 
     async def _attempt(
-        self, task: TaskContext, claimed: ClaimedTask, held: Held
+        self, task: TaskContext, claimed: ClaimedTask, held: RunningTask
     ) -> tuple[TaskState | None, str]:
         try:
             if claimed.task.fence > 1:
@@ -154,7 +154,7 @@ class Runner:
         if isinstance(result, Reply):
             await self._check_reply(task, claimed)
             return await self._end(held, TaskState.COMPLETED, message=result.message, note=REPLIED)
-        answer = said(result, field="what the handler returned")
+        answer = to_message(result, field="what the handler returned")
         return await self._end(held, TaskState.COMPLETED, message=answer)
 
     async def _check_reply(self, task: TaskContext, claimed: ClaimedTask) -> None:
@@ -166,7 +166,7 @@ class Runner:
             shown = record is not None and bool(record.artifacts)
         task.check_reply(shown=shown)
 
-    async def _handle(self, task: TaskContext, held: Held) -> Any:
+    async def _handle(self, task: TaskContext, held: RunningTask) -> Any:
         work: asyncio.Future[Any] = asyncio.ensure_future(self._contained(task))
         held.begin(work)
         try:
@@ -196,7 +196,7 @@ class Runner:
             ) from error
 
     async def _stopped(
-        self, held: Held, record: TaskRecord, error: asyncio.CancelledError
+        self, held: RunningTask, record: TaskRecord, error: asyncio.CancelledError
     ) -> tuple[TaskState | None, str]:
         me = asyncio.current_task()
         if held.stopped is None and me is not None and me.cancelling():
@@ -223,7 +223,7 @@ class Runner:
                 return None, "stopped: the lease is lost"
 
     async def _failed(
-        self, held: Held, record: TaskRecord, error: BaseException
+        self, held: RunningTask, record: TaskRecord, error: BaseException
     ) -> tuple[TaskState | None, str]:
         """A failed attempt: the task waits for the next, or ends after the last."""
         text = _text("".join(traceback.format_exception(error)))[-MAX_NOTE:]
@@ -237,7 +237,7 @@ class Runner:
             reached, _ = await self._end(held, TaskState.SUBMITTED, note=text, run_after=later)
         return reached, why[:MAX_REASON]
 
-    async def _spent_here(self, held: Held, record: TaskRecord) -> str:
+    async def _spent_here(self, held: RunningTask, record: TaskRecord) -> str:
         """That this was the last attempt by the handler's limit; empty if it was not.
 
         The ledger knows the task's own limit. It is asked for the attempts, since a step that was
@@ -253,21 +253,26 @@ class Runner:
         return _spent(now.attempts) if now is not None and now.attempts >= limit else ""
 
     async def _given_up(
-        self, held: Held, to: TaskState, reason: object
+        self, held: RunningTask, to: TaskState, reason: object
     ) -> tuple[TaskState | None, str]:
         """The handler wants no other attempt, and says why."""
         text = _text(reason)
-        return await self._end(held, to, message=said(text) if text else None, note=text)
+        return await self._end(held, to, message=to_message(text) if text else None, note=text)
 
     async def _end(
-        self, held: Held, to: TaskState, *, message: ChatMessage | None = None, **options: Any
+        self,
+        held: RunningTask,
+        to: TaskState,
+        *,
+        message: ChatMessage | None = None,
+        **options: Any,
     ) -> tuple[TaskState | None, str]:
         record = await self._reported(
             held, lambda: self._place.tasks.transition(held.lease, to, message=message, **options)
         )
         return (record.state if record else None), str(options.get("note", ""))[:MAX_REASON]
 
-    async def _reported(self, held: Held, report: Callable[[], Awaitable[Any]]) -> Any:
+    async def _reported(self, held: RunningTask, report: Callable[[], Awaitable[Any]]) -> Any:
         """Report until the ledger answers or the lease is lost; a lost answer is no trouble.
 
         A report that arrived ends the lease, so that a second one finds it lost and nothing happens

@@ -20,11 +20,11 @@ from holdfast.runtime.app import App
 from holdfast.runtime.background import BackgroundJob
 from holdfast.runtime.cleanup import sweep, sweep_earlier
 from holdfast.runtime.completions import Completions
-from holdfast.runtime.heart import Heart
-from holdfast.runtime.held import Held, Stop
+from holdfast.runtime.lease_keeper import LeaseKeeper
 from holdfast.runtime.remember import Remembering
 from holdfast.runtime.runner import Ending, Runner
-from holdfast.runtime.workplace import Workplace
+from holdfast.runtime.running_task import RunningTask, Stop
+from holdfast.runtime.stores import TaskStores
 
 _log = logging.getLogger("holdfast.worker")
 TENANTS = 10_000
@@ -49,7 +49,7 @@ class Worker:
     def __init__(
         self,
         app: App,
-        state: Workplace,
+        state: TaskStores,
         *,
         name: str = "",
         concurrency: int = 10,
@@ -72,9 +72,9 @@ class Worker:
         self._recovery_seconds = check_seconds("recovery_seconds", recovery_seconds)
         self._grace_seconds = grace_seconds
         self._watch = watch or (lambda _ending: None)
-        self._running: dict[asyncio.Task[None], Held] = {}
-        self._alone: Held | None = None
-        self._places: dict[str, Workplace] = {}
+        self._running: dict[asyncio.Task[None], RunningTask] = {}
+        self._alone: RunningTask | None = None
+        self._places: dict[str, TaskStores] = {}
         self._completions: dict[str, Completions] = {}
         self._stopping = False
         self._wake = asyncio.Event()
@@ -103,7 +103,7 @@ class Worker:
             await worker.run()
         """
         _log.info("worker %s: up to %s tasks at once", self.name, self._concurrency)
-        async with Heart(self._state, self.name, lease_seconds=self._lease_seconds) as heart:
+        async with LeaseKeeper(self._state, self.name, lease_seconds=self._lease_seconds) as keeper:
             jobs = [
                 BackgroundJob("listening for work", self._listen, pause_seconds=0),
                 BackgroundJob("recovery", self._recover, pause_seconds=self._recovery_seconds),
@@ -116,7 +116,7 @@ class Worker:
                     for job in jobs:
                         job.check()
                     self._wake.clear()
-                    claimed = await self._claim(heart)
+                    claimed = await self._claim(keeper)
                     # Something was due and nothing could be had: a row that is being written just
                     # now is passed over, so look again soon, and less soon the longer it lasts.
                     passed_over = self._looked_at_tenants and not claimed and self._free > 0
@@ -144,9 +144,9 @@ class Worker:
 
             await worker.run_until_idle()
         """
-        async with Heart(self._state, self.name, lease_seconds=self._lease_seconds) as heart:
+        async with LeaseKeeper(self._state, self.name, lease_seconds=self._lease_seconds) as keeper:
             try:
-                while await self._claim(heart) or self._running:
+                while await self._claim(keeper) or self._running:
                     if self._running:
                         await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
                 await self._remember_all()
@@ -160,7 +160,7 @@ class Worker:
     def _free(self) -> int:
         return 0 if self._alone else self._concurrency - len(self._running)
 
-    async def _claim(self, heart: Heart) -> int:
+    async def _claim(self, keeper: LeaseKeeper) -> int:
         """Claim for every free hand; how many tasks were begun."""
         begun = 0
         try:
@@ -179,7 +179,7 @@ class Worker:
                 )
                 alone = await self._to_be_alone(place, claimed)
                 for one in claimed:
-                    held = self._begin(place, one, claimed_at, heart)
+                    held = self._begin(place, one, claimed_at, keeper)
                     if one is alone:
                         self._alone = held
                     elif alone is not None:
@@ -191,7 +191,7 @@ class Worker:
         return begun
 
     async def _to_be_alone(
-        self, place: Workplace, claimed: Sequence[ClaimedTask]
+        self, place: TaskStores, claimed: Sequence[ClaimedTask]
     ) -> ClaimedTask | None:
         """A task at its last attempt whose worker died, if there is one.
 
@@ -220,7 +220,7 @@ class Worker:
         later = [one for one in tenants if one > self._last_tenant]
         return later + [one for one in tenants if one <= self._last_tenant]
 
-    def _place(self, tenant: str) -> Workplace:
+    def _place(self, tenant: str) -> TaskStores:
         if tenant not in self._places:
             mine = tenant == self._state.tenant
             self._places[tenant] = self._state if mine else self._state.for_tenant(tenant)
@@ -229,25 +229,25 @@ class Worker:
 
     def _begin(
         self,
-        place: Workplace,
+        place: TaskStores,
         claimed: ClaimedTask,
         claimed_at: float,
-        heart: Heart,
-    ) -> Held:
-        held = Held(
+        keeper: LeaseKeeper,
+    ) -> RunningTask:
+        held = RunningTask(
             place.tenant, claimed.lease, claimed_at=claimed_at, lease_seconds=self._lease_seconds
         )
         handler = self._app.handler_of(claimed.task.agent)
         if handler.timeout_seconds is not None:
             held.beats_until = claimed_at + handler.timeout_seconds
-        heart.watch(held)
+        keeper.watch(held)
         runner = Runner(place, handler, self._completions[place.tenant].complete, self._remembering)
-        work = asyncio.create_task(self._see_through(runner, claimed, held, heart))
+        work = asyncio.create_task(self._see_through(runner, claimed, held, keeper))
         self._running[work] = held
         return held
 
     async def _see_through(
-        self, runner: Runner, claimed: ClaimedTask, held: Held, heart: Heart
+        self, runner: Runner, claimed: ClaimedTask, held: RunningTask, keeper: LeaseKeeper
     ) -> None:
         task, begun = claimed.task, time.monotonic()
         facts = _facts(held.tenant, task)
@@ -276,7 +276,7 @@ class Worker:
                 )
             )
         finally:
-            heart.forget(held)
+            keeper.forget(held)
             self._alone = None if held is self._alone else self._alone
             self._runs += 1
             self._rested.set()
@@ -285,7 +285,7 @@ class Worker:
                 self._running.pop(work, None)
             self._wake.set()
 
-    async def _others_ended(self, held: Held) -> None:
+    async def _others_ended(self, held: RunningTask) -> None:
         """Wait until nothing else is at work here; nothing is claimed meanwhile."""
         while held.stopped is None:
             others = [work for work, other in self._running.items() if other is not held]
@@ -315,7 +315,7 @@ class Worker:
         for tenant in working:
             await self._each("recovery", tenant, self._recover_tenant)
 
-    async def _recover_tenant(self, place: Workplace) -> None:
+    async def _recover_tenant(self, place: TaskStores) -> None:
         for task in await place.tasks.recover_expired():
             facts = _facts(place.tenant, task) | {"outcome": str(task.state)}
             _log.warning("task %s: its worker is gone, now %s", task.id, task.state, extra=facts)
@@ -330,12 +330,12 @@ class Worker:
             if tenant not in self._swept_earlier:
                 await self._each("cleanup", tenant, self._sweep_earlier)
 
-    async def _sweep_earlier(self, place: Workplace) -> None:
+    async def _sweep_earlier(self, place: TaskStores) -> None:
         if not await sweep_earlier(place):
             self._swept_earlier.add(place.tenant)
 
     async def _each(
-        self, what: str, tenant: str, do: Callable[[Workplace], Awaitable[object]]
+        self, what: str, tenant: str, do: Callable[[TaskStores], Awaitable[object]]
     ) -> None:
         """Do it for a tenant; its errors are logged and stop no other tenant's."""
         try:

@@ -16,7 +16,7 @@ from holdfast.kernel.storage.ledger_work import WorkSignal
 from holdfast.kernel.storage.short_term import ShortTerm
 
 
-class Workplace(Protocol):
+class TaskStores(Protocol):
     """The stores that handlers and workers use; ``holdfast.State`` is one."""
 
     @property
@@ -58,15 +58,15 @@ class Workplace(Protocol):
         """Which tenants have work, and when there is new."""
         ...
 
-    def for_owner(self, owner: str, *, memory: MemoryScope = "owner") -> Workplace:
+    def for_owner(self, owner: str, *, memory: MemoryScope = "owner") -> TaskStores:
         """The stores of one owner; for an empty owner the same."""
         ...
 
-    def for_tenant(self, tenant: str) -> Workplace:
+    def for_tenant(self, tenant: str) -> TaskStores:
         """The same stores of another tenant."""
         ...
 
-    def elsewhere(self) -> AbstractAsyncContextManager[Workplace] | None:
+    def elsewhere(self) -> AbstractAsyncContextManager[TaskStores] | None:
         """The same stores with connections of their own, for another thread's event loop.
 
         ``None`` where there are none to be had, as in memory.

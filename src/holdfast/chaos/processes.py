@@ -47,13 +47,13 @@ class _Process:
     frozen: bool = False
 
 
-class Staff:
+class Processes:
     """Keeps as many processes of each role as were hired, whatever happens to them.
 
     ``configured`` lets them see the settings of the environment; for servers of our own these are
     somebody else's. ::
 
-        staff = Staff(job, Programs(), folder, configured=False)
+        staff = Processes(job, Programs(), folder, configured=False)
         staff.hire("worker", 3)
     """
 

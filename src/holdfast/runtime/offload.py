@@ -18,27 +18,27 @@ Mark: TypeAlias = Callable[[str], Awaitable[None]]
 """Notes a ref, so that the blob is let go one day, whatever dies."""
 
 
-async def pack(blobs: Blobs, value: Any, *, field: str, mark: Mark) -> Any:
+async def offload(blobs: Blobs, value: Any, *, field: str, mark: Mark) -> Any:
     """What to store for a JSON value; a large one becomes a pinned blob.
 
     ::
 
-        stored = await pack(blobs, result, field="result", mark=cleanup.of_blob)
+        stored = await offload(blobs, result, field="result", mark=cleanup.of_blob)
     """
     text = encode_json(value, field=field)
     if len(text) >= LARGE_BYTES:
-        return {_BLOB: await keep(blobs, text.encode(), "application/json", mark=mark)}
+        return {_BLOB: await keep_blob(blobs, text.encode(), "application/json", mark=mark)}
     if isinstance(value, dict) and (_BLOB in value or _VALUE in value):
         return {_VALUE: value}
     return value
 
 
-async def unpack(blobs: Blobs, stored: Any) -> Any:
-    """The value that ``pack`` made ``stored`` of.
+async def load(blobs: Blobs, stored: Any) -> Any:
+    """The value that ``offload`` made ``stored`` of.
 
     ::
 
-        result = await unpack(blobs, step.result)
+        result = await load(blobs, step.result)
     """
     if isinstance(stored, dict) and len(stored) == 1:
         if _BLOB in stored:
@@ -48,12 +48,12 @@ async def unpack(blobs: Blobs, stored: Any) -> Any:
     return stored
 
 
-async def keep(blobs: Blobs, data: bytes, content_type: str, *, mark: Mark) -> str:
+async def keep_blob(blobs: Blobs, data: bytes, content_type: str, *, mark: Mark) -> str:
     """Store bytes, note them, pin them: a crash in between leaves what expires or is noted.
 
     ::
 
-        ref = await keep(blobs, pdf, "application/pdf", mark=cleanup.of_file)
+        ref = await keep_blob(blobs, pdf, "application/pdf", mark=cleanup.of_file)
     """
     ref = await blobs.store(data, content_type=content_type)
     await mark(ref)
@@ -61,12 +61,12 @@ async def keep(blobs: Blobs, data: bytes, content_type: str, *, mark: Mark) -> s
     return ref
 
 
-async def let_go(blobs: Blobs, ref: str) -> None:
+async def release(blobs: Blobs, ref: str) -> None:
     """Let a blob expire; one that is gone already is fine.
 
     ::
 
-        await let_go(blobs, ref)
+        await release(blobs, ref)
     """
     try:
         await blobs.unpin(ref)

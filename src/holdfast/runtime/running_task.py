@@ -28,8 +28,8 @@ class Stop(StrEnum):
     """The handler took longer than it may."""
 
 
-class Held:
-    """One claimed task at work; the heart, which may be another thread, keeps it up to date."""
+class RunningTask:
+    """One claimed task at work; the lease keeper, which may be another thread, updates it."""
 
     def __init__(
         self, tenant: str, lease: Lease, *, claimed_at: float, lease_seconds: float
@@ -44,7 +44,7 @@ class Held:
         """Until when, by this machine's steady clock, nobody else can have taken the task."""
 
         self.beats_until: float | None = None
-        """After this the heart lets the lease run out: the handler has had its time."""
+        """After this the lease keeper lets the lease run out: the handler has had its time."""
 
         self.stopped: Stop | None = None
         self._loop = asyncio.get_running_loop()

@@ -14,12 +14,12 @@ from holdfast.kernel.core.content import (
 )
 from holdfast.kernel.core.errors import InvalidInputError
 from holdfast.kernel.storage.blob import Blobs
-from holdfast.runtime.large import LARGE_BYTES, Mark, keep
+from holdfast.runtime.offload import LARGE_BYTES, Mark, keep_blob
 
 _BLOCKS = get_args(ContentBlock)
 
 
-async def parts_of(
+async def to_blocks(
     content: str | bytes | dict[str, Any] | ContentBlock | Sequence[ContentBlock],
     *,
     name: str,
@@ -31,13 +31,13 @@ async def parts_of(
 
     ::
 
-        parts = await parts_of("# Tides", name="tides.md", media_type="", blobs=blobs, mark=mark)
+        parts = await to_blocks("# Tides", name="tides.md", media_type="", blobs=blobs, mark=mark)
     """
     if isinstance(content, bytes):
         kind = media_type or "application/octet-stream"
         if len(content) < LARGE_BYTES:
             return [DocumentBlock(data=content, media_type=kind, name=name)]
-        ref = await keep(blobs, content, kind, mark=mark)
+        ref = await keep_blob(blobs, content, kind, mark=mark)
         return [DocumentBlock(blob_ref=ref, media_type=kind, name=name)]
     blocks = blocks_of(content)
     if blocks is None:
@@ -49,14 +49,14 @@ async def parts_of(
     return blocks
 
 
-def said(
+def to_message(
     content: str | dict[str, Any] | ChatMessage | ContentBlock | Sequence[ContentBlock],
     *,
     field: str = "content",
 ) -> ChatMessage:
     """What a handler says, as a message of the agent; ``field`` is what a refusal names.
 
-    >>> said("hello").role
+    >>> to_message("hello").role
     'assistant'
     """
     if isinstance(content, ChatMessage):

@@ -11,13 +11,13 @@ from typing import Self
 
 from holdfast.kernel.core.errors import HoldfastError, LeaseLostError
 from holdfast.runtime.background import BackgroundJob
-from holdfast.runtime.held import Held, Stop
-from holdfast.runtime.workplace import Workplace
+from holdfast.runtime.running_task import RunningTask, Stop
+from holdfast.runtime.stores import TaskStores
 
 _log = logging.getLogger("holdfast.worker")
 
 
-class Heart:
+class LeaseKeeper:
     """Extends every lease at work each third of its time, and stops handlers that lost theirs.
 
     A notice that a client wants a task cancelled or paused makes it send the heartbeats at once.
@@ -25,16 +25,16 @@ class Heart:
     A worker that cannot reach the ledger fences itself: it stops a handler before anybody else can
     have taken its task. ::
 
-        async with Heart(state, "worker-1", lease_seconds=30) as heart:
-            heart.watch(held)
+        async with LeaseKeeper(state, "worker-1", lease_seconds=30) as keeper:
+            keeper.watch(held)
     """
 
-    def __init__(self, place: Workplace, worker: str, *, lease_seconds: float) -> None:
+    def __init__(self, place: TaskStores, worker: str, *, lease_seconds: float) -> None:
         self._place = place
         self._worker = worker
         self._lease_seconds = lease_seconds
         self._interval = lease_seconds / 3
-        self._watched: dict[int, Held] = {}
+        self._watched: dict[int, RunningTask] = {}
         self._stopping = False
         self._wake = threading.Event()
         self._wake_here = asyncio.Event()
@@ -47,7 +47,7 @@ class Heart:
         if self._place.elsewhere() is None:
             self._task = asyncio.create_task(self._beat_here())
         else:
-            self._thread = threading.Thread(target=self._run, name="holdfast-heart", daemon=True)
+            self._thread = threading.Thread(target=self._run, name="holdfast-leases", daemon=True)
             self._thread.start()
         self._notices = BackgroundJob("requests of clients", self._listen, pause_seconds=0)
         return self
@@ -63,7 +63,7 @@ class Heart:
         if self._thread is not None:
             await asyncio.to_thread(self._thread.join, self._lease_seconds)
 
-    def watch(self, held: Held) -> None:
+    def watch(self, held: RunningTask) -> None:
         """Keep a lease from now on."""
         self._watched[id(held)] = held
         if held.claimed_at <= self._hurried_at:
@@ -82,7 +82,7 @@ class Heart:
             self._wake.set()
             self._wake_here.set()
 
-    def forget(self, held: Held) -> None:
+    def forget(self, held: RunningTask) -> None:
         """The work on it has ended."""
         self._watched.pop(id(held), None)
 
@@ -122,11 +122,11 @@ class Heart:
         if not self._stopping:
             self._wake.clear()
 
-    async def _beat_all(self, place: Workplace) -> None:
+    async def _beat_all(self, place: TaskStores) -> None:
         for held in list(self._watched.values()):
             await self._beat(place, held)
 
-    async def _beat(self, place: Workplace, held: Held) -> None:
+    async def _beat(self, place: TaskStores, held: RunningTask) -> None:
         sent_at = time.monotonic()
         if held.stopped is Stop.LOST or (held.beats_until or sent_at) < sent_at:
             return

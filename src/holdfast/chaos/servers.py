@@ -33,15 +33,15 @@ class _Place:
     proxy: Proxy | None = None
     no_proxy: str = ""
     busy: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Held by who stops the server, so that it is not stopped twice at once."""
+    """RunningTask by who stops the server, so that it is not stopped twice at once."""
 
 
-class Site:
+class Servers:
     """A Postgres and a Valkey, each behind a proxy.
 
     ``disks`` puts servers of our own on disks of their own, that can be full. ::
 
-        async with Site(None, ["postgres", "valkey"]).open() as site:
+        async with Servers(None, ["postgres", "valkey"]).open() as site:
             await site.do(fault)
     """
 
@@ -72,7 +72,7 @@ class Site:
         return by_way_of(place.url, place.proxy.port)
 
     @asynccontextmanager
-    async def open(self) -> AsyncIterator[Site]:
+    async def open(self) -> AsyncIterator[Servers]:
         """Start what is ours, and the proxies; stop and remove it after."""
         async with AsyncExitStack() as stack:
             for name in self._names:
