@@ -49,6 +49,7 @@ from holdfast.kernel.core.lifecycle import TaskState
 from holdfast.kernel.storage.agent_memory import AgentMemory, Assembled, ContextItem, Hydrated
 from holdfast.kernel.storage.blob import BlobInfo, Blobs, BlobStore
 from holdfast.kernel.storage.blob_index import BlobIndex, IndexedBlob
+from holdfast.kernel.storage.boards import Task, TaskList, TaskStatus, TaskStore
 from holdfast.kernel.storage.channel import ChannelEvent
 from holdfast.kernel.storage.embedding import Embedder
 from holdfast.kernel.storage.episodes import EpisodicMemory, Event, Recalled, Session
@@ -84,7 +85,6 @@ from holdfast.kernel.storage.ledger_records import (
 )
 from holdfast.kernel.storage.long_term import LongTermMemory, Memory
 from holdfast.kernel.storage.short_term import ShortTerm, ShortTermMemory, StateSnapshot
-from holdfast.kernel.storage.tasks import Task, TaskList, TaskStatus, TaskStore
 from holdfast.kernel.storage.vector import Document, SearchResult, VectorStore
 from holdfast.kernel.storage.wake import Wake, WakeStatus
 from holdfast.kernel.storage.working_memory import AgentFacts, WorkingMemory

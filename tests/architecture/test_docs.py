@@ -100,3 +100,9 @@ def test_no_page_and_no_pin_names_a_registry_or_a_machine() -> None:
         for one in files
         if address.search(one.read_text().replace("--no-emit-index-url", ""))
     ] == []
+
+
+def test_the_architecture_page_names_every_package() -> None:
+    page = (ROOT / "docs" / "explanation" / "architecture.md").read_text()
+    packages = {one.parent.name for one in (ROOT / "src" / "holdfast").glob("*/__init__.py")}
+    assert packages == set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))

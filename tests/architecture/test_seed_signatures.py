@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.storage import blob, graph, history, long_term, short_term, tasks, vector
+from holdfast.kernel.storage import blob, boards, graph, history, long_term, short_term, vector
 from scripts.generate_docs import spelled
 
 PROTOCOLS: dict[str, Any] = {
@@ -19,7 +19,7 @@ PROTOCOLS: dict[str, Any] = {
     "GraphStore": graph.GraphStore,
     "ShortTermMemory": short_term.ShortTermMemory,
     "LongTermMemory": long_term.LongTermMemory,
-    "TaskStore": tasks.TaskStore,
+    "TaskStore": boards.TaskStore,
 }
 
 SIGNATURES = {
@@ -73,8 +73,8 @@ FIELDS: dict[Any, list[str]] = {
     graph.Relationship: ["source_id", "target_id", "type", "properties", "id"],
     graph.SubGraph: ["entities", "relationships"],
     long_term.Memory: ["content", "score", "id", "metadata"],
-    tasks.Task: ["id", "title", "status", "order", "retry_count", "note"],
-    tasks.TaskList: [
+    boards.Task: ["id", "title", "status", "order", "retry_count", "note"],
+    boards.TaskList: [
         *("id", "conversation_id", "tasks", "max_retries", "agent_id", "agent_label"),
         "parent_agent_id",
     ],
@@ -136,7 +136,7 @@ def test_a_value_type_has_the_fields_that_were_asked_for(kind: Any) -> None:
 
 
 def test_the_states_of_a_card_are_those_that_were_asked_for() -> None:
-    assert [status.value for status in tasks.TaskStatus] == [
+    assert [status.value for status in boards.TaskStatus] == [
         *("planned", "in_progress", "blocked", "succeeded", "failed", "abandoned"),
     ]
 

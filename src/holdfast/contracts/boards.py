@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from holdfast.kernel.core.checks import check_id, check_text
 from holdfast.kernel.core.errors import IllegalTransitionError
-from holdfast.kernel.storage.tasks import (
+from holdfast.kernel.storage.boards import (
     Task,
     TaskList,
     TaskStatus,

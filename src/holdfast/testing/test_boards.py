@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from holdfast.kernel.core.errors import InvalidInputError, NotFoundError
-from holdfast.kernel.storage.tasks import Task, TaskList, TaskStatus, TaskStore
+from holdfast.kernel.storage.boards import Task, TaskList, TaskStatus, TaskStore
 from holdfast.testing.harness import Harness
 
 CONTRACT = "boards"

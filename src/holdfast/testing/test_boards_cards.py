@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from holdfast.kernel.core.errors import IllegalTransitionError, InvalidInputError
-from holdfast.kernel.storage.tasks import Task, TaskList, TaskStatus, TaskStore
+from holdfast.kernel.storage.boards import Task, TaskList, TaskStatus, TaskStore
 
 CONTRACT = "boards"
 pytestmark = pytest.mark.asyncio(loop_scope="session")

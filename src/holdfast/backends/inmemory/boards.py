@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from holdfast.backends.inmemory.engine import InMemory
 from holdfast.kernel.core.errors import NotFoundError
-from holdfast.kernel.storage.tasks import Task, TaskList, TaskStatus
+from holdfast.kernel.storage.boards import Task, TaskList, TaskStatus
 from holdfast.spi.boards import BoardStorage, CardMove
 
 

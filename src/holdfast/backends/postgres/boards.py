@@ -9,7 +9,7 @@ from typing import Any, LiteralString
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.queries import load
 from holdfast.kernel.core.codec import decode_json, encode_json
-from holdfast.kernel.storage.tasks import Task, TaskList, TaskStatus
+from holdfast.kernel.storage.boards import Task, TaskList, TaskStatus
 from holdfast.spi.boards import BoardStorage, CardMove
 
 _SQL = load("boards")

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, rule
 
-from holdfast.kernel.storage.tasks import Task, TaskList, TaskStatus
+from holdfast.kernel.storage.boards import Task, TaskList, TaskStatus
 from holdfast.testing.machines.machine import EngineMachine
 
 CONVERSATIONS = st.sampled_from(["c1", "c2"])

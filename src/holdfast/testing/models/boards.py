@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from holdfast.kernel.core.errors import IllegalTransitionError, NotFoundError
-from holdfast.kernel.storage.tasks import Task, TaskList, TaskStatus
+from holdfast.kernel.storage.boards import Task, TaskList, TaskStatus
 from holdfast.testing.models.shared import Shared
 
 

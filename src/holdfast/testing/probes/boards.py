@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from holdfast.kernel.core.errors import NotFoundError
-from holdfast.kernel.storage.tasks import TaskStore
+from holdfast.kernel.storage.boards import TaskStore
 from holdfast.testing.hostile import KEPT, REFUSED, Hostile, Verdict
 from holdfast.testing.probes.probe import NO_ECHO, Probe
 
