@@ -18,6 +18,7 @@ from holdfast.backends.postgres.age_engine import Age, GraphInfo, graph_name, on
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.graph import PostgresGraph
 from holdfast.backends.postgres.queries import load
+from holdfast.contracts.graph import CypherGraph, KnowledgeGraph
 from holdfast.kernel.core.errors import ConfigError, NotSupportedError, SchemaError
 from holdfast.kernel.core.ids import new_ref
 from holdfast.kernel.storage.graph import Direction, Entity, Graph, Relationship
@@ -51,7 +52,7 @@ async def _two(graph: Graph) -> None:
 
 async def test_a_tenant_without_a_graph_is_told_the_command(age: Age) -> None:
     strict = Age(age.postgres)
-    graph = AgeGraph(strict, tenant="acme inc")
+    graph = CypherGraph(AgeGraph(strict, tenant="acme inc"))
     for call in (
         graph.get_neighbors("a"),
         graph.add_entities([Entity("X", {}, "a")]),
@@ -75,7 +76,7 @@ async def test_a_graph_is_made_once_and_again_by_several_and_repaired(age: Age) 
             f'DROP INDEX {name}."Relationship_start_id_idx", {name}."Relationship_end_id_idx"'
         )
     assert await age.create(tenant) is False
-    graph = AgeGraph(age, tenant=tenant)
+    graph = CypherGraph(AgeGraph(age, tenant=tenant))
     await _two(graph)
     assert await graph.delete_entity("b") is True
     assert (await graph.get_neighbors("a")).relationships == ()
@@ -87,7 +88,10 @@ async def test_the_running_role_needs_only_what_it_is_granted(age: Age) -> None:
     async with age.postgres.connection(writes=True) as connection:
         await connection.execute(f'CREATE ROLE "{role}"')
     await age.create(tenant, role=role)
-    graph, foreign = AgeGraph(age, tenant=tenant), AgeGraph(age, tenant=new_ref())
+    graph, foreign = (
+        CypherGraph(AgeGraph(age, tenant=tenant)),
+        CypherGraph(AgeGraph(age, tenant=new_ref())),
+    )
     await _two(foreign)
     async with age.postgres.connection(writes=True) as connection:
         await connection.execute(f'SET ROLE "{role}"')
@@ -185,7 +189,11 @@ async def three(age: Age) -> AsyncIterator[list[Graph]]:
         async with age.postgres.connection(writes=True) as connection:
             # What an index finds must be what a scan finds.
             await connection.execute("SET enable_seqscan = off")
-        yield [AgeGraph(age, tenant=new_ref()), InMemoryGraph(InMemory()), PostgresGraph(engine)]
+        yield [
+            CypherGraph(AgeGraph(age, tenant=new_ref())),
+            KnowledgeGraph(InMemoryGraph(InMemory())),
+            KnowledgeGraph(PostgresGraph(engine)),
+        ]
         await engine.aclose()
 
 

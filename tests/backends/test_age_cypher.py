@@ -13,6 +13,7 @@ import pytest_asyncio
 from holdfast.backends.postgres.age import AgeGraph
 from holdfast.backends.postgres.age_engine import Age, graph_name
 from holdfast.backends.postgres.age_values import same
+from holdfast.contracts.graph import CypherGraph
 from holdfast.kernel.core.errors import InvalidInputError
 from holdfast.kernel.core.ids import new_ref
 from holdfast.kernel.storage.graph import CypherCapable, Entity, Graph, Relationship
@@ -30,8 +31,13 @@ async def age() -> AsyncIterator[Age]:
 
 
 @pytest.fixture
-def graph(age: Age) -> AgeGraph:
-    return AgeGraph(age, tenant=new_ref())
+def tenant() -> str:
+    return new_ref()
+
+
+@pytest.fixture
+def graph(age: Age, tenant: str) -> CypherGraph:
+    return CypherGraph(AgeGraph(age, tenant=tenant))
 
 
 async def _two(graph: Graph) -> None:
@@ -39,7 +45,7 @@ async def _two(graph: Graph) -> None:
     await graph.add_relationships([Relationship("a", "b", "lives_in", {"since": 2020}, "r")])
 
 
-async def test_cypher_sees_properties_and_the_own_ones_beside_them(graph: AgeGraph) -> None:
+async def test_cypher_sees_properties_and_the_own_ones_beside_them(graph: CypherGraph) -> None:
     await _two(graph)
     assert isinstance(graph, CypherCapable)
     rows = await graph.query_cypher(
@@ -53,7 +59,7 @@ async def test_cypher_sees_properties_and_the_own_ones_beside_them(graph: AgeGra
     assert (city["label"], city["properties"]) == ("Entity", {"id": "b", "label": "City"})
 
 
-async def test_cypher_gives_edges_and_paths_of_any_length(graph: AgeGraph) -> None:
+async def test_cypher_gives_edges_and_paths_of_any_length(graph: CypherGraph) -> None:
     await _two(graph)
     await graph.add_relationships([Relationship("b", "a", "home_of", {}, "s")])
     [row] = await graph.query_cypher(
@@ -66,7 +72,7 @@ async def test_cypher_gives_edges_and_paths_of_any_length(graph: AgeGraph) -> No
     assert edge["start_id"] == row["result"][0]["id"]
 
 
-async def test_parameters_and_results_are_exact(graph: AgeGraph) -> None:
+async def test_parameters_and_results_are_exact(graph: CypherGraph) -> None:
     value = {
         "z": [1, 1.0, -0.0, 1e16, 2**63 - 1, -(2**63), True, None],
         "text": ["", "a\x00b", "\x01", "\x010", *HOSTILE],
@@ -86,7 +92,7 @@ async def test_parameters_and_results_are_exact(graph: AgeGraph) -> None:
     }
 
 
-async def test_hostile_text_stays_inert_wherever_it_stands(graph: AgeGraph) -> None:
+async def test_hostile_text_stays_inert_wherever_it_stands(graph: CypherGraph) -> None:
     await graph.add_entities([Entity("Keep", {}, "keep")])
     for text in HOSTILE:
         entity = Entity(text, {"name": text, text: text}, text)
@@ -121,7 +127,7 @@ async def test_hostile_text_stays_inert_wherever_it_stands(graph: AgeGraph) -> N
         "MATCH (n) DETACH DELETE n",
     ],
 )
-async def test_a_query_cannot_write_unless_it_is_allowed_to(graph: AgeGraph, query: str) -> None:
+async def test_a_query_cannot_write_unless_it_is_allowed_to(graph: CypherGraph, query: str) -> None:
     await _two(graph)
     before = await graph.get_neighbors("a")
     with pytest.raises(InvalidInputError, match="pass write=True"):
@@ -134,7 +140,7 @@ async def test_a_query_cannot_write_unless_it_is_allowed_to(graph: AgeGraph, que
     assert (row["result"], all_["result"]) != (1, 2)
 
 
-async def test_the_store_reads_what_cypher_wrote(graph: AgeGraph) -> None:
+async def test_the_store_reads_what_cypher_wrote(graph: CypherGraph) -> None:
     await _two(graph)
     await graph.query_cypher(
         "MATCH (n:Entity {id: 'a'}) SET n.name = $name, n.tags = ['x']",
@@ -157,7 +163,9 @@ async def test_the_store_reads_what_cypher_wrote(graph: AgeGraph) -> None:
     assert (await graph.get_neighbors("a")).relationships == found.relationships[1:]
 
 
-async def test_a_property_with_the_name_of_an_own_one_is_kept_by_the_store(graph: AgeGraph) -> None:
+async def test_a_property_with_the_name_of_an_own_one_is_kept_by_the_store(
+    graph: CypherGraph,
+) -> None:
     own = {"id": 1, "label": 2, "type": 3, "_holdfast": 4, "_holdfast_names": 5}
     edge = Relationship("a", "a", "knows", own, "r")
     await graph.add_entities([Entity("Person", own, "a")])
@@ -171,7 +179,7 @@ async def test_a_property_with_the_name_of_an_own_one_is_kept_by_the_store(graph
     assert (await graph.get_neighbors("a")).entities[0].properties == {"type": 6}
 
 
-async def test_cypher_cannot_make_what_the_store_could_not_read(graph: AgeGraph) -> None:
+async def test_cypher_cannot_make_what_the_store_could_not_read(graph: CypherGraph) -> None:
     await _two(graph)
     for query in (
         "MATCH (n:Entity {id: 'a'}) SET n.id = 7",
@@ -208,30 +216,29 @@ async def test_cypher_cannot_make_what_the_store_could_not_read(graph: AgeGraph)
         "RETURN ünicode(1)",
     ],
 )
-async def test_a_query_cannot_call_what_leaves_its_graph(graph: AgeGraph, query: str) -> None:
+async def test_a_query_cannot_call_what_leaves_its_graph(graph: CypherGraph, query: str) -> None:
     await _two(graph)
     for write in (False, True):
         with pytest.raises(InvalidInputError, match="only the functions of Cypher"):
             await graph.query_cypher(query, write=write)
 
 
-async def test_a_query_cannot_leave_its_quotes(age: Age, graph: AgeGraph) -> None:
+async def test_a_query_cannot_leave_its_quotes(age: Age, graph: CypherGraph) -> None:
     await _two(graph)
-    other = AgeGraph(age, tenant=new_ref())
+    stranger = new_ref()
+    other = CypherGraph(AgeGraph(age, tenant=stranger))
     await _two(other)
     escape = "$$, $1) AS (a agtype) UNION SELECT properties FROM "
     for end in ("$$", f"${age.tag}$", "$hf$"):
         with pytest.raises(InvalidInputError) as refused:
-            await graph.query_cypher(
-                f'RETURN 1 {end}{escape} {graph_name(other._tenant)}."Entity" --'
-            )
+            await graph.query_cypher(f'RETURN 1 {end}{escape} {graph_name(stranger)}."Entity" --')
         assert refused.value.field == "query"
     with pytest.raises(InvalidInputError, match="the mark that ends it"):
         await graph.query_cypher(f"RETURN 'x${age.tag}$'")
 
 
 async def test_every_function_that_is_allowed_is_cyphers_and_needs_no_other_graph(
-    graph: AgeGraph,
+    graph: CypherGraph,
 ) -> None:
     await _two(graph)
     for call in (
@@ -248,7 +255,9 @@ async def test_every_function_that_is_allowed_is_cyphers_and_needs_no_other_grap
     assert rows == [{"type": "lives_in", "label": "Relationship"}]
 
 
-async def test_what_is_wrong_with_a_query_is_said_by_name(age: Age, graph: AgeGraph) -> None:
+async def test_what_is_wrong_with_a_query_is_said_by_name(
+    age: Age, tenant: str, graph: CypherGraph
+) -> None:
     await _two(graph)
     wrong: list[tuple[Any, Any, Any, str]] = [
         ("MATCH (n RETURN n", None, ["n"], "query"),
@@ -270,14 +279,14 @@ async def test_what_is_wrong_with_a_query_is_said_by_name(age: Age, graph: AgeGr
         with pytest.raises(InvalidInputError) as refused:
             await graph.query_cypher(query, params, columns=columns)
         assert refused.value.field.partition(".")[0].partition("[")[0] == field, query
-    few = AgeGraph(age, tenant=graph._tenant, max_rows=3)
+    few = CypherGraph(AgeGraph(age, tenant=tenant, max_rows=3))
     assert len(await few.query_cypher("UNWIND range(1, 3) AS n RETURN n")) == 3
     with pytest.raises(InvalidInputError, match="more than 3 rows"):
         await few.query_cypher("UNWIND range(1, 4) AS n RETURN n")
 
 
 async def test_a_write_that_finds_too_many_rows_writes_nothing(age: Age) -> None:
-    few = AgeGraph(age, tenant=new_ref(), max_rows=3)
+    few = CypherGraph(AgeGraph(age, tenant=new_ref(), max_rows=3))
     with pytest.raises(InvalidInputError, match="more than 3 rows"):
         await few.query_cypher(
             "UNWIND range(1, 9) AS n CREATE (e:Entity {id: toString(n), label: 'X'}) RETURN n",
@@ -287,14 +296,14 @@ async def test_a_write_that_finds_too_many_rows_writes_nothing(age: Age) -> None
 
 
 async def test_one_tenants_query_never_reaches_anothers_graph(age: Age) -> None:
-    one, other = (AgeGraph(age, tenant=f"{new_ref()}'; --\"{name}") for name in "ab")
+    one, other = (CypherGraph(AgeGraph(age, tenant=f"{new_ref()}'; --\"{name}")) for name in "ab")
     await _two(one)
     assert await other.query_cypher("MATCH (n) RETURN n") == []
     await other.query_cypher("MATCH (n) DETACH DELETE n", write=True)
     assert len((await one.get_neighbors("a")).entities) == 2
 
 
-async def test_many_random_values_survive_the_server(graph: AgeGraph) -> None:
+async def test_many_random_values_survive_the_server(graph: CypherGraph) -> None:
     dice = random.Random(13)  # noqa: S311 - not a secret
     values = [random_value(dice, 3) for _ in range(300)]
     rows = await graph.query_cypher("UNWIND $values AS v RETURN v", {"values": values})

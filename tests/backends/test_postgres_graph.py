@@ -17,6 +17,7 @@ from holdfast.backends.inmemory.graph import InMemoryGraph
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.graph import PostgresGraph
 from holdfast.backends.postgres.queries import load
+from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.kernel.core.errors import NotFoundError
 from holdfast.kernel.storage.graph import Entity, Relationship
 from tests.backends.postgres_database import connected, empty_database
@@ -29,7 +30,7 @@ DIRECTIONS = ("both", "out", "in")
 class Scene:
     """A store in a database of the test's own, and a connection to it."""
 
-    store: PostgresGraph
+    store: KnowledgeGraph
     around: Any
 
 
@@ -38,7 +39,7 @@ async def scene() -> AsyncIterator[Scene]:
     async with empty_database() as url:
         engine = await Postgres.open(url, auto_migrate=True)
         async with connected(url) as connection:
-            yield Scene(PostgresGraph(engine, tenant="t"), connection)
+            yield Scene(KnowledgeGraph(PostgresGraph(engine, tenant="t")), connection)
         await engine.aclose()
 
 
@@ -117,7 +118,7 @@ async def test_a_walk_finds_what_the_in_memory_engine_finds(scene: Scene) -> Non
         )
         for at in range(70)
     ]
-    model = InMemoryGraph(InMemory(), tenant="t")
+    model = KnowledgeGraph(InMemoryGraph(InMemory(), tenant="t"))
     for store in (scene.store, model):
         await store.add_entities(entities)
         await store.add_relationships(edges)

@@ -19,6 +19,7 @@ from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.graph import PostgresGraph
 from holdfast.backends.postgres.long_term import PostgresLongTerm
 from holdfast.backends.postgres.queries import load
+from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.kernel.core.errors import ConflictError, NotFoundError
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.storage.graph import Entity, Relationship
@@ -68,7 +69,10 @@ async def _save(stores: list[Any], dice: random.Random, source: str) -> None:
 async def test_every_mode_ranks_as_the_in_memory_engine_does(scene: Scene) -> None:
     dice = random.Random(9)  # noqa: S311 - not a secret
     engine, embedder = InMemory(), HashEmbedder(16)
-    graphs = [PostgresGraph(scene.engine, tenant="t"), InMemoryGraph(engine)]
+    graphs = [
+        KnowledgeGraph(PostgresGraph(scene.engine, tenant="t")),
+        KnowledgeGraph(InMemoryGraph(engine)),
+    ]
     for graph in graphs:
         await graph.add_entities([Entity("X", {}, name) for name in ENTITIES])
         await graph.add_relationships([Relationship("zoe", "ravi", "knows", {}, "r")])
@@ -102,7 +106,7 @@ async def test_every_mode_ranks_as_the_in_memory_engine_does(scene: Scene) -> No
 
 
 async def test_savers_deleters_and_searchers_at_once_leave_no_loose_ends(scene: Scene) -> None:
-    graph = PostgresGraph(scene.engine, tenant="t")
+    graph = KnowledgeGraph(PostgresGraph(scene.engine, tenant="t"))
     await graph.add_entities([Entity("X", {}, name) for name in ENTITIES])
     dice = random.Random(10)  # noqa: S311 - not a secret
     english = scene.store(embedder=HashEmbedder(4), graph=graph)
@@ -177,7 +181,7 @@ async def test_a_word_longer_than_an_index_takes_is_found(scene: Scene) -> None:
 async def test_the_same_save_again_is_the_same_memory_when_its_entity_is_gone(
     scene: Scene,
 ) -> None:
-    graph = PostgresGraph(scene.engine, tenant="t")
+    graph = KnowledgeGraph(PostgresGraph(scene.engine, tenant="t"))
     store = scene.store(graph=graph)
     await graph.add_entities([Entity("X", {}, "zoe")])
     saved = await store.save(ANN, "likes tea", entities=["zoe"], idempotency_key="k")
@@ -208,7 +212,7 @@ async def test_a_purge_removes_the_expired_with_all_that_belongs_to_them(scene: 
 
 
 async def test_a_search_looks_at_one_scope_only(scene: Scene) -> None:
-    graph = PostgresGraph(scene.engine, tenant="t")
+    graph = KnowledgeGraph(PostgresGraph(scene.engine, tenant="t"))
     await graph.add_entities([Entity("X", {}, name) for name in ENTITIES])
     store = scene.store(embedder=HashEmbedder(4), graph=graph)
     dice = random.Random(3)  # noqa: S311 - not a secret

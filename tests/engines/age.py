@@ -7,6 +7,7 @@ from typing import Any
 
 from holdfast.backends.postgres.age import AgeGraph
 from holdfast.backends.postgres.age_engine import Age, graph_name
+from holdfast.contracts.graph import CypherGraph
 from holdfast.kernel.core.ids import new_ref
 from holdfast.testing.harness import Harness
 from tests.engines.age_server import AgeServer
@@ -51,7 +52,7 @@ class AgeHarness(Harness):
         """A graph on the shared pool."""
         assert contract == "graph"
         self._tenants.add(self._prefix + tenant)
-        return AgeGraph(self.age, tenant=self._prefix + tenant, **options)
+        return CypherGraph(AgeGraph(self.age, tenant=self._prefix + tenant, **options))
 
     async def raw(self, contract: str) -> list[str | bytes]:  # noqa: ARG002 - there is one
         """All rows of this test's graphs, read around the store."""

@@ -25,6 +25,7 @@ from holdfast.backends.postgres.vector import PostgresVectors
 from holdfast.backends.postgres.wake import PostgresWake
 from holdfast.contracts.boards import Boards
 from holdfast.contracts.channel import Channel
+from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.history import History
 from holdfast.contracts.vectors import Vectors
 from holdfast.kernel.core.ids import new_ref
@@ -68,7 +69,7 @@ class PostgresHarness(Harness):
         "keys": PostgresKeys,
         "tasks": PostgresLedger,
         "vectors": front(Vectors, PostgresVectors, "embedder"),
-        "graph": PostgresGraph,
+        "graph": front(KnowledgeGraph, PostgresGraph),
         "long_term": PostgresLongTerm,
     }
     contracts = frozenset({*stores, "memory"})

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 from holdfast.backends.inmemory.graph import InMemoryGraph
-from holdfast.kernel.core.checks import check_count
+from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.kernel.core.errors import NotFoundError
-from holdfast.kernel.storage.graph import Entity, Relationship, SubGraph
+from holdfast.kernel.storage.graph import MAX_ENTITIES, SubGraph
+from holdfast.kernel.storage.graph_draft import EntityDraft, RelationshipDraft, Walk
 from tests.mutants.registry import mutant
 
 
@@ -17,11 +19,12 @@ from tests.mutants.registry import mutant
 class OnlyTheEdgesWalked(InMemoryGraph):
     """A walk returns the relationships it went along, not those between what it found."""
 
-    async def get_neighbors(self, entity_id: str, **options: Any) -> SubGraph:
-        found = await super().get_neighbors(entity_id, **options)
-        if options.get("depth", 1) != 1 or options.get("max_entities", 1000) < 1000:
+    async def walk(self, walk: Walk) -> SubGraph:
+        found = await super().walk(walk)
+        if walk.depth != 1 or walk.max_entities < MAX_ENTITIES:
             return found
-        walked = [one for one in found.relationships if entity_id in (one.source_id, one.target_id)]
+        start = walk.start
+        walked = [one for one in found.relationships if start in (one.source_id, one.target_id)]
         return dataclasses.replace(found, relationships=tuple(walked))
 
 
@@ -40,26 +43,26 @@ class KeepsTheEdgesOfTheDeleted(InMemoryGraph):
         self._kept = {**getattr(self, "_kept", {}), **edges}
         return gone
 
-    async def add_entities(self, entities: list[Entity]) -> list[str]:
-        ids = await super().add_entities(entities)
+    async def put_entities(self, drafts: Sequence[EntityDraft]) -> None:
+        await super().put_entities(drafts)
+        ids = [draft.id for draft in drafts]
         for key, edge in list(getattr(self, "_kept", {}).items()):
             if edge.source in ids and edge.target in self._data.nodes:
-                await self.add_relationships(
-                    [Relationship(edge.source, edge.target, edge.type, {}, key)]
+                await self.put_relationships(
+                    [RelationshipDraft(key, edge.source, edge.target, edge.type, "{}")]
                 )
-        return ids
 
 
 @mutant("graph", "test_a_relationship_to_a_missing_entity_is_refused_the_batch_with_it")
 class WritesUpToTheMissingEnd(InMemoryGraph):
     """The relationships before the refused one are stored."""
 
-    async def add_relationships(self, relationships: list[Relationship]) -> list[str]:
+    async def put_relationships(self, drafts: Sequence[RelationshipDraft]) -> None:
         try:
-            return await super().add_relationships(relationships)
+            await super().put_relationships(drafts)
         except NotFoundError:
-            for one in relationships[:-1]:
-                await super().add_relationships([one])
+            for one in drafts[:-1]:
+                await super().put_relationships([one])
             raise
 
 
@@ -69,7 +72,7 @@ class WritesUpToTheMissingEnd(InMemoryGraph):
     "test_relationship_types_narrows_the_walk_and_the_result",
     "test_add_relationships_with_an_existing_id_replaces_it_ends_included",
 )
-class OutIsTheDefault(InMemoryGraph):
+class OutIsTheDefault(KnowledgeGraph):
     """A walk follows relationships forward unless it is told otherwise."""
 
     async def get_neighbors(self, entity_id: str, **options: Any) -> SubGraph:
@@ -77,7 +80,7 @@ class OutIsTheDefault(InMemoryGraph):
 
 
 @mutant("graph", "test_an_empty_list_of_relationship_types_matches_none")
-class NoTypesMeansAll(InMemoryGraph):
+class NoTypesMeansAll(KnowledgeGraph):
     """An empty list of types is read as no list."""
 
     async def get_neighbors(self, entity_id: str, **options: Any) -> SubGraph:
@@ -90,9 +93,9 @@ class NoTypesMeansAll(InMemoryGraph):
 class TruncatedWhenFull(InMemoryGraph):
     """A result of exactly the most entities says that there are more."""
 
-    async def get_neighbors(self, entity_id: str, **options: Any) -> SubGraph:
-        found = await super().get_neighbors(entity_id, **options)
-        full = len(found.entities) == options.get("max_entities", 1000)
+    async def walk(self, walk: Walk) -> SubGraph:
+        found = await super().walk(walk)
+        full = len(found.entities) == walk.max_entities
         return dataclasses.replace(
             found, truncated=(full and bool(found.entities)) or found.truncated
         )
@@ -105,22 +108,20 @@ class TruncatedWhenFull(InMemoryGraph):
 class StopsAtThreeSteps(InMemoryGraph):
     """A walk never goes further than three steps."""
 
-    async def get_neighbors(self, entity_id: str, **options: Any) -> SubGraph:
-        depth = check_count("depth", options.get("depth", 1))
-        return await super().get_neighbors(entity_id, **options | {"depth": min(3, depth)})
+    async def walk(self, walk: Walk) -> SubGraph:
+        return await super().walk(dataclasses.replace(walk, depth=min(3, walk.depth)))
 
 
 @mutant("graph", "test_add_entities_with_an_existing_id_replaces_it_and_keeps_its_relationships")
 class ReplacingCutsTheEdges(InMemoryGraph):
     """An entity that is replaced loses its relationships."""
 
-    async def add_entities(self, entities: list[Entity]) -> list[str]:
-        ids = await super().add_entities(entities)
-        for key in ids:
-            node = self._data.nodes[key]
+    async def put_entities(self, drafts: Sequence[EntityDraft]) -> None:
+        await super().put_entities(drafts)
+        for draft in drafts:
+            node = self._data.nodes[draft.id]
             for edge in node.leaving | node.reaching:
                 self._cut(edge)
-        return ids
 
 
 @mutant("graph", "test_find_entities_follows_a_changed_name")

@@ -8,10 +8,12 @@ from typing import Any
 
 from holdfast.backends.inmemory.boards import InMemoryBoards
 from holdfast.backends.inmemory.channel import InMemoryChannels
+from holdfast.backends.inmemory.graph import InMemoryGraph
 from holdfast.backends.inmemory.transcripts import InMemoryTranscripts
 from holdfast.backends.inmemory.vector import InMemoryVectors
 from holdfast.contracts.boards import Boards
 from holdfast.contracts.channel import Channel
+from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.history import History
 from holdfast.contracts.vectors import Vectors
 from holdfast.testing.harness import front
@@ -32,6 +34,7 @@ MUTANTS: dict[str, Mutant] = {}
 FRONTS: dict[str, tuple[type[Any], type[Any]]] = {
     "boards": (Boards, InMemoryBoards),
     "channels": (Channel, InMemoryChannels),
+    "graph": (KnowledgeGraph, InMemoryGraph),
     "history": (History, InMemoryTranscripts),
     "vectors": (Vectors, InMemoryVectors),
 }

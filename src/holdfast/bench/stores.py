@@ -24,6 +24,7 @@ from holdfast.bench import floors
 from holdfast.bench.contest import Contest, Result, measure
 from holdfast.bench.recovery import after_kill
 from holdfast.bench.round_trips import RoundTrips
+from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.history import History
 from holdfast.contracts.vectors import Vectors
 from holdfast.kernel.core.content import ChatMessage
@@ -45,7 +46,7 @@ class Stores:
         self.history = History(PostgresTranscripts(engine, tenant="bench"))
         self.state = PostgresShortTerm(engine, tenant="bench")
         self.vectors = Vectors(PostgresVectors(engine, tenant="bench"))
-        self.graph = PostgresGraph(engine, tenant="bench")
+        self.graph = KnowledgeGraph(PostgresGraph(engine, tenant="bench"))
         self.episodes = PostgresEpisodes(engine, tenant="bench")
         # Made beforehand: to make a message is the agent's work, not the store's.
         self._messages: list[ChatMessage] = []

@@ -21,6 +21,7 @@ from holdfast.backends.inmemory.vector import InMemoryVectors
 from holdfast.backends.inmemory.wake import InMemoryWake
 from holdfast.contracts.boards import Boards
 from holdfast.contracts.channel import Channel
+from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.history import History
 from holdfast.contracts.vectors import Vectors
 from holdfast.kernel.core.clock import ManualClock
@@ -42,7 +43,7 @@ class InMemoryHarness(Harness):
         "keys": InMemoryKeys,
         "tasks": InMemoryLedger,
         "vectors": front(Vectors, InMemoryVectors, "embedder"),
-        "graph": InMemoryGraph,
+        "graph": front(KnowledgeGraph, InMemoryGraph),
         "long_term": InMemoryLongTerm,
     }
     contracts = frozenset({*stores, "memory"})

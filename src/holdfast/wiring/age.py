@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from holdfast.backends.postgres.age import AgeGraph
 from holdfast.backends.postgres.age_engine import Age
+from holdfast.contracts.graph import CypherGraph
 from holdfast.wiring.connections import Connections
 from holdfast.wiring.parts import Part
 from holdfast.wiring.request import OpenRequest
@@ -12,7 +13,7 @@ from holdfast.wiring.request import OpenRequest
 async def put_beside(found: Connections, request: OpenRequest) -> None:
     """Let AGE keep the graph of an opened state."""
     age = await opened(request)
-    found.use_graph(part_of(age), lambda tenant: AgeGraph(age, tenant=tenant))
+    found.use_graph(part_of(age), lambda tenant: CypherGraph(AgeGraph(age, tenant=tenant)))
 
 
 async def opened(request: OpenRequest) -> Age:

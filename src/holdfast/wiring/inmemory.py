@@ -18,6 +18,7 @@ from holdfast.backends.inmemory.vector import InMemoryVectors
 from holdfast.backends.inmemory.wake import InMemoryWake
 from holdfast.contracts.boards import Boards
 from holdfast.contracts.channel import Channel
+from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.history import History
 from holdfast.contracts.vectors import Vectors
 from holdfast.kernel.storage.graph import Graph
@@ -44,7 +45,7 @@ async def connect(request: OpenRequest) -> Connections:
 
 def _stores(engine: InMemory, tenant: str, request: OpenRequest, graph: Graph | None) -> Stores:
     settings, embedder = request.settings, request.embedder
-    graph = graph or InMemoryGraph(engine, tenant=tenant)
+    graph = graph or KnowledgeGraph(InMemoryGraph(engine, tenant=tenant))
 
     def channel(name: str) -> Channel:
         retention = settings.channel_retention_seconds

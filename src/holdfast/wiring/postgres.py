@@ -30,6 +30,7 @@ from holdfast.backends.postgres.vector import PostgresVectors
 from holdfast.backends.postgres.wake import PostgresWake
 from holdfast.contracts.boards import Boards
 from holdfast.contracts.channel import Channel
+from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.history import History
 from holdfast.contracts.vectors import Vectors
 from holdfast.kernel.storage.graph import Graph
@@ -144,7 +145,7 @@ def migration_texts(role: str) -> Iterator[str]:
 
 def _stores(engine: Postgres, tenant: str, request: OpenRequest, graph: Graph | None) -> Stores:
     settings, embedder = request.settings, request.embedder
-    graph = graph or PostgresGraph(engine, tenant=tenant)
+    graph = graph or KnowledgeGraph(PostgresGraph(engine, tenant=tenant))
 
     def channel(name: str) -> Channel:
         retention = settings.channel_retention_seconds

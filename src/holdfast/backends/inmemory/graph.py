@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from holdfast.backends.inmemory.engine import InMemory
-from holdfast.kernel.core.checks import check_id
 from holdfast.kernel.core.codec import decode_json
 from holdfast.kernel.core.errors import NotFoundError
-from holdfast.kernel.storage.graph import (
-    MAX_ENTITIES,
-    Direction,
-    Entity,
-    Graph,
-    Relationship,
-    SubGraph,
-)
-from holdfast.kernel.storage.graph_draft import (
-    Walk,
-    draft_entities,
-    draft_relationships,
-    folded_names,
-)
+from holdfast.kernel.storage.graph import Direction, Entity, Relationship, SubGraph
+from holdfast.kernel.storage.graph_draft import EntityDraft, RelationshipDraft, Walk
+from holdfast.spi.graph import GraphStorage
 
 
 @dataclass(slots=True)
@@ -51,8 +39,8 @@ class _Data:
     by_key: dict[str, set[str]] = field(default_factory=dict)
 
 
-class InMemoryGraph(Graph):
-    """``Graph`` of the in-memory engine.
+class InMemoryGraph(GraphStorage):
+    """``GraphStorage`` of the in-memory engine.
 
     >>> graph = InMemoryGraph(InMemory(), tenant="acme")
     """
@@ -60,9 +48,8 @@ class InMemoryGraph(Graph):
     def __init__(self, engine: InMemory, *, tenant: str = "default") -> None:
         self._data = engine.table(tenant, _Data)
 
-    async def add_entities(self, entities: list[Entity]) -> list[str]:
-        """Store entities, all or none; one whose id is there is replaced, its edges stay."""
-        drafts = draft_entities(entities)
+    async def put_entities(self, drafts: Sequence[EntityDraft]) -> None:
+        """Store entities."""
         for draft in drafts:
             key, node = draft.id, _Node(draft.label, draft.properties, draft.names)
             old = self._data.nodes.get(key)
@@ -72,11 +59,9 @@ class InMemoryGraph(Graph):
             self._data.nodes[key] = node
             for name in node.keys:
                 self._data.by_key.setdefault(name, set()).add(key)
-        return [draft.id for draft in drafts]
 
-    async def add_relationships(self, relationships: list[Relationship]) -> list[str]:
-        """Store relationships, all or none; ``NotFoundError`` if an end is not there."""
-        drafts = draft_relationships(relationships)
+    async def put_relationships(self, drafts: Sequence[RelationshipDraft]) -> None:
+        """Store relationships."""
         for draft in drafts:
             for end in (draft.source, draft.target):
                 if end not in self._data.nodes:
@@ -88,19 +73,9 @@ class InMemoryGraph(Graph):
             self._data.edges[key] = edge
             self._data.nodes[edge.source].leaving.add(key)
             self._data.nodes[edge.target].reaching.add(key)
-        return [draft.id for draft in drafts]
 
-    async def get_neighbors(
-        self,
-        entity_id: str,
-        *,
-        depth: int = 1,
-        relationship_types: list[str] | None = None,
-        direction: Direction = "both",
-        max_entities: int = MAX_ENTITIES,
-    ) -> SubGraph:
-        """An entity, those within ``depth`` steps of it, and all relationships between them."""
-        walk = Walk.of(entity_id, depth, relationship_types, direction, max_entities)
+    async def walk(self, walk: Walk) -> SubGraph:
+        """Return what is within reach of an entity."""
         types = None if walk.types is None else set(walk.types)
         if walk.start not in self._data.nodes:
             return SubGraph((), ())
@@ -116,24 +91,23 @@ class InMemoryGraph(Graph):
         )
 
     async def delete_entity(self, entity_id: str) -> bool:
-        """Remove an entity and its relationships; whether it was there."""
-        key = check_id("entity_id", entity_id)
-        node = self._data.nodes.get(key)
+        """Delete an entity and its relationships."""
+        node = self._data.nodes.get(entity_id)
         if node is None:
             return False
         for edge in node.leaving | node.reaching:
             self._cut(edge)
-        self._forget_names(key, node)
-        del self._data.nodes[key]
+        self._forget_names(entity_id, node)
+        del self._data.nodes[entity_id]
         return True
 
     async def delete_relationship(self, relationship_id: str) -> bool:
-        """Remove one relationship; whether it was there."""
-        return self._cut(check_id("relationship_id", relationship_id))
+        """Delete a relationship."""
+        return self._cut(relationship_id)
 
-    async def find_entities(self, names: list[str]) -> list[Entity]:
-        """The entities whose id or name is one of these, case and punctuation aside, by id."""
-        found = {key for name in folded_names(names) for key in self._data.by_key.get(name, ())}
+    async def find(self, names: Sequence[str]) -> list[Entity]:
+        """Return the entities that have one of these names."""
+        found = {key for name in names for key in self._data.by_key.get(name, ())}
         return [self._entity(key) for key in sorted(found)]
 
     def _walk(self, walk: Walk, types: set[str] | None) -> tuple[dict[str, None], bool]:

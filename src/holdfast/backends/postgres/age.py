@@ -13,29 +13,16 @@ from typing import Any, LiteralString, TypeVar, cast
 
 import asyncpg
 
-from holdfast.backends.postgres.age_cypher import check_cypher
+from holdfast.backends.postgres.age_cypher import check_calls
 from holdfast.backends.postgres.age_engine import Age, graph_name, no_graph, on_graph
 from holdfast.backends.postgres.age_values import EXACT, NAMES, from_agtype, same, to_agtype
 from holdfast.backends.postgres.index_key import index_key
 from holdfast.backends.postgres.queries import load
-from holdfast.kernel.core.checks import check_id, check_list, check_text
-from holdfast.kernel.core.codec import decode_json, encode_object
+from holdfast.kernel.core.codec import decode_json
 from holdfast.kernel.core.errors import InvalidInputError, NotFoundError, SchemaError
-from holdfast.kernel.storage.graph import (
-    MAX_ENTITIES,
-    CypherCapable,
-    Direction,
-    Entity,
-    Graph,
-    Relationship,
-    SubGraph,
-)
-from holdfast.kernel.storage.graph_draft import (
-    Walk,
-    draft_entities,
-    draft_relationships,
-    folded_names,
-)
+from holdfast.kernel.storage.graph import Entity, Relationship, SubGraph
+from holdfast.kernel.storage.graph_draft import EntityDraft, RelationshipDraft, Walk
+from holdfast.spi.graph import CypherStorage
 
 _SQL = load("age/graph")
 _ENTITY, _RELATIONSHIP, _TRUNCATED = 1, 2, 3
@@ -45,8 +32,8 @@ MAX_ROWS = 10_000
 T = TypeVar("T")
 
 
-class AgeGraph(Graph, CypherCapable):
-    """``Graph`` and ``CypherCapable`` on Apache AGE; a tenant has a graph of its own.
+class AgeGraph(CypherStorage):
+    """``CypherStorage`` on Apache AGE; a tenant has a graph of its own.
 
     ::
 
@@ -59,26 +46,19 @@ class AgeGraph(Graph, CypherCapable):
         self._graph = graph_name(tenant)
         self._max_rows = max_rows
 
-    async def add_entities(self, entities: list[Entity]) -> list[str]:
-        """Store entities, all or none; one whose id is there is replaced, its edges stay."""
-        drafts = draft_entities(entities)
-        if not drafts:
-            return []
+    async def put_entities(self, drafts: Sequence[EntityDraft]) -> None:
+        """Store entities."""
         rows = [
             _properties(
                 one.properties, id=one.id, label=one.label, names=list(map(index_key, one.names))
             )
             for one in drafts
         ]
-        ids = [draft.id for draft in drafts]
-        await self._fetch(_SQL["add_entities"], list(map(to_agtype, ids)), rows, safe=True)
-        return ids
+        ids = [to_agtype(one.id) for one in drafts]
+        await self._fetch(_SQL["add_entities"], ids, rows, safe=True)
 
-    async def add_relationships(self, relationships: list[Relationship]) -> list[str]:
-        """Store relationships, all or none; ``NotFoundError`` if an end is not there."""
-        drafts = draft_relationships(relationships)
-        if not drafts:
-            return []
+    async def put_relationships(self, drafts: Sequence[RelationshipDraft]) -> None:
+        """Store relationships."""
         missing = await self._fetch(
             _SQL["add_relationships"],
             [to_agtype(one.id) for one in drafts],
@@ -89,19 +69,9 @@ class AgeGraph(Graph, CypherCapable):
         )
         if missing:
             raise NotFoundError("entity", from_agtype(missing[0]["name"]))
-        return [draft.id for draft in drafts]
 
-    async def get_neighbors(
-        self,
-        entity_id: str,
-        *,
-        depth: int = 1,
-        relationship_types: list[str] | None = None,
-        direction: Direction = "both",
-        max_entities: int = MAX_ENTITIES,
-    ) -> SubGraph:
-        """An entity, those within ``depth`` steps of it, and all relationships between them."""
-        walk = Walk.of(entity_id, depth, relationship_types, direction, max_entities)
+    async def walk(self, walk: Walk) -> SubGraph:
+        """Return what is within reach of an entity."""
         rows = await self._fetch(
             _SQL["walk"],
             *(to_agtype(walk.start), walk.depth, walk.types),
@@ -115,59 +85,37 @@ class AgeGraph(Graph, CypherCapable):
         )
 
     async def delete_entity(self, entity_id: str) -> bool:
-        """Remove an entity and its relationships; whether it was there."""
-        key = to_agtype(check_id("entity_id", entity_id))
+        """Delete an entity and its relationships."""
+        key = to_agtype(entity_id)
         return bool(await self._fetch(_SQL["delete_entity"], key, safe=False))
 
     async def delete_relationship(self, relationship_id: str) -> bool:
-        """Remove one relationship; whether it was there."""
-        key = to_agtype(check_id("relationship_id", relationship_id))
+        """Delete a relationship."""
+        key = to_agtype(relationship_id)
         return bool(await self._fetch(_SQL["delete_relationship"], key, safe=False))
 
-    async def find_entities(self, names: list[str]) -> list[Entity]:
-        """The entities whose id or name is one of these, case and punctuation aside, by id."""
-        wanted = list(map(index_key, folded_names(names)))
-        if not wanted:
-            return []
-        rows = await self._fetch(_SQL["find_entities"], to_agtype(wanted), safe=True)
+    async def find(self, names: Sequence[str]) -> list[Entity]:
+        """Return the entities that have one of these names."""
+        wanted = to_agtype(list(map(index_key, names)))
+        rows = await self._fetch(_SQL["find_entities"], wanted, safe=True)
         return list(map(_entity, rows))
 
-    async def query_cypher(
-        self,
-        query: str,
-        params: dict[str, Any] | None = None,
-        *,
-        columns: Sequence[str] = ("result",),
-        write: bool = False,
-    ) -> list[dict[str, Any]]:
-        """The rows of a query, each with the named columns; read-only unless ``write``.
-
-        Entities are vertices with the label ``Entity``, relationships are edges with the label
-        ``Relationship``; their properties are the user's, with ``id`` and ``label``, ``id`` and
-        ``type`` beside them. Values belong in ``params``. More than ``max_rows`` rows are refused.
-
-        ::
-
-            await graph.query_cypher(
-                "MATCH (a:Entity)-[r:Relationship]->(b) WHERE a.id = $id RETURN r.type, b.name",
-                {"id": "ravi"},
-                columns=["type", "name"],
-            )
-        """
-        text = check_cypher(query)
+    async def query(
+        self, text: str, params: dict[str, Any], columns: int, *, write: bool
+    ) -> Sequence[Sequence[Any]]:
+        """Run a query; ``InvalidInputError`` if it finds more than ``max_rows`` rows."""
+        check_calls(text)
         if f"${self._age.tag}$" in text:
             raise InvalidInputError("query", "holds the mark that ends it: change the text")
-        encode_object({} if params is None else params, field="params")
-        given = to_agtype({} if params is None else params, field="params")
-        names = _columns(columns)
-        found = ", ".join(f"ag_catalog.agtype_out(c{at})::text" for at in range(len(names)))
-        types = ", ".join(f"c{at} ag_catalog.agtype" for at in range(len(names)))
+        given = to_agtype(params, field="params")
+        found = ", ".join(f"ag_catalog.agtype_out(c{at})::text" for at in range(columns))
+        types = ", ".join(f"c{at} ag_catalog.agtype" for at in range(columns))
         sql = (
             f"SELECT {found} FROM ag_catalog.cypher("  # noqa: S608 - the text is quoted and checked
             f"'{self._graph}', ${self._age.tag}${text}${self._age.tag}$, $1) AS ({types}) LIMIT $2"
         )
         rows = await self._with_graph(lambda: self._cypher(sql, given, write=write))
-        return [dict(zip(names, map(from_agtype, row), strict=True)) for row in rows]
+        return [list(map(from_agtype, row)) for row in rows]
 
     async def _cypher(self, sql: str, given: str, *, write: bool) -> Sequence[Any]:
         async with (
@@ -231,15 +179,6 @@ def _relationship(row: Any) -> Relationship:
     found = from_agtype(row["properties"])
     properties = _exact(found, _OF_RELATIONSHIP)
     return Relationship(row["source"], row["target"], found["type"], properties, found["id"])
-
-
-def _columns(columns: object) -> list[str]:
-    names = [
-        check_text(f"columns[{at}]", name) for at, name in enumerate(check_list("columns", columns))
-    ]
-    if not 0 < len(names) == len(set(names)):
-        raise InvalidInputError("columns", "must be names, at least one, and none twice")
-    return names
 
 
 def _refused(error: asyncpg.PostgresError, tenant: str) -> Exception | None:

@@ -61,7 +61,7 @@ class Age:
     ::
 
         age = await Age.open("postgresql://app@db/main")
-        graph = AgeGraph(age, tenant="acme")
+        graph = CypherGraph(AgeGraph(age, tenant="acme"))
     """
 
     name = "age"

@@ -2,39 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from operator import attrgetter
 
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.index_key import index_key
 from holdfast.backends.postgres.queries import load
-from holdfast.kernel.core.checks import check_id
-from holdfast.kernel.storage.graph import (
-    MAX_ENTITIES,
-    Direction,
-    Entity,
-    Graph,
-    Relationship,
-    SubGraph,
-)
-from holdfast.kernel.storage.graph_draft import (
-    Walk,
-    draft_entities,
-    draft_relationships,
-    folded_names,
-)
+from holdfast.kernel.storage.graph import Entity, SubGraph
+from holdfast.kernel.storage.graph_draft import EntityDraft, RelationshipDraft, Walk
 from holdfast.kernel.storage.graph_text import (
     entity_text,
     read_entities,
     read_relationships,
     relationship_text,
 )
+from holdfast.spi.graph import GraphStorage
 
 _SQL = load("graph")
 _by_id = attrgetter("id")
 
 
-class PostgresGraph(Graph):
-    """``Graph`` of the Postgres engine.
+class PostgresGraph(GraphStorage):
+    """``GraphStorage`` in three tables: entities, their names, and relationships.
 
     ::
 
@@ -45,11 +34,8 @@ class PostgresGraph(Graph):
         self._engine = engine
         self._tenant = tenant
 
-    async def add_entities(self, entities: list[Entity]) -> list[str]:
-        """Store entities, all or none; one whose id is there is replaced, its edges stay."""
-        drafts = draft_entities(entities)
-        if not drafts:
-            return []
+    async def put_entities(self, drafts: Sequence[EntityDraft]) -> None:
+        """Store entities."""
         ids = [draft.id for draft in drafts]
         names = [(draft.id, index_key(name)) for draft in drafts for name in draft.names]
         await self._engine.fetch(
@@ -58,13 +44,9 @@ class PostgresGraph(Graph):
             *([entity for entity, _ in names], [name for _, name in names]),
             safe=True,
         )
-        return ids
 
-    async def add_relationships(self, relationships: list[Relationship]) -> list[str]:
-        """Store relationships, all or none; ``NotFoundError`` if an end is not there."""
-        drafts = draft_relationships(relationships)
-        if not drafts:
-            return []
+    async def put_relationships(self, drafts: Sequence[RelationshipDraft]) -> None:
+        """Store relationships."""
         ids = [draft.id for draft in drafts]
         await self._engine.fetch(
             _SQL["add_relationships"],
@@ -73,19 +55,9 @@ class PostgresGraph(Graph):
             *([draft.type for draft in drafts], list(map(relationship_text, drafts))),
             safe=True,
         )
-        return ids
 
-    async def get_neighbors(
-        self,
-        entity_id: str,
-        *,
-        depth: int = 1,
-        relationship_types: list[str] | None = None,
-        direction: Direction = "both",
-        max_entities: int = MAX_ENTITIES,
-    ) -> SubGraph:
-        """An entity, those within ``depth`` steps of it, and all relationships between them."""
-        walk = Walk.of(entity_id, depth, relationship_types, direction, max_entities)
+    async def walk(self, walk: Walk) -> SubGraph:
+        """Return what is within reach of an entity."""
         nearer, numbers, entities, relationships, more = await self._engine.fetchval(
             _SQL["walk"],
             *(self._tenant, walk.start, walk.depth, walk.types),
@@ -99,25 +71,22 @@ class PostgresGraph(Graph):
         )
 
     async def delete_entity(self, entity_id: str) -> bool:
-        """Remove an entity and its relationships; whether it was there."""
+        """Delete an entity and its relationships."""
         gone: bool = await self._engine.fetchval(
-            _SQL["delete_entity"], self._tenant, check_id("entity_id", entity_id), safe=False
+            _SQL["delete_entity"], self._tenant, entity_id, safe=False
         )
         return gone
 
     async def delete_relationship(self, relationship_id: str) -> bool:
-        """Remove one relationship; whether it was there."""
-        key = check_id("relationship_id", relationship_id)
+        """Delete a relationship."""
         gone = await self._engine.fetchval(
-            _SQL["delete_relationship"], self._tenant, key, safe=False
+            _SQL["delete_relationship"], self._tenant, relationship_id, safe=False
         )
         return gone is True
 
-    async def find_entities(self, names: list[str]) -> list[Entity]:
-        """The entities whose id or name is one of these, case and punctuation aside, by id."""
-        wanted = list(map(index_key, folded_names(names)))
-        if not wanted:
-            return []
+    async def find(self, names: Sequence[str]) -> list[Entity]:
+        """Return the entities that have one of these names."""
+        wanted = list(map(index_key, names))
         found = await self._engine.fetchval(_SQL["find_entities"], self._tenant, wanted, safe=True)
         return read_entities(found)
 

@@ -5,17 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from holdfast.kernel.core.checks import check_count, check_id, check_ids, check_list, check_text
+from holdfast.kernel.core.checks import check_id, check_list, check_text
 from holdfast.kernel.core.codec import encode_object
 from holdfast.kernel.core.errors import InvalidInputError
 from holdfast.kernel.core.text import name_key
-from holdfast.kernel.storage.graph import (
-    Direction,
-    Entity,
-    Relationship,
-    check_direction,
-    entity_keys,
-)
+from holdfast.kernel.storage.graph import Direction, Entity, Relationship, entity_keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +47,7 @@ class RelationshipDraft:
 class Walk:
     """The arguments of a walk, checked; without ``types`` it follows all.
 
-    >>> Walk.of("ravi", 2, ["knows"], "out", 10).types
+    >>> Walk("ravi", 2, ["knows"], "out", 10).types
     ['knows']
     """
 
@@ -62,19 +56,6 @@ class Walk:
     types: list[str] | None
     direction: Direction
     max_entities: int
-
-    @classmethod
-    def of(
-        cls, entity_id: object, depth: object, types: object, direction: object, most: object
-    ) -> Walk:
-        """Check them, in the order of the contract."""
-        return cls(
-            check_id("entity_id", entity_id),
-            check_count("depth", depth),
-            None if types is None else check_ids("relationship_types", types),
-            check_direction(direction),
-            check_count("max_entities", most),
-        )
 
 
 def draft_entities(entities: object) -> list[EntityDraft]:

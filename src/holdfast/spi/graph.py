@@ -1,0 +1,56 @@
+"""The knowledge graph, as an engine stores it."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from holdfast.kernel.storage.graph import Entity, SubGraph
+from holdfast.kernel.storage.graph_draft import EntityDraft, RelationshipDraft, Walk
+
+
+class GraphStorage(Protocol):
+    """The graph of one tenant. Every argument is checked; ids within a batch differ."""
+
+    @abstractmethod
+    async def put_entities(self, drafts: Sequence[EntityDraft]) -> None:
+        """Store entities, all or none. One whose id is there is replaced and keeps its edges."""
+
+    @abstractmethod
+    async def put_relationships(self, drafts: Sequence[RelationshipDraft]) -> None:
+        """Store relationships, all or none. One whose id is there is replaced, ends included.
+
+        Raises ``NotFoundError("entity", id)`` if an end is not there.
+        """
+
+    @abstractmethod
+    async def walk(self, walk: Walk) -> SubGraph:
+        """Return what is within reach of an entity; nothing if the entity is not there."""
+
+    @abstractmethod
+    async def delete_entity(self, entity_id: str) -> bool:
+        """Delete an entity and its relationships. Returns whether it was there."""
+
+    @abstractmethod
+    async def delete_relationship(self, relationship_id: str) -> bool:
+        """Delete a relationship. Returns whether it was there."""
+
+    @abstractmethod
+    async def find(self, names: Sequence[str]) -> list[Entity]:
+        """Return the entities that have one of these folded names, by id."""
+
+
+class CypherStorage(GraphStorage, Protocol):
+    """A ``GraphStorage`` that runs Cypher."""
+
+    @abstractmethod
+    async def query(
+        self, text: str, params: dict[str, Any], columns: int, *, write: bool
+    ) -> Sequence[Sequence[Any]]:
+        """Run a query and return its rows, each with as many values as ``columns``.
+
+        Raises ``InvalidInputError`` for ``query``, ``params`` or ``columns`` if the engine cannot
+        run it, if it writes without ``write``, or if it could reach more than the tenant's graph.
+        Nothing is written then.
+        """
