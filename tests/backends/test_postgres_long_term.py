@@ -20,6 +20,7 @@ from holdfast.backends.postgres.graph import PostgresGraph
 from holdfast.backends.postgres.long_term import PostgresLongTerm
 from holdfast.backends.postgres.queries import load
 from holdfast.contracts.graph import KnowledgeGraph
+from holdfast.contracts.long_term import LongTerm
 from holdfast.kernel.core.errors import ConflictError, NotFoundError
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.storage.graph import Entity, Relationship
@@ -41,8 +42,8 @@ class Scene:
     engine: Postgres
     around: Any
 
-    def store(self, **options: Any) -> PostgresLongTerm:
-        return PostgresLongTerm(self.engine, tenant="t", **options)
+    def store(self, **options: Any) -> LongTerm:
+        return LongTerm(PostgresLongTerm(self.engine, tenant="t"), **options)
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -79,7 +80,7 @@ async def test_every_mode_ranks_as_the_in_memory_engine_does(scene: Scene) -> No
     pairs = {
         mode: [
             scene.store(embedder=embedder, graph=graphs[0], mode=mode),
-            InMemoryLongTerm(engine, embedder=embedder, graph=graphs[1], mode=mode),
+            LongTerm(InMemoryLongTerm(engine), embedder=embedder, graph=graphs[1], mode=mode),
         ]
         for mode in get_args(RecallMode)
     }

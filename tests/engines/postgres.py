@@ -27,6 +27,7 @@ from holdfast.contracts.boards import Boards
 from holdfast.contracts.channel import Channel
 from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.history import History
+from holdfast.contracts.long_term import LongTerm
 from holdfast.contracts.vectors import Vectors
 from holdfast.kernel.core.ids import new_ref
 from holdfast.testing.harness import Harness, front
@@ -70,7 +71,7 @@ class PostgresHarness(Harness):
         "tasks": PostgresLedger,
         "vectors": front(Vectors, PostgresVectors, "embedder"),
         "graph": front(KnowledgeGraph, PostgresGraph),
-        "long_term": PostgresLongTerm,
+        "long_term": front(LongTerm, PostgresLongTerm, "embedder", "graph", "mode", "language"),
     }
     contracts = frozenset({*stores, "memory"})
     _ready: ClassVar[set[str]] = set()

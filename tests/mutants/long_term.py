@@ -1,31 +1,30 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from holdfast.backends.inmemory.fact_recall import FactRecall
-from holdfast.backends.inmemory.facts import Fact, Facts
 from holdfast.backends.inmemory.long_term import InMemoryLongTerm
+from holdfast.contracts.fact_recall import FactRecall
+from holdfast.contracts.long_term import LongTerm
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.core.text import tokenize
-from holdfast.kernel.storage.embedding import Embedder
-from holdfast.kernel.storage.graph import Graph
+from holdfast.kernel.storage.fact_draft import FactDraft
 from holdfast.kernel.storage.long_term import Memory
+from holdfast.spi.long_term import FactFilter, FactScope, UnindexedFact
 from tests.mutants.registry import mutant
 
 
-class _Recalling(InMemoryLongTerm):
+class _Recalling(LongTerm):
     """Recalls in its own way."""
 
     recall: type[FactRecall]
 
-    def __init__(self, engine: Any, **options: Any) -> None:
-        super().__init__(engine, **options)
-        options.pop("tenant", None)
+    def __init__(self, storage: Any, **options: Any) -> None:
+        super().__init__(storage, **options)
         defaults = {"embedder": None, "graph": None, "mode": None, "language": "english"}
-        self._recall = self.recall(**defaults | options)
+        self._recall = self.recall(storage, **defaults | options)
 
 
 @mutant(
@@ -35,7 +34,7 @@ class _Recalling(InMemoryLongTerm):
     "test_a_rare_word_of_the_query_weighs_more_than_a_common_one",
     "test_the_score_lies_between_0_and_1_the_best_first",
 )
-class AllWordsMustMatch(InMemoryLongTerm):
+class AllWordsMustMatch(LongTerm):
     """A memory must hold every word of the query."""
 
     async def search(self, agent_id: AgentId, query: str, **options: Any) -> list[Memory]:
@@ -57,45 +56,39 @@ class AllWordsMustMatch(InMemoryLongTerm):
 class TheKeyIsEnough(InMemoryLongTerm):
     """A save with a known idempotency key is taken for the same, whatever it says."""
 
-    async def save(self, agent_id: AgentId, content: str, **options: Any) -> str:
-        scope = (options.get("namespace", "default"), str(agent_id))
-        known = self._facts(scope).keys.get(options.get("idempotency_key") or "")
-        return known or await super().save(agent_id, content, **options)
+    async def save(self, scope: FactScope, memory_id: str, draft: FactDraft, language: str) -> str:
+        known = self._facts(scope).keys.get(draft.key or "")
+        return known or await super().save(scope, memory_id, draft, language)
 
 
 @mutant("long_term", "test_of_concurrent_saves_that_supersede_the_same_memory_one_wins")
 class SupersedesAfterAPause(InMemoryLongTerm):
     """What is superseded is looked at, and then the save waits."""
 
-    async def save(self, agent_id: AgentId, content: str, **options: Any) -> str:
-        old = options.get("supersedes")
-        if options.get("entities") and old is not None:
-            scope = (options.get("namespace", "default"), str(agent_id))
+    async def save(self, scope: FactScope, memory_id: str, draft: FactDraft, language: str) -> str:
+        old = draft.supersedes
+        if draft.entities and old is not None:
             self._facts(scope).check_supersedes(old)
             await asyncio.sleep(0)
             self._facts(scope).all[old].superseded_by = None
-        return await super().save(agent_id, content, **options)
+        return await super().save(scope, memory_id, draft, language)
 
 
 @mutant("long_term", "test_topic_narrows_a_search")
 class RecentOfAnyTopic(InMemoryLongTerm):
     """The most recent memories are those of all topics."""
 
-    async def search(self, agent_id: AgentId, query: str, **options: Any) -> list[Memory]:
-        if query == "":
-            options.pop("topic", None)
-        return await super().search(agent_id, query, **options)
+    async def recent(self, scope: FactScope, wanted: FactFilter) -> list[Memory]:
+        return await super().recent(scope, wanted._replace(topic=None))
 
 
 @mutant("long_term", "test_one_namespace_never_sees_anothers_memories")
 class DeletesInEveryNamespace(InMemoryLongTerm):
     """A memory is deleted by its id, whatever the namespace."""
 
-    async def delete(
-        self, agent_id: AgentId, memory_id: str, *, namespace: str = "default"
-    ) -> bool:
-        gone = await super().delete(agent_id, memory_id, namespace=namespace)
-        agent = str(AgentId.parse(agent_id))
+    async def delete(self, scope: FactScope, memory_id: str) -> bool:
+        gone = await super().delete(scope, memory_id)
+        _, agent = scope
         spaces = [space for space, owner in self._data.scopes if owner == agent]
         return gone or any(self._facts((space, agent)).remove(memory_id) for space in spaces)
 
@@ -105,7 +98,7 @@ class DeletesInEveryNamespace(InMemoryLongTerm):
     "test_the_score_lies_between_0_and_1_the_best_first",
     "test_every_mode_scores_between_0_and_1",
 )
-class ScoresAreNotNormal(InMemoryLongTerm):
+class ScoresAreNotNormal(LongTerm):
     """A score of words is as large as BM25 makes it."""
 
     async def search(self, agent_id: AgentId, query: str, **options: Any) -> list[Memory]:
@@ -119,7 +112,7 @@ class ScoresAreNotNormal(InMemoryLongTerm):
 @mutant(
     "long_term", "test_a_hybrid_search_with_the_embedder_down_answers_from_full_text_and_says_so"
 )
-class HidesTheOutage(InMemoryLongTerm):
+class HidesTheOutage(LongTerm):
     """An answer from full text alone does not say so."""
 
     async def search(self, agent_id: AgentId, query: str, **options: Any) -> list[Memory]:
@@ -136,12 +129,10 @@ class PoisonBlocksTheBatch(_Recalling):
 
     class recall(FactRecall):  # noqa: N801 - the attribute it overrides
         async def embed(
-            self, embedder: Embedder, now: Callable[[], Facts], missing: list[Fact]
-        ) -> str:
-            problem = await super().embed(embedder, now, missing)
-            if problem:
-                now()._vectors.clear()
-            return problem
+            self, lacking: Sequence[UnindexedFact]
+        ) -> tuple[list[list[float] | None], str]:
+            vectors, problem = await super().embed(lacking)
+            return ([None] * len(vectors) if problem else vectors), problem
 
 
 @mutant("long_term", "test_a_memory_is_embedded_once")
@@ -149,9 +140,10 @@ class EmbedsEveryTime(_Recalling):
     """Every search embeds all memories anew."""
 
     class recall(FactRecall):  # noqa: N801 - the attribute it overrides
-        async def search(self, now: Callable[[], Facts], *rest: Any) -> list[Memory]:
-            now()._vectors.clear()
-            return await super().search(now, *rest)
+        async def search(self, scope: FactScope, *rest: Any) -> list[Memory]:
+            assert isinstance(self._storage, InMemoryLongTerm)
+            self._storage._facts(scope)._vectors.clear()
+            return await super().search(scope, *rest)
 
 
 @mutant("long_term", "test_the_memories_of_neighbours_come_after_those_of_the_entity")
@@ -159,5 +151,5 @@ class NeighboursCountAlike(_Recalling):
     """The memories of neighbours count as much as those of the entity."""
 
     class recall(FactRecall):  # noqa: N801 - the attribute it overrides
-        async def named(self, graph: Graph, query: str) -> dict[str, float]:
-            return dict.fromkeys(await super().named(graph, query), 1.0)
+        async def named(self, query: str) -> dict[str, float]:
+            return dict.fromkeys(await super().named(query), 1.0)

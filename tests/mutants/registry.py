@@ -9,12 +9,14 @@ from typing import Any
 from holdfast.backends.inmemory.boards import InMemoryBoards
 from holdfast.backends.inmemory.channel import InMemoryChannels
 from holdfast.backends.inmemory.graph import InMemoryGraph
+from holdfast.backends.inmemory.long_term import InMemoryLongTerm
 from holdfast.backends.inmemory.transcripts import InMemoryTranscripts
 from holdfast.backends.inmemory.vector import InMemoryVectors
 from holdfast.contracts.boards import Boards
 from holdfast.contracts.channel import Channel
 from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.history import History
+from holdfast.contracts.long_term import LongTerm
 from holdfast.contracts.vectors import Vectors
 from holdfast.testing.harness import front
 from holdfast.testing.inmemory import InMemoryHarness
@@ -36,11 +38,16 @@ FRONTS: dict[str, tuple[type[Any], type[Any]]] = {
     "channels": (Channel, InMemoryChannels),
     "graph": (KnowledgeGraph, InMemoryGraph),
     "history": (History, InMemoryTranscripts),
+    "long_term": (LongTerm, InMemoryLongTerm),
     "vectors": (Vectors, InMemoryVectors),
 }
 """What checks the calls of a contract, and what stores for it."""
 
-OPTIONS = {"channels": ("name", "retention_seconds"), "vectors": ("embedder",)}
+OPTIONS = {
+    "channels": ("name", "retention_seconds"),
+    "long_term": ("embedder", "graph", "mode", "language"),
+    "vectors": ("embedder",),
+}
 """The options of what checks."""
 
 

@@ -23,6 +23,7 @@ from holdfast.contracts.boards import Boards
 from holdfast.contracts.channel import Channel
 from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.history import History
+from holdfast.contracts.long_term import LongTerm
 from holdfast.contracts.vectors import Vectors
 from holdfast.kernel.core.clock import ManualClock
 from holdfast.testing.harness import Harness, front
@@ -44,7 +45,7 @@ class InMemoryHarness(Harness):
         "tasks": InMemoryLedger,
         "vectors": front(Vectors, InMemoryVectors, "embedder"),
         "graph": front(KnowledgeGraph, InMemoryGraph),
-        "long_term": InMemoryLongTerm,
+        "long_term": front(LongTerm, InMemoryLongTerm, "embedder", "graph", "mode", "language"),
     }
     contracts = frozenset({*stores, "memory"})
 

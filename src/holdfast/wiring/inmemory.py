@@ -20,6 +20,7 @@ from holdfast.contracts.boards import Boards
 from holdfast.contracts.channel import Channel
 from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.history import History
+from holdfast.contracts.long_term import LongTerm
 from holdfast.contracts.vectors import Vectors
 from holdfast.kernel.storage.graph import Graph
 from holdfast.wiring.connections import ATTRIBUTES, Connections
@@ -58,7 +59,7 @@ def _stores(engine: InMemory, tenant: str, request: OpenRequest, graph: Graph | 
         vectors=Vectors(InMemoryVectors(engine, tenant=tenant), embedder=embedder),
         graph=graph,
         short_term=InMemoryShortTerm(engine, tenant=tenant),
-        long_term=InMemoryLongTerm(engine, tenant=tenant, embedder=embedder, graph=graph),
+        long_term=LongTerm(InMemoryLongTerm(engine, tenant=tenant), embedder=embedder, graph=graph),
         boards=Boards(InMemoryBoards(engine, tenant=tenant)),
         tasks=InMemoryLedger(engine, tenant=tenant),
         episodes=InMemoryEpisodes(engine, tenant=tenant, embedder=embedder),

@@ -32,6 +32,7 @@ from holdfast.contracts.boards import Boards
 from holdfast.contracts.channel import Channel
 from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.history import History
+from holdfast.contracts.long_term import LongTerm
 from holdfast.contracts.vectors import Vectors
 from holdfast.kernel.storage.graph import Graph
 from holdfast.wiring.connections import ATTRIBUTES, Connections
@@ -158,7 +159,7 @@ def _stores(engine: Postgres, tenant: str, request: OpenRequest, graph: Graph | 
         vectors=Vectors(PostgresVectors(engine, tenant=tenant), embedder=embedder),
         graph=graph,
         short_term=PostgresShortTerm(engine, tenant=tenant),
-        long_term=PostgresLongTerm(engine, tenant=tenant, embedder=embedder, graph=graph),
+        long_term=LongTerm(PostgresLongTerm(engine, tenant=tenant), embedder=embedder, graph=graph),
         boards=Boards(PostgresBoards(engine, tenant=tenant)),
         tasks=PostgresLedger(engine, tenant=tenant),
         episodes=PostgresEpisodes(engine, tenant=tenant, embedder=embedder),

@@ -12,49 +12,44 @@ from holdfast.kernel.core.codec import decode_json
 from holdfast.kernel.core.errors import NotFoundError
 from holdfast.kernel.core.ranking import LexicalIndex
 from holdfast.kernel.core.text import tokenize
-from holdfast.kernel.storage.embedding import Embedder
 from holdfast.kernel.storage.fact_draft import FactDraft, superseded_before, used_before
 from holdfast.kernel.storage.long_term import Memory
+from holdfast.spi.long_term import FactFilter, FactQuestion
 
-_Model: TypeAlias = tuple[str, int]
+_Model: TypeAlias = tuple[str | None, int]
 
 
 @dataclass(slots=True)
 class Fact:
-    """One memory, its metadata as JSON text; ``number`` counts the saves of its scope."""
+    """One memory; ``number`` counts the saves of its scope."""
 
     id: str
     number: int
-    content: str
-    metadata: str
-    topic: str
-    confidence: float
-    source: str
-    entities: tuple[str, ...]
-    key: str | None
-    fingerprint: str
+    draft: FactDraft
     created_at: datetime
     expires_at: datetime | None
     superseded_by: str | None = None
 
-    def to_memory(
-        self, score: float = 1.0, found_by: tuple[str, ...] = (), degraded: str = ""
-    ) -> Memory:
+    def fits(self, wanted: FactFilter) -> bool:
+        """Whether a search may return it."""
+        draft = self.draft
+        return draft.confidence >= wanted.min_confidence and wanted.topic in (None, draft.topic)
+
+    def to_memory(self, score: float = 1.0, found_by: tuple[str, ...] = ()) -> Memory:
         """The memory as a caller sees it."""
         return Memory(
-            content=self.content,
+            content=self.draft.content,
             score=score,
             id=self.id,
-            metadata=decode_json(self.metadata),
-            topic=self.topic,
-            confidence=self.confidence,
-            source=self.source,
-            entities=self.entities,
+            metadata=decode_json(self.draft.metadata),
+            topic=self.draft.topic,
+            confidence=self.draft.confidence,
+            source=self.draft.source,
+            entities=self.draft.entities,
             created_at=self.created_at,
             expires_at=self.expires_at,
             superseded_by=self.superseded_by,
             found_by=found_by,
-            degraded=degraded,
         )
 
 
@@ -79,7 +74,7 @@ class Facts:
         if draft.key is None or draft.key not in self.keys:
             return None
         fact = self.all[self.keys[draft.key]]
-        if fact.fingerprint != draft.fingerprint:
+        if fact.draft.fingerprint != draft.fingerprint:
             raise used_before(fact.id, draft.key)
         return fact.id
 
@@ -93,21 +88,22 @@ class Facts:
         if successor is not None:
             raise superseded_before(id, successor)
 
-    def add(self, fact: Fact, supersedes: str | None) -> None:
+    def add(self, fact: Fact) -> None:
         """Keep a checked fact."""
+        draft = fact.draft
         self.saves += 1
         self.all[fact.id] = fact
-        if fact.key is not None:
-            self.keys[fact.key] = fact.id
+        if draft.key is not None:
+            self.keys[draft.key] = fact.id
         if fact.expires_at is not None:
             heapq.heappush(self._expiring, (fact.expires_at, fact.id))
-        for entity in fact.entities:
+        for entity in draft.entities:
             self._linked.setdefault(entity, set()).add(fact.id)
         for language, index in self._indexes.items():
-            index.add(fact.id, tokenize(fact.content, language=language))
-        if supersedes is not None:
-            self._retire(self.all[supersedes])
-            self.all[supersedes].superseded_by = fact.id
+            index.add(fact.id, tokenize(draft.content, language=language))
+        if draft.supersedes is not None:
+            self._retire(self.all[draft.supersedes])
+            self.all[draft.supersedes].superseded_by = fact.id
 
     def remove(self, id: str) -> bool:
         """Forget a fact; whether it was there."""
@@ -115,8 +111,8 @@ class Facts:
         if fact is None:
             return False
         self._retire(fact)
-        if fact.key is not None:
-            del self.keys[fact.key]
+        if fact.draft.key is not None:
+            del self.keys[fact.draft.key]
         return True
 
     def purge(self, now: datetime) -> None:
@@ -134,25 +130,24 @@ class Facts:
         if index is None:
             index = self._indexes[language] = LexicalIndex()
             for fact in self.live():
-                index.add(fact.id, tokenize(fact.content, language=language))
+                index.add(fact.id, tokenize(fact.draft.content, language=language))
         return index.scores(tokenize(query, language=language), allowed)
 
     def links(self, entity: str) -> Iterable[str]:
         """The ids of the live facts about an entity."""
         return self._linked.get(entity, ())
 
-    def vectors(self, embedder: Embedder) -> dict[str, list[float]]:
-        """The vectors of one model by the ids of their facts."""
-        return self._vectors.get((embedder.name, embedder.dimension), {})
+    def vectors(self, question: FactQuestion) -> dict[str, list[float]]:
+        """The vectors of a question's model by the ids of their facts."""
+        return self._vectors.get(_model(question), {})
 
-    def keep_vector(self, embedder: Embedder, id: str, vector: list[float]) -> None:
+    def keep_vector(self, question: FactQuestion, id: str, vector: list[float]) -> None:
         """Remember what a model gave for a fact, unless the fact went meanwhile."""
         if id in self.all and self.all[id].superseded_by is None:
-            model = (embedder.name, embedder.dimension)
-            self._vectors.setdefault(model, {})[id] = vector
+            self._vectors.setdefault(_model(question), {})[id] = vector
 
     def _retire(self, fact: Fact) -> None:
-        for entity in fact.entities:
+        for entity in fact.draft.entities:
             linked = self._linked.get(entity, set())
             linked.discard(fact.id)
             if not linked:
@@ -161,3 +156,7 @@ class Facts:
             index.remove(fact.id)
         for vectors in self._vectors.values():
             vectors.pop(fact.id, None)
+
+
+def _model(question: FactQuestion) -> _Model:
+    return question.model, len(question.vector or ())

@@ -2,150 +2,104 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from holdfast.backends.inmemory.engine import InMemory
-from holdfast.backends.inmemory.fact_recall import FactRecall
+from holdfast.backends.inmemory.fact_recall import recall
 from holdfast.backends.inmemory.facts import Fact, Facts
-from holdfast.kernel.core.checks import check_count, check_id, check_text
-from holdfast.kernel.core.identity import AgentId
-from holdfast.kernel.core.ids import new_id
-from holdfast.kernel.storage.embedding import Embedder
-from holdfast.kernel.storage.fact_draft import check_entities, draft_fact, fact_scope
-from holdfast.kernel.storage.graph import Graph
-from holdfast.kernel.storage.long_term import LongTermMemory, Memory, RecallMode, check_confidence
+from holdfast.kernel.storage.fact_draft import FactDraft
+from holdfast.kernel.storage.long_term import Memory
+from holdfast.spi.long_term import (
+    FactFilter,
+    FactQuestion,
+    FactScope,
+    FoundFacts,
+    LongTermStorage,
+    UnindexedFact,
+)
 
 
 @dataclass(slots=True)
 class _Data:
-    scopes: dict[tuple[str, str], Facts] = field(default_factory=dict)
+    scopes: dict[FactScope, Facts] = field(default_factory=dict)
 
 
-class InMemoryLongTerm(LongTermMemory):
-    """``LongTermMemory`` of the in-memory engine.
+class InMemoryLongTerm(LongTermStorage):
+    """``LongTermStorage`` of the in-memory engine.
 
     >>> memory = InMemoryLongTerm(InMemory(), tenant="acme")
     """
 
-    def __init__(
-        self,
-        engine: InMemory,
-        *,
-        tenant: str = "default",
-        embedder: Embedder | None = None,
-        graph: Graph | None = None,
-        mode: RecallMode | None = None,
-        language: str = "english",
-    ) -> None:
+    name = InMemory.name
+
+    def __init__(self, engine: InMemory, *, tenant: str = "default") -> None:
         self._engine = engine
         self._data = engine.table(tenant, _Data)
-        self._graph = graph
-        self._recall = FactRecall(embedder=embedder, graph=graph, mode=mode, language=language)
 
-    async def save(
-        self,
-        agent_id: AgentId,
-        content: str,
-        *,
-        namespace: str = "default",
-        metadata: dict[str, Any] | None = None,
-        ttl_seconds: int | None = None,
-        topic: str = "",
-        confidence: float = 1.0,
-        source: str = "",
-        supersedes: str | None = None,
-        idempotency_key: str | None = None,
-        entities: list[str] | None = None,
-    ) -> str:
-        """Keep a fact, and return its id."""
-        scope = fact_scope(agent_id, namespace)
-        draft = draft_fact(
-            content,
-            metadata=metadata,
-            ttl_seconds=ttl_seconds,
-            topic=topic,
-            confidence=confidence,
-            source=source,
-            supersedes=supersedes,
-            idempotency_key=idempotency_key,
-            entities=entities,
-        )
-        earlier = self._facts(scope).replayed(draft)
-        if earlier is not None:
-            return earlier
-        await check_entities(
-            draft.entities, self._graph, engine=InMemory.name, store=InMemoryLongTerm.__name__
-        )
-        # Looked up again, since others wrote while the graph answered; from here on nobody runs.
+    async def save(self, scope: FactScope, memory_id: str, draft: FactDraft, language: str) -> str:  # noqa: ARG002 - words are indexed when a search needs them
+        """Store a fact."""
         facts = self._facts(scope)
         earlier = facts.replayed(draft)
         if earlier is not None:
             return earlier
         facts.check_supersedes(draft.supersedes)
         now = self._engine.now()
-        fact = Fact(
-            id=new_id(),
-            number=facts.saves,
-            content=draft.content,
-            metadata=draft.metadata,
-            topic=draft.topic,
-            confidence=draft.confidence,
-            source=draft.source,
-            entities=tuple(draft.entities),
-            key=draft.key,
-            fingerprint=draft.fingerprint,
-            created_at=now,
-            expires_at=None if draft.lifetime is None else now + draft.lifetime,
-        )
-        self._data.scopes.setdefault(scope, facts).add(fact, draft.supersedes)
-        return fact.id
+        expires_at = None if draft.lifetime is None else now + draft.lifetime
+        fact = Fact(memory_id, facts.saves, draft, now, expires_at)
+        self._data.scopes.setdefault(scope, facts).add(fact)
+        return memory_id
 
-    async def search(
-        self,
-        agent_id: AgentId,
-        query: str,
-        *,
-        namespace: str = "default",
-        limit: int = 10,
-        topic: str | None = None,
-        min_confidence: float | None = None,
-    ) -> list[Memory]:
-        """The memories that answer a query, the best first; for an empty query the most recent."""
-        scope = fact_scope(agent_id, namespace)
-        check_text("query", query)
-        check_count("limit", limit)
-        if topic is not None:
-            check_text("topic", topic)
-        least = (
-            0.0 if min_confidence is None else check_confidence("min_confidence", min_confidence)
-        )
+    async def replayed(self, scope: FactScope, draft: FactDraft) -> str | None:
+        """Return the id of an earlier save with the same key."""
+        return self._facts(scope).replayed(draft)
 
-        def fits(fact: Fact) -> bool:
-            return fact.confidence >= least and topic in (None, fact.topic)
-
-        return await self._recall.search(lambda: self._facts(scope), query, limit, fits)
-
-    async def get(
-        self, agent_id: AgentId, memory_id: str, *, namespace: str = "default"
-    ) -> Memory | None:
-        """One memory, superseded or not; ``None`` if it is not there or has expired."""
-        scope = fact_scope(agent_id, namespace)
-        fact = self._facts(scope).all.get(check_id("memory_id", memory_id))
+    async def get(self, scope: FactScope, memory_id: str) -> Memory | None:
+        """Return a fact."""
+        fact = self._facts(scope).all.get(memory_id)
         return fact.to_memory() if fact else None
 
-    async def delete(
-        self, agent_id: AgentId, memory_id: str, *, namespace: str = "default"
-    ) -> bool:
-        """Forget one memory; whether it was there."""
-        scope = fact_scope(agent_id, namespace)
-        return self._facts(scope).remove(check_id("memory_id", memory_id))
+    async def delete(self, scope: FactScope, memory_id: str) -> bool:
+        """Delete a fact."""
+        return self._facts(scope).remove(memory_id)
 
-    async def clear(self, agent_id: AgentId, *, namespace: str = "default") -> None:
-        """Forget all memories of an agent in a namespace."""
-        self._data.scopes.pop(fact_scope(agent_id, namespace), None)
+    async def clear(self, scope: FactScope) -> None:
+        """Delete all facts of a scope."""
+        self._data.scopes.pop(scope, None)
 
-    def _facts(self, scope: tuple[str, str]) -> Facts:
+    async def recent(self, scope: FactScope, wanted: FactFilter) -> list[Memory]:
+        """Return the newest facts."""
+        found = [fact for fact in self._facts(scope).live() if fact.fits(wanted)][::-1]
+        return [fact.to_memory(found_by=("recent",)) for fact in found[: wanted.limit]]
+
+    async def search(
+        self, scope: FactScope, wanted: FactFilter, question: FactQuestion
+    ) -> FoundFacts:
+        """Return the best facts, and those that have no vector yet."""
+        facts = self._facts(scope)
+        held = facts.vectors(question)
+        unindexed = [
+            UnindexedFact(
+                (scope, fact.id), fact.draft.content, lacks_words=False, lacks_vector=True
+            )
+            for fact in facts.live()
+            if question.vector is not None and fact.id not in held
+        ]
+        return FoundFacts(recall(facts, wanted, question), unindexed)
+
+    async def index(
+        self,
+        question: FactQuestion,
+        facts: Sequence[UnindexedFact],
+        vectors: Sequence[list[float] | None],
+    ) -> None:
+        """Store the vectors of facts."""
+        for fact, vector in zip(facts, vectors, strict=True):
+            scope, memory_id = fact.ref
+            if vector is not None:
+                self._facts(scope).keep_vector(question, memory_id, vector)
+
+    def _facts(self, scope: FactScope) -> Facts:
         """The facts of a scope without the expired; new ones, kept nowhere yet, if none is left."""
         facts = self._data.scopes.get(scope)
         if facts is None:

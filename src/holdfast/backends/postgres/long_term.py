@@ -3,149 +3,59 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
 from holdfast.backends.postgres.engine import Postgres
-from holdfast.backends.postgres.fact_recall import FactRecall, memory_of
+from holdfast.backends.postgres.escape import escape
+from holdfast.backends.postgres.index_key import index_key
 from holdfast.backends.postgres.queries import load
-from holdfast.kernel.core.checks import check_count, check_id, check_text
-from holdfast.kernel.core.codec import encode_json
-from holdfast.kernel.core.errors import ConflictError, NotFoundError
-from holdfast.kernel.core.identity import AgentId
-from holdfast.kernel.core.ids import new_id
-from holdfast.kernel.storage.embedding import Embedder
-from holdfast.kernel.storage.fact_draft import (
-    FactDraft,
-    check_entities,
-    draft_fact,
-    fact_scope,
-    superseded_before,
-    used_before,
+from holdfast.kernel.core.codec import decode_json, encode_json
+from holdfast.kernel.core.errors import ConflictError
+from holdfast.kernel.core.ranking import K1, LEXICAL_WEIGHT, LINK_WEIGHT, B
+from holdfast.kernel.core.text import tokenize
+from holdfast.kernel.storage.fact_draft import FactDraft, superseded_before, used_before
+from holdfast.kernel.storage.long_term import Memory
+from holdfast.spi.long_term import (
+    FactFilter,
+    FactQuestion,
+    FactScope,
+    FoundFacts,
+    LongTermStorage,
+    UnindexedFact,
 )
-from holdfast.kernel.storage.graph import Graph
-from holdfast.kernel.storage.long_term import LongTermMemory, Memory, RecallMode, check_confidence
 
 _SQL = load("long_term")
 _MICROSECOND = timedelta(microseconds=1)
 
 
-class PostgresLongTerm(LongTermMemory):
-    """``LongTermMemory`` of the Postgres engine.
+class PostgresLongTerm(LongTermStorage):
+    """``LongTermStorage`` of the Postgres engine: facts, with their words, vectors and links.
 
     ::
 
-        memory = PostgresLongTerm(engine, tenant="acme", embedder=embedder, graph=graph)
+        memory = PostgresLongTerm(engine, tenant="acme")
     """
 
-    def __init__(
-        self,
-        engine: Postgres,
-        *,
-        tenant: str = "default",
-        embedder: Embedder | None = None,
-        graph: Graph | None = None,
-        mode: RecallMode | None = None,
-        language: str = "english",
-    ) -> None:
+    name = Postgres.name
+
+    def __init__(self, engine: Postgres, *, tenant: str = "default") -> None:
         self._engine = engine
         self._tenant = tenant
-        self._graph = graph
-        self._recall = FactRecall(embedder=embedder, graph=graph, mode=mode, language=language)
 
-    async def save(
-        self,
-        agent_id: AgentId,
-        content: str,
-        *,
-        namespace: str = "default",
-        metadata: dict[str, Any] | None = None,
-        ttl_seconds: int | None = None,
-        topic: str = "",
-        confidence: float = 1.0,
-        source: str = "",
-        supersedes: str | None = None,
-        idempotency_key: str | None = None,
-        entities: list[str] | None = None,
-    ) -> str:
-        """Keep a fact, and return its id."""
-        scope = (self._tenant, *fact_scope(agent_id, namespace))
-        draft = draft_fact(
-            content,
-            metadata=metadata,
-            ttl_seconds=ttl_seconds,
-            topic=topic,
-            confidence=confidence,
-            source=source,
-            supersedes=supersedes,
-            idempotency_key=idempotency_key,
-            entities=entities,
-        )
-        try:
-            await check_entities(
-                draft.entities, self._graph, engine=Postgres.name, store=PostgresLongTerm.__name__
-            )
-        except NotFoundError:
-            # The same save again is the same memory, also when what it was about is gone.
-            earlier = await self._replayed(scope, draft)
-            if earlier is None:
-                raise
-            return earlier
-        return await self._save(scope, draft)
-
-    async def search(
-        self,
-        agent_id: AgentId,
-        query: str,
-        *,
-        namespace: str = "default",
-        limit: int = 10,
-        topic: str | None = None,
-        min_confidence: float | None = None,
-    ) -> list[Memory]:
-        """The memories that answer a query, the best first; for an empty query the most recent."""
-        scope = (self._tenant, *fact_scope(agent_id, namespace))
-        check_text("query", query)
-        check_count("limit", limit)
-        wanted = None if topic is None else encode_json(check_text("topic", topic))
-        least = (
-            0.0 if min_confidence is None else check_confidence("min_confidence", min_confidence)
-        )
-        return await self._recall.search(self._engine, scope, query, (limit, wanted, least))
-
-    async def get(
-        self, agent_id: AgentId, memory_id: str, *, namespace: str = "default"
-    ) -> Memory | None:
-        """One memory, superseded or not; ``None`` if it is not there or has expired."""
-        scope = (self._tenant, *fact_scope(agent_id, namespace))
-        key = check_id("memory_id", memory_id)
-        row = await self._engine.fetchrow(_SQL["get"], *scope, key, safe=True)
-        return memory_of(row) if row else None
-
-    async def delete(
-        self, agent_id: AgentId, memory_id: str, *, namespace: str = "default"
-    ) -> bool:
-        """Forget one memory; whether it was there."""
-        scope = (self._tenant, *fact_scope(agent_id, namespace))
-        key = check_id("memory_id", memory_id)
-        gone: bool = await self._engine.fetchval(_SQL["delete"], *scope, key, safe=False)
-        return gone
-
-    async def clear(self, agent_id: AgentId, *, namespace: str = "default") -> None:
-        """Forget all memories of an agent in a namespace."""
-        scope = (self._tenant, *fact_scope(agent_id, namespace))
-        await self._engine.fetch(_SQL["clear"], *scope, safe=True)
-
-    async def _save(self, scope: tuple[str, ...], draft: FactDraft) -> str:
-        words = self._recall.lexemes(draft.content)
+    async def save(self, scope: FactScope, memory_id: str, draft: FactDraft, language: str) -> str:
+        """Store a fact, its words and its links."""
+        words = _lexemes(draft.content, language)
         try:
             saved: str = await self._engine.fetchval(
                 _SQL["save"],
-                *(*scope, new_id(), encode_json(draft.content), draft.metadata),
+                *(self._tenant, *scope, memory_id, encode_json(draft.content), draft.metadata),
                 *(encode_json(draft.topic), draft.confidence, encode_json(draft.source)),
                 *(draft.entities, draft.lifetime and draft.lifetime // _MICROSECOND),
                 *(draft.supersedes, draft.key, _fingerprint(draft)),
-                *(self._recall.language, words.total(), list(words), list(words.values())),
+                *(language, words.total(), list(words), list(words.values())),
                 # With a key, the same save again is the same memory.
                 safe=draft.key is not None,
             )
@@ -153,16 +63,123 @@ class PostgresLongTerm(LongTermMemory):
             raise _conflict(error, draft) from error
         return saved
 
-    async def _replayed(self, scope: tuple[str, ...], draft: FactDraft) -> str | None:
-        if draft.key is None:
-            return None
+    async def replayed(self, scope: FactScope, draft: FactDraft) -> str | None:
+        """Return the id of an earlier save with the same key."""
+        args = (self._tenant, *scope, draft.key, _fingerprint(draft))
         try:
-            earlier: str | None = await self._engine.fetchval(
-                _SQL["replayed"], *scope, draft.key, _fingerprint(draft), safe=True
-            )
+            earlier: str | None = await self._engine.fetchval(_SQL["replayed"], *args, safe=True)
         except ConflictError as error:
             raise _conflict(error, draft) from error
         return earlier
+
+    async def get(self, scope: FactScope, memory_id: str) -> Memory | None:
+        """Return a fact."""
+        args = (self._tenant, *scope, memory_id)
+        row = await self._engine.fetchrow(_SQL["get"], *args, safe=True)
+        return _memory(row) if row else None
+
+    async def delete(self, scope: FactScope, memory_id: str) -> bool:
+        """Delete a fact."""
+        args = (self._tenant, *scope, memory_id)
+        gone: bool = await self._engine.fetchval(_SQL["delete"], *args, safe=False)
+        return gone
+
+    async def clear(self, scope: FactScope) -> None:
+        """Delete all facts of a scope."""
+        await self._engine.fetch(_SQL["clear"], self._tenant, *scope, safe=True)
+
+    async def recent(self, scope: FactScope, wanted: FactFilter) -> list[Memory]:
+        """Return the newest facts."""
+        args = (self._tenant, *scope, *_narrowed(wanted))
+        rows = await self._engine.fetch(_SQL["recent"], *args, safe=True)
+        return [_memory(row, found_by=("recent",)) for row in rows]
+
+    async def search(
+        self, scope: FactScope, wanted: FactFilter, question: FactQuestion
+    ) -> FoundFacts:
+        """Return the best facts. A row without a score is a fact that lacks words or a vector."""
+        by_words = question.mode in {"text", "hybrid"}
+        lexemes = list(_lexemes(question.text, question.language)) if by_words else []
+        rows = await self._engine.fetch(
+            _SQL["search"],
+            *(self._tenant, *scope, *_narrowed(wanted)),
+            *(question.language, lexemes, K1, B),
+            *(_model(question), question.vector),
+            *(list(question.entities), list(question.entities.values())),
+            *(question.mode, LEXICAL_WEIGHT, LINK_WEIGHT),
+            safe=True,
+        )
+        return FoundFacts(
+            [_memory(row, row["score"], _arms(row)) for row in rows if row["score"] is not None],
+            [_unindexed(row) for row in rows if row["score"] is None],
+        )
+
+    async def index(
+        self,
+        question: FactQuestion,
+        facts: Sequence[UnindexedFact],
+        vectors: Sequence[list[float] | None],
+    ) -> None:
+        """Store the words and the vectors of facts."""
+        words = {
+            at: _lexemes(fact.content, question.language)
+            for at, fact in enumerate(facts, start=1)
+            if fact.lacks_words
+        }
+        postings = [
+            (at, lexeme, times) for at, held in words.items() for lexeme, times in held.items()
+        ]
+        made = {at: vector for at, vector in enumerate(vectors, start=1) if vector is not None}
+        [scope] = {fact.ref[0] for fact in facts}
+        await self._engine.fetch(
+            _SQL["complete"],
+            *(self._tenant, scope, [fact.ref[1] for fact in facts]),
+            *(question.language, list(words), [held.total() for held in words.values()]),
+            *([posting[slot] for posting in postings] for slot in range(3)),
+            *(_model(question), len(question.vector or ()), list(made)),
+            [number for vector in made.values() for number in vector],
+            safe=True,
+        )
+
+
+def _lexemes(text: str, language: str) -> Counter[str]:
+    """The lexemes of a text as the index holds them, in order, and how often each stands."""
+    return Counter(map(index_key, tokenize(text, language=language)))
+
+
+def _model(question: FactQuestion) -> str | None:
+    return None if question.model is None else index_key(escape(question.model))
+
+
+def _narrowed(wanted: FactFilter) -> tuple[int, str | None, float]:
+    topic = None if wanted.topic is None else encode_json(wanted.topic)
+    return wanted.limit, topic, wanted.min_confidence
+
+
+def _memory(row: Any, score: float = 1.0, found_by: tuple[str, ...] = ()) -> Memory:
+    return Memory(
+        content=decode_json(row["content"]),
+        score=score,
+        id=row["id"],
+        metadata=decode_json(row["metadata"]),
+        topic=decode_json(row["topic"]),
+        confidence=row["confidence"],
+        source=decode_json(row["source"]),
+        entities=tuple(row["entities"]),
+        created_at=row["created_at"],
+        expires_at=row["expires_at"],
+        superseded_by=row["superseded_by"],
+        found_by=found_by,
+    )
+
+
+def _unindexed(row: Any) -> UnindexedFact:
+    ref = (row["scope"], row["number"])
+    return UnindexedFact(ref, decode_json(row["content"]), row["by_text"], row["by_vector"])
+
+
+def _arms(row: Any) -> tuple[str, ...]:
+    return tuple(arm for arm in ("text", "vector", "graph") if row[f"by_{arm}"])
 
 
 def _fingerprint(draft: FactDraft) -> str | None:

@@ -1,0 +1,119 @@
+"""Recall of facts: what is found out about a query, and the facts that no index knows yet."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+
+from holdfast.kernel.core.errors import HoldfastError, NotSupportedError
+from holdfast.kernel.core.text import check_language, names_in
+from holdfast.kernel.storage.embedding import Embedder, embed_possible, embed_texts
+from holdfast.kernel.storage.graph import Graph
+from holdfast.kernel.storage.long_term import Memory, RecallMode, check_mode
+from holdfast.spi.long_term import (
+    FactFilter,
+    FactQuestion,
+    FactScope,
+    LongTermStorage,
+    UnindexedFact,
+)
+
+NEIGHBOUR = 0.5
+"""What a memory of a neighbour counts beside one of the entity that a query names."""
+
+_log = logging.getLogger("holdfast.recall")
+
+
+class FactRecall:
+    """One way of recall, chosen when a store is made."""
+
+    def __init__(
+        self,
+        storage: LongTermStorage,
+        *,
+        embedder: Embedder | None,
+        graph: Graph | None,
+        mode: RecallMode | None,
+        language: str,
+    ) -> None:
+        default: RecallMode = "text" if embedder is None and graph is None else "hybrid"
+        self.mode = default if mode is None else check_mode(mode)
+        self.language = check_language("language", language)
+        self._storage = storage
+        self._embedder = embedder if self.mode in {"vector", "hybrid"} else None
+        self._graph = graph if self.mode in {"graph", "hybrid"} else None
+
+    async def search(self, scope: FactScope, query: str, wanted: FactFilter) -> list[Memory]:
+        """The best facts of a scope. What the engine could not look at is indexed first."""
+        self._check_configured()
+        if not query.strip():
+            return await self._storage.recent(scope, wanted)
+        vector, degraded = await self._embedded(query)
+        question = FactQuestion(
+            query,
+            self.mode,
+            self.language,
+            await self.named(query),
+            self._embedder.name if self._embedder else None,
+            vector,
+        )
+        memories, lacking = await self._storage.search(scope, wanted, question)
+        if lacking:
+            vectors, problem = await self.embed(lacking)
+            if problem:
+                degraded = f"some memories have no embedding yet: {problem}"
+            if any(vectors) or any(fact.lacks_words for fact in lacking):
+                await self._storage.index(question, lacking, vectors)
+                memories, _ = await self._storage.search(scope, wanted, question)
+        if degraded:
+            _log.warning("%s", degraded)
+            return [replace(memory, degraded=degraded) for memory in memories]
+        return memories
+
+    async def named(self, query: str) -> dict[str, float]:
+        """The entities that a query names, and their neighbours, with what each counts."""
+        if self._graph is None:
+            return {}
+        found: dict[str, float] = {}
+        named = await self._graph.find_entities(names_in(query))
+        for entity in named:
+            around = await self._graph.get_neighbors(entity.id)
+            found |= {other.id: NEIGHBOUR for other in around.entities}
+        return found | {entity.id: 1.0 for entity in named}
+
+    async def embed(self, lacking: Sequence[UnindexedFact]) -> tuple[list[list[float] | None], str]:
+        """The vectors of the facts that lack one, and why some still have none."""
+        places = [at for at, fact in enumerate(lacking) if fact.lacks_vector]
+        vectors: list[list[float] | None] = [None] * len(lacking)
+        if not places or self._embedder is None:
+            return vectors, ""
+        made, problem = await embed_possible(self._embedder, [lacking[at].content for at in places])
+        for at, vector in zip(places, made, strict=True):
+            vectors[at] = vector
+        return vectors, problem
+
+    async def _embedded(self, query: str) -> tuple[list[float] | None, str]:
+        """The vector of a query, and why there is none."""
+        if self._embedder is None:
+            return None, ""
+        try:
+            [vector] = await embed_texts(self._embedder, [query], mode="query")
+        except HoldfastError as error:
+            if self.mode == "vector":
+                raise
+            return None, f"recall by words only: {error}"
+        return vector, ""
+
+    def _check_configured(self) -> None:
+        """Refuse a mode that lacks what it recalls by."""
+        lacking = {
+            "vector": None if self._embedder else "an embedder, as in embedder=HashEmbedder()",
+            "graph": None if self._graph else "a graph, as in graph=state.graph",
+        }.get(self.mode)
+        if lacking:
+            raise NotSupportedError(
+                self._storage.name,
+                f"long-term memory in mode {self.mode}",
+                why=f"configure {lacking}",
+            )

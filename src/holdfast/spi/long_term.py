@@ -1,0 +1,111 @@
+"""Facts, as an engine stores and recalls them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+from holdfast.kernel.storage.fact_draft import FactDraft
+from holdfast.kernel.storage.long_term import Memory, RecallMode
+
+FactScope: TypeAlias = tuple[str, str]
+"""A namespace, and the canonical text of an agent."""
+
+
+class FactFilter(NamedTuple):
+    """Which facts of a scope a search may return, and how many; any topic is ``None``."""
+
+    limit: int
+    topic: str | None
+    min_confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class FactQuestion:
+    """A query, and what is known about it.
+
+    ``entities`` are those that it names, and their neighbours, with what each counts. ``vector`` is
+    its embedding by ``model``, ``None`` if there is none.
+    """
+
+    text: str
+    mode: RecallMode
+    language: str
+    entities: Mapping[str, float]
+    model: str | None
+    vector: list[float] | None
+
+
+class UnindexedFact(NamedTuple):
+    """A live fact that a search could not look at, and what it lacks. ``ref`` is the engine's."""
+
+    ref: Any
+    content: str
+    lacks_words: bool
+    lacks_vector: bool
+
+
+class FoundFacts(NamedTuple):
+    """What a search found, the best first, and the facts of the scope that it could not look at."""
+
+    memories: list[Memory]
+    unindexed: Sequence[UnindexedFact]
+
+
+class LongTermStorage(Protocol):
+    """The facts of one tenant. Every argument is checked. An expired fact is not there."""
+
+    name: str
+    """The engine, as errors name it."""
+
+    @abstractmethod
+    async def save(self, scope: FactScope, memory_id: str, draft: FactDraft, language: str) -> str:
+        """Store a fact, and return its id, or that of an earlier save with the same key.
+
+        Words are indexed in ``language``. Raises what ``replayed`` raises. Raises
+        ``NotFoundError("memory", id)`` if what it supersedes is not there, and
+        ``superseded_before(…)`` if that is superseded already.
+        """
+
+    @abstractmethod
+    async def replayed(self, scope: FactScope, draft: FactDraft) -> str | None:
+        """Return the id of an earlier save with the same key; ``None`` if there is none.
+
+        Raises ``used_before(…)`` if that save has another fingerprint.
+        """
+
+    @abstractmethod
+    async def get(self, scope: FactScope, memory_id: str) -> Memory | None:
+        """Return a fact, superseded or not."""
+
+    @abstractmethod
+    async def delete(self, scope: FactScope, memory_id: str) -> bool:
+        """Delete a fact. Returns whether it was there."""
+
+    @abstractmethod
+    async def clear(self, scope: FactScope) -> None:
+        """Delete all facts of a scope."""
+
+    @abstractmethod
+    async def recent(self, scope: FactScope, wanted: FactFilter) -> list[Memory]:
+        """Return the newest facts that are not superseded, found by ``recent``."""
+
+    @abstractmethod
+    async def search(
+        self, scope: FactScope, wanted: FactFilter, question: FactQuestion
+    ) -> FoundFacts:
+        """Return the best facts that are not superseded, scored as ``kernel.core.ranking`` does."""
+
+    @abstractmethod
+    async def index(
+        self,
+        question: FactQuestion,
+        facts: Sequence[UnindexedFact],
+        vectors: Sequence[list[float] | None],
+    ) -> None:
+        """Store what facts of one scope lacked: their words, and vectors of the question's model.
+
+        ``None`` stands for no vector. A fact that was deleted or superseded since is left out.
+        """
