@@ -12,10 +12,10 @@ from typing import Any
 
 from holdfast.backends.postgres.migrate import migrations
 from holdfast.bench.report import TITLES, redraw
+from holdfast.contracts.blob_index import BlobIndex
 from holdfast.contracts.channel import Channel
 from holdfast.kernel.storage.agent_memory import AgentMemory
 from holdfast.kernel.storage.blob import Blobs
-from holdfast.kernel.storage.blob_index import BlobIndex
 from holdfast.kernel.storage.boards import TaskStore
 from holdfast.kernel.storage.episodes import EpisodicMemory
 from holdfast.kernel.storage.graph import Graph

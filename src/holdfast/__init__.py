@@ -5,6 +5,7 @@ Agent code imports the Protocols and value types from here; ``holdfast.open()`` 
 
 import logging
 
+from holdfast.contracts.blob_index import BlobIndex
 from holdfast.contracts.channel import Channel
 from holdfast.kernel.core.clock import Clock, ManualClock, SystemClock
 from holdfast.kernel.core.content import (
@@ -48,7 +49,7 @@ from holdfast.kernel.core.ids import new_id
 from holdfast.kernel.core.lifecycle import TaskState
 from holdfast.kernel.storage.agent_memory import AgentMemory, Assembled, ContextItem, Hydrated
 from holdfast.kernel.storage.blob import BlobInfo, Blobs, BlobStore
-from holdfast.kernel.storage.blob_index import BlobIndex, IndexedBlob
+from holdfast.kernel.storage.blob_index import IndexedBlob
 from holdfast.kernel.storage.boards import Task, TaskList, TaskStatus, TaskStore
 from holdfast.kernel.storage.channel import ChannelEvent
 from holdfast.kernel.storage.embedding import Embedder

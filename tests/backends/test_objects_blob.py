@@ -17,7 +17,9 @@ from holdfast.backends.objects.blob import ObjectBlobs
 from holdfast.backends.objects.blob_index import ObjectBlobIndex
 from holdfast.backends.objects.engine import Objects
 from holdfast.backends.objects.maintenance import Maintenance
-from holdfast.backends.objects.paths import PART_BYTES
+from holdfast.backends.objects.paths import PART_BYTES, Paths
+from holdfast.contracts.blob_index import BlobIndex
+from holdfast.contracts.blobs import StoredBlobs
 from holdfast.kernel.core.clock import ManualClock
 from holdfast.kernel.core.errors import CodecError, ConflictError, NotFoundError, UnavailableError
 from holdfast.kernel.core.ids import new_ref
@@ -43,8 +45,12 @@ async def engine(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
     await opened.aclose()
 
 
-def _blobs(engine: Objects, tenant: str = "default", **options: Any) -> ObjectBlobs:
-    return ObjectBlobs(engine, ObjectBlobIndex(engine, tenant=tenant), tenant=tenant, **options)
+def _blobs(engine: Objects, tenant: str = "default", **options: Any) -> StoredBlobs:
+    return StoredBlobs(_storage(engine, tenant), **options)
+
+
+def _storage(engine: Objects, tenant: str = "default") -> ObjectBlobs:
+    return ObjectBlobs(engine, ObjectBlobIndex(engine, tenant=tenant), tenant=tenant)
 
 
 async def _paths(engine: Objects, below: str = "") -> list[str]:
@@ -69,7 +75,7 @@ async def test_hostile_tenants_and_refs_never_become_a_path(engine: Objects) -> 
     for tenant in HOSTILE:
         blobs = _blobs(engine, tenant)
         refs[tenant] = await blobs.store(f"of {tenant}")
-        index = ObjectBlobIndex(engine, tenant=tenant)
+        index = BlobIndex(ObjectBlobIndex(engine, tenant=tenant))
         for ref in HOSTILE:
             if "\n" not in ref:
                 facts: Any = {"size_bytes": 1, "content_type": "a/b", "sha256": "0" * 64}
@@ -180,12 +186,12 @@ async def test_bytes_without_a_ref_are_removed_after_the_grace_and_not_before(
     key = "0" * 40 + "-4"
     for number in range(3):
         await engine.put(f"default/bytes/00/{key}.{number}", b"left by a crash")
-    assert await blobs.sweep_orphans() == 0
+    assert await _storage(engine).sweep_orphans() == 0
     _advance(engine, DAY - 60)
-    assert await blobs.sweep_orphans() == 0
+    assert await _storage(engine).sweep_orphans() == 0
     _advance(engine, 120)
-    assert await blobs.sweep_orphans() == 3
-    assert await blobs.sweep_orphans() == 0
+    assert await _storage(engine).sweep_orphans() == 3
+    assert await _storage(engine).sweep_orphans() == 0
     assert (await blobs.stat(pinned)).size_bytes == MANY_PARTS << 20
     # Expired, but its ref has it still: that is the other sweep's.
     assert len(await _paths(engine, "/bytes/")) == 1 + PARTS
@@ -207,7 +213,7 @@ async def test_an_upload_that_outlasts_the_grace_fails_loudly_and_leaves_nothing
             # Still on their way.
             await asyncio.sleep(0.01)
         _advance(engine, DAY + 60)
-        assert await blobs.sweep_orphans() == PARTS
+        assert await _storage(engine).sweep_orphans() == PARTS
 
     with pytest.raises(ConflictError, match="upload them again"):
         await blobs.store_stream(slow())
@@ -231,13 +237,13 @@ async def test_sweeps_beside_writers_harm_no_blob(engine: Objects) -> None:
     async def sweep() -> None:
         _advance(engine, 1)
         for _ in range(15):
-            await blobs.sweep_orphans(grace_seconds=0.001)
+            await _storage(engine).sweep_orphans(grace_seconds=0.001)
             await blobs.sweep()
 
     await asyncio.gather(*map(write, range(4)), sweep(), sweep())
     for ref, data in stored.items():
         assert await blobs.resolve(ref) == data
-    await blobs.sweep_orphans(grace_seconds=0.001)
+    await _storage(engine).sweep_orphans(grace_seconds=0.001)
     assert len(await _paths(engine, "/bytes/")) == len(stored)
 
 
@@ -247,7 +253,7 @@ async def test_maintenance_sweeps_every_tenant(engine: Objects) -> None:
         await blobs.store(b"expires")
         await blobs.pin(await blobs.store(b"stays"))
         await blobs.store(b"")
-        await engine.put(f"{blobs._paths.bytes}/00/{'0' * 40}-4.0", b"left by a crash")
+        await engine.put(f"{Paths(tenant).bytes}/00/{'0' * 40}-4.0", b"left by a crash")
     jobs = Maintenance(engine, lambda name: ObjectBlobIndex(engine, tenant=name)).jobs()
     assert {name: await job() for name, job in jobs.items()} == dict.fromkeys(jobs, 0)
     _advance(engine, DAY + 60)
@@ -263,10 +269,10 @@ async def test_a_half_written_file_of_a_killed_process_is_removed(tmp_path: Path
     staged = tmp_path / "default" / "bytes" / "00" / f"{'0' * 40}-4.0#1"
     staged.parent.mkdir(exist_ok=True)
     staged.write_bytes(b"half")
-    assert await blobs.sweep_orphans() == 0
+    assert await _storage(engine).sweep_orphans() == 0
     assert staged.exists()
     _advance(engine, DAY + 60)
-    assert await blobs.sweep_orphans() == 1
+    assert await _storage(engine).sweep_orphans() == 1
     assert not staged.exists()
     await blobs.sweep()
     with pytest.raises(NotFoundError):

@@ -16,6 +16,7 @@ from holdfast.backends.objects.blob_index import ObjectBlobIndex
 from holdfast.backends.objects.capabilities import Capabilities
 from holdfast.backends.objects.engine import Objects
 from holdfast.backends.objects.paths import Paths, decode, encode
+from holdfast.contracts.blobs import StoredBlobs
 from holdfast.kernel.core.errors import (
     CodecError,
     ConfigError,
@@ -102,7 +103,7 @@ async def test_a_kind_of_store_that_is_untested_says_so(caplog: pytest.LogCaptur
         engine = await Objects.from_store(MemoryStore())
     assert "untested" in caplog.text
     assert engine.capabilities == Capabilities("MemoryStore", tested=False, conditional_create=True)
-    blobs = ObjectBlobs(engine, ObjectBlobIndex(engine))
+    blobs = StoredBlobs(ObjectBlobs(engine, ObjectBlobIndex(engine)))
     assert await blobs.resolve(await blobs.store(b"abc")) == b"abc"
 
 

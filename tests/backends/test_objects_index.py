@@ -14,6 +14,8 @@ from holdfast.backends.objects.blob_index import ObjectBlobIndex
 from holdfast.backends.objects.engine import Objects
 from holdfast.backends.objects.life import Change, Lives
 from holdfast.backends.objects.paths import Paths, digest
+from holdfast.contracts.blob_index import BlobIndex
+from holdfast.contracts.blobs import StoredBlobs
 from holdfast.kernel.core.clock import ManualClock
 from holdfast.kernel.core.errors import CodecError, ConflictError, NotFoundError
 
@@ -63,10 +65,14 @@ def _files(folder: Path) -> set[str]:
     }
 
 
-Call = Callable[[ObjectBlobs, ObjectBlobIndex, list[str]], Awaitable[Any]]
+def _storage(engine: Objects) -> ObjectBlobs:
+    return ObjectBlobs(engine, ObjectBlobIndex(engine))
 
 
-async def _pin_often(blobs: ObjectBlobs, _index: ObjectBlobIndex, refs: list[str]) -> None:
+Call = Callable[[StoredBlobs, BlobIndex, list[str]], Awaitable[Any]]
+
+
+async def _pin_often(blobs: StoredBlobs, _index: BlobIndex, refs: list[str]) -> None:
     for _ in range(4):
         await blobs.pin(refs[0])
         await blobs.unpin(refs[0])
@@ -91,8 +97,8 @@ async def test_a_crash_at_any_write_leaves_good_refs_and_nothing_that_sweeps_do_
         folder = tmp_path / str(writes)
         clock = ManualClock()
         engine = await _Dying.open(folder.as_uri() + "?fsync=false", clock=clock)
-        index = ObjectBlobIndex(engine)
-        blobs = ObjectBlobs(engine, index, ttl_seconds=60)
+        index = BlobIndex(ObjectBlobIndex(engine))
+        blobs = StoredBlobs(_storage(engine), ttl_seconds=60)
         refs = [await blobs.store(b"one"), await blobs.store(b"two")]
         await blobs.pin(refs[1])
         engine.writes_left = writes
@@ -112,8 +118,8 @@ async def test_a_crash_at_any_write_leaves_good_refs_and_nothing_that_sweeps_do_
 async def _check_after_crash(folder: Path, clock: ManualClock, refs: list[str]) -> None:
     """Every ref that is there is good; then let all expire, sweep, and look for what is left."""
     engine = await Objects.open(folder.as_uri() + "?fsync=false", clock=clock)
-    index = ObjectBlobIndex(engine)
-    blobs = ObjectBlobs(engine, index, ttl_seconds=60)
+    index = BlobIndex(ObjectBlobIndex(engine))
+    blobs = StoredBlobs(_storage(engine), ttl_seconds=60)
     for ref, data in zip(refs, (b"one", b"two"), strict=False):
         if await index.get(ref) is not None:
             assert await blobs.resolve(ref) == data
@@ -123,7 +129,7 @@ async def _check_after_crash(folder: Path, clock: ManualClock, refs: list[str]) 
     # What was taken and not forgotten comes again; what leads nowhere is cleared after a day.
     clock.advance(2 * DAY)
     await blobs.sweep()
-    await blobs.sweep_orphans()
+    await _storage(engine).sweep_orphans()
     left = {path for path in _files(folder) if "/keys/" not in path}
     assert left == set()
     for path in _files(folder):
@@ -135,7 +141,7 @@ async def test_a_crash_while_expired_blobs_are_swept_loses_none_of_them(tmp_path
         folder = tmp_path / str(writes)
         clock = ManualClock()
         engine = await _Dying.open(folder.as_uri() + "?fsync=false", clock=clock)
-        blobs = ObjectBlobs(engine, ObjectBlobIndex(engine), ttl_seconds=60)
+        blobs = StoredBlobs(_storage(engine), ttl_seconds=60)
         for _ in range(2):
             await blobs.store(b"expires")
         clock.advance(61)
@@ -154,7 +160,7 @@ async def test_a_put_that_died_before_its_claim_is_finished_by_the_same_put_agai
     tmp_path: Path,
 ) -> None:
     engine = await _Dying.open(tmp_path.as_uri(), clock=ManualClock())
-    index = ObjectBlobIndex(engine)
+    index = BlobIndex(ObjectBlobIndex(engine))
     engine.writes_left = 2
     with pytest.raises(_PowerCutError):
         await index.put("r1", "k1", **FACTS)
@@ -170,7 +176,7 @@ async def test_a_put_that_died_before_its_claim_is_finished_by_the_same_put_agai
 
 async def test_a_change_that_comes_after_the_ref_was_forgotten_is_refused(tmp_path: Path) -> None:
     engine = await Objects.open(tmp_path.as_uri(), clock=ManualClock())
-    index = ObjectBlobIndex(engine)
+    index = BlobIndex(ObjectBlobIndex(engine))
     lives = Lives(engine, Paths("default"))
     await index.put("r1", "k1", **FACTS)
     late = await lives.read(digest("r1"))
@@ -190,7 +196,7 @@ async def test_a_change_that_comes_after_the_ref_was_forgotten_is_refused(tmp_pa
 
 async def test_a_change_whose_number_was_used_and_cleared_is_refused(tmp_path: Path) -> None:
     engine = await Objects.open(tmp_path.as_uri(), clock=ManualClock())
-    index = ObjectBlobIndex(engine)
+    index = BlobIndex(ObjectBlobIndex(engine))
     lives = Lives(engine, Paths("default"))
     await index.put("r1", "k1", **FACTS)
     await index.pin("r1")
@@ -206,7 +212,7 @@ async def test_a_change_whose_number_was_used_and_cleared_is_refused(tmp_path: P
 
 async def test_what_is_kept_of_a_ref_does_not_grow_with_its_changes(tmp_path: Path) -> None:
     engine = await Objects.open(tmp_path.as_uri(), clock=ManualClock())
-    index = ObjectBlobIndex(engine)
+    index = BlobIndex(ObjectBlobIndex(engine))
     await index.put("r1", "k1", **FACTS)
     sizes = []
     for _ in range(20):
@@ -218,7 +224,7 @@ async def test_what_is_kept_of_a_ref_does_not_grow_with_its_changes(tmp_path: Pa
 
 async def test_pins_and_takes_at_once_agree_on_one_order(tmp_path: Path) -> None:
     engine = await Objects.open(tmp_path.as_uri(), clock=ManualClock())
-    index = ObjectBlobIndex(engine)
+    index = BlobIndex(ObjectBlobIndex(engine))
     for round_ in range(5):
         ref = f"r{round_}"
         await index.put(ref, f"k{round_}", **FACTS)
@@ -238,7 +244,7 @@ async def test_pins_and_takes_at_once_agree_on_one_order(tmp_path: Path) -> None
 
 async def test_a_record_that_cannot_be_read_is_a_codec_error(tmp_path: Path) -> None:
     engine = await Objects.open(tmp_path.as_uri())
-    index = ObjectBlobIndex(engine)
+    index = BlobIndex(ObjectBlobIndex(engine))
     await index.put("r1", "k1", **FACTS)
     (tmp_path / Paths("default").ref(digest("r1")) / "0").write_text("{}")
     with pytest.raises(CodecError):

@@ -10,6 +10,7 @@ import pytest
 
 from holdfast.backends.postgres.blob import PostgresBlobs
 from holdfast.backends.postgres.engine import Postgres
+from holdfast.contracts.blobs import StoredBlobs
 from holdfast.kernel.core.errors import NotFoundError
 from tests.backends.postgres_database import connected, empty_database
 
@@ -26,7 +27,7 @@ async def _source(megabytes: int) -> AsyncIterator[bytes]:
 async def test_a_large_blob_passes_both_ways_in_constant_memory() -> None:
     async with empty_database() as url:
         engine = await Postgres.open(url, auto_migrate=True)
-        blobs = PostgresBlobs(engine)
+        blobs = StoredBlobs(PostgresBlobs(engine))
         tracemalloc.start()
         ref = await blobs.store_stream(_source(100))
         count = 0
@@ -50,9 +51,9 @@ async def test_a_large_blob_is_invisible_until_it_is_whole() -> None:
                 yield chunk
                 seen.append(await around.fetchval("SELECT count(*) FROM holdfast.blob_chunks"))
 
-        ref = await PostgresBlobs(engine).store_stream(source())
+        ref = await StoredBlobs(PostgresBlobs(engine)).store_stream(source())
         assert seen == [0] * 8
-        assert len(await PostgresBlobs(engine).resolve(ref)) == 8 * MIB
+        assert len(await StoredBlobs(PostgresBlobs(engine)).resolve(ref)) == 8 * MIB
         await engine.aclose()
 
 
@@ -68,7 +69,7 @@ async def test_the_error_of_a_large_streams_source_is_the_callers_own() -> None:
     async with empty_database() as url:
         engine = await Postgres.open(url, auto_migrate=True)
         with pytest.raises(BrokeOffError):
-            await PostgresBlobs(engine).store_stream(failing())
+            await StoredBlobs(PostgresBlobs(engine)).store_stream(failing())
         assert await engine.fetchval("SELECT count(*) FROM holdfast.blob_chunks", safe=True) == 0
         await engine.aclose()
 
@@ -76,7 +77,7 @@ async def test_the_error_of_a_large_streams_source_is_the_callers_own() -> None:
 async def test_copies_of_large_blobs_never_wait_for_each_others_connections() -> None:
     async with empty_database() as url:
         engine = await Postgres.open(url, auto_migrate=True, max_connections=2)
-        blobs = PostgresBlobs(engine)
+        blobs = StoredBlobs(PostgresBlobs(engine))
         ref = await blobs.store_stream(_source(5))
         async with asyncio.timeout(60):
             copies = await asyncio.gather(*(blobs.store_stream(blobs.open(ref)) for _ in range(5)))
@@ -88,7 +89,7 @@ async def test_copies_of_large_blobs_never_wait_for_each_others_connections() ->
 async def test_a_blob_that_is_deleted_while_it_is_read_is_not_found() -> None:
     async with empty_database() as url:
         engine = await Postgres.open(url, auto_migrate=True)
-        blobs = PostgresBlobs(engine)
+        blobs = StoredBlobs(PostgresBlobs(engine))
         ref = await blobs.store_stream(_source(5))
         stream = blobs.open(ref)
         await anext(stream)

@@ -21,6 +21,7 @@ from holdfast.backends.objects.engine import Objects
 from holdfast.backends.objects.paths import PART_BYTES
 from holdfast.backends.postgres.blob_index import PostgresBlobIndex
 from holdfast.backends.postgres.engine import Postgres
+from holdfast.contracts.blobs import StoredBlobs
 
 
 def content(seed: int, size: int) -> bytes:
@@ -38,7 +39,7 @@ async def _chunks(data: bytes) -> AsyncIterator[bytes]:
         yield data[at : at + (1 << 20)]
 
 
-async def _write(blobs: ObjectBlobs, rng: random.Random) -> None:
+async def _write(blobs: StoredBlobs, rng: random.Random) -> None:
     while True:
         seed = rng.getrandbits(60)
         large = rng.random() < 0.1
@@ -61,7 +62,7 @@ async def _run(url: str, database: str) -> None:
         else ObjectBlobIndex(engine)
     )
     _say("open")
-    blobs = ObjectBlobs(engine, index)
+    blobs = StoredBlobs(ObjectBlobs(engine, index))
     rng = random.Random()  # noqa: S311 - any moment will do
     await asyncio.gather(*(_write(blobs, rng) for _ in range(3)))
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from holdfast.backends.objects.blob import ObjectBlobs
 from holdfast.backends.objects.blob_index import ObjectBlobIndex
 from holdfast.backends.objects.engine import Objects
+from holdfast.contracts.blobs import StoredBlobs
 
 MIB = 1 << 20
 
@@ -33,7 +34,7 @@ async def _source(size_bytes: int) -> AsyncIterator[bytes]:
 
 async def _run(url: str, size_bytes: int) -> None:
     engine = await Objects.open(url)
-    blobs = ObjectBlobs(engine, ObjectBlobIndex(engine))
+    blobs = StoredBlobs(ObjectBlobs(engine, ObjectBlobIndex(engine)))
     # Whatever is loaded on first use is loaded now.
     assert await blobs.resolve(await blobs.store(b"small")) == b"small"
     before = _peak()

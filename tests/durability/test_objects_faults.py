@@ -24,10 +24,11 @@ from holdfast.backends.objects.paths import Paths
 from holdfast.backends.postgres.blob_index import PostgresBlobIndex
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.bench.seaweedfs import SeaweedFS
+from holdfast.contracts.blobs import StoredBlobs
 from holdfast.kernel.core.clock import ManualClock
 from holdfast.kernel.core.errors import TimedOutError, UnavailableError
 from holdfast.kernel.core.ids import new_ref
-from holdfast.kernel.storage.blob_index import BlobIndex
+from holdfast.spi.blob_index import BlobIndexStorage
 from tests.backends.postgres_database import connected, empty_database
 from tests.durability.blob_writer import content
 from tests.engines.seaweedfs_server import s3_server
@@ -89,11 +90,14 @@ async def _kill_writers(url: str, *, kills: int, database: str = "") -> _Acknowl
     return found
 
 
-async def _check(engine: Objects, index: BlobIndex, found: _Acknowledged, refs: list[str]) -> None:
+async def _check(
+    engine: Objects, index: BlobIndexStorage, found: _Acknowledged, refs: list[str]
+) -> None:
     """No ref to missing bytes, every acknowledged ref readable, no orphan left after the sweep."""
     assert len(found.blobs) >= found.opened // 2
     assert set(found.blobs) <= set(refs)
-    blobs = ObjectBlobs(engine, index)
+    objects = ObjectBlobs(engine, index)
+    blobs = StoredBlobs(objects)
 
     async def read(ref: str) -> None:
         data = await blobs.resolve(ref)
@@ -101,8 +105,8 @@ async def _check(engine: Objects, index: BlobIndex, found: _Acknowledged, refs: 
             assert data == content(*found.blobs[ref])
 
     await engine.each(refs, read)
-    await blobs.sweep_orphans(grace_seconds=0.001)
-    assert await blobs.sweep_orphans(grace_seconds=0.001) == 0
+    await objects.sweep_orphans(grace_seconds=0.001)
+    assert await objects.sweep_orphans(grace_seconds=0.001) == 0
     expected = set()
     for ref in refs:
         blob = await index.get(ref)
@@ -114,7 +118,7 @@ async def _check(engine: Objects, index: BlobIndex, found: _Acknowledged, refs: 
         await read(ref)
 
 
-async def _refs(engine: Objects, index: BlobIndex) -> list[str]:
+async def _refs(engine: Objects, index: BlobIndexStorage) -> list[str]:
     """Every ref that is valid, found around the index."""
     firsts = [
         found.path
@@ -160,7 +164,7 @@ async def test_kill_9_in_the_middle_of_a_blob_leaves_good_refs_and_no_orphans(
 
     async with _later(url) as later:
         # Of the index too nothing is left in the end but what is pinned, and what is condemned.
-        blobs = ObjectBlobs(later, ObjectBlobIndex(later))
+        blobs = StoredBlobs(ObjectBlobs(later, ObjectBlobIndex(later)))
         await blobs.sweep()
         pinned = await _refs(later, ObjectBlobIndex(later))
         for ref in pinned:
@@ -205,7 +209,7 @@ async def test_a_server_that_dies_is_a_clear_error_and_the_store_goes_on_after_i
     server.start()
     try:
         engine = await Objects.open(server.url("holdfast-restart/x"), retry_seconds=0.5)
-        blobs = ObjectBlobs(engine, ObjectBlobIndex(engine))
+        blobs = StoredBlobs(ObjectBlobs(engine, ObjectBlobIndex(engine)))
         await blobs.store(b"before")
         server.kill()
         for call in (blobs.store(b"meanwhile"), blobs.stat("nothing"), engine.ping()):

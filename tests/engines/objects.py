@@ -15,9 +15,11 @@ from holdfast.backends.objects.blob import ObjectBlobs
 from holdfast.backends.objects.blob_index import ObjectBlobIndex
 from holdfast.backends.objects.engine import Objects
 from holdfast.backends.postgres.blob_index import PostgresBlobIndex
+from holdfast.contracts.blob_index import BlobIndex
+from holdfast.contracts.blobs import StoredBlobs
 from holdfast.kernel.core.clock import ManualClock
 from holdfast.kernel.core.ids import new_ref
-from holdfast.kernel.storage.blob_index import BlobIndex
+from holdfast.spi.blob_index import BlobIndexStorage
 from holdfast.testing.harness import Harness
 from tests.engines.postgres import PostgresHarness
 from tests.engines.seaweedfs_server import s3_server
@@ -66,15 +68,15 @@ class _ObjectsHarness(Harness):
         """Move the clock."""
         self.clock.advance(seconds)
 
-    def index(self, tenant: str) -> BlobIndex:
+    def index(self, tenant: str) -> BlobIndexStorage:
         """The index of a tenant."""
         return ObjectBlobIndex(self.engine, tenant=tenant)
 
     def store(self, contract: str, *, tenant: str = "default", **options: Any) -> Any:
         """A store on the engine."""
         if contract == "blob_index":
-            return self.index(tenant)
-        return ObjectBlobs(self.engine, self.index(tenant), tenant=tenant, **options)
+            return BlobIndex(self.index(tenant))
+        return StoredBlobs(ObjectBlobs(self.engine, self.index(tenant), tenant=tenant), **options)
 
     async def raw(self, contract: str) -> list[str | bytes]:  # noqa: ARG002 - one dump serves all
         """Every object."""
@@ -116,7 +118,7 @@ class S3PostgresHarness(PostgresHarness):
 
     name = "s3-postgres"
     database = "holdfast_blobs"
-    stores: ClassVar[dict[str, Callable[..., Any]]] = {"blobs": ObjectBlobs}
+    stores: ClassVar[dict[str, Callable[..., Any]]] = {"blobs": StoredBlobs}
     contracts = frozenset(stores)
 
     async def open(self) -> None:
@@ -135,14 +137,14 @@ class S3PostgresHarness(PostgresHarness):
         await super().reopen()
         self.objects = await Objects.open(self.place)
 
-    def index(self, tenant: str) -> BlobIndex:
+    def index(self, tenant: str) -> BlobIndexStorage:
         """The index of a tenant."""
         return PostgresBlobIndex(self.engine, tenant=self._prefix + tenant)
 
     def store(self, contract: str, *, tenant: str = "default", **options: Any) -> Any:
         """A store on both engines."""
         assert contract == "blobs"
-        return ObjectBlobs(self.objects, self.index(tenant), tenant=tenant, **options)
+        return StoredBlobs(ObjectBlobs(self.objects, self.index(tenant), tenant=tenant), **options)
 
     async def raw(self, contract: str) -> list[str | bytes]:
         """The rows, and every object."""

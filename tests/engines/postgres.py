@@ -23,6 +23,8 @@ from holdfast.backends.postgres.short_term import PostgresShortTerm
 from holdfast.backends.postgres.transcripts import PostgresTranscripts
 from holdfast.backends.postgres.vector import PostgresVectors
 from holdfast.backends.postgres.wake import PostgresWake
+from holdfast.contracts.blob_index import BlobIndex
+from holdfast.contracts.blobs import StoredBlobs
 from holdfast.contracts.boards import Boards
 from holdfast.contracts.channel import Channel
 from holdfast.contracts.graph import KnowledgeGraph
@@ -63,8 +65,8 @@ class PostgresHarness(Harness):
         "short_term": PostgresShortTerm,
         "boards": front(Boards, PostgresBoards),
         "channels": front(Channel, PostgresChannels, "name", "retention_seconds"),
-        "blobs": PostgresBlobs,
-        "blob_index": PostgresBlobIndex,
+        "blobs": front(StoredBlobs, PostgresBlobs, "ttl_seconds"),
+        "blob_index": front(BlobIndex, PostgresBlobIndex),
         "episodes": PostgresEpisodes,
         "history": front(History, PostgresTranscripts),
         "keys": PostgresKeys,

@@ -3,12 +3,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from holdfast.backends.inmemory.blob_index import InMemoryBlobIndex
-from holdfast.kernel.core.checks import check_ids
-from holdfast.kernel.core.errors import NotFoundError
 from holdfast.kernel.storage.blob import BlobInfo
+from holdfast.kernel.storage.blob_index import IndexedBlob
+from holdfast.spi.blob_index import BlobFacts
 from tests.mutants.registry import mutant
 
 
@@ -16,13 +15,14 @@ from tests.mutants.registry import mutant
 class PinRacesTheSweep(InMemoryBlobIndex):
     """A pin looks, waits, and then pins what may be taken."""
 
-    async def pin(self, ref: str) -> None:
+    async def pin(self, ref: str) -> bool:
         row = self._live(ref)
         if row is None:
-            raise NotFoundError("blob", ref)
+            return False
         await asyncio.sleep(0)
         info = replace(row.blob.info, expires_at=None, pinned=True)
-        self._data.rows[ref] = type(row)(replace(row.blob, info=info))
+        self._data.rows[ref] = type(row)(row.facts, replace(row.blob, info=info))
+        return True
 
 
 @mutant(
@@ -34,7 +34,7 @@ class PinRacesTheSweep(InMemoryBlobIndex):
 class CondemnedKeysComeBack(InMemoryBlobIndex):
     """What was swept as nobody's may get a ref afterwards."""
 
-    async def condemn(self, object_keys: Sequence[str]) -> list[str]:
+    async def condemn(self, object_keys: Sequence[str]) -> Sequence[str]:
         unused = await super().condemn(object_keys)
         self._data.condemned.clear()
         return unused
@@ -44,9 +44,9 @@ class CondemnedKeysComeBack(InMemoryBlobIndex):
 class TakenIsNeverTakenAgain(InMemoryBlobIndex):
     """A crash between the removal of the bytes and of the row leaves the row for ever."""
 
-    async def take_expired(self, limit: int = 100, *, retry_seconds: float = 300) -> Any:
+    async def take_expired(self, limit: int, retry_seconds: float) -> list[IndexedBlob]:
         taken = {ref for ref, row in self._data.rows.items() if row.taken_at}
-        due = await super().take_expired(limit, retry_seconds=retry_seconds)
+        due = await super().take_expired(limit, retry_seconds)
         return [blob for blob in due if blob.ref not in taken]
 
 
@@ -55,7 +55,7 @@ class ForgetDropsAnything(InMemoryBlobIndex):
     """A live ref can be forgotten, and its bytes with it."""
 
     async def forget(self, refs: Sequence[str]) -> int:
-        for ref in check_ids("refs", refs):
+        for ref in refs:
             await self.take(ref)
         return await super().forget(refs)
 
@@ -64,8 +64,8 @@ class ForgetDropsAnything(InMemoryBlobIndex):
 class RetryStartsTheWindowAgain(InMemoryBlobIndex):
     """A repeated put of the same blob gives it a new time to live."""
 
-    async def put(self, ref: str, object_key: str, **facts: Any) -> BlobInfo:
-        info = await super().put(ref, object_key, **facts)
+    async def put(self, ref: str, facts: BlobFacts, ttl_seconds: float) -> BlobInfo:
+        info = await super().put(ref, facts, ttl_seconds)
         if not info.pinned:
-            await self.unpin(ref, ttl_seconds=facts["ttl_seconds"])
+            await self.unpin(ref, ttl_seconds)
         return info

@@ -6,12 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from holdfast.backends.inmemory.blob import InMemoryBlobs
+from holdfast.backends.inmemory.blob_index import InMemoryBlobIndex
 from holdfast.backends.inmemory.boards import InMemoryBoards
 from holdfast.backends.inmemory.channel import InMemoryChannels
 from holdfast.backends.inmemory.graph import InMemoryGraph
 from holdfast.backends.inmemory.long_term import InMemoryLongTerm
 from holdfast.backends.inmemory.transcripts import InMemoryTranscripts
 from holdfast.backends.inmemory.vector import InMemoryVectors
+from holdfast.contracts.blob_index import BlobIndex
+from holdfast.contracts.blobs import StoredBlobs
 from holdfast.contracts.boards import Boards
 from holdfast.contracts.channel import Channel
 from holdfast.contracts.graph import KnowledgeGraph
@@ -34,6 +38,8 @@ class Mutant:
 
 MUTANTS: dict[str, Mutant] = {}
 FRONTS: dict[str, tuple[type[Any], type[Any]]] = {
+    "blob_index": (BlobIndex, InMemoryBlobIndex),
+    "blobs": (StoredBlobs, InMemoryBlobs),
     "boards": (Boards, InMemoryBoards),
     "channels": (Channel, InMemoryChannels),
     "graph": (KnowledgeGraph, InMemoryGraph),
@@ -44,6 +50,7 @@ FRONTS: dict[str, tuple[type[Any], type[Any]]] = {
 """What checks the calls of a contract, and what stores for it."""
 
 OPTIONS = {
+    "blobs": ("ttl_seconds",),
     "channels": ("name", "retention_seconds"),
     "long_term": ("embedder", "graph", "mode", "language"),
     "vectors": ("embedder",),

@@ -28,6 +28,7 @@ from holdfast.backends.postgres.engine import Postgres
 from holdfast.bench.contest import Call, Contest, Result, measure
 from holdfast.bench.round_trips import RoundTrips
 from holdfast.bench.seaweedfs import SeaweedFS
+from holdfast.contracts.blobs import StoredBlobs
 
 SIZES = {"1 KB": 1000, "64 MB": 64 << 20}
 BAR = 1.5
@@ -47,7 +48,7 @@ SELECT = "SELECT object_key, size_bytes, sha256 FROM holdfast_blob_floor.refs WH
 class Blobs:
     """Our store, with a blob of each size to read."""
 
-    def __init__(self, blobs: ObjectBlobs) -> None:
+    def __init__(self, blobs: StoredBlobs) -> None:
         self._blobs = blobs
         self._refs: dict[str, str] = {}
 
@@ -126,7 +127,7 @@ async def run(progress: Callable[[str], None], *, quick: bool = False) -> list[R
             held = await asyncpg.connect(embedded.url)
             bare = Address.parse(url).connect(timeout_seconds=60, retry_seconds=30)
             progress("filling")
-            ours = Blobs(ObjectBlobs(engine, PostgresBlobIndex(postgres)))
+            ours = Blobs(StoredBlobs(ObjectBlobs(engine, PostgresBlobIndex(postgres))))
             floor = Floor(bare, held)
             await ours.fill(data)
             await floor.fill(data)
@@ -191,7 +192,7 @@ async def _count_round_trips(
         postgres = await Postgres.open(
             f"postgresql://postgres@/postgres?host={proxy}", max_connections=1
         )
-        ours = Blobs(ObjectBlobs(engine, PostgresBlobIndex(postgres)))
+        ours = Blobs(StoredBlobs(ObjectBlobs(engine, PostgresBlobIndex(postgres))))
         await ours.fill(data)
         found = {}
         for operation, call in ours.calls(data).items():

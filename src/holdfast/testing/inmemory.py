@@ -19,6 +19,8 @@ from holdfast.backends.inmemory.short_term import InMemoryShortTerm
 from holdfast.backends.inmemory.transcripts import InMemoryTranscripts
 from holdfast.backends.inmemory.vector import InMemoryVectors
 from holdfast.backends.inmemory.wake import InMemoryWake
+from holdfast.contracts.blob_index import BlobIndex
+from holdfast.contracts.blobs import StoredBlobs
 from holdfast.contracts.boards import Boards
 from holdfast.contracts.channel import Channel
 from holdfast.contracts.graph import KnowledgeGraph
@@ -35,8 +37,8 @@ class InMemoryHarness(Harness):
     name = "inmemory"
     stores: ClassVar[dict[str, Callable[..., Any]]] = {
         "channels": front(Channel, InMemoryChannels, "name", "retention_seconds"),
-        "blob_index": InMemoryBlobIndex,
-        "blobs": InMemoryBlobs,
+        "blob_index": front(BlobIndex, InMemoryBlobIndex),
+        "blobs": front(StoredBlobs, InMemoryBlobs, "ttl_seconds"),
         "boards": front(Boards, InMemoryBoards),
         "short_term": InMemoryShortTerm,
         "episodes": InMemoryEpisodes,

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from holdfast.contracts.blob_index import BlobIndex
 from holdfast.kernel.core.errors import ConflictError, InvalidInputError, NotFoundError
 from holdfast.kernel.storage.blob import BlobInfo
-from holdfast.kernel.storage.blob_index import BlobIndex, IndexedBlob
+from holdfast.kernel.storage.blob_index import IndexedBlob
 from holdfast.testing.harness import Harness
 
 CONTRACT = "blob_index"

@@ -8,10 +8,10 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 
 from holdfast.kernel.core.errors import ConfigError
-from holdfast.kernel.storage.blob_index import BlobIndex
 from holdfast.kernel.storage.graph import Graph
 from holdfast.kernel.storage.ledger_work import WorkSignal
 from holdfast.kernel.storage.session_moves import SessionMoves
+from holdfast.spi.blob_index import BlobIndexStorage
 from holdfast.wiring.embedding_side import EmbeddingSide
 from holdfast.wiring.health import Health
 from holdfast.wiring.hybrid_sides import DurableSide, HybridSide
@@ -39,7 +39,7 @@ class Connections:
         parts: list[Part],
         work: WorkSignal | None = None,
         again: Callable[[], Awaitable[Connections]] | None = None,
-        blob_index: Callable[[str], BlobIndex] | None = None,
+        blob_index: Callable[[str], BlobIndexStorage] | None = None,
         embedding: EmbeddingSide | None = None,
         durable: DurableSide | None = None,
         moves: SessionMoves | None = None,

@@ -16,6 +16,7 @@ from holdfast.backends.inmemory.short_term import InMemoryShortTerm
 from holdfast.backends.inmemory.transcripts import InMemoryTranscripts
 from holdfast.backends.inmemory.vector import InMemoryVectors
 from holdfast.backends.inmemory.wake import InMemoryWake
+from holdfast.contracts.blobs import StoredBlobs
 from holdfast.contracts.boards import Boards
 from holdfast.contracts.channel import Channel
 from holdfast.contracts.graph import KnowledgeGraph
@@ -54,7 +55,9 @@ def _stores(engine: InMemory, tenant: str, request: OpenRequest, graph: Graph | 
         return Channel(storage, name=name, retention_seconds=retention)
 
     return Stores(
-        blobs=InMemoryBlobs(engine, tenant=tenant, ttl_seconds=settings.blob_ttl_seconds),
+        blobs=StoredBlobs(
+            InMemoryBlobs(engine, tenant=tenant), ttl_seconds=settings.blob_ttl_seconds
+        ),
         history=History(InMemoryTranscripts(engine, tenant=tenant)),
         vectors=Vectors(InMemoryVectors(engine, tenant=tenant), embedder=embedder),
         graph=graph,

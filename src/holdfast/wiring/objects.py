@@ -10,7 +10,8 @@ from holdfast.backends.objects.blob import ObjectBlobs
 from holdfast.backends.objects.blob_index import ObjectBlobIndex
 from holdfast.backends.objects.engine import Objects
 from holdfast.backends.objects.maintenance import Maintenance
-from holdfast.kernel.storage.blob_index import BlobIndex
+from holdfast.contracts.blobs import StoredBlobs
+from holdfast.spi.blob_index import BlobIndexStorage
 from holdfast.wiring.connections import Connections
 from holdfast.wiring.parts import Part
 from holdfast.wiring.request import OpenRequest
@@ -22,15 +23,15 @@ async def put_beside(found: Connections, request: OpenRequest) -> None:
     """Let an object store keep the bytes of an opened state's blobs."""
     engine = await opened(request)
 
-    def index_of(tenant: str) -> BlobIndex:
+    def index_of(tenant: str) -> BlobIndexStorage:
         if found.blob_index is not None:
             return found.blob_index(tenant)
         return ObjectBlobIndex(engine, tenant=tenant)
 
     def change(tenant: str, stores: Stores) -> Stores:
         ttl = request.settings.blob_ttl_seconds
-        blobs = ObjectBlobs(engine, index_of(tenant), tenant=tenant, ttl_seconds=ttl)
-        return dataclasses.replace(stores, blobs=blobs)
+        blobs = ObjectBlobs(engine, index_of(tenant), tenant=tenant)
+        return dataclasses.replace(stores, blobs=StoredBlobs(blobs, ttl_seconds=ttl))
 
     found.add(part_of(engine), change)
 

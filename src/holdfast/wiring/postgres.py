@@ -28,6 +28,7 @@ from holdfast.backends.postgres.state_asides import PostgresAsideStates
 from holdfast.backends.postgres.transcripts import PostgresTranscripts
 from holdfast.backends.postgres.vector import PostgresVectors
 from holdfast.backends.postgres.wake import PostgresWake
+from holdfast.contracts.blobs import StoredBlobs
 from holdfast.contracts.boards import Boards
 from holdfast.contracts.channel import Channel
 from holdfast.contracts.graph import KnowledgeGraph
@@ -154,7 +155,9 @@ def _stores(engine: Postgres, tenant: str, request: OpenRequest, graph: Graph | 
         return Channel(storage, name=name, retention_seconds=retention)
 
     return Stores(
-        blobs=PostgresBlobs(engine, tenant=tenant, ttl_seconds=settings.blob_ttl_seconds),
+        blobs=StoredBlobs(
+            PostgresBlobs(engine, tenant=tenant), ttl_seconds=settings.blob_ttl_seconds
+        ),
         history=History(PostgresTranscripts(engine, tenant=tenant)),
         vectors=Vectors(PostgresVectors(engine, tenant=tenant), embedder=embedder),
         graph=graph,

@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncGenerator, AsyncIterable
+from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass, field
 
 from holdfast.backends.inmemory.blob_index import InMemoryBlobIndex
 from holdfast.backends.inmemory.engine import InMemory
-from holdfast.kernel.core.checks import check_count, check_id, check_optional_count
-from holdfast.kernel.core.errors import NotFoundError
-from holdfast.kernel.core.ids import new_ref
-from holdfast.kernel.storage.blob import (
-    DEFAULT_TTL_SECONDS,
-    MAX_CHUNK_BYTES,
-    BlobInfo,
-    Blobs,
-    check_chunk,
-    check_content_type,
-    check_data,
-    check_digest,
-    check_reach,
-)
+from holdfast.kernel.storage.blob import BlobInfo
+from holdfast.kernel.storage.blob_index import RETRY_SECONDS
+from holdfast.spi.blob_index import BlobFacts
+from holdfast.spi.blobs import BlobRange, BlobStorage, end_of
+
+_SWEEP_BLOBS = 100
 
 
 @dataclass
@@ -35,48 +27,61 @@ class BlobBytes:
     objects: dict[str, bytes] = field(default_factory=dict)
 
 
-class InMemoryBlobs(Blobs):
-    """``Blobs`` in dicts; ``ttl_seconds`` is how long a blob lives that nobody pins.
+class InMemoryBlobs(BlobStorage):
+    """``BlobStorage`` in dicts.
 
-    >>> blobs = InMemoryBlobs(InMemory(), tenant="acme", ttl_seconds=3600)
+    Awaiting the index never gives way to another task: its coroutines do not wait for anything.
+
+    >>> blobs = InMemoryBlobs(InMemory(), tenant="acme")
     """
 
-    def __init__(
-        self,
-        engine: InMemory,
-        *,
-        tenant: str = "default",
-        ttl_seconds: float = DEFAULT_TTL_SECONDS,
-    ) -> None:
+    def __init__(self, engine: InMemory, *, tenant: str = "default") -> None:
         self._index = InMemoryBlobIndex(engine, tenant=tenant)
         self._objects = engine.table(tenant, BlobBytes).objects
-        self._ttl_seconds = ttl_seconds
 
-    async def store(
-        self, data: bytes | str, *, content_type: str = "application/octet-stream"
-    ) -> str:
-        """Keep bytes, or text as UTF-8."""
-        return await self._keep(check_data(data), content_type)
+    async def store(self, ref: str, data: bytes, content_type: str, ttl_seconds: float) -> None:
+        """Store bytes."""
+        facts = BlobFacts(ref, len(data), content_type, hashlib.sha256(data).hexdigest())
+        await self._index.put(ref, facts, ttl_seconds)
+        self._objects[ref] = data
 
-    async def resolve(self, ref: str) -> bytes:
-        """The bytes."""
-        info, data = await self._find(ref)
-        return _checked(ref, info, data)
+    async def store_stream(
+        self, ref: str, chunks: AsyncIterator[bytes], content_type: str, ttl_seconds: float
+    ) -> None:
+        """Store chunks once all of them came."""
+        data = b"".join([chunk async for chunk in chunks])
+        await self.store(ref, data, content_type, ttl_seconds)
 
-    async def pin(self, ref: str) -> None:
-        """Keep a blob until it is unpinned or deleted."""
-        await self._index.pin(ref)
+    async def open(
+        self,
+        ref: str,
+        offset: int,
+        length: int | None,
+        *,
+        whole: bool,  # noqa: ARG002 - all bytes are in memory
+    ) -> BlobRange | None:
+        """Return a range of a blob."""
+        blob = await self._index.get(ref)
+        if blob is None:
+            return None
+        data = self._objects.get(blob.object_key, b"")
+        return BlobRange(blob.info, _part(data, offset, end_of(blob.info, offset, length)))
 
-    async def unpin(self, ref: str) -> None:
-        """Let a blob expire again."""
-        await self._index.unpin(ref, ttl_seconds=self._ttl_seconds)
+    async def stat(self, ref: str) -> BlobInfo | None:
+        """Return what is known about a blob."""
+        blob = await self._index.get(ref)
+        return blob.info if blob else None
 
-    async def stat(self, ref: str) -> BlobInfo:
-        """What is known about a blob."""
-        return (await self._find(ref))[0]
+    async def pin(self, ref: str) -> bool:
+        """Remove the time to live."""
+        return await self._index.pin(ref)
+
+    async def unpin(self, ref: str, ttl_seconds: float) -> bool:
+        """Set the time to live."""
+        return await self._index.unpin(ref, ttl_seconds)
 
     async def delete(self, ref: str) -> bool:
-        """Remove a blob."""
+        """Delete a blob."""
         blob = await self._index.take(ref)
         if blob is None:
             return False
@@ -84,71 +89,16 @@ class InMemoryBlobs(Blobs):
         await self._index.forget([ref])
         return True
 
-    def open(
-        self, ref: str, *, offset: int = 0, length: int | None = None
-    ) -> AsyncGenerator[bytes, None]:
-        """The bytes in chunks."""
-        check_id("ref", ref)
-        check_count("offset", offset)
-        check_optional_count("length", length)
-        return self._chunks(ref, offset, length)
-
-    async def store_stream(
-        self,
-        chunks: AsyncIterable[bytes],
-        *,
-        content_type: str = "application/octet-stream",
-    ) -> str:
-        """Keep bytes that come in chunks."""
-        check_content_type(content_type)
-        came: list[bytes] = []
-        async for chunk in chunks:
-            came.append(check_chunk(len(came), chunk))
-        return await self._keep(b"".join(came), content_type)
-
     async def sweep(self) -> int:
-        """Free the space of expired blobs."""
+        """Delete expired blobs."""
         removed = 0
-        while taken := await self._index.take_expired():
+        while taken := await self._index.take_expired(_SWEEP_BLOBS, RETRY_SECONDS):
             for blob in taken:
                 self._objects.pop(blob.object_key, None)
             removed += await self._index.forget([blob.ref for blob in taken])
         return removed
 
-    # Awaiting the index never gives way to another task: its coroutines do not wait for anything.
 
-    async def _keep(self, data: bytes, content_type: str) -> str:
-        ref = new_ref()
-        await self._index.put(
-            ref,
-            ref,
-            size_bytes=len(data),
-            content_type=content_type,
-            sha256=hashlib.sha256(data).hexdigest(),
-            ttl_seconds=self._ttl_seconds,
-        )
-        self._objects[ref] = data
-        return ref
-
-    async def _find(self, ref: str) -> tuple[BlobInfo, bytes]:
-        blob = await self._index.get(ref)
-        if blob is None:
-            raise NotFoundError("blob", ref)
-        return blob.info, self._objects.get(blob.object_key, b"")
-
-    async def _chunks(
-        self, ref: str, offset: int, length: int | None
-    ) -> AsyncGenerator[bytes, None]:
-        info, data = await self._find(ref)
-        end = info.size_bytes if length is None else min(info.size_bytes, offset + length)
-        if offset == 0 and end == info.size_bytes:
-            _checked(ref, info, data)
-        elif offset < end:
-            check_reach(ref, has_bytes=len(data), needs_bytes=end)
-        for at in range(offset, end, MAX_CHUNK_BYTES):
-            yield data[at : min(at + MAX_CHUNK_BYTES, end)]
-
-
-def _checked(ref: str, info: BlobInfo, data: bytes) -> bytes:
-    check_digest(ref, info, hashlib.sha256(data).hexdigest())
-    return data
+async def _part(data: bytes, start: int, end: int) -> AsyncGenerator[bytes, None]:
+    if start < end <= len(data):
+        yield data[start:end]

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from holdfast.backends.inmemory.engine import InMemory
-from holdfast.kernel.core.checks import check_count, check_id, check_ids, check_seconds
-from holdfast.kernel.core.errors import ConflictError, NotFoundError
-from holdfast.kernel.storage.blob import BlobInfo, check_content_type
-from holdfast.kernel.storage.blob_index import BlobIndex, IndexedBlob, check_sha256
+from holdfast.kernel.storage.blob import BlobInfo
+from holdfast.kernel.storage.blob_index import IndexedBlob, condemned, taken_before
+from holdfast.spi.blob_index import BlobFacts, BlobIndexStorage
 
 
 @dataclass
 class _Row:
+    facts: BlobFacts
     blob: IndexedBlob
     taken_at: datetime | None = None
 
@@ -26,8 +26,8 @@ class _Data:
     condemned: dict[str, None] = field(default_factory=dict)
 
 
-class InMemoryBlobIndex(BlobIndex):
-    """``BlobIndex`` in dicts, by ref and by object key.
+class InMemoryBlobIndex(BlobIndexStorage):
+    """``BlobIndexStorage`` in dicts, by ref and by object key.
 
     >>> index = InMemoryBlobIndex(InMemory(), tenant="acme")
     """
@@ -36,60 +36,40 @@ class InMemoryBlobIndex(BlobIndex):
         self._engine = engine
         self._data = engine.table(tenant, _Data)
 
-    async def put(
-        self,
-        ref: str,
-        object_key: str,
-        *,
-        size_bytes: int,
-        content_type: str,
-        sha256: str,
-        ttl_seconds: float,
-    ) -> BlobInfo:
-        """Make a ref to bytes that are uploaded."""
-        check_id("ref", ref)
-        check_id("object_key", object_key)
-        check_seconds("ttl_seconds", ttl_seconds)
+    async def put(self, ref: str, facts: BlobFacts, ttl_seconds: float) -> BlobInfo:
+        """Store a ref."""
         now = self._engine.now()
         info = BlobInfo(
-            check_count("size_bytes", size_bytes),
-            check_content_type(content_type),
-            check_sha256(sha256),
+            facts.size_bytes,
+            facts.content_type,
+            facts.sha256,
             created_at=now,
             expires_at=now + timedelta(seconds=ttl_seconds),
             pinned=False,
         )
-        if object_key in self._data.condemned:
-            raise ConflictError(
-                "object", object_key, "the bytes were swept as nobody's: upload them again"
-            )
-        if ref in self._data.rows or object_key in self._data.refs:
-            return self._again(IndexedBlob(ref, object_key, info))
-        self._data.rows[ref] = _Row(IndexedBlob(ref, object_key, info))
-        self._data.refs[object_key] = ref
+        if facts.object_key in self._data.condemned:
+            raise condemned(facts.object_key)
+        if ref in self._data.rows or facts.object_key in self._data.refs:
+            live = self._live(ref)
+            if live is None or live.facts != facts:
+                raise taken_before(ref)
+            return live.blob.info
+        self._data.rows[ref] = _Row(facts, IndexedBlob(ref, facts.object_key, info))
+        self._data.refs[facts.object_key] = ref
         return info
 
-    def _again(self, blob: IndexedBlob) -> BlobInfo:
-        live = self._live(blob.ref)
-        if live is None or _facts(live.blob) != _facts(blob):
-            raise ConflictError(
-                "blob", blob.ref, f"the ref {blob.ref!r} or its object is taken: use new ones"
-            )
-        return live.blob.info
-
     async def get(self, ref: str) -> IndexedBlob | None:
-        """A live blob."""
+        """Return a live blob."""
         row = self._live(ref)
         return row.blob if row else None
 
-    async def pin(self, ref: str) -> None:
-        """Keep a blob."""
-        self._set_expiry(ref, None)
+    async def pin(self, ref: str) -> bool:
+        """Remove the time to live."""
+        return self._set_expiry(ref, None)
 
-    async def unpin(self, ref: str, *, ttl_seconds: float) -> None:
-        """Let a blob expire."""
-        window = timedelta(seconds=check_seconds("ttl_seconds", ttl_seconds))
-        self._set_expiry(ref, self._engine.now() + window)
+    async def unpin(self, ref: str, ttl_seconds: float) -> bool:
+        """Set the time to live."""
+        return self._set_expiry(ref, self._engine.now() + timedelta(seconds=ttl_seconds))
 
     async def take(self, ref: str) -> IndexedBlob | None:
         """Hide a live blob."""
@@ -99,13 +79,10 @@ class InMemoryBlobIndex(BlobIndex):
         row.taken_at = self._engine.now()
         return row.blob
 
-    async def take_expired(
-        self, limit: int = 100, *, retry_seconds: float = 300
-    ) -> list[IndexedBlob]:
-        """Expired blobs, and those whose removal was not finished."""
-        check_count("limit", limit)
+    async def take_expired(self, limit: int, retry_seconds: float) -> list[IndexedBlob]:
+        """Take expired blobs, and those whose removal was not finished."""
         now = self._engine.now()
-        retry = now - timedelta(seconds=check_seconds("retry_seconds", retry_seconds))
+        retry = now - timedelta(seconds=retry_seconds)
         due: list[tuple[datetime, _Row]] = []
         for row in self._data.rows.values():
             expires_at = row.blob.info.expires_at
@@ -120,36 +97,31 @@ class InMemoryBlobIndex(BlobIndex):
         return [row.blob for _, row in due[:limit]]
 
     async def forget(self, refs: Sequence[str]) -> int:
-        """Drop taken blobs."""
-        known = {ref: self._data.rows.get(ref) for ref in check_ids("refs", refs)}
+        """Delete taken blobs."""
+        known = {ref: self._data.rows.get(ref) for ref in refs}
         taken = {ref: row for ref, row in known.items() if row and row.taken_at}
         for ref, row in taken.items():
             del self._data.rows[ref]
             del self._data.refs[row.blob.object_key]
         return len(taken)
 
-    async def condemn(self, object_keys: Sequence[str]) -> list[str]:
-        """The keys that no ref uses, barred."""
-        keys = check_ids("object_keys", object_keys)
-        unused = [key for key in dict.fromkeys(keys) if key not in self._data.refs]
+    async def condemn(self, object_keys: Sequence[str]) -> Sequence[str]:
+        """Bar the keys that no ref uses."""
+        unused = [key for key in object_keys if key not in self._data.refs]
         self._data.condemned.update(dict.fromkeys(unused))
         return unused
 
     def _live(self, ref: str) -> _Row | None:
-        row = self._data.rows.get(check_id("ref", ref))
+        row = self._data.rows.get(ref)
         if row is None or row.taken_at is not None:
             return None
         expires_at = row.blob.info.expires_at
         return None if expires_at and expires_at <= self._engine.now() else row
 
-    def _set_expiry(self, ref: str, expires_at: datetime | None) -> None:
+    def _set_expiry(self, ref: str, expires_at: datetime | None) -> bool:
         row = self._live(ref)
         if row is None:
-            raise NotFoundError("blob", ref)
+            return False
         info = replace(row.blob.info, expires_at=expires_at, pinned=expires_at is None)
         row.blob = replace(row.blob, info=info)
-
-
-def _facts(blob: IndexedBlob) -> tuple[str, int, str, str]:
-    info = blob.info
-    return blob.object_key, info.size_bytes, info.content_type, info.sha256
+        return True

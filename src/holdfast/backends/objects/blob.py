@@ -3,33 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterable, Iterator
-from contextlib import aclosing, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
-from io import BytesIO
 from itertools import islice
 from typing import Any, TypeAlias
 
 from holdfast.backends.objects.engine import Found, Objects
 from holdfast.backends.objects.paths import Paths, part_bytes
-from holdfast.backends.objects.upload import Upload, hash_more
-from holdfast.kernel.core.checks import check_count, check_id, check_optional_count, check_seconds
-from holdfast.kernel.core.errors import ConflictError, HoldfastError, NotFoundError
-from holdfast.kernel.core.ids import new_ref
-from holdfast.kernel.storage.blob import (
-    DEFAULT_TTL_SECONDS,
-    MAX_CHUNK_BYTES,
-    BlobInfo,
-    Blobs,
-    check_chunk,
-    check_content_type,
-    check_data,
-    check_digest,
-    check_reach,
-)
-from holdfast.kernel.storage.blob_index import BlobIndex, IndexedBlob
+from holdfast.backends.objects.upload import Upload
+from holdfast.kernel.core.errors import ConflictError, HoldfastError
+from holdfast.kernel.storage.blob import BlobInfo
+from holdfast.kernel.storage.blob_index import RETRY_SECONDS, IndexedBlob
+from holdfast.spi.blob_index import BlobFacts, BlobIndexStorage
+from holdfast.spi.blobs import BlobRange, BlobStorage, end_of
 
 ORPHAN_GRACE_SECONDS = 86_400
 """How old bytes without a ref must be before they are removed: more than an upload takes."""
@@ -38,12 +26,12 @@ _SWEEP_BLOBS = 1000
 _WHOLE_AHEAD, _STREAM_AHEAD = 3, 1
 """How many parts are fetched ahead: of a blob that is held in memory anyway, and of a stream."""
 
-_Fetch: TypeAlias = tuple[int, int, asyncio.Task[Any]]
-"""From where to where in a part, and the request for it."""
+_Fetch: TypeAlias = tuple[int, asyncio.Task[Any]]
+"""How many bytes of a part are wanted, and the request for them."""
 
 
-class ObjectBlobs(Blobs):
-    """``Blobs`` in objects; ``index`` keeps the refs, in a database or beside the bytes.
+class ObjectBlobs(BlobStorage):
+    """``BlobStorage`` in objects; ``index`` keeps the refs, in a database or beside the bytes.
 
     The bytes are uploaded first, then the ref is put: a crash at any line leaves no ref, or a good
     one. Bytes without a ref are removed by ``sweep_orphans``.
@@ -54,98 +42,65 @@ class ObjectBlobs(Blobs):
     """
 
     def __init__(
-        self,
-        engine: Objects,
-        index: BlobIndex,
-        *,
-        tenant: str = "default",
-        ttl_seconds: float = DEFAULT_TTL_SECONDS,
+        self, engine: Objects, index: BlobIndexStorage, *, tenant: str = "default"
     ) -> None:
         self._engine = engine
         self._index = index
         self._tenant = tenant
         self._paths = Paths(tenant)
-        self._ttl_seconds = ttl_seconds
         self._named = self._paths.name is None
 
-    async def store(
-        self, data: bytes | str, *, content_type: str = "application/octet-stream"
-    ) -> str:
-        """Keep bytes, or text as UTF-8."""
-        data = check_data(data)
-        self._check(content_type)
-        upload = Upload(self._engine, self._paths)
-        try:
-            await self._name_tenant()
+    async def store(self, ref: str, data: bytes, content_type: str, ttl_seconds: float) -> None:
+        """Store bytes."""
+        async with self._upload() as upload:
             await upload.store(data)
-        except BaseException:
-            await self._discard(upload)
-            raise
-        return await self._refer(upload, content_type)
+        await self._refer(ref, upload, content_type, ttl_seconds)
 
-    async def resolve(self, ref: str) -> bytes:
-        """The bytes."""
-        blob = await self._find(ref)
-        # Copied while the next parts are on their way; what it holds is handed out without a copy.
-        whole = BytesIO()
-        async for part in self._parts(blob, 0, blob.info.size_bytes, ahead=_WHOLE_AHEAD):
-            whole.write(part)
-        return whole.getvalue()
+    async def store_stream(
+        self, ref: str, chunks: AsyncIterator[bytes], content_type: str, ttl_seconds: float
+    ) -> None:
+        """Store chunks."""
+        async with self._upload() as upload:
+            async for chunk in chunks:
+                await upload.add(chunk)
+            await upload.finish()
+        await self._refer(ref, upload, content_type, ttl_seconds)
 
-    async def pin(self, ref: str) -> None:
-        """Keep a blob until it is unpinned or deleted."""
-        await self._index.pin(ref)
+    async def open(
+        self, ref: str, offset: int, length: int | None, *, whole: bool
+    ) -> BlobRange | None:
+        """Return a range of a blob."""
+        blob = await self._index.get(ref)
+        if blob is None:
+            return None
+        end, ahead = end_of(blob.info, offset, length), _WHOLE_AHEAD if whole else _STREAM_AHEAD
+        return BlobRange(blob.info, self._parts(blob.object_key, offset, end, ahead))
 
-    async def unpin(self, ref: str) -> None:
-        """Let a blob expire again."""
-        await self._index.unpin(ref, ttl_seconds=self._ttl_seconds)
+    async def stat(self, ref: str) -> BlobInfo | None:
+        """Return what is known about a blob."""
+        blob = await self._index.get(ref)
+        return blob.info if blob else None
 
-    async def stat(self, ref: str) -> BlobInfo:
-        """What is known about a blob."""
-        return (await self._find(ref)).info
+    async def pin(self, ref: str) -> bool:
+        """Remove the time to live."""
+        return await self._index.pin(ref)
+
+    async def unpin(self, ref: str, ttl_seconds: float) -> bool:
+        """Set the time to live."""
+        return await self._index.unpin(ref, ttl_seconds)
 
     async def delete(self, ref: str) -> bool:
-        """Remove a blob."""
+        """Delete a blob."""
         blob = await self._index.take(ref)
         if blob is None:
             return False
         await self._remove([blob])
         return True
 
-    def open(
-        self, ref: str, *, offset: int = 0, length: int | None = None
-    ) -> AsyncGenerator[bytes, None]:
-        """The bytes in chunks."""
-        check_id("ref", ref)
-        check_count("offset", offset)
-        check_optional_count("length", length)
-        return self._chunks(ref, offset, length)
-
-    async def store_stream(
-        self,
-        chunks: AsyncIterable[bytes],
-        *,
-        content_type: str = "application/octet-stream",
-    ) -> str:
-        """Keep bytes that come in chunks."""
-        self._check(content_type)
-        upload = Upload(self._engine, self._paths)
-        count = 0
-        try:
-            await self._name_tenant()
-            async for chunk in chunks:
-                await upload.add(check_chunk(count, chunk))
-                count += 1
-            await upload.finish()
-        except BaseException:
-            await self._discard(upload)
-            raise
-        return await self._refer(upload, content_type)
-
     async def sweep(self) -> int:
-        """Free the space of expired blobs."""
+        """Delete expired blobs."""
         removed = 0
-        while taken := await self._index.take_expired(_SWEEP_BLOBS):
+        while taken := await self._index.take_expired(_SWEEP_BLOBS, RETRY_SECONDS):
             removed += await self._remove(taken)
         return removed
 
@@ -161,9 +116,7 @@ class ObjectBlobs(Blobs):
 
             removed = await blobs.sweep_orphans()
         """
-        before = self._engine.now() - timedelta(
-            seconds=check_seconds("grace_seconds", grace_seconds)
-        )
+        before = self._engine.now() - timedelta(seconds=grace_seconds)
         removed = 0
         async for page in self._engine.pages(self._paths.bytes):
             old: dict[str, list[str]] = {}
@@ -178,9 +131,16 @@ class ObjectBlobs(Blobs):
             removed += await self._engine.disk.remove_staged(self._paths.root, before=before)
         return removed
 
-    def _check(self, content_type: str) -> None:
-        check_content_type(content_type)
-        check_seconds("ttl_seconds", self._ttl_seconds)
+    @asynccontextmanager
+    async def _upload(self) -> AsyncIterator[Upload]:
+        """A new upload. What came of it is removed where it fails."""
+        upload = Upload(self._engine, self._paths)
+        try:
+            await self._name_tenant()
+            yield upload
+        except BaseException:
+            await self._discard(upload)
+            raise
 
     async def _name_tenant(self) -> None:
         """Keep the name of a tenant whose folder does not say it, so that all can be swept."""
@@ -188,33 +148,19 @@ class ObjectBlobs(Blobs):
             await self._engine.put(self._paths.name, self._tenant.encode("utf-8", "surrogatepass"))
             self._named = True
 
-    async def _refer(self, upload: Upload, content_type: str) -> str:
+    async def _refer(self, ref: str, upload: Upload, content_type: str, ttl_seconds: float) -> None:
         """Make the ref. Where it is unknown whether there is one, its bytes stay for the sweep."""
-        ref = new_ref()
+        facts = BlobFacts(upload.key, upload.size_bytes, content_type, upload.sha256)
         try:
-            await self._index.put(
-                ref,
-                upload.key,
-                size_bytes=upload.size_bytes,
-                content_type=content_type,
-                sha256=upload.sha256,
-                ttl_seconds=self._ttl_seconds,
-            )
+            await self._index.put(ref, facts, ttl_seconds)
         except ConflictError:
             await self._discard(upload)
             raise
-        return ref
 
     async def _discard(self, upload: Upload) -> None:
         """Remove what came so far; where that fails too, the first error counts and the sweep."""
         with suppress(HoldfastError):
             await self._engine.to_the_end(upload.discard())
-
-    async def _find(self, ref: str) -> IndexedBlob:
-        blob = await self._index.get(ref)
-        if blob is None:
-            raise NotFoundError("blob", ref)
-        return blob
 
     async def _remove(self, taken: list[IndexedBlob]) -> int:
         """First the bytes, then the refs: what is not forgotten is taken again later."""
@@ -227,47 +173,21 @@ class ObjectBlobs(Blobs):
         )
         return await self._index.forget([blob.ref for blob in taken])
 
-    async def _chunks(
-        self, ref: str, offset: int, length: int | None
-    ) -> AsyncGenerator[bytes, None]:
-        blob = await self._find(ref)
-        size = blob.info.size_bytes
-        end = size if length is None else min(size, offset + length)
-        async with aclosing(self._parts(blob, offset, end, ahead=_STREAM_AHEAD)) as parts:
-            async for part in parts:
-                view = memoryview(part)
-                for at in range(0, len(view), MAX_CHUNK_BYTES):
-                    yield bytes(view[at : at + MAX_CHUNK_BYTES])
-
-    async def _parts(
-        self, blob: IndexedBlob, start: int, end: int, *, ahead: int
-    ) -> AsyncGenerator[Any, None]:
-        """Buffers of a range, in order; the last of a whole blob only if the digest is right."""
-        whole = start == 0 and end == blob.info.size_bytes
-        wanted = _wanted(part_bytes(blob.object_key), start, end)
+    async def _parts(self, key: str, start: int, end: int, ahead: int) -> AsyncGenerator[Any, None]:
+        wanted = _wanted(part_bytes(key), start, end)
         fetching: deque[_Fetch] = deque()
-        digest, hashing = hashlib.sha256(), None
         try:
-            self._fetch(blob.object_key, islice(wanted, ahead + 1), fetching)
+            self._fetch(key, islice(wanted, ahead + 1), fetching)
             while fetching:
-                low, high, reading = fetching[0]
+                length, reading = fetching[0]
                 data = await reading
                 fetching.popleft()
-                self._fetch(blob.object_key, islice(wanted, 1), fetching)
-                if len(data) < high - low:
-                    # Removed while it was read, or damaged.
-                    await self._find(blob.ref)
-                check_reach(blob.ref, has_bytes=low + len(data), needs_bytes=high)
-                if whole:
-                    if hashing:
-                        await hashing
-                    hashing = asyncio.create_task(hash_more(digest, data))
-                    if not fetching:
-                        await hashing
-                        check_digest(blob.ref, blob.info, digest.hexdigest())
+                self._fetch(key, islice(wanted, 1), fetching)
+                if len(data) < length:
+                    return
                 yield data
         finally:
-            for *_, reading in fetching:
+            for _, reading in fetching:
                 reading.cancel()
 
     def _fetch(
@@ -275,7 +195,7 @@ class ObjectBlobs(Blobs):
     ) -> None:
         for number, low, high in wanted:
             reading = self._engine.read(self._paths.part(key, number), low, high)
-            fetching.append((low, high, asyncio.create_task(reading)))
+            fetching.append((high - low, asyncio.create_task(reading)))
 
 
 def _wanted(part: int, start: int, end: int) -> Iterator[tuple[int, int, int]]:

@@ -14,17 +14,17 @@ from holdfast.backends.objects.engine import Objects
 from holdfast.backends.objects.errors import ENGINE
 from holdfast.backends.objects.life import ATTEMPTS, Change, Claim, First, Life, Lives, too_many
 from holdfast.backends.objects.paths import Hint, Paths, digest, slot
-from holdfast.kernel.core.checks import check_count, check_id, check_ids, check_seconds
-from holdfast.kernel.core.errors import ConflictError, NotFoundError, NotSupportedError
-from holdfast.kernel.storage.blob import BlobInfo, check_content_type
-from holdfast.kernel.storage.blob_index import BlobIndex, IndexedBlob, check_sha256
+from holdfast.kernel.core.errors import ConflictError, NotSupportedError
+from holdfast.kernel.storage.blob import BlobInfo
+from holdfast.kernel.storage.blob_index import IndexedBlob, condemned, taken_before
+from holdfast.spi.blob_index import BlobFacts, BlobIndexStorage
 
 _DANGLING = timedelta(days=1)
 """How long a hint that leads nowhere is kept: whoever wrote it may be about to write the rest."""
 
 
-class ObjectBlobIndex(BlobIndex):
-    """``BlobIndex`` that needs nothing but conditional create of the object store.
+class ObjectBlobIndex(BlobIndexStorage):
+    """``BlobIndexStorage`` that needs nothing but conditional create of the object store.
 
     A call is several requests, one after another: where a database is at hand, its index is
     quicker. Put each ref once, as ``ObjectBlobs`` does: one that is put again while it is being
@@ -47,30 +47,16 @@ class ObjectBlobIndex(BlobIndex):
         self._paths = Paths(tenant)
         self._lives = Lives(engine, self._paths)
 
-    async def put(
-        self,
-        ref: str,
-        object_key: str,
-        *,
-        size_bytes: int,
-        content_type: str,
-        sha256: str,
-        ttl_seconds: float,
-    ) -> BlobInfo:
-        """Make a ref to bytes that are uploaded."""
-        check_id("ref", ref)
-        check_id("object_key", object_key)
-        window = timedelta(seconds=check_seconds("ttl_seconds", ttl_seconds))
+    async def put(self, ref: str, facts: BlobFacts, ttl_seconds: float) -> BlobInfo:
+        """Store a ref."""
+        window = timedelta(seconds=ttl_seconds)
         now = self._engine.now()
         ref_digest = digest(ref)
         hint = Hint.at("due", now + window, ref_digest)
         first = First(
             secrets.token_hex(8),
             ref,
-            object_key,
-            check_count("size_bytes", size_bytes),
-            check_content_type(content_type),
-            check_sha256(sha256),
+            *facts,
             created_at=now,
             expires_at=now + window,
             hint=hint.name,
@@ -104,12 +90,8 @@ class ObjectBlobIndex(BlobIndex):
             if found is None:
                 continue
             if found.ref is None:
-                raise ConflictError(
-                    "object",
-                    first.object_key,
-                    "the bytes were swept as nobody's: upload them again",
-                )
-            raise _taken(first.ref)
+                raise condemned(first.object_key)
+            raise taken_before(first.ref)
         raise too_many(first.object_key)
 
     async def _again(self, first: First) -> BlobInfo | None:
@@ -119,24 +101,24 @@ class ObjectBlobIndex(BlobIndex):
             return None
         valid = replace(life, committed=True)
         if life.first.facts != first.facts or not valid.is_live(self._engine.now()):
-            raise _taken(first.ref)
+            raise taken_before(first.ref)
         if not life.committed:
             # Another is about to make it valid, or died before it did.
             await self._claim(life.first)
         return life.blob.info
 
     async def get(self, ref: str) -> IndexedBlob | None:
-        """A live blob."""
+        """Return a live blob."""
         life = await self._live(ref)
         return life.blob if life else None
 
-    async def pin(self, ref: str) -> None:
-        """Keep a blob."""
-        await self._set_expiry(ref, None)
+    async def pin(self, ref: str) -> bool:
+        """Remove the time to live."""
+        return await self._set_expiry(ref, None)
 
-    async def unpin(self, ref: str, *, ttl_seconds: float) -> None:
-        """Let a blob expire."""
-        await self._set_expiry(ref, check_seconds("ttl_seconds", ttl_seconds))
+    async def unpin(self, ref: str, ttl_seconds: float) -> bool:
+        """Set the time to live."""
+        return await self._set_expiry(ref, ttl_seconds)
 
     async def take(self, ref: str) -> IndexedBlob | None:
         """Hide a live blob."""
@@ -148,13 +130,10 @@ class ObjectBlobIndex(BlobIndex):
                 return life.blob
         raise too_many(ref)
 
-    async def take_expired(
-        self, limit: int = 100, *, retry_seconds: float = 300
-    ) -> list[IndexedBlob]:
-        """Expired blobs, and those whose removal was not finished."""
-        check_count("limit", limit)
+    async def take_expired(self, limit: int, retry_seconds: float) -> list[IndexedBlob]:
+        """Take expired blobs, and those whose removal was not finished."""
         now = self._engine.now()
-        retry = now - timedelta(seconds=check_seconds("retry_seconds", retry_seconds))
+        retry = now - timedelta(seconds=retry_seconds)
         taken: list[IndexedBlob] = []
         if limit == 0:
             return taken
@@ -170,31 +149,29 @@ class ObjectBlobIndex(BlobIndex):
         return taken + await self._take_all(batch)
 
     async def forget(self, refs: Sequence[str]) -> int:
-        """Drop taken blobs."""
-        known = dict.fromkeys(check_ids("refs", refs))
-        return sum(await self._engine.each(known, self._forget))
+        """Delete taken blobs."""
+        return sum(await self._engine.each(refs, self._forget))
 
-    async def condemn(self, object_keys: Sequence[str]) -> list[str]:
-        """The keys that no ref uses, barred."""
-        keys = list(dict.fromkeys(check_ids("object_keys", object_keys)))
-        unused = await self._engine.each(keys, self._condemn)
-        return [key for key, barred in zip(keys, unused, strict=True) if barred]
+    async def condemn(self, object_keys: Sequence[str]) -> Sequence[str]:
+        """Bar the keys that no ref uses."""
+        unused = await self._engine.each(object_keys, self._condemn)
+        return [key for key, barred in zip(object_keys, unused, strict=True) if barred]
 
     async def _live(self, ref: str) -> Life | None:
-        life = await self._lives.read(digest(check_id("ref", ref)))
+        life = await self._lives.read(digest(ref))
         return life if life and life.is_live(self._engine.now()) else None
 
-    async def _set_expiry(self, ref: str, window: float | None) -> None:
+    async def _set_expiry(self, ref: str, window: float | None) -> bool:
         for _ in range(ATTEMPTS):
             life = await self._live(ref)
             if life is None:
-                raise NotFoundError("blob", ref)
+                return False
             if window is None and life.expires_at is None:
-                return
+                return True
             moment = None if window is None else self._engine.now() + timedelta(seconds=window)
             hint = Hint.at("due", moment, digest(ref)) if moment else None
             if await self._change(life, hint, expires_at=moment):
-                return
+                return True
         raise too_many(ref)
 
     async def _take(self, life: Life) -> bool:
@@ -292,7 +269,3 @@ def _info(first: First) -> BlobInfo:
         first.expires_at,
         pinned=False,
     )
-
-
-def _taken(ref: str) -> ConflictError:
-    return ConflictError("blob", ref, f"the ref {ref!r} or its object is taken: use new ones")

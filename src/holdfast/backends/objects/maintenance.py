@@ -8,7 +8,7 @@ from holdfast.backends.objects.blob import ORPHAN_GRACE_SECONDS, ObjectBlobs
 from holdfast.backends.objects.engine import Objects
 from holdfast.backends.objects.paths import Paths, decode
 from holdfast.kernel.core.errors import CodecError
-from holdfast.kernel.storage.blob_index import BlobIndex
+from holdfast.spi.blob_index import BlobIndexStorage
 
 
 class Maintenance:
@@ -23,7 +23,7 @@ class Maintenance:
     def __init__(
         self,
         engine: Objects,
-        index_of: Callable[[str], BlobIndex],
+        index_of: Callable[[str], BlobIndexStorage],
         *,
         grace_seconds: float = ORPHAN_GRACE_SECONDS,
     ) -> None:

@@ -13,9 +13,7 @@ from typing import Any
 
 from holdfast.backends.objects.engine import Objects
 from holdfast.backends.objects.paths import Paths, new_key, part_bytes
-
-_SMALL = 256 << 10
-"""What is hashed at once: handing less to a thread costs more than hashing it."""
+from holdfast.spi.blobs import SMALL_BYTES, hash_more
 
 _IN_FLIGHT = 3
 """How many parts wait for an answer while the next one fills: what a stream holds in memory."""
@@ -54,7 +52,7 @@ class Upload:
     async def store(self, data: bytes) -> None:
         """The whole at once: hashed while it is sent, and sent as it is, without a copy."""
         self.size_bytes = len(data)
-        if len(data) <= _SMALL:
+        if len(data) <= SMALL_BYTES:
             self._digest.update(data)
             await self._send(data, 1)
             await self._landed(0)
@@ -110,11 +108,3 @@ class Upload:
             for task in done:
                 task.result()
             self._sent -= done
-
-
-async def hash_more(digest: Any, data: Any) -> None:
-    """Add bytes to a digest; many of them in a thread, so that others go on meanwhile."""
-    if len(data) <= _SMALL:
-        digest.update(data)
-    else:
-        await asyncio.to_thread(digest.update, data)

@@ -4,32 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AsyncExitStack
 from typing import Any
 
 from holdfast.backends.postgres.blob_index import PostgresBlobIndex, info_of
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.queries import load
-from holdfast.kernel.core.checks import (
-    check_count,
-    check_id,
-    check_optional_count,
-    check_seconds,
-)
-from holdfast.kernel.core.errors import NotFoundError
-from holdfast.kernel.core.ids import new_ref
-from holdfast.kernel.storage.blob import (
-    DEFAULT_TTL_SECONDS,
-    MAX_CHUNK_BYTES,
-    BlobInfo,
-    Blobs,
-    check_chunk,
-    check_content_type,
-    check_data,
-    check_digest,
-    check_reach,
-)
+from holdfast.kernel.storage.blob import MAX_CHUNK_BYTES, BlobInfo
+from holdfast.spi.blobs import BlobRange, BlobStorage, end_of
 
 _SQL = load("blob")
 _BATCH = 2
@@ -39,89 +22,69 @@ _MAX_NUMBER = (1 << 31) - 1
 _SWEEP_BLOBS = 100
 
 
-class PostgresBlobs(Blobs):
-    """``Blobs`` in two tables; ``ttl_seconds`` is how long a blob lives that nobody pins.
+class PostgresBlobs(BlobStorage):
+    """``BlobStorage`` in two tables.
 
     While a stream of more than 2 MiB is stored, it holds a connection and a transaction. A stream
     that is read holds neither.
 
     ::
 
-        blobs = PostgresBlobs(engine, tenant="acme", ttl_seconds=3600)
+        blobs = PostgresBlobs(engine, tenant="acme")
     """
 
-    def __init__(
-        self,
-        engine: Postgres,
-        *,
-        tenant: str = "default",
-        ttl_seconds: float = DEFAULT_TTL_SECONDS,
-    ) -> None:
+    def __init__(self, engine: Postgres, *, tenant: str = "default") -> None:
         self._engine = engine
         self._tenant = tenant
         self._index = PostgresBlobIndex(engine, tenant=tenant, place="postgres")
-        self._ttl_seconds = ttl_seconds
 
-    async def store(
-        self, data: bytes | str, *, content_type: str = "application/octet-stream"
-    ) -> str:
-        """Keep bytes, or text as UTF-8."""
-        return await self.store_stream(_once(check_data(data)), content_type=content_type)
-
-    async def resolve(self, ref: str) -> bytes:
-        """The bytes."""
-        check_id("ref", ref)
-        rows = await self._open(ref, 0, _MAX_NUMBER)
-        data = b"".join(row["data"] for row in rows if row["data"] is not None)
-        check_digest(ref, info_of(rows[0]), hashlib.sha256(data).hexdigest())
-        return data
-
-    async def pin(self, ref: str) -> None:
-        """Keep a blob until it is unpinned or deleted."""
-        await self._index.pin(ref)
-
-    async def unpin(self, ref: str) -> None:
-        """Let a blob expire again."""
-        await self._index.unpin(ref, ttl_seconds=self._ttl_seconds)
-
-    async def stat(self, ref: str) -> BlobInfo:
-        """What is known about a blob."""
-        blob = await self._index.get(ref)
-        if blob is None:
-            raise NotFoundError("blob", ref)
-        return blob.info
-
-    async def delete(self, ref: str) -> bool:
-        """Remove a blob."""
-        check_id("ref", ref)
-        count: int = await self._engine.fetchval(_SQL["delete"], self._tenant, ref, safe=False)
-        return count > 0
-
-    def open(
-        self, ref: str, *, offset: int = 0, length: int | None = None
-    ) -> AsyncGenerator[bytes, None]:
-        """The bytes in chunks."""
-        check_id("ref", ref)
-        check_count("offset", offset)
-        check_optional_count("length", length)
-        return self._chunks(ref, offset, length)
+    async def store(self, ref: str, data: bytes, content_type: str, ttl_seconds: float) -> None:
+        """Store bytes."""
+        await self.store_stream(ref, _once(data), content_type, ttl_seconds)
 
     async def store_stream(
-        self,
-        chunks: AsyncIterable[bytes],
-        *,
-        content_type: str = "application/octet-stream",
-    ) -> str:
-        """Keep bytes that come in chunks."""
-        check_content_type(content_type)
-        check_seconds("ttl_seconds", self._ttl_seconds)
+        self, ref: str, chunks: AsyncIterator[bytes], content_type: str, ttl_seconds: float
+    ) -> None:
+        """Store chunks."""
         try:
-            return await self._keep(_cut(chunks), content_type)
+            await self._keep(ref, _cut(chunks), content_type, ttl_seconds)
         except _SourceError as failed:
             raise failed.error from None
 
+    async def open(
+        self, ref: str, offset: int, length: int | None, *, whole: bool
+    ) -> BlobRange | None:
+        """Return a range of a blob, all of its chunks at once if it is ``whole``."""
+        first = offset // MAX_CHUNK_BYTES
+        last = _MAX_NUMBER if whole else first + (0 if length == 0 else _BATCH - 1)
+        args = (self._tenant, ref, min(first, _MAX_NUMBER), min(last, _MAX_NUMBER))
+        rows = await self._engine.fetch(_SQL["open"], *args, safe=True)
+        if not rows:
+            return None
+        info = info_of(rows[0])
+        stored = {row["number"]: row["data"] for row in rows}
+        return BlobRange(info, self._parts(ref, stored, offset, end_of(info, offset, length)))
+
+    async def stat(self, ref: str) -> BlobInfo | None:
+        """Return what is known about a blob."""
+        blob = await self._index.get(ref)
+        return blob.info if blob else None
+
+    async def pin(self, ref: str) -> bool:
+        """Remove the time to live."""
+        return await self._index.pin(ref)
+
+    async def unpin(self, ref: str, ttl_seconds: float) -> bool:
+        """Set the time to live."""
+        return await self._index.unpin(ref, ttl_seconds)
+
+    async def delete(self, ref: str) -> bool:
+        """Delete a blob."""
+        count: int = await self._engine.fetchval(_SQL["delete"], self._tenant, ref, safe=False)
+        return count > 0
+
     async def sweep(self) -> int:
-        """Free the space of expired blobs."""
+        """Delete expired blobs."""
         removed = 0
         while count := await self._engine.fetchval(
             _SQL["sweep"], self._tenant, _SWEEP_BLOBS, safe=False
@@ -129,9 +92,11 @@ class PostgresBlobs(Blobs):
             removed += count
         return removed
 
-    async def _keep(self, pieces: AsyncIterator[bytes], content_type: str) -> str:
+    async def _keep(
+        self, ref: str, pieces: AsyncIterator[bytes], content_type: str, ttl_seconds: float
+    ) -> None:
         """One statement for a small blob; for a large one several, in one transaction."""
-        ref, digest, size, number = new_ref(), hashlib.sha256(), 0, 0
+        digest, size, number = hashlib.sha256(), 0, 0
         batch: list[bytes] = []
         connection: Any = None
         limit = self._engine.command_timeout_seconds
@@ -151,55 +116,27 @@ class PostgresBlobs(Blobs):
                 batch.append(piece)
                 digest.update(piece)
                 size += len(piece)
-            facts = (size, content_type, digest.hexdigest(), self._ttl_seconds)
+            facts = (size, content_type, digest.hexdigest(), ttl_seconds)
             args = (self._tenant, ref, *facts, number, batch)
             if connection is None:
                 await self._engine.fetch(_SQL["store"], *args, safe=True)
             else:
                 await connection.execute(_SQL["store"], *args, timeout=limit)
-        return ref
 
-    async def _chunks(
-        self, ref: str, offset: int, length: int | None
+    async def _parts(
+        self, ref: str, stored: dict[int, bytes], at: int, end: int
     ) -> AsyncGenerator[bytes, None]:
-        number, start = divmod(offset, MAX_CHUNK_BYTES)
-        rows = await self._open(ref, number, number + _BATCH - 1 if length != 0 else number)
-        info = info_of(rows[0])
-        end = info.size_bytes if length is None else min(info.size_bytes, offset + length)
-        whole = offset == 0 and end == info.size_bytes
-        digest, at = hashlib.sha256(), offset
-        stored = {row["number"]: row["data"] for row in rows}
-        while at < end:
+        number, start = divmod(at, MAX_CHUNK_BYTES)
+        while number * MAX_CHUNK_BYTES + start < end:
             if not stored:
                 last = min(number + _BATCH, -(-end // MAX_CHUNK_BYTES)) - 1
                 stored = await self._read(ref, number, last)
             data = stored.pop(number, b"")
             stop = min(MAX_CHUNK_BYTES, end - number * MAX_CHUNK_BYTES)
             if len(data) < stop:
-                # Removed while it was read, or damaged.
-                await self.stat(ref)
-            check_reach(ref, has_bytes=len(data), needs_bytes=stop)
-            piece = data[start:stop]
-            at += len(piece)
+                return
+            yield data[start:stop]
             number, start = number + 1, 0
-            if whole:
-                digest.update(piece)
-                if at == end:
-                    check_digest(ref, info, digest.hexdigest())
-            yield piece
-
-    async def _open(self, ref: str, first: int, last: int) -> Sequence[Any]:
-        rows = await self._engine.fetch(
-            _SQL["open"],
-            self._tenant,
-            ref,
-            min(first, _MAX_NUMBER),
-            min(last, _MAX_NUMBER),
-            safe=True,
-        )
-        if not rows:
-            raise NotFoundError("blob", ref)
-        return rows
 
     async def _read(self, ref: str, first: int, last: int) -> dict[int, bytes]:
         rows = await self._engine.fetch(_SQL["chunks"], self._tenant, ref, first, last, safe=True)
@@ -232,19 +169,17 @@ async def _once(data: bytes) -> AsyncIterator[bytes]:
     yield data
 
 
-async def _cut(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
+async def _cut(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """Chunks of any size as chunks of 1 MiB, the last one shorter."""
-    rest, count = bytearray(), 0
-    source = aiter(chunks)
+    rest = bytearray()
     while True:
         try:
-            chunk = await anext(source)
+            chunk = await anext(chunks)
         except StopAsyncIteration:
             break
         except Exception as error:
             raise _SourceError(error) from error
-        left = memoryview(check_chunk(count, chunk))
-        count += 1
+        left = memoryview(chunk)
         while len(rest) + len(left) >= MAX_CHUNK_BYTES:
             taken = MAX_CHUNK_BYTES - len(rest)
             rest += left[:taken]

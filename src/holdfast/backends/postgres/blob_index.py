@@ -7,16 +7,15 @@ from typing import Any, LiteralString
 
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.queries import load
-from holdfast.kernel.core.checks import check_count, check_id, check_ids, check_seconds
-from holdfast.kernel.core.errors import NotFoundError
-from holdfast.kernel.storage.blob import BlobInfo, check_content_type
-from holdfast.kernel.storage.blob_index import BlobIndex, IndexedBlob, check_sha256
+from holdfast.kernel.storage.blob import BlobInfo
+from holdfast.kernel.storage.blob_index import IndexedBlob
+from holdfast.spi.blob_index import BlobFacts, BlobIndexStorage
 
 _SQL = load("blob_index")
 
 
-class PostgresBlobIndex(BlobIndex):
-    """``BlobIndex`` in a table; ``place`` names the store that holds the bytes.
+class PostgresBlobIndex(BlobIndexStorage):
+    """``BlobIndexStorage`` in a table; ``place`` names the store that holds the bytes.
 
     ::
 
@@ -29,58 +28,28 @@ class PostgresBlobIndex(BlobIndex):
         self._engine = engine
         self._scope = (tenant, place)
 
-    async def put(
-        self,
-        ref: str,
-        object_key: str,
-        *,
-        size_bytes: int,
-        content_type: str,
-        sha256: str,
-        ttl_seconds: float,
-    ) -> BlobInfo:
-        """Make a ref to bytes that are uploaded."""
-        check_id("ref", ref)
-        check_id("object_key", object_key)
-        check_seconds("ttl_seconds", ttl_seconds)
-        row = await self._engine.fetchrow(
-            _SQL["put"],
-            *self._scope,
-            ref,
-            object_key,
-            check_count("size_bytes", size_bytes),
-            check_content_type(content_type),
-            check_sha256(sha256),
-            ttl_seconds,
-            safe=True,
-        )
-        return info_of(row)
+    async def put(self, ref: str, facts: BlobFacts, ttl_seconds: float) -> BlobInfo:
+        """Store a ref."""
+        return info_of(await self._on_ref(_SQL["put"], ref, *facts, ttl_seconds, safe=True))
 
     async def get(self, ref: str) -> IndexedBlob | None:
-        """A live blob."""
+        """Return a live blob."""
         return _blob(await self._on_ref(_SQL["get"], ref, safe=True))
 
-    async def pin(self, ref: str) -> None:
-        """Keep a blob."""
-        if await self._on_ref(_SQL["pin"], ref, safe=True) is None:
-            raise NotFoundError("blob", ref)
+    async def pin(self, ref: str) -> bool:
+        """Remove the time to live."""
+        return await self._on_ref(_SQL["pin"], ref, safe=True) is not None
 
-    async def unpin(self, ref: str, *, ttl_seconds: float) -> None:
-        """Let a blob expire."""
-        window = check_seconds("ttl_seconds", ttl_seconds)
-        if await self._on_ref(_SQL["unpin"], ref, window, safe=False) is None:
-            raise NotFoundError("blob", ref)
+    async def unpin(self, ref: str, ttl_seconds: float) -> bool:
+        """Set the time to live."""
+        return await self._on_ref(_SQL["unpin"], ref, ttl_seconds, safe=False) is not None
 
     async def take(self, ref: str) -> IndexedBlob | None:
         """Hide a live blob."""
         return _blob(await self._on_ref(_SQL["take"], ref, safe=False))
 
-    async def take_expired(
-        self, limit: int = 100, *, retry_seconds: float = 300
-    ) -> list[IndexedBlob]:
-        """Expired blobs, and those whose removal was not finished."""
-        check_count("limit", limit)
-        check_seconds("retry_seconds", retry_seconds)
+    async def take_expired(self, limit: int, retry_seconds: float) -> list[IndexedBlob]:
+        """Take expired blobs, and those whose removal was not finished."""
         # Safe: what a lost answer had taken is handed out again later.
         rows = await self._engine.fetch(
             _SQL["take_expired"], *self._scope, limit, retry_seconds, safe=True
@@ -88,20 +57,16 @@ class PostgresBlobIndex(BlobIndex):
         return [_indexed(row) for row in rows]
 
     async def forget(self, refs: Sequence[str]) -> int:
-        """Drop taken blobs."""
-        known = check_ids("refs", refs)
-        count: int = await self._engine.fetchval(_SQL["forget"], *self._scope, known, safe=False)
+        """Delete taken blobs."""
+        count: int = await self._engine.fetchval(_SQL["forget"], *self._scope, refs, safe=False)
         return count
 
-    async def condemn(self, object_keys: Sequence[str]) -> list[str]:
-        """The keys that no ref uses, barred."""
-        keys = list(dict.fromkeys(check_ids("object_keys", object_keys)))
-        rows = await self._engine.fetch(_SQL["condemn"], *self._scope, keys, safe=True)
-        unused = {row["object_key"] for row in rows}
-        return [key for key in keys if key in unused]
+    async def condemn(self, object_keys: Sequence[str]) -> Sequence[str]:
+        """Bar the keys that no ref uses."""
+        rows = await self._engine.fetch(_SQL["condemn"], *self._scope, object_keys, safe=True)
+        return [row["object_key"] for row in rows]
 
     async def _on_ref(self, sql: LiteralString, ref: str, *args: Any, safe: bool) -> Any:
-        check_id("ref", ref)
         return await self._engine.fetchrow(sql, *self._scope, ref, *args, safe=safe)
 
 

@@ -7,8 +7,8 @@ import itertools
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from holdfast.contracts.blob_index import BlobIndex
 from holdfast.kernel.core.errors import NotFoundError
-from holdfast.kernel.storage.blob_index import BlobIndex
 from holdfast.testing.hostile import REFUSED, Hostile, Verdict
 from holdfast.testing.probes.probe import NO_ECHO, Probe
 

@@ -1,0 +1,166 @@
+"""What is known about blobs whose bytes are kept elsewhere: refs, lifetimes, pins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from holdfast.kernel.core.checks import check_count, check_id, check_ids, check_seconds
+from holdfast.kernel.core.errors import NotFoundError
+from holdfast.kernel.storage.blob import BlobInfo, check_content_type
+from holdfast.kernel.storage.blob_index import RETRY_SECONDS, IndexedBlob, check_sha256
+from holdfast.spi.blob_index import BlobFacts, BlobIndexStorage
+
+
+class BlobIndex:
+    """The index that a durable engine keeps for a store of objects.
+
+    It makes two places act as one. A writer uploads first and then calls ``put``: a crash between
+    leaves bytes without a ref, and never a ref without bytes. A remover takes first (``take``,
+    ``take_expired``), which hides the ref, then deletes the bytes, then calls ``forget``: a crash
+    between leaves a taken blob, which ``take_expired`` hands out again later. Bytes without a ref
+    are found by listing the objects and asking ``condemn`` about them: what it returns may be
+    deleted, because no ``put`` can use it any more.
+
+    Promises:
+
+    - a blob comes back as it was put
+    - an unknown ref is none
+    - putting the same again changes nothing
+    - putting a ref again with other facts is a conflict
+    - an object key belongs to one ref
+    - of many who put one ref with different facts one wins
+    - facts that are not valid are refused and nothing is written
+    - a ref or key that is not an id is refused
+    - a blob expires when its ttl_seconds have passed
+    - a pinned blob never expires
+    - pin is idempotent
+    - unpin starts a full new window
+    - pin and unpin of an unknown or expired ref are not found errors
+    - take hides the blob and returns it
+    - take of an unknown or expired ref is none
+    - one of many takers gets the blob
+    - pin of a taken ref is a not found error
+    - a taken ref cannot be put again
+    - take_expired returns what has expired, the earliest first, and nothing else
+    - take_expired returns at most limit
+    - a limit of zero is an empty result and a negative one is refused
+    - what was taken and not forgotten is taken again after retry_seconds
+    - a pin that races take_expired wins or fails loudly
+    - forget removes what was taken and counts it
+    - forget leaves alone what was not taken
+    - condemn returns the keys that no ref uses
+    - a condemned key can never be put
+    - condemn is idempotent
+    - a put that races condemn wins or fails loudly
+    - one tenant never sees another's blobs
+    - what a store returns is the caller's to mutate
+    - what a caller passed in may be changed afterwards
+    - the index is still there after a reopen
+    """
+
+    def __init__(self, storage: BlobIndexStorage) -> None:
+        self._storage = storage
+
+    async def put(
+        self,
+        ref: str,
+        object_key: str,
+        *,
+        size_bytes: int,
+        content_type: str,
+        sha256: str,
+        ttl_seconds: float,
+    ) -> BlobInfo:
+        """Make a ref to bytes that are uploaded; the index's clock starts the time to live.
+
+        ::
+
+            info = await index.put(ref, key, size_bytes=3, content_type="text/plain",
+                                   sha256=digest, ttl_seconds=86400)
+        """
+        facts = BlobFacts(
+            check_id("object_key", object_key),
+            check_count("size_bytes", size_bytes),
+            check_content_type(content_type),
+            check_sha256(sha256),
+        )
+        window = check_seconds("ttl_seconds", ttl_seconds)
+        return await self._storage.put(check_id("ref", ref), facts, window)
+
+    async def get(self, ref: str) -> IndexedBlob | None:
+        """A live blob.
+
+        ::
+
+            blob = await index.get(ref)
+        """
+        return await self._storage.get(check_id("ref", ref))
+
+    async def pin(self, ref: str) -> None:
+        """Keep a blob until it is unpinned or taken.
+
+        ::
+
+            await index.pin(ref)
+        """
+        if not await self._storage.pin(check_id("ref", ref)):
+            raise NotFoundError("blob", ref)
+
+    async def unpin(self, ref: str, *, ttl_seconds: float) -> None:
+        """Let a blob expire ``ttl_seconds`` from now.
+
+        ::
+
+            await index.unpin(ref, ttl_seconds=86400)
+        """
+        window = check_seconds("ttl_seconds", ttl_seconds)
+        if not await self._storage.unpin(check_id("ref", ref), window):
+            raise NotFoundError("blob", ref)
+
+    async def take(self, ref: str) -> IndexedBlob | None:
+        """Hide a live blob, pinned or not, so that its bytes can be deleted.
+
+        ::
+
+            if blob := await index.take(ref):
+                await objects.delete(blob.object_key)
+                await index.forget([ref])
+        """
+        return await self._storage.take(check_id("ref", ref))
+
+    async def take_expired(
+        self, limit: int = 100, *, retry_seconds: float = RETRY_SECONDS
+    ) -> list[IndexedBlob]:
+        """Expired blobs, and those that were taken ``retry_seconds`` ago and never forgotten.
+
+        ::
+
+            for blob in await index.take_expired():
+                await objects.delete(blob.object_key)
+        """
+        retry = check_seconds("retry_seconds", retry_seconds)
+        return await self._storage.take_expired(check_count("limit", limit), retry)
+
+    async def forget(self, refs: Sequence[str]) -> int:
+        """Drop taken blobs, after their bytes are gone; how many there were.
+
+        ::
+
+            await index.forget([blob.ref for blob in taken])
+        """
+        return await self._storage.forget(list(dict.fromkeys(check_ids("refs", refs))))
+
+    async def condemn(self, object_keys: Sequence[str]) -> list[str]:
+        """Those keys that no ref uses, barred from ever being put.
+
+        Ask about objects that are older than an upload can take: an upload whose key was condemned
+        fails when it calls ``put``.
+
+        ::
+
+            for key in await index.condemn(old_keys):
+                await objects.delete(key)
+        """
+        keys = list(dict.fromkeys(check_ids("object_keys", object_keys)))
+        unused = set(await self._storage.condemn(keys))
+        return [key for key in keys if key in unused]

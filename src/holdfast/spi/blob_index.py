@@ -1,0 +1,58 @@
+"""What is known about blobs whose bytes are kept elsewhere, as an engine stores it."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from holdfast.kernel.storage.blob import BlobInfo
+from holdfast.kernel.storage.blob_index import IndexedBlob
+
+
+class BlobFacts(NamedTuple):
+    """Where the bytes of a blob are, and what they are."""
+
+    object_key: str
+    size_bytes: int
+    content_type: str
+    sha256: str
+
+
+class BlobIndexStorage(Protocol):
+    """The index of one tenant. Every argument is checked. A taken or expired blob is not live."""
+
+    @abstractmethod
+    async def put(self, ref: str, facts: BlobFacts, ttl_seconds: float) -> BlobInfo:
+        """Store a ref and return its info; that of a live one if it has the same facts.
+
+        Raises ``condemned(object_key)``, or ``taken_before(ref)`` if another has either.
+        """
+
+    @abstractmethod
+    async def get(self, ref: str) -> IndexedBlob | None:
+        """Return a live blob."""
+
+    @abstractmethod
+    async def pin(self, ref: str) -> bool:
+        """Remove the time to live. Returns whether the blob is live."""
+
+    @abstractmethod
+    async def unpin(self, ref: str, ttl_seconds: float) -> bool:
+        """Set the time to live, from now. Returns whether the blob is live."""
+
+    @abstractmethod
+    async def take(self, ref: str) -> IndexedBlob | None:
+        """Hide a live blob, and return it to one caller only."""
+
+    @abstractmethod
+    async def take_expired(self, limit: int, retry_seconds: float) -> list[IndexedBlob]:
+        """Take expired blobs, and those taken ``retry_seconds`` ago, the earliest first."""
+
+    @abstractmethod
+    async def forget(self, refs: Sequence[str]) -> int:
+        """Delete taken blobs, and return how many there were."""
+
+    @abstractmethod
+    async def condemn(self, object_keys: Sequence[str]) -> Sequence[str]:
+        """Return the keys that no ref uses, in any order. No ``put`` can use them any more."""
