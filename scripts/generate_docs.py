@@ -14,13 +14,13 @@ from holdfast.backends.postgres.migrate import migrations
 from holdfast.bench.report import TITLES, redraw
 from holdfast.contracts.blob_index import BlobIndex
 from holdfast.contracts.channel import Channel
+from holdfast.contracts.keys import KeyStore
 from holdfast.kernel.storage.agent_memory import AgentMemory
 from holdfast.kernel.storage.blob import Blobs
 from holdfast.kernel.storage.boards import TaskStore
 from holdfast.kernel.storage.episodes import EpisodicMemory
 from holdfast.kernel.storage.graph import Graph
 from holdfast.kernel.storage.history import HistoryProvider
-from holdfast.kernel.storage.keys import KeyStore
 from holdfast.kernel.storage.ledger import TaskLedger
 from holdfast.kernel.storage.long_term import LongTermMemory
 from holdfast.kernel.storage.short_term import ShortTerm

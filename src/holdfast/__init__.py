@@ -7,6 +7,7 @@ import logging
 
 from holdfast.contracts.blob_index import BlobIndex
 from holdfast.contracts.channel import Channel
+from holdfast.contracts.keys import KeyStore
 from holdfast.kernel.core.clock import Clock, ManualClock, SystemClock
 from holdfast.kernel.core.content import (
     AudioBlock,
@@ -63,7 +64,7 @@ from holdfast.kernel.storage.graph import (
     SubGraph,
 )
 from holdfast.kernel.storage.history import HistoryProvider, HistoryRetention
-from holdfast.kernel.storage.keys import ApiKey, KeyScope, KeyStore, NewApiKey
+from holdfast.kernel.storage.keys import ApiKey, KeyScope, NewApiKey
 from holdfast.kernel.storage.ledger import TaskLedger
 from holdfast.kernel.storage.ledger_events import (
     ArtifactChunk,

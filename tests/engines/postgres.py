@@ -29,6 +29,7 @@ from holdfast.contracts.boards import Boards
 from holdfast.contracts.channel import Channel
 from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.history import History
+from holdfast.contracts.keys import KeyStore
 from holdfast.contracts.long_term import LongTerm
 from holdfast.contracts.vectors import Vectors
 from holdfast.kernel.core.ids import new_ref
@@ -69,7 +70,7 @@ class PostgresHarness(Harness):
         "blob_index": front(BlobIndex, PostgresBlobIndex),
         "episodes": PostgresEpisodes,
         "history": front(History, PostgresTranscripts),
-        "keys": PostgresKeys,
+        "keys": front(KeyStore, PostgresKeys),
         "tasks": PostgresLedger,
         "vectors": front(Vectors, PostgresVectors, "embedder"),
         "graph": front(KnowledgeGraph, PostgresGraph),

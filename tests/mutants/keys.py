@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from holdfast.backends.inmemory.keys import InMemoryKeys
-from holdfast.kernel.storage.keys import ApiKey, KeyScope, NewApiKey
+from holdfast.kernel.storage.keys import ApiKey, KeyScope
 from tests.mutants.registry import mutant
 
 
@@ -12,11 +12,11 @@ from tests.mutants.registry import mutant
 class RevokedKeysStillOpen(InMemoryKeys):
     """A revoked key is marked, and still let in."""
 
-    async def verify(self, text: str) -> ApiKey | None:
+    async def verify(self, tenant: str, digest: str) -> ApiKey | None:
         for revoked in await self.list_keys():
             if revoked.revoked_at is not None and revoked in self._data.by_digest.values():
                 return revoked
-        return await super().verify(text)
+        return await super().verify(tenant, digest)
 
 
 @mutant("keys", "test_a_revoked_key_stays_listed")
@@ -31,9 +31,9 @@ class RevokedKeysAreForgotten(InMemoryKeys):
 class OnlyTheOwnTenant(InMemoryKeys):
     """A key is verified only by the store of its own tenant."""
 
-    async def verify(self, text: str) -> ApiKey | None:
-        found = await super().verify(text)
-        return found if found is not None and found.tenant == self._tenant else None
+    async def verify(self, tenant: str, digest: str) -> ApiKey | None:
+        found = await super().verify(tenant, digest)
+        return found if found is not None and found.tenant == self.tenant else None
 
 
 @mutant("keys", "test_revoking_a_key_that_is_not_there_or_was_revoked_is_false")
@@ -71,11 +71,11 @@ class NothingExpires(InMemoryKeys):
 class EveryUseIsWritten(InMemoryKeys):
     """Each verify writes the last use."""
 
-    async def verify(self, text: str) -> ApiKey | None:
-        found = await super().verify(text)
-        for digest, key in self._data.by_digest.items():
+    async def verify(self, tenant: str, digest: str) -> ApiKey | None:
+        found = await super().verify(tenant, digest)
+        for stored, key in self._data.by_digest.items():
             if found is not None and key.id == found.id:
-                self._data.by_digest[digest] = replace(key, last_used_at=self._engine.now())
+                self._data.by_digest[stored] = replace(key, last_used_at=self._engine.now())
         return found
 
 
@@ -83,12 +83,14 @@ class EveryUseIsWritten(InMemoryKeys):
 class GraceExtends(InMemoryKeys):
     """A rotated key lives as long as its grace time, whatever its own end is."""
 
-    async def rotate(self, key_id: str, *, grace_seconds: float = 0.0) -> NewApiKey:
-        made = await super().rotate(key_id, grace_seconds=grace_seconds)
+    async def rotate(
+        self, key_id: str, new_id: str, digest: str, grace_seconds: float
+    ) -> ApiKey | None:
+        made = await super().rotate(key_id, new_id, digest, grace_seconds)
         end = self._engine.now() + timedelta(seconds=grace_seconds)
-        for digest, key in self._data.by_digest.items():
+        for stored, key in self._data.by_digest.items():
             if key.id == key_id:
-                self._data.by_digest[digest] = replace(key, expires_at=end)
+                self._data.by_digest[stored] = replace(key, expires_at=end)
         return made
 
 
@@ -96,12 +98,14 @@ class GraceExtends(InMemoryKeys):
 class RotatedKeysAreOwners(InMemoryKeys):
     """A rotated key has the default scope."""
 
-    async def rotate(self, key_id: str, *, grace_seconds: float = 0.0) -> NewApiKey:
-        made = await super().rotate(key_id, grace_seconds=grace_seconds)
-        for digest, key in self._data.by_digest.items():
-            if key.id == made.key.id:
-                self._data.by_digest[digest] = replace(key, scope=KeyScope.OWNER)
-        return NewApiKey(replace(made.key, scope=KeyScope.OWNER), made.text)
+    async def rotate(
+        self, key_id: str, new_id: str, digest: str, grace_seconds: float
+    ) -> ApiKey | None:
+        made = await super().rotate(key_id, new_id, digest, grace_seconds)
+        if made is None:
+            return None
+        self._data.by_digest[digest] = replace(made, scope=KeyScope.OWNER)
+        return self._data.by_digest[digest]
 
 
 @mutant("keys", "test_a_live_key_and_one_that_is_not_there_are_not_deleted")

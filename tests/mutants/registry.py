@@ -11,6 +11,7 @@ from holdfast.backends.inmemory.blob_index import InMemoryBlobIndex
 from holdfast.backends.inmemory.boards import InMemoryBoards
 from holdfast.backends.inmemory.channel import InMemoryChannels
 from holdfast.backends.inmemory.graph import InMemoryGraph
+from holdfast.backends.inmemory.keys import InMemoryKeys
 from holdfast.backends.inmemory.long_term import InMemoryLongTerm
 from holdfast.backends.inmemory.transcripts import InMemoryTranscripts
 from holdfast.backends.inmemory.vector import InMemoryVectors
@@ -20,6 +21,7 @@ from holdfast.contracts.boards import Boards
 from holdfast.contracts.channel import Channel
 from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.history import History
+from holdfast.contracts.keys import KeyStore
 from holdfast.contracts.long_term import LongTerm
 from holdfast.contracts.vectors import Vectors
 from holdfast.testing.harness import front
@@ -44,6 +46,7 @@ FRONTS: dict[str, tuple[type[Any], type[Any]]] = {
     "channels": (Channel, InMemoryChannels),
     "graph": (KnowledgeGraph, InMemoryGraph),
     "history": (History, InMemoryTranscripts),
+    "keys": (KeyStore, InMemoryKeys),
     "long_term": (LongTerm, InMemoryLongTerm),
     "vectors": (Vectors, InMemoryVectors),
 }

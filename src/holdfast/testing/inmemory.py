@@ -25,6 +25,7 @@ from holdfast.contracts.boards import Boards
 from holdfast.contracts.channel import Channel
 from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.history import History
+from holdfast.contracts.keys import KeyStore
 from holdfast.contracts.long_term import LongTerm
 from holdfast.contracts.vectors import Vectors
 from holdfast.kernel.core.clock import ManualClock
@@ -43,7 +44,7 @@ class InMemoryHarness(Harness):
         "short_term": InMemoryShortTerm,
         "episodes": InMemoryEpisodes,
         "history": front(History, InMemoryTranscripts),
-        "keys": InMemoryKeys,
+        "keys": front(KeyStore, InMemoryKeys),
         "tasks": InMemoryLedger,
         "vectors": front(Vectors, InMemoryVectors, "embedder"),
         "graph": front(KnowledgeGraph, InMemoryGraph),

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from holdfast.contracts.keys import KeyStore
 from holdfast.kernel.core.errors import InvalidInputError, NotFoundError
-from holdfast.kernel.storage.keys import KeyScope, KeyStore, new_key_text
+from holdfast.kernel.storage.keys import KeyScope, new_key_text
 from holdfast.testing.harness import Harness
 
 CONTRACT = "keys"

@@ -21,6 +21,7 @@ from holdfast.contracts.boards import Boards
 from holdfast.contracts.channel import Channel
 from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.history import History
+from holdfast.contracts.keys import KeyStore
 from holdfast.contracts.long_term import LongTerm
 from holdfast.contracts.vectors import Vectors
 from holdfast.kernel.storage.graph import Graph
@@ -67,6 +68,6 @@ def _stores(engine: InMemory, tenant: str, request: OpenRequest, graph: Graph | 
         tasks=InMemoryLedger(engine, tenant=tenant),
         episodes=InMemoryEpisodes(engine, tenant=tenant, embedder=embedder),
         channel=channel,
-        keys=InMemoryKeys(engine, tenant=tenant),
+        keys=KeyStore(InMemoryKeys(engine, tenant=tenant)),
         wakes=InMemoryWake(engine, tenant=tenant),
     )

@@ -33,6 +33,7 @@ from holdfast.contracts.boards import Boards
 from holdfast.contracts.channel import Channel
 from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.history import History
+from holdfast.contracts.keys import KeyStore
 from holdfast.contracts.long_term import LongTerm
 from holdfast.contracts.vectors import Vectors
 from holdfast.kernel.storage.graph import Graph
@@ -167,6 +168,6 @@ def _stores(engine: Postgres, tenant: str, request: OpenRequest, graph: Graph | 
         tasks=PostgresLedger(engine, tenant=tenant),
         episodes=PostgresEpisodes(engine, tenant=tenant, embedder=embedder),
         channel=channel,
-        keys=PostgresKeys(engine, tenant=tenant),
+        keys=KeyStore(PostgresKeys(engine, tenant=tenant)),
         wakes=PostgresWake(engine, tenant=tenant),
     )

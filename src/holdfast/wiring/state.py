@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from holdfast.contracts.channel import Channel
+from holdfast.contracts.keys import KeyStore
 from holdfast.kernel.core.checks import check_id, check_optional_id, check_unreserved
 from holdfast.kernel.core.errors import InvalidInputError, NotSupportedError, UnavailableError
 from holdfast.kernel.core.identity import AgentId
@@ -18,7 +19,6 @@ from holdfast.kernel.storage.boards import TaskStore
 from holdfast.kernel.storage.episodes import EpisodicMemory
 from holdfast.kernel.storage.graph import Graph
 from holdfast.kernel.storage.history import HistoryProvider
-from holdfast.kernel.storage.keys import KeyStore
 from holdfast.kernel.storage.ledger import TaskLedger
 from holdfast.kernel.storage.ledger_work import WorkSignal
 from holdfast.kernel.storage.long_term import LongTermMemory

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from holdfast.contracts.channel import Channel
+from holdfast.contracts.keys import KeyStore
 from holdfast.kernel.core.owners import MemoryScope
 from holdfast.kernel.storage.agent_memory import MemoryLog
 from holdfast.kernel.storage.blob import Blobs
@@ -14,7 +15,6 @@ from holdfast.kernel.storage.boards import TaskStore
 from holdfast.kernel.storage.episodes import EpisodicMemory
 from holdfast.kernel.storage.graph import Graph
 from holdfast.kernel.storage.history import HistoryProvider
-from holdfast.kernel.storage.keys import KeyStore
 from holdfast.kernel.storage.ledger import TaskLedger
 from holdfast.kernel.storage.long_term import LongTermMemory
 from holdfast.kernel.storage.short_term import ShortTerm

@@ -6,23 +6,8 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from holdfast.backends.inmemory.engine import InMemory
-from holdfast.kernel.core.checks import check_id, check_text
-from holdfast.kernel.core.errors import NotFoundError
-from holdfast.kernel.core.ids import new_id
-from holdfast.kernel.storage.keys import (
-    USE_SECONDS,
-    ApiKey,
-    KeyScope,
-    KeyStore,
-    NewApiKey,
-    check_grace,
-    check_key_owner,
-    check_scope,
-    check_ttl,
-    key_digest,
-    new_key_text,
-    tenant_of_key,
-)
+from holdfast.kernel.storage.keys import USE_SECONDS, ApiKey
+from holdfast.spi.keys import KeyDraft, KeyStorage
 
 
 @dataclass
@@ -30,51 +15,37 @@ class _Data:
     by_digest: dict[str, ApiKey] = field(default_factory=dict)
 
 
-class InMemoryKeys(KeyStore):
-    """``KeyStore`` in a dict, by digest.
+class InMemoryKeys(KeyStorage):
+    """``KeyStorage`` in a dict, by digest.
 
     >>> keys = InMemoryKeys(InMemory(), tenant="acme")
     """
 
     def __init__(self, engine: InMemory, *, tenant: str = "default") -> None:
+        self.tenant = tenant
         self._engine = engine
-        self._tenant = tenant
         self._data = engine.table(tenant, _Data)
 
-    async def create(
-        self,
-        owner: str,
-        *,
-        name: str = "",
-        scope: KeyScope | str = KeyScope.OWNER,
-        ttl_seconds: float | None = None,
-    ) -> NewApiKey:
-        """Make a key of this tenant for an owner."""
-        whose, called = check_key_owner(owner), check_text("name", name)
-        return self._add(whose, called, check_scope(scope), check_ttl(ttl_seconds))
-
-    def _add(self, owner: str, name: str, scope: KeyScope, ttl: float | None) -> NewApiKey:
-        now = self._engine.now()
+    async def create(self, draft: KeyDraft) -> ApiKey:
+        """Store a key."""
+        now, ttl = self._engine.now(), draft.ttl_seconds
         key = ApiKey(
-            new_id(),
-            self._tenant,
-            owner,
+            draft.id,
+            self.tenant,
+            draft.owner,
             now,
-            name=name,
-            scope=scope,
+            name=draft.name,
+            scope=draft.scope,
             ttl_seconds=ttl,
             expires_at=None if ttl is None else now + timedelta(seconds=ttl),
         )
-        text = new_key_text(self._tenant)
-        self._data.by_digest[key_digest(text)] = key
-        return NewApiKey(key, text)
+        self._data.by_digest[draft.digest] = key
+        return key
 
-    async def verify(self, text: str) -> ApiKey | None:
-        """The live key of any tenant that this text is, or ``None``."""
-        tenant = tenant_of_key(text)
+    async def verify(self, tenant: str, digest: str) -> ApiKey | None:
+        """Return a live key."""
         # Looked up without making a table: anybody may send any tenant's name.
-        data = None if tenant is None else self._engine.by_tenant(_Data).get(tenant)
-        digest = "" if data is None else key_digest(text)
+        data = self._engine.by_tenant(_Data).get(tenant)
         key = None if data is None else data.by_digest.get(digest)
         if data is None or key is None or not self._live(key):
             return None
@@ -84,31 +55,33 @@ class InMemoryKeys(KeyStore):
         return key
 
     async def list_keys(self) -> list[ApiKey]:
-        """All keys of this tenant, revoked ones too, the oldest first."""
+        """Return all keys."""
         return sorted(self._data.by_digest.values(), key=lambda key: (key.created_at, key.id))
 
     async def revoke(self, key_id: str) -> bool:
-        """End a key for good; whether there was one that had not been revoked."""
+        """Revoke a key."""
         digest, key = self._found(key_id)
         if key is None or key.revoked_at is not None:
             return False
         self._data.by_digest[digest] = replace(key, revoked_at=self._engine.now())
         return True
 
-    async def rotate(self, key_id: str, *, grace_seconds: float = 0.0) -> NewApiKey:
-        """Make a key like a live one, which ends ``grace_seconds`` later."""
-        grace = check_grace(grace_seconds)
-        digest, key = self._found(key_id)
-        if key is None or not self._live(key):
-            raise NotFoundError("key", key_id)
-        made = self._add(key.owner, key.name, key.scope, key.ttl_seconds)
-        end = self._engine.now() + timedelta(seconds=grace)
-        ends = end if key.expires_at is None else min(key.expires_at, end)
-        self._data.by_digest[digest] = replace(key, expires_at=ends)
+    async def rotate(
+        self, key_id: str, new_id: str, digest: str, grace_seconds: float
+    ) -> ApiKey | None:
+        """Store a key like a live one."""
+        old_digest, old = self._found(key_id)
+        if old is None or not self._live(old):
+            return None
+        draft = KeyDraft(new_id, digest, old.owner, old.name, old.scope, old.ttl_seconds)
+        made = await self.create(draft)
+        end = self._engine.now() + timedelta(seconds=grace_seconds)
+        ends = end if old.expires_at is None else min(old.expires_at, end)
+        self._data.by_digest[old_digest] = replace(old, expires_at=ends)
         return made
 
     async def delete(self, key_id: str) -> bool:
-        """Remove a key that was revoked or has expired; whether there was such a key."""
+        """Delete a key that is not live."""
         digest, key = self._found(key_id)
         if key is None or self._live(key):
             return False
@@ -116,7 +89,6 @@ class InMemoryKeys(KeyStore):
         return True
 
     def _found(self, key_id: str) -> tuple[str, ApiKey | None]:
-        check_id("key_id", key_id)
         keys = self._data.by_digest.items()
         return next(((digest, key) for digest, key in keys if key.id == key_id), ("", None))
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from holdfast.contracts.keys import KeyStore
 from holdfast.kernel.core.errors import NotFoundError
-from holdfast.kernel.storage.keys import KeyStore
 from holdfast.testing.hostile import KEPT
 from holdfast.testing.probes.probe import NO_ECHO, Probe
 

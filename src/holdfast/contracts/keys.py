@@ -1,0 +1,138 @@
+"""API keys: who may call a service, as whom."""
+
+from __future__ import annotations
+
+from holdfast.kernel.core.checks import check_id, check_text
+from holdfast.kernel.core.errors import NotFoundError
+from holdfast.kernel.core.ids import new_id
+from holdfast.kernel.storage.keys import (
+    ApiKey,
+    KeyScope,
+    NewApiKey,
+    check_grace,
+    check_key_owner,
+    check_scope,
+    check_ttl,
+    key_digest,
+    new_key_text,
+    tenant_of_key,
+)
+from holdfast.spi.keys import KeyDraft, KeyStorage
+
+
+class KeyStore:
+    """The API keys of a tenant.
+
+    A key is 256 random bits, so that its plain SHA-256 can be stored: there is nothing to guess.
+    Its text carries the tenant, so that whoever checks it knows where to look.
+
+    Promises:
+
+    - a key that was created is verified as its tenant and owner
+    - every key is new
+    - a key of another tenant is verified too
+    - an unknown key is none
+    - a text that is no key is none
+    - a key whose tenant was exchanged is none
+    - a key has the scope that it was created with
+    - a scope that is none of the three is refused
+    - an expired key is none
+    - a time to live that is no span of time is refused
+    - the last use of a key is known to the minute
+    - a revoked key is none at once
+    - a revoked key stays listed
+    - revoking a key that is not there or was revoked is false
+    - a rotated key has the owner, name, scope and lifetime of the old one
+    - the old key ends after the grace time
+    - a rotated key that would have expired earlier still does
+    - a key that is not there, was revoked or has expired is not rotated
+    - a revoked or expired key can be deleted
+    - a live key and one that is not there are not deleted
+    - keys are listed by when they were created
+    - one tenant neither lists, revokes, rotates nor deletes another's keys
+    - an owner that is empty or no id is refused
+    - an owner that begins with holdfast. is refused
+    - a key's name comes back exactly, however odd
+    - 20 concurrent creates make 20 keys
+    - keys are still there after a reopen
+    """
+
+    def __init__(self, storage: KeyStorage) -> None:
+        self._storage = storage
+
+    async def create(
+        self,
+        owner: str,
+        *,
+        name: str = "",
+        scope: KeyScope | str = KeyScope.OWNER,
+        ttl_seconds: float | None = None,
+    ) -> NewApiKey:
+        """Make a key of this tenant for an owner; its text is to be had only now.
+
+        ``owner`` must not begin with ``holdfast.``. ::
+
+            made = await state.keys.create("ana", name="laptop", ttl_seconds=30 * 86_400)
+            print(made.text)
+        """
+        whose = check_key_owner(owner)
+        called = check_text("name", name)
+        allowed, ttl = check_scope(scope), check_ttl(ttl_seconds)
+        text = new_key_text(self._storage.tenant)
+        draft = KeyDraft(new_id(), key_digest(text), whose, called, allowed, ttl)
+        return NewApiKey(await self._storage.create(draft), text)
+
+    async def verify(self, text: str) -> ApiKey | None:
+        """The live key of any tenant that this text is, or ``None``.
+
+        It records the use of the key, at most once a minute; the key is returned as it was before.
+        ::
+
+            key = await state.keys.verify(text)
+            acme = state.for_tenant(key.tenant)
+        """
+        tenant = tenant_of_key(text)
+        return None if tenant is None else await self._storage.verify(tenant, key_digest(text))
+
+    async def list_keys(self) -> list[ApiKey]:
+        """All keys of this tenant, revoked ones too, the oldest first.
+
+        ::
+
+            for key in await state.keys.list_keys():
+                print(key.id, key.owner)
+        """
+        return await self._storage.list_keys()
+
+    async def revoke(self, key_id: str) -> bool:
+        """End a key for good; whether there was one that had not been revoked.
+
+        ::
+
+            await state.keys.revoke(key.id)
+        """
+        return await self._storage.revoke(check_id("key_id", key_id))
+
+    async def rotate(self, key_id: str, *, grace_seconds: float = 0.0) -> NewApiKey:
+        """Make a key like a live one, which ends ``grace_seconds`` later.
+
+        ``NotFoundError`` if there is no live key of that id.
+        ::
+
+            made = await state.keys.rotate(key.id, grace_seconds=3600)
+        """
+        old, grace = check_id("key_id", key_id), check_grace(grace_seconds)
+        text = new_key_text(self._storage.tenant)
+        made = await self._storage.rotate(old, new_id(), key_digest(text), grace)
+        if made is None:
+            raise NotFoundError("key", key_id)
+        return NewApiKey(made, text)
+
+    async def delete(self, key_id: str) -> bool:
+        """Remove a key that was revoked or has expired; whether there was such a key.
+
+        ::
+
+            await state.keys.delete(key.id)
+        """
+        return await self._storage.delete(check_id("key_id", key_id))
