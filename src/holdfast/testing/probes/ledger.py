@@ -95,7 +95,7 @@ def read(name: str, kind: Kind, call: Callable[[Any, Any], Awaitable[Any]], **ex
 
 OWNED: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys(("get", "cancel", "pause", "resume", "retry"), ()),
-    **dict.fromkeys(("events", "follow", "history", "artifacts", "list_feedback"), ()),
+    **dict.fromkeys(("events", "follow", "artifacts", "list_feedback"), ()),
     **dict.fromkeys(("list_push_configs", "list_outbox"), ()),
     "respond": (HELLO,),
     "replay": (1,),
