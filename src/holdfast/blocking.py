@@ -30,8 +30,10 @@ from holdfast.wiring.state import State
 
 T = TypeVar("T")
 _STORES = (
-    *("holdfast.backends.", "holdfast.contracts.", "holdfast.memory."),
-    *("holdfast.wiring.owned_", "holdfast.wiring.state_ttl"),
+    "holdfast.backends.",
+    "holdfast.contracts.",
+    "holdfast.memory.",
+    "holdfast.wiring.owned_",
 )
 """Where the classes of stores are, and of views on them."""
 

@@ -15,10 +15,11 @@ from holdfast.backends.redis.addresses import cluster_client, connection_pool
 from holdfast.backends.redis.capabilities import Capabilities
 from holdfast.backends.redis.channel import RedisChannels
 from holdfast.backends.redis.engine import Redis
-from holdfast.backends.redis.short_term import RedisShortTerm
+from holdfast.backends.redis.short_term import RedisStates
 from holdfast.backends.redis.transcripts import RedisTranscripts
 from holdfast.contracts.channel import Channel
 from holdfast.contracts.history import History
+from holdfast.contracts.short_term import States
 from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.core.errors import (
     BackPressureError,
@@ -38,9 +39,9 @@ ANA = AgentId("", "ana")
 
 async def test_a_server_is_opened_by_every_form_of_url() -> None:
     async with engine() as by_tcp:
-        await RedisShortTerm(by_tcp).set_state("s1", {"a": 1})
+        await States(RedisStates(by_tcp)).set_state("s1", {"a": 1})
         async with engine(f"unix://{server().socket}?db=0") as by_socket:
-            assert await RedisShortTerm(by_socket).get_state("s1") == {"a": 1}
+            assert await States(RedisStates(by_socket)).get_state("s1") == {"a": 1}
     async with engine(cluster().url) as clustered:
         assert clustered.capabilities.mode == "cluster"
         await clustered.ping()
@@ -145,7 +146,7 @@ async def test_a_server_that_evicts_what_was_acknowledged_is_refused() -> None:
 async def test_a_full_server_pushes_back_and_nothing_is_written() -> None:
     with own_server() as own:
         async with engine(own.url) as opened, bare(own.url) as client:
-            state, history = RedisShortTerm(opened), History(RedisTranscripts(opened))
+            state, history = States(RedisStates(opened)), History(RedisTranscripts(opened))
             await state.set_state("s1", {"a": 1})
             await client.config_set("maxmemory", "1")
             calls: list[Any] = [
@@ -168,8 +169,8 @@ async def test_a_closed_engine_says_so() -> None:
         async with engine(url) as opened:
             await opened.aclose()
             for call in (
-                RedisShortTerm(opened).get_state("s1"),
-                RedisShortTerm(opened).set_state("s1", {}),
+                States(RedisStates(opened)).get_state("s1"),
+                States(RedisStates(opened)).set_state("s1", {}),
                 Channel(RedisChannels(opened)).read(),
             ):
                 with pytest.raises(ConfigError, match="closed"):
@@ -180,7 +181,7 @@ async def test_a_borrowed_client_stays_open() -> None:
     assert server().ask("FLUSHALL") == "+OK"
     client = redis.asyncio.Redis(port=server().port)
     opened = await Redis.from_client(client)
-    await RedisShortTerm(opened).set_state("s1", {"a": 1})
+    await States(RedisStates(opened)).set_state("s1", {"a": 1})
     await opened.aclose()
     assert await client.ping()
     await client.aclose()
@@ -188,7 +189,7 @@ async def test_a_borrowed_client_stays_open() -> None:
 
 async def test_a_server_that_has_forgotten_the_scripts_gets_them_again() -> None:
     async with engine() as opened, bare() as client:
-        state, channel = RedisShortTerm(opened), Channel(RedisChannels(opened))
+        state, channel = States(RedisStates(opened)), Channel(RedisChannels(opened))
         for at in range(3):
             await client.script_flush()
             await state.update_state("s1", {f"k{at}": at})
@@ -218,7 +219,7 @@ async def test_a_lost_answer_to_a_write_without_an_id_is_told_and_not_repeated()
         engine() as around,
         engine(wire.url) as opened,
     ):
-        state, others = RedisShortTerm(opened), RedisShortTerm(around)
+        state, others = States(RedisStates(opened)), States(RedisStates(around))
         await state.set_state("s1", {"n": 0})
         before = (await others.snapshot("s1")).version
         wire.lose = 1
@@ -237,7 +238,7 @@ async def test_a_server_that_does_not_answer_is_given_up(
     limits = {"command_timeout_seconds": 0.4, "connect_timeout_seconds": 0.4}
     with own_server() as own:
         async with engine(own.url, **limits) as opened:
-            state = RedisShortTerm(opened)
+            state = States(RedisStates(opened))
             await state.set_state("s1", {"n": 0})
             assert own.process is not None
             own.process.send_signal(signal.SIGSTOP)
@@ -251,7 +252,7 @@ async def test_a_server_that_does_not_answer_is_given_up(
 
 async def test_many_calls_share_few_connections() -> None:
     async with engine(max_connections=2) as opened, bare() as client:
-        state = RedisShortTerm(opened)
+        state = States(RedisStates(opened))
         await asyncio.gather(*(state.update_state("s1", {f"k{n}": n}) for n in range(200)))
         assert len(await state.get_state("s1")) == 200
         mine = [one for one in await client.client_list() if one["cmd"] != "client|list"]
@@ -260,7 +261,7 @@ async def test_many_calls_share_few_connections() -> None:
 
 async def test_cancelled_calls_leave_no_answer_behind_for_others() -> None:
     async with engine(max_connections=2) as opened:
-        state = RedisShortTerm(opened)
+        state = States(RedisStates(opened))
         for n in range(50):
             await state.set_state(f"s{n}", {"n": n})
         for _ in range(20):
@@ -282,7 +283,7 @@ async def test_all_connections_busy_is_unavailable_in_the_end(
         async with engine(own.url, max_connections=1, **limits) as opened:
             assert own.process is not None
             own.process.send_signal(signal.SIGSTOP)
-            state = RedisShortTerm(opened)
+            state = States(RedisStates(opened))
             answers = await asyncio.gather(
                 *(state.update_state("s1", {"n": n}) for n in range(3)), return_exceptions=True
             )

@@ -11,10 +11,11 @@ import pytest
 from holdfast.backends.redis.channel import RedisChannels
 from holdfast.backends.redis.engine import Redis
 from holdfast.backends.redis.keys import HotKeys, SessionKeys, encode, shard_of
-from holdfast.backends.redis.short_term import RedisShortTerm
+from holdfast.backends.redis.short_term import RedisStates
 from holdfast.backends.redis.transcripts import RedisTranscripts
 from holdfast.contracts.channel import Channel
 from holdfast.contracts.history import History
+from holdfast.contracts.short_term import States
 from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.core.errors import ConfigError
 from holdfast.kernel.core.identity import AgentId
@@ -57,7 +58,9 @@ async def test_hostile_names_stay_inert_in_every_key() -> None:
             await History(RedisTranscripts(opened, tenant=name)).append(
                 agent, message, session_id=name, run_id=name
             )
-            await RedisShortTerm(opened, tenant=name).set_state(name, {name: 1}, ttl_seconds=60)
+            await States(RedisStates(opened, tenant=name)).set_state(
+                name, {name: 1}, ttl_seconds=60
+            )
             await Channel(RedisChannels(opened, tenant=name), name=name).publish({}, id=name)
         keys = await client.keys("*")
         assert [key for key in keys if not WELL_FORMED.fullmatch(key)] == []
@@ -65,7 +68,7 @@ async def test_hostile_names_stay_inert_in_every_key() -> None:
         for name in HOSTILE:
             history = History(RedisTranscripts(opened, tenant=name))
             assert await history.count_messages(AgentId.parse(name), session_id=name) == 1
-            assert await RedisShortTerm(opened, tenant=name).get_state(name) == {name: 1}
+            assert await States(RedisStates(opened, tenant=name)).get_state(name) == {name: 1}
 
 
 @pytest.mark.asyncio
@@ -78,8 +81,8 @@ async def test_the_number_of_shards_is_written_once_and_another_one_is_refused()
         with pytest.raises(ConfigError, match="shards must be 1 to 1024"):
             await Redis.open(url, shards=0)
         async with engine(url, shards=4) as again:
-            await RedisShortTerm(opened).set_state("s1", {"a": 1})
-            assert await RedisShortTerm(again).get_state("s1") == {"a": 1}
+            await States(RedisStates(opened)).set_state("s1", {"a": 1})
+            assert await States(RedisStates(again)).get_state("s1") == {"a": 1}
 
 
 def test_no_script_trims_a_stream_by_length() -> None:

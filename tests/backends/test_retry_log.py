@@ -7,7 +7,8 @@ import pytest
 import stamina
 
 from holdfast.backends.postgres.engine import Postgres
-from holdfast.backends.redis.short_term import RedisShortTerm
+from holdfast.backends.redis.short_term import RedisStates
+from holdfast.contracts.short_term import States
 from holdfast.kernel.core.errors import UnavailableError
 from tests.backends.postgres_database import connected, empty_database
 from tests.backends.redis_engine import engine, own_server
@@ -45,7 +46,7 @@ async def test_a_command_that_is_tried_again_is_told_with_its_cause(
         async with engine(own.url) as opened:
             own.stop()
             with pytest.raises(UnavailableError):
-                await RedisShortTerm(opened).get_state("s1")
+                await States(RedisStates(opened)).get_state("s1")
     assert {record.name for record in caplog.records} == {"holdfast.redis"}
     assert all("Error" in record.getMessage() for record in caplog.records)
 

@@ -12,10 +12,11 @@ import pytest
 
 from holdfast.backends.redis.channel import RedisChannels
 from holdfast.backends.redis.engine import Redis
-from holdfast.backends.redis.short_term import RedisShortTerm
+from holdfast.backends.redis.short_term import RedisStates
 from holdfast.backends.redis.transcripts import RedisTranscripts
 from holdfast.contracts.channel import Channel
 from holdfast.contracts.history import History
+from holdfast.contracts.short_term import States
 from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.core.errors import TimedOutError, UnavailableError
 from holdfast.kernel.core.identity import AgentId
@@ -43,7 +44,7 @@ class Load:
 
     def __init__(self, engine: Redis) -> None:
         self.history = History(RedisTranscripts(engine))
-        self.state = RedisShortTerm(engine)
+        self.state = States(RedisStates(engine))
         self.channel = Channel(RedisChannels(engine))
         self.messages: dict[str, list[str]] = {session: [] for session in SESSIONS}
         self.patches = dict.fromkeys(SESSIONS, 0)
@@ -157,7 +158,7 @@ async def test_a_server_that_stays_away_is_unavailable_and_nothing_was_written(
 ) -> None:
     monkeypatch.setattr("holdfast.backends.redis.engine.RETRY_SECONDS", 0.5)
     engine = await Redis.open(own_server.url)
-    state = RedisShortTerm(engine)
+    state = States(RedisStates(engine))
     await state.set_state("s1", {"n": 1})
     own_server.stop()
     for call in (state.get_state("s1"), state.update_state("s1", {"n": 2})):

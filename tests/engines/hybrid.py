@@ -20,14 +20,15 @@ from holdfast.backends.redis.dirty_states import RedisDirtyStates
 from holdfast.backends.redis.engine import Redis
 from holdfast.backends.redis.hot_log import RedisHotLog
 from holdfast.backends.redis.hot_queue import RedisHotQueue
-from holdfast.backends.redis.short_term import RedisShortTerm
+from holdfast.backends.redis.short_term import RedisStates
 from holdfast.contracts.history import History
+from holdfast.contracts.short_term import States
 from holdfast.kernel.core.ids import new_ref
 from holdfast.kernel.storage.embedding import Embedder
 from holdfast.memory.consolidation import Consolidator, Pace
 from holdfast.memory.hybrid import HybridEpisodes
 from holdfast.memory.hybrid_log import AckLevel, HybridLog
-from holdfast.memory.hybrid_states import HybridShortTerm
+from holdfast.memory.hybrid_states import HybridStates
 from holdfast.memory.hybrid_transcripts import HybridTranscripts
 from holdfast.memory.reach import Reach
 from holdfast.memory.state_commits import StateCommits
@@ -88,7 +89,7 @@ class HybridHarness(PostgresHarness):
         self.commits = StateCommits(self.dirty, self.states)
         self.asides = PostgresAsideStates(self.engine)
         self.reach = Reach()
-        self.kept: dict[str, HybridShortTerm] = {}
+        self.kept: dict[str, HybridStates] = {}
         self.consolidator = Consolidator(
             self.queue,
             self.durable,
@@ -162,13 +163,13 @@ class HybridHarness(PostgresHarness):
             )
         return self.logs[tenant]
 
-    def short_term(self, tenant: str) -> HybridShortTerm:
+    def short_term(self, tenant: str) -> HybridStates:
         """The states of a tenant, one for all its stores."""
         if tenant not in self.kept:
-            hot = RedisShortTerm(
+            hot = RedisStates(
                 self.redis, tenant=tenant, snapshots=True, writer=self.writer, evictable=True
             )
-            self.kept[tenant] = HybridShortTerm(
+            self.kept[tenant] = HybridStates(
                 hot,
                 self.states,
                 self.asides,
@@ -191,7 +192,7 @@ class HybridHarness(PostgresHarness):
 
     def _composed(self, contract: str, tenant: str, **options: Any) -> Any:
         if contract == "short_term":
-            return self.short_term(tenant)
+            return States(self.short_term(tenant))
         if contract not in {"history", "episodes"}:
             return self.stores[contract](self.engine, tenant=tenant, **options)
         if contract == "history":

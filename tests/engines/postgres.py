@@ -19,7 +19,7 @@ from holdfast.backends.postgres.graph import PostgresGraph
 from holdfast.backends.postgres.keys import PostgresKeys
 from holdfast.backends.postgres.ledger import PostgresLedger
 from holdfast.backends.postgres.long_term import PostgresLongTerm
-from holdfast.backends.postgres.short_term import PostgresShortTerm
+from holdfast.backends.postgres.short_term import PostgresStates
 from holdfast.backends.postgres.transcripts import PostgresTranscripts
 from holdfast.backends.postgres.vector import PostgresVectors
 from holdfast.backends.postgres.wake import PostgresWake
@@ -31,6 +31,7 @@ from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.history import History
 from holdfast.contracts.keys import KeyStore
 from holdfast.contracts.long_term import LongTerm
+from holdfast.contracts.short_term import States
 from holdfast.contracts.vectors import Vectors
 from holdfast.kernel.core.ids import new_ref
 from holdfast.testing.harness import Harness, front
@@ -63,7 +64,7 @@ class PostgresHarness(Harness):
     major: ClassVar[int] = 18
     database: ClassVar[str] = "holdfast_suite"
     stores: ClassVar[dict[str, Callable[..., Any]]] = {
-        "short_term": PostgresShortTerm,
+        "short_term": front(States, PostgresStates, "ttl_seconds"),
         "boards": front(Boards, PostgresBoards),
         "channels": front(Channel, PostgresChannels, "name", "retention_seconds"),
         "blobs": front(StoredBlobs, PostgresBlobs, "ttl_seconds"),

@@ -12,10 +12,11 @@ from redis.asyncio.cluster import RedisCluster
 from holdfast.backends.redis import scripts
 from holdfast.backends.redis.channel import RedisChannels
 from holdfast.backends.redis.engine import Redis
-from holdfast.backends.redis.short_term import RedisShortTerm
+from holdfast.backends.redis.short_term import RedisStates
 from holdfast.backends.redis.transcripts import RedisTranscripts
 from holdfast.contracts.channel import Channel
 from holdfast.contracts.history import History
+from holdfast.contracts.short_term import States
 from holdfast.testing.harness import Harness, front
 from tests.engines.valkey_server import ValkeyCluster, ValkeyServer
 
@@ -83,7 +84,7 @@ class RedisHarness(Harness):
 
     name = "redis"
     stores: ClassVar[dict[str, Callable[..., Any]]] = {
-        "short_term": RedisShortTerm,
+        "short_term": front(States, RedisStates, "ttl_seconds"),
         "history": front(History, RedisTranscripts),
         "channels": front(Channel, RedisChannels, "name", "retention_seconds"),
     }

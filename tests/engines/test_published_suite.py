@@ -46,7 +46,6 @@ def test_a_broken_engine_fails_the_published_suite_for_the_right_reasons(tmp_pat
         "test_100_concurrent_patches_of_different_keys_all_survive",
         # forgets what was to be deleted
         "test_delete_keys_removes_keys_in_the_same_step_as_the_patch",
-        "test_a_key_both_patched_and_deleted_is_refused",
         "test_a_key_is_any_text_the_empty_one_included",
         "test_hostile_input_is_kept_exactly_or_refused_with_nothing_written",
         # mixes up the tenants
@@ -62,7 +61,7 @@ def test_a_broken_engine_fails_the_published_suite_for_the_right_reasons(tmp_pat
         ("toy", "write it as module:HarnessClass"),
         ("tests.engines.toy:Nothing", "has no attribute 'Nothing'"),
         ("nowhere.at_all:Harness", "No module named 'nowhere'"),
-        ("tests.engines.toy:ToyShortTerm", "not a subclass of holdfast.testing.Harness"),
+        ("tests.engines.toy:ToyStates", "not a subclass of holdfast.testing.Harness"),
     ],
 )
 def test_a_wrong_engine_option_says_what_to_change(

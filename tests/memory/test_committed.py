@@ -13,6 +13,7 @@ from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.core.errors import ConflictError, TimedOutError, UnavailableError
 from holdfast.kernel.core.failpoints import failpoint
 from holdfast.kernel.storage.hot_log import Marks
+from holdfast.kernel.storage.short_term import StateWrite
 from tests.engines.hybrid import CommittedHybridHarness, HybridHarness, valkey
 from tests.memory.scenes import ANA, event, flush, notes, stored
 
@@ -219,8 +220,8 @@ async def test_a_newer_version_without_the_write_is_no_commit_of_it(
         # Redis loses the write, and another process commits a newer version without it.
         assert valkey().ask("FLUSHALL") == "+OK"
         hot = committed.short_term(tenant)._hot
-        assert (await states._restoring.restored("s1"))[0]
-        await hot.update_state("s1", {"other": 1})
+        assert (await states._storage._restoring.restored("s1"))[0]
+        await hot.write(StateWrite("s1", {"other": "1"}), None)
         [now] = await read(tenant, hot.shard_of("s1"), ["s1"])
         await committed.states.save(tenant, [now])
         return found

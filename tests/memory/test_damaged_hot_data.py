@@ -7,7 +7,8 @@ import pytest
 import holdfast
 from holdfast import Settings
 from holdfast.backends.redis.quarantine import KEPT, resp
-from holdfast.backends.redis.short_term import RedisShortTerm
+from holdfast.backends.redis.short_term import RedisStates
+from holdfast.contracts.short_term import States
 from holdfast.kernel.core.errors import CodecError
 from holdfast.memory import consolidation
 from tests.engines.hybrid import HybridHarness, valkey
@@ -245,7 +246,7 @@ async def test_the_quarantine_is_bounded(hybrid: HybridHarness) -> None:
         mine = [
             f"s{at}"
             for at in range(10_000)
-            if states._hot.shard_of(f"s{at}") == states._hot.shard_of("s0")
+            if states._storage._hot.shard_of(f"s{at}") == states._storage._hot.shard_of("s0")
         ][: KEPT + 5]
         for session in mine:
             await client.delete(f"{prefix}{session}")
@@ -258,7 +259,7 @@ async def test_the_quarantine_is_bounded(hybrid: HybridHarness) -> None:
 async def test_on_redis_alone_a_corrupt_state_is_an_error_that_names_it(
     hybrid: HybridHarness,
 ) -> None:
-    states = RedisShortTerm(hybrid.redis)
+    states = States(RedisStates(hybrid.redis))
     await states.set_state("s1", {"step": 1})
     async with bare() as client:
         await client.hset(await key_of(client, "*:default:st:s1"), "=step", b"\xff")

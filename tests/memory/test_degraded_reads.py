@@ -145,12 +145,12 @@ async def test_beyond_its_memory_a_write_waits_for_its_commit(hybrid: HybridHarn
     log._unflushed = Unflushed(most_bytes=100)
     await store.append([event("large")])
     assert notes(await stored(hybrid))[-1] == "large"
-    states._unsaved = Unsaved(most=1)
+    states._storage._unsaved = Unsaved(most=1)
     await states.set_state("s1", {"a": 1})
     await states.set_state("s2", {"a": 2})
     kept = await hybrid.states.versions(hybrid._prefix + "default", ["s1", "s2"])
     assert (kept["s1"].version, kept["s2"].version > 0) == (0, True)
-    states._unsaved = Unsaved(most_bytes=600)
+    states._storage._unsaved = Unsaved(most_bytes=600)
     await states.update_state("s3", {"a": "short"})
     await states.update_state("s3", {"a": "x" * 1000})
     kept = await hybrid.states.versions(hybrid._prefix + "default", ["s3"])
@@ -176,4 +176,4 @@ async def test_what_other_processes_have_flushed_is_forgotten_in_time(
         changed = await hybrid.dirty.changed(log._tenant, shard, limit=100)
         await hybrid.states.save(log._tenant, changed)
     await states.set_state("s9", {"a": 1})
-    assert list(states._unsaved._states) == ["s9"]
+    assert list(states._storage._unsaved._states) == ["s9"]

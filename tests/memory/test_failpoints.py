@@ -247,7 +247,7 @@ async def test_a_write_to_a_state_whose_writer_died_before_its_commit_is_saved_b
     hybrid: HybridHarness, name: str
 ) -> None:
     states = hybrid.store("short_term")
-    states._committed = True
+    states._storage._committed = True
     with failpoint(name, die), pytest.raises(DiedError):
         await states.set_state("s1", {"step": 1})
     await states.update_state("s1", {"more": True})

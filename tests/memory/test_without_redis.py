@@ -241,7 +241,7 @@ async def test_what_was_put_aside_and_done_does_not_hide_what_was_written_after_
         assert await states.get_state("s1") == {"count": 2}
     assert valkey().ask("FLUSHALL") == "+OK"
     monkeypatch.setattr(hybrid.asides, "merged", merged)
-    await states.merge("s1")
+    await states._storage.merge("s1")
     assert await states.get_state("s1") == {"count": 2}
     await flush(hybrid)
     hybrid.die()
@@ -265,7 +265,7 @@ async def test_what_is_put_aside_while_something_else_is_done_is_not_forgotten(
         return found
 
     monkeypatch.setattr(hybrid.asides, "read", meanwhile)
-    await states.merge("s1")
+    await states._storage.merge("s1")
     assert await states.get_state("s1") == {"count": 2}
 
 
@@ -277,7 +277,7 @@ async def test_what_was_put_aside_never_takes_the_place_of_a_state_that_redis_lo
     await flush(hybrid)
     with redis_down(hybrid):
         await states.update_state("s1", {"aside": 2})
-    merge, left = states._hot.merge, [2]
+    merge, left = states._storage._hot.merge, [2]
 
     async def emptied(*given: object, **how: object) -> object:
         if left[0]:
@@ -285,7 +285,7 @@ async def test_what_was_put_aside_never_takes_the_place_of_a_state_that_redis_lo
             assert valkey().ask("FLUSHALL") == "+OK"
         return await merge(*given, **how)
 
-    monkeypatch.setattr(states._hot, "merge", emptied)
+    monkeypatch.setattr(states._storage._hot, "merge", emptied)
     assert await states.get_state("s1") == {"kept": 1, "aside": 2}
     await flush(hybrid)
     hybrid.die()
@@ -308,7 +308,7 @@ async def test_a_read_without_redis_is_not_between_what_was_saved_and_what_was_a
         monkeypatch.setattr(hybrid.asides, "read", read)
         monkeypatch.setattr(hybrid.states, "load", load)
         down, hybrid.reach.down_until = hybrid.reach.down_until, 0.0
-        await states.merge("s1")
+        await states._storage.merge("s1")
         await states.update_state("s1", {"count": 3})
         await flush(hybrid)
         hybrid.reach.down_until = down

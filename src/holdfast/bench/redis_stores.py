@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.backends.redis.engine import Redis
-from holdfast.backends.redis.short_term import RedisShortTerm
+from holdfast.backends.redis.short_term import RedisStates
 from holdfast.backends.redis.transcripts import RedisTranscripts
 from holdfast.bench.contest import Contest, Result, measure
 from holdfast.bench.memory_rows import memory_rows
 from holdfast.bench.redis_floors import connect, floor
 from holdfast.bench.round_trips import RoundTrips
 from holdfast.contracts.history import History
+from holdfast.contracts.short_term import States
 from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.core.errors import MissingExtraError
 from holdfast.kernel.core.identity import AgentId
@@ -37,7 +38,7 @@ class RedisStores:
 
     def __init__(self, engine: Redis) -> None:
         self.history = History(RedisTranscripts(engine, tenant="bench"))
-        self.state = RedisShortTerm(engine, tenant="bench")
+        self.state = States(RedisStates(engine, tenant="bench"))
         # To make a message or an event is the agent's work, not the store's.
         self._messages = [ChatMessage.user(BODY) for _ in range(PREPARED)]
 

@@ -17,7 +17,7 @@ from holdfast.backends.postgres.embedded import EmbeddedPostgres, socket_folder
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.episodes import PostgresEpisodes
 from holdfast.backends.postgres.graph import PostgresGraph
-from holdfast.backends.postgres.short_term import PostgresShortTerm
+from holdfast.backends.postgres.short_term import PostgresStates
 from holdfast.backends.postgres.transcripts import PostgresTranscripts
 from holdfast.backends.postgres.vector import PostgresVectors
 from holdfast.bench import floors
@@ -26,6 +26,7 @@ from holdfast.bench.recovery import after_kill
 from holdfast.bench.round_trips import RoundTrips
 from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.history import History
+from holdfast.contracts.short_term import States
 from holdfast.contracts.vectors import Vectors
 from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.core.identity import AgentId
@@ -44,7 +45,7 @@ class Stores:
 
     def __init__(self, engine: Postgres) -> None:
         self.history = History(PostgresTranscripts(engine, tenant="bench"))
-        self.state = PostgresShortTerm(engine, tenant="bench")
+        self.state = States(PostgresStates(engine, tenant="bench"))
         self.vectors = Vectors(PostgresVectors(engine, tenant="bench"))
         self.graph = KnowledgeGraph(PostgresGraph(engine, tenant="bench"))
         self.episodes = PostgresEpisodes(engine, tenant="bench")

@@ -24,7 +24,7 @@ from holdfast.kernel.storage.hot_entry import PlacedEntry
 from holdfast.kernel.storage.log_entry import LogEntry, check_embeddings
 from holdfast.kernel.storage.wake import SessionWake, Wake, WakeStatus
 from holdfast.memory.hybrid_log import HybridLog
-from holdfast.memory.hybrid_states import HybridShortTerm
+from holdfast.memory.hybrid_states import HybridStates
 
 
 class HybridEpisodes(EpisodicMemory, EntryLog, SessionWake):
@@ -37,7 +37,7 @@ class HybridEpisodes(EpisodicMemory, EntryLog, SessionWake):
 
     brings_events = True
 
-    def __init__(self, log: HybridLog, durable: EpisodicMemory, *, states: HybridShortTerm) -> None:
+    def __init__(self, log: HybridLog, durable: EpisodicMemory, *, states: HybridStates) -> None:
         self._log = log
         self._durable = durable
         self._states = states

@@ -9,31 +9,21 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import partial
-from typing import Any
 
-from holdfast.kernel.core.checks import check_id, check_optional_count, check_seconds
 from holdfast.kernel.core.codec import decode_json
 from holdfast.kernel.core.errors import BackPressureError, TimedOutError, UnavailableError
 from holdfast.kernel.core.failpoints import hit
-from holdfast.kernel.storage.short_term import (
-    ShortTerm,
-    StateSnapshot,
-    check_keys,
-)
+from holdfast.kernel.storage.short_term import StateSnapshot, StateWrite
 from holdfast.kernel.storage.state_snapshots import (
     AbsentStateError,
     AsideState,
     AsideStates,
     DurableStates,
-    HotStates,
     SavedState,
-    StateWrite,
     UnregisteredError,
     Written,
-    patching,
-    replacing,
 )
 from holdfast.memory.metrics import HybridMetrics
 from holdfast.memory.reach import Reach, SilentError
@@ -41,16 +31,17 @@ from holdfast.memory.state_commits import StateCommits
 from holdfast.memory.state_restoring import StateRestoring
 from holdfast.memory.unflushed import Unsaved
 from holdfast.memory.write_back import COMMIT_SECONDS
+from holdfast.spi.states import HotStates, StateStorage
 
 _log = logging.getLogger("holdfast.hybrid")
 
 
-class HybridShortTerm(ShortTerm):
-    """``ShortTerm`` in a hot store, with the last saved version of each state behind it.
+class HybridStates(StateStorage):
+    """``StateStorage`` in a hot store, with the last saved version of each state behind it.
 
     ``committed``: a write returns once the durable store has committed a version with it. ::
 
-        short_term = HybridShortTerm(hot, saved, asides, commits, tenant="acme")
+        states = HybridStates(hot, saved, asides, commits, tenant="acme")
     """
 
     def __init__(
@@ -80,74 +71,55 @@ class HybridShortTerm(ShortTerm):
             hot, saved, self._unsaved, tenant=tenant, reach=self._reach, metrics=self._metrics
         )
 
-    async def get_state(
-        self, session_id: str, *, keys: Sequence[str] | None = None
-    ) -> dict[str, Any]:
-        """The state of a session, or ``{}``."""
-        return (await self.snapshot(session_id, keys=keys)).state
-
-    async def set_state(
-        self,
-        session_id: str,
-        state: dict[str, Any],
-        *,
-        expected_version: int | None = None,
-        ttl_seconds: float | None = None,
-    ) -> None:
-        """Replace the whole state."""
-        await self._write(replacing(session_id, state, ttl_seconds), expected_version)
-
-    async def update_state(
-        self,
-        session_id: str,
-        patch: dict[str, Any],
-        *,
-        delete_keys: Sequence[str] = (),
-        expected_version: int | None = None,
-        ttl_seconds: float | None = None,
-    ) -> None:
-        """Merge a patch into the state."""
-        await self._write(patching(session_id, patch, delete_keys, ttl_seconds), expected_version)
-
-    async def clear(self, session_id: str) -> None:
-        """Remove the state of a session: from the durable store first, so that it stays removed."""
-        check_id("session_id", session_id)
+    async def read(self, session: str, keys: Collection[str] | None) -> StateSnapshot:
+        """Return a state, or some keys of it; as of the last save without the hot store."""
         try:
-            await self._catch_up(session_id)
+            await self._catch_up(session)
             while True:
-                seen = await self._reach.call(lambda: self._hot.snapshot(session_id, keys=[]))
-                version = seen.version
-                await self._saved.clear(self._tenant, session_id, version=version)
-                hit("state_clear.after_durable")
-                if await self._forget(session_id, version):
-                    return self._unsaved.forget(session_id)
-        except SilentError as error:
-            await self._put_aside(StateWrite(session_id, gone=True), error)
-
-    async def snapshot(
-        self, session_id: str, *, keys: Sequence[str] | None = None
-    ) -> StateSnapshot:
-        """The state with its version and its expiry; as of the last save without the hot store."""
-        wanted = None if keys is None else check_keys("keys", keys)
-        try:
-            await self._catch_up(session_id)
-            while True:
-                found = await self._reach.call(lambda: self._hot.snapshot(session_id, keys=keys))
+                found = await self._reach.call(lambda: self._hot.read(session, keys))
                 if found.version:
                     return found
                 # What is restored may be lost again before it is read.
-                there, kept = await self._restoring.restored(session_id)
+                there, kept = await self._restoring.restored(session)
                 if not there:
                     return dataclasses.replace(found, as_of=kept.as_of)
         except SilentError as error:
-            return await self._durably(check_id("session_id", session_id), wanted, error)
+            return await self._durably(session, keys, error)
+
+    async def write(self, write: StateWrite, expected: int | None) -> None:
+        """Replace or patch a state; it is kept aside without the hot store."""
+        try:
+            written = await self._put(write, expected)
+            if self._committed or not self._unsaved.add(write, written):
+                put = partial(self._put, write, expected)
+                await self._commit(write.session, written, put)
+            elif self._unsaved.due:
+                await self._look()
+        except SilentError as error:
+            if expected is not None:
+                raise _undecided(error) from error
+            await self._put_aside(write, error)
+
+    async def clear(self, session: str) -> None:
+        """Delete a state: from the durable store first, so that it stays deleted."""
+        try:
+            await self._catch_up(session)
+            while True:
+                seen = await self._reach.call(lambda: self._hot.read(session, ()))
+                version = seen.version
+                await self._saved.clear(self._tenant, session, version=version)
+                hit("state_clear.after_durable")
+                if await self._forget(session, version):
+                    return self._unsaved.forget(session)
+        except SilentError as error:
+            await self._put_aside(StateWrite(session, gone=True), error)
 
     async def complete(self, session_id: str, found: StateSnapshot | None) -> StateSnapshot:
         """The state of a session, where what the hot store had of it was read along, if anything.
 
         ::
 
-            state = await short_term.complete("s1", found.state)
+            state = await states.complete("s1", found.state)
         """
         if found is not None and session_id not in self._late and not self._reach.doubt:
             if found.version:
@@ -158,14 +130,14 @@ class HybridShortTerm(ShortTerm):
                     return dataclasses.replace(found, as_of=kept.as_of)
             except SilentError as error:
                 return await self._durably(session_id, None, error)
-        return await self.snapshot(session_id)
+        return await self.read(session_id, None)
 
     async def merge(self, session_id: str) -> None:
         """Do to the hot state what was written while it could not be reached, and forget that.
 
         It is done once, whoever asks and however often; what is written meanwhile stays. ::
 
-            await short_term.merge("s1")
+            await states.merge("s1")
         """
         before = self._late.get(session_id)
         aside = await self._asides.read(self._tenant, session_id)
@@ -201,30 +173,14 @@ class HybridShortTerm(ShortTerm):
 
     async def _catch_up(self, session_id: str) -> None:
         """Before the hot state is read or written, it has what was put aside."""
-        if self._late and check_id("session_id", session_id) in self._late:
+        if session_id in self._late:
             await self.merge(session_id)
         elif self._reach.doubt:
             try:
-                await self.merge(check_id("session_id", session_id))
+                await self.merge(session_id)
             except (UnavailableError, TimedOutError) as error:
                 self._metrics.degraded_reads += 1
                 _log.warning("state of session %s may not be the newest: %s", session_id, error)
-
-    async def _write(self, write: StateWrite, expected_version: int | None) -> None:
-        check_optional_count("expected_version", expected_version)
-        if write.ttl_seconds is not None:
-            check_seconds("ttl_seconds", write.ttl_seconds)
-        try:
-            written = await self._put(write, expected_version)
-            if self._committed or not self._unsaved.add(write, written):
-                put = partial(self._put, write, expected_version)
-                await self._commit(write.session, written, put)
-            elif self._unsaved.due:
-                await self._look()
-        except SilentError as error:
-            if expected_version is not None:
-                raise _undecided(error) from error
-            await self._put_aside(write, error)
 
     async def _put(self, write: StateWrite, expected_version: int | None) -> Written:
         """Write to the hot state, with what was put aside done first."""
@@ -273,7 +229,7 @@ class HybridShortTerm(ShortTerm):
 
         ::
 
-            short_term.saved(states)
+            hybrid.saved(states)
         """
         for one in states:
             self._unsaved.forget(one.session, version=one.version)
@@ -283,7 +239,7 @@ class HybridShortTerm(ShortTerm):
 
         ::
 
-            if await short_term.is_settled(): ...
+            if await states.is_settled(): ...
         """
         await self._look()
         return not self._unsaved
@@ -312,7 +268,7 @@ class HybridShortTerm(ShortTerm):
         _log.warning("a write to state %s is kept aside: %s", write.session, why)
 
     async def _durably(
-        self, session_id: str, keys: set[str] | None, why: SilentError
+        self, session_id: str, keys: Collection[str] | None, why: SilentError
     ) -> StateSnapshot:
         """A state as it was last saved, with what was put aside since."""
         # In this order: what is not aside any more is in what was saved.

@@ -12,13 +12,13 @@ from weakref import WeakValueDictionary
 from holdfast.kernel.core.failpoints import hit
 from holdfast.kernel.storage.state_snapshots import (
     DurableStates,
-    HotStates,
     RemovedStateError,
     SavedState,
 )
 from holdfast.memory.metrics import HybridMetrics
 from holdfast.memory.reach import Reach
 from holdfast.memory.unflushed import Unsaved
+from holdfast.spi.states import HotStates
 
 _log = logging.getLogger("holdfast.hybrid")
 

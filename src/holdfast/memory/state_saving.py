@@ -13,7 +13,7 @@ from holdfast.kernel.storage.state_snapshots import (
     SavedState,
 )
 from holdfast.memory.consolidation import STATES_AT_ONCE
-from holdfast.memory.hybrid_states import HybridShortTerm
+from holdfast.memory.hybrid_states import HybridStates
 from holdfast.memory.reach import SilentError
 from holdfast.memory.state_commits import save
 
@@ -45,7 +45,7 @@ async def save_states(
 
 
 async def merge_asides(
-    asides: AsideStates, states: Callable[[str], HybridShortTerm], *, limit: int = STATES_AT_ONCE
+    asides: AsideStates, states: Callable[[str], HybridStates], *, limit: int = STATES_AT_ONCE
 ) -> int:
     """Do to the hot states what any process has put aside; how many there were.
 

@@ -13,7 +13,8 @@ from datetime import UTC, datetime
 
 from holdfast.kernel.storage.hot_entry import PlacedEntry
 from holdfast.kernel.storage.hot_log import Window
-from holdfast.kernel.storage.state_snapshots import AsideState, StateWrite, Written
+from holdfast.kernel.storage.short_term import StateWrite
+from holdfast.kernel.storage.state_snapshots import AsideState, Written
 
 MOST = 50_000
 """How many events, and writes to how many states, a process remembers for one tenant."""

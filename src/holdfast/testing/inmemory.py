@@ -15,7 +15,7 @@ from holdfast.backends.inmemory.graph import InMemoryGraph
 from holdfast.backends.inmemory.keys import InMemoryKeys
 from holdfast.backends.inmemory.ledger import InMemoryLedger
 from holdfast.backends.inmemory.long_term import InMemoryLongTerm
-from holdfast.backends.inmemory.short_term import InMemoryShortTerm
+from holdfast.backends.inmemory.short_term import InMemoryStates
 from holdfast.backends.inmemory.transcripts import InMemoryTranscripts
 from holdfast.backends.inmemory.vector import InMemoryVectors
 from holdfast.backends.inmemory.wake import InMemoryWake
@@ -27,6 +27,7 @@ from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.history import History
 from holdfast.contracts.keys import KeyStore
 from holdfast.contracts.long_term import LongTerm
+from holdfast.contracts.short_term import States
 from holdfast.contracts.vectors import Vectors
 from holdfast.kernel.core.clock import ManualClock
 from holdfast.testing.harness import Harness, front
@@ -41,7 +42,7 @@ class InMemoryHarness(Harness):
         "blob_index": front(BlobIndex, InMemoryBlobIndex),
         "blobs": front(StoredBlobs, InMemoryBlobs, "ttl_seconds"),
         "boards": front(Boards, InMemoryBoards),
-        "short_term": InMemoryShortTerm,
+        "short_term": front(States, InMemoryStates, "ttl_seconds"),
         "episodes": InMemoryEpisodes,
         "history": front(History, InMemoryTranscripts),
         "keys": front(KeyStore, InMemoryKeys),

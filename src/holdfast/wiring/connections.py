@@ -16,7 +16,6 @@ from holdfast.wiring.embedding_side import EmbeddingSide
 from holdfast.wiring.health import Health
 from holdfast.wiring.hybrid_sides import DurableSide, HybridSide
 from holdfast.wiring.parts import Part
-from holdfast.wiring.state_ttl import ExpiringStates
 from holdfast.wiring.stores import Stores
 
 ATTRIBUTES: tuple[str, ...] = tuple(
@@ -62,17 +61,6 @@ class Connections:
     def add(self, part: Part, change: Callable[[str, Stores], Stores]) -> None:
         """Let another engine serve some attributes: ``change`` puts its stores in."""
         self.parts.append(part)
-        self._changes.append(change)
-
-    def expire_states(self, ttl_seconds: float) -> None:
-        """Give working states a time to live, on whatever engine they are."""
-
-        def change(_tenant: str, stores: Stores) -> Stores:
-            if stores.short_term is None:
-                return stores
-            expiring = ExpiringStates(stores.short_term, ttl_seconds=ttl_seconds)
-            return dataclasses.replace(stores, short_term=expiring)
-
         self._changes.append(change)
 
     def use_graph(self, part: Part, graph: Callable[[str], Graph]) -> None:

@@ -92,8 +92,6 @@ class Opening:
             for beside in self._beside():
                 await load(beside).put_beside(connections, request)
             await move_sessions(connections)
-            if request.settings.state_ttl_seconds is not None:
-                connections.expire_states(request.settings.state_ttl_seconds)
             if made.embedder is not self._request.embedder:
                 close = getattr(made.embedder, "aclose", None)
                 connections.on_close += [close] if close else []

@@ -14,15 +14,16 @@ from holdfast.backends.redis.dirty_states import RedisDirtyStates
 from holdfast.backends.redis.engine import Redis
 from holdfast.backends.redis.hot_log import RedisHotLog
 from holdfast.backends.redis.hot_queue import RedisHotQueue
-from holdfast.backends.redis.short_term import RedisShortTerm
+from holdfast.backends.redis.short_term import RedisStates
 from holdfast.contracts.history import History
+from holdfast.contracts.short_term import States
 from holdfast.kernel.core.errors import ConfigError, HoldfastError, UnavailableError
 from holdfast.kernel.core.ids import new_ref
 from holdfast.kernel.storage.hot_log import Marks
 from holdfast.memory.consolidation import Consolidator, Pace
 from holdfast.memory.hybrid import HybridEpisodes
 from holdfast.memory.hybrid_log import AckLevel, HybridLog
-from holdfast.memory.hybrid_states import HybridShortTerm
+from holdfast.memory.hybrid_states import HybridStates
 from holdfast.memory.hybrid_transcripts import HybridTranscripts
 from holdfast.memory.metrics import headroom
 from holdfast.memory.pressure import Pressure
@@ -98,6 +99,7 @@ class _Tenants:
         self._level = level
         self._writer = "" if level == "committed" else new_ref()
         self._marks = Marks(settings.soft_mark, settings.hard_mark)
+        self._state_ttl_seconds = settings.state_ttl_seconds
         self._unused_seconds = settings.hot_state_seconds
         self._evictable = self._unused_seconds > 0
         self._dirty = RedisDirtyStates(engine, evictable=self._evictable)
@@ -106,7 +108,7 @@ class _Tenants:
         self._reach = Reach(broken_at=lambda: engine.broken_at)
         self._logs: dict[str, HybridLog] = {}
         self._overtaken: dict[str, dict[str, int]] = {}
-        self._states: dict[str, HybridShortTerm] = {}
+        self._states: dict[str, HybridStates] = {}
         self.queue = RedisHotQueue(engine)
         self._pressure = Pressure(self.queue)
         self.consolidator = Consolidator(
@@ -140,10 +142,10 @@ class _Tenants:
         for tenant, session, epoch in await self._durable.queue.overtaken(limit=OVERTAKEN):
             self._overtaken.setdefault(tenant, {})[session] = epoch
 
-    def states(self, tenant: str) -> HybridShortTerm:
+    def states(self, tenant: str) -> HybridStates:
         if tenant not in self._states:
-            self._states[tenant] = HybridShortTerm(
-                RedisShortTerm(
+            self._states[tenant] = HybridStates(
+                RedisStates(
                     self._engine,
                     tenant=tenant,
                     snapshots=True,
@@ -164,13 +166,13 @@ class _Tenants:
         """Stores of the durable engine, with those that both serve in their place."""
         if stores.episodes is None:
             raise ConfigError("the hybrid memory needs a session log in the main engine")
-        short_term, log = self.states(tenant), self.log(tenant)
-        episodes = HybridEpisodes(log, stores.episodes, states=short_term)
+        states, log = self.states(tenant), self.log(tenant)
+        episodes = HybridEpisodes(log, stores.episodes, states=states)
         return dataclasses.replace(
             stores,
             episodes=episodes,
             history=History(HybridTranscripts(log, self._durable.transcripts(tenant))),
-            short_term=short_term,
+            short_term=States(states, ttl_seconds=self._state_ttl_seconds),
             wakes=episodes,
         )
 

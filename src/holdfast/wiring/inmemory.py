@@ -12,7 +12,7 @@ from holdfast.backends.inmemory.keys import InMemoryKeys
 from holdfast.backends.inmemory.ledger import InMemoryLedger
 from holdfast.backends.inmemory.ledger_work import InMemoryWork
 from holdfast.backends.inmemory.long_term import InMemoryLongTerm
-from holdfast.backends.inmemory.short_term import InMemoryShortTerm
+from holdfast.backends.inmemory.short_term import InMemoryStates
 from holdfast.backends.inmemory.transcripts import InMemoryTranscripts
 from holdfast.backends.inmemory.vector import InMemoryVectors
 from holdfast.backends.inmemory.wake import InMemoryWake
@@ -23,6 +23,7 @@ from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.history import History
 from holdfast.contracts.keys import KeyStore
 from holdfast.contracts.long_term import LongTerm
+from holdfast.contracts.short_term import States
 from holdfast.contracts.vectors import Vectors
 from holdfast.kernel.storage.graph import Graph
 from holdfast.wiring.connections import ATTRIBUTES, Connections
@@ -62,7 +63,9 @@ def _stores(engine: InMemory, tenant: str, request: OpenRequest, graph: Graph | 
         history=History(InMemoryTranscripts(engine, tenant=tenant)),
         vectors=Vectors(InMemoryVectors(engine, tenant=tenant), embedder=embedder),
         graph=graph,
-        short_term=InMemoryShortTerm(engine, tenant=tenant),
+        short_term=States(
+            InMemoryStates(engine, tenant=tenant), ttl_seconds=settings.state_ttl_seconds
+        ),
         long_term=LongTerm(InMemoryLongTerm(engine, tenant=tenant), embedder=embedder, graph=graph),
         boards=Boards(InMemoryBoards(engine, tenant=tenant)),
         tasks=InMemoryLedger(engine, tenant=tenant),

@@ -23,7 +23,7 @@ from holdfast.backends.postgres.ledger import PostgresLedger
 from holdfast.backends.postgres.ledger_work import PostgresWork
 from holdfast.backends.postgres.long_term import PostgresLongTerm
 from holdfast.backends.postgres.session_moves import PostgresSessionMoves
-from holdfast.backends.postgres.short_term import PostgresShortTerm
+from holdfast.backends.postgres.short_term import PostgresStates
 from holdfast.backends.postgres.state_asides import PostgresAsideStates
 from holdfast.backends.postgres.transcripts import PostgresTranscripts
 from holdfast.backends.postgres.vector import PostgresVectors
@@ -35,6 +35,7 @@ from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.history import History
 from holdfast.contracts.keys import KeyStore
 from holdfast.contracts.long_term import LongTerm
+from holdfast.contracts.short_term import States
 from holdfast.contracts.vectors import Vectors
 from holdfast.kernel.storage.graph import Graph
 from holdfast.wiring.connections import ATTRIBUTES, Connections
@@ -162,7 +163,9 @@ def _stores(engine: Postgres, tenant: str, request: OpenRequest, graph: Graph | 
         history=History(PostgresTranscripts(engine, tenant=tenant)),
         vectors=Vectors(PostgresVectors(engine, tenant=tenant), embedder=embedder),
         graph=graph,
-        short_term=PostgresShortTerm(engine, tenant=tenant),
+        short_term=States(
+            PostgresStates(engine, tenant=tenant), ttl_seconds=settings.state_ttl_seconds
+        ),
         long_term=LongTerm(PostgresLongTerm(engine, tenant=tenant), embedder=embedder, graph=graph),
         boards=Boards(PostgresBoards(engine, tenant=tenant)),
         tasks=PostgresLedger(engine, tenant=tenant),

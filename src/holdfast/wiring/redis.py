@@ -8,10 +8,11 @@ from holdfast.backends.redis.channel import RedisChannels
 from holdfast.backends.redis.engine import Redis
 from holdfast.backends.redis.hot_queue import RedisHotQueue
 from holdfast.backends.redis.memory_log import RedisMemoryLog
-from holdfast.backends.redis.short_term import RedisShortTerm
+from holdfast.backends.redis.short_term import RedisStates
 from holdfast.backends.redis.transcripts import RedisTranscripts
 from holdfast.contracts.channel import Channel
 from holdfast.contracts.history import History
+from holdfast.contracts.short_term import States
 from holdfast.kernel.storage.graph import Graph
 from holdfast.wiring.connections import Connections
 from holdfast.wiring.hybrid import hybrid_part, level_of, put_hybrid
@@ -90,11 +91,13 @@ def part_of(engine: Redis) -> Part:
 
 
 def _hot(engine: Redis, tenant: str, request: OpenRequest, stores: Stores) -> Stores:
+    settings = request.settings
+
     def channel(name: str) -> Channel:
-        retention = request.settings.channel_retention_seconds
+        retention = settings.channel_retention_seconds
         storage = RedisChannels(engine, tenant=tenant)
         return Channel(storage, name=name, retention_seconds=retention)
 
-    return dataclasses.replace(
-        stores, short_term=RedisShortTerm(engine, tenant=tenant), channel=channel
-    )
+    states = RedisStates(engine, tenant=tenant)
+    short_term = States(states, ttl_seconds=settings.state_ttl_seconds)
+    return dataclasses.replace(stores, short_term=short_term, channel=channel)

@@ -1,22 +1,16 @@
-"""The state of sessions, in process."""
+"""Working states, in process."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
 
 from holdfast.backends.inmemory.engine import InMemory
-from holdfast.kernel.core.checks import check_id, check_optional_count, check_seconds
-from holdfast.kernel.core.codec import decode_json, encode_fields
+from holdfast.kernel.core.codec import decode_json
 from holdfast.kernel.core.errors import VersionConflictError
-from holdfast.kernel.storage.short_term import (
-    ShortTerm,
-    StateSnapshot,
-    check_keys,
-    check_patch,
-)
+from holdfast.kernel.storage.short_term import StateSnapshot, StateWrite
+from holdfast.spi.states import StateStorage
 
 
 @dataclass
@@ -33,94 +27,52 @@ class _Data:
     last_version: int = 0
 
 
-class InMemoryShortTerm(ShortTerm):
-    """``ShortTerm`` in a dict: each value as the codec's text.
+class InMemoryStates(StateStorage):
+    """``StateStorage`` in a dict.
 
-    >>> short_term = InMemoryShortTerm(InMemory(), tenant="acme")
+    >>> states = InMemoryStates(InMemory(), tenant="acme")
     """
 
     def __init__(self, engine: InMemory, *, tenant: str = "default") -> None:
         self._engine = engine
         self._data = engine.table(tenant, _Data)
 
-    async def get_state(
-        self, session_id: str, *, keys: Sequence[str] | None = None
-    ) -> dict[str, Any]:
-        """The state of a session, or ``{}``."""
-        return (await self.snapshot(session_id, keys=keys)).state
-
-    async def set_state(
-        self,
-        session_id: str,
-        state: dict[str, Any],
-        *,
-        expected_version: int | None = None,
-        ttl_seconds: float | None = None,
-    ) -> None:
-        """Replace the whole state."""
-        check_id("session_id", session_id)
-        values = encode_fields(state, field="state")
-        self._write(session_id, values, expected_version, ttl_seconds)
-
-    async def update_state(
-        self,
-        session_id: str,
-        patch: dict[str, Any],
-        *,
-        delete_keys: Sequence[str] = (),
-        expected_version: int | None = None,
-        ttl_seconds: float | None = None,
-    ) -> None:
-        """Merge a patch into the state."""
-        check_id("session_id", session_id)
-        values, dropped = check_patch(patch, delete_keys)
-        present = self._present(session_id)
-        if present:
-            kept = {key: text for key, text in present.values.items() if key not in dropped}
-            values = kept | values
-        self._write(session_id, values, expected_version, ttl_seconds)
-
-    async def clear(self, session_id: str) -> None:
-        """Remove the state of a session."""
-        self._data.states.pop(check_id("session_id", session_id), None)
-
-    async def snapshot(
-        self, session_id: str, *, keys: Sequence[str] | None = None
-    ) -> StateSnapshot:
-        """The state with its version and its expiry."""
-        check_id("session_id", session_id)
-        wanted = None if keys is None else check_keys("keys", keys)
-        present = self._present(session_id)
+    async def read(self, session: str, keys: Collection[str] | None) -> StateSnapshot:
+        """Return a state, or some keys of it."""
+        present = self._present(session)
         if present is None:
             return StateSnapshot({})
-        texts = present.values
-        if wanted is not None:
-            texts = {key: texts[key] for key in wanted if key in texts}
-        state = {key: decode_json(text) for key, text in texts.items()}
+        state = {
+            key: decode_json(text)
+            for key, text in present.values.items()
+            if keys is None or key in keys
+        }
         return StateSnapshot(state, present.version, present.expires_at)
 
-    def _write(
-        self,
-        session_id: str,
-        values: dict[str, str],
-        expected_version: int | None,
-        ttl_seconds: float | None,
-    ) -> None:
-        expected = check_optional_count("expected_version", expected_version)
-        window = None if ttl_seconds is None else check_seconds("ttl_seconds", ttl_seconds)
-        present = self._present(session_id)
+    async def write(self, write: StateWrite, expected: int | None) -> None:
+        """Replace or patch a state."""
+        present = self._present(write.session)
         actual = present.version if present else 0
         if expected is not None and expected != actual:
-            raise VersionConflictError("state", session_id, expected=expected, actual=actual)
-        if window is None and present:
+            raise VersionConflictError("state", write.session, expected=expected, actual=actual)
+        values, window = write.values, write.ttl_seconds
+        if present and not write.fresh:
+            kept = {key: text for key, text in present.values.items() if key not in write.dropped}
+            values = kept | values
+        if present and window is None:
             window = present.ttl_seconds
         expires_at = None if window is None else self._engine.now() + timedelta(seconds=window)
         self._data.last_version += 1
-        self._data.states[session_id] = _State(values, self._data.last_version, window, expires_at)
+        version = self._data.last_version
+        self._data.states[write.session] = _State(values, version, window, expires_at)
 
-    def _present(self, session_id: str) -> _State | None:
-        state = self._data.states.get(session_id)
+    async def clear(self, session: str) -> None:
+        """Delete a state."""
+        self._data.states.pop(session, None)
+
+    def _present(self, session: str) -> _State | None:
+        state = self._data.states.get(session)
         if state and state.expires_at and state.expires_at <= self._engine.now():
-            del self._data.states[session_id]
+            del self._data.states[session]
             return None
         return state

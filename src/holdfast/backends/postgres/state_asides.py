@@ -6,7 +6,8 @@ from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.escape import escape, unescape
 from holdfast.backends.postgres.queries import load
 from holdfast.kernel.core.codec import decode_json, encode_json
-from holdfast.kernel.storage.state_snapshots import AsideState, AsideStates, StateWrite
+from holdfast.kernel.storage.short_term import StateWrite
+from holdfast.kernel.storage.state_snapshots import AsideState, AsideStates
 
 _SQL = load("state_asides")
 

@@ -17,7 +17,7 @@ from holdfast.kernel.storage.state_snapshots import DirtyStates, SavedState
 
 
 class RedisDirtyStates(DirtyStates):
-    """``DirtyStates`` of the states that ``RedisShortTerm`` writes with ``snapshots``.
+    """``DirtyStates`` of the states that ``RedisStates`` writes with ``snapshots``.
 
     ``evictable``: what is saved is removed later when nobody uses it. ::
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from holdfast.backends.redis.engine import Redis
 from holdfast.backends.redis.keys import SessionKeys, encode_agent
-from holdfast.backends.redis.short_term import RedisShortTerm
+from holdfast.backends.redis.short_term import RedisStates
 from holdfast.backends.redis.transcripts import DEFAULT_TTL_SECONDS
 from holdfast.kernel.core.checks import (
     check_count,
@@ -52,7 +52,7 @@ class RedisMemoryLog(MemoryLog, SessionWake):
     ) -> None:
         self._engine = engine
         self._tenant = tenant
-        self._states = RedisShortTerm(engine, tenant=tenant)
+        self._states = RedisStates(engine, tenant=tenant)
         self.ttl_seconds = ttl_seconds
 
     async def append(
@@ -151,7 +151,7 @@ class RedisMemoryLog(MemoryLog, SessionWake):
         """New, until something was written to its log or state; and again when all has expired."""
         keys = self._keys(check_id("session_id", session_id))
         numbered = await self._engine.command(keys.index, "hexists", keys.index, "s", safe=True)
-        known = numbered or (await self._states.snapshot(session_id)).version > 0
+        known = numbered or (await self._states.read(session_id, ())).version > 0
         return Wake(WakeStatus.WARM if known else WakeStatus.NEW)
 
     async def _pages(self, key: str, first: int) -> AsyncIterator[list[Any]]:

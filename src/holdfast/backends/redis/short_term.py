@@ -1,8 +1,8 @@
-"""The state of sessions, in Redis."""
+"""Working states, in Redis."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -11,22 +11,18 @@ from holdfast.backends.redis.engine import Redis
 from holdfast.backends.redis.keys import SessionKeys
 from holdfast.backends.redis.moments import microseconds, moment, span
 from holdfast.backends.redis.quarantine import Quarantine, is_damage
-from holdfast.kernel.core.checks import check_id, check_optional_count, check_seconds
 from holdfast.kernel.core.codec import decode_json
 from holdfast.kernel.core.errors import CodecError, EngineError, VersionConflictError
-from holdfast.kernel.storage.short_term import StateSnapshot, check_keys
+from holdfast.kernel.storage.short_term import StateSnapshot, StateWrite
 from holdfast.kernel.storage.state_snapshots import (
     AbsentStateError,
     AsideState,
-    HotStates,
     RemovedStateError,
     SavedState,
-    StateWrite,
     UnregisteredError,
     Written,
-    patching,
-    replacing,
 )
+from holdfast.spi.states import HotStates
 
 T = TypeVar("T")
 REMOVED_SECONDS = 600
@@ -36,14 +32,14 @@ _MARK = "="
 """What the fields of the user begin with; those of the store do not."""
 
 
-class RedisShortTerm(HotStates):
-    """``ShortTerm`` in one HASH per session, each value as the codec's JSON text.
+class RedisStates(HotStates):
+    """``StateStorage`` in one HASH per session, each value as the codec's JSON text.
 
     A state with a window is dropped by the server itself when that has passed. With ``snapshots``
     each write marks its session, so that a consolidator can save it elsewhere, and what is absent
     here may be there; ``evictable``: what was restored is removed again when nobody uses it. ::
 
-        short_term = RedisShortTerm(engine, tenant="acme")
+        states = RedisStates(engine, tenant="acme")
     """
 
     def __init__(
@@ -61,62 +57,23 @@ class RedisShortTerm(HotStates):
         self.writer = writer
         self._evictable = evictable
 
-    async def get_state(
-        self, session_id: str, *, keys: Sequence[str] | None = None
-    ) -> dict[str, Any]:
-        """The state of a session, or ``{}``."""
+    async def read(self, session: str, keys: Collection[str] | None) -> StateSnapshot:
+        """Return a state, or some keys of it."""
+        state = self._keys(session).state
         if keys is None:
-            return (await self.snapshot(session_id)).state
-        state = self._keys(session_id).state
-        wanted = list(check_keys("keys", keys))
-        if not wanted:
-            return {}
-        ask = ("hmget", state, *[_MARK + key for key in wanted])
-        return await self._read(session_id, ask, lambda texts: _state(wanted, texts))
+            return await self._read(session, ("hgetall", state), snapshot_of)
+        ask = ("hmget", state, "v", "x", "b", *[_MARK + key for key in keys])
+        return await self._read(session, ask, lambda found: _some(keys, found))
 
-    async def set_state(
-        self,
-        session_id: str,
-        state: dict[str, Any],
-        *,
-        expected_version: int | None = None,
-        ttl_seconds: float | None = None,
-    ) -> None:
-        """Replace the whole state."""
-        await self.put(replacing(session_id, state, ttl_seconds), expected_version=expected_version)
+    async def write(self, write: StateWrite, expected: int | None) -> None:
+        """Replace or patch a state."""
+        await self.put(write, expected_version=expected)
 
-    async def update_state(
-        self,
-        session_id: str,
-        patch: dict[str, Any],
-        *,
-        delete_keys: Sequence[str] = (),
-        expected_version: int | None = None,
-        ttl_seconds: float | None = None,
-    ) -> None:
-        """Merge a patch into the state."""
-        await self.put(
-            patching(session_id, patch, delete_keys, ttl_seconds), expected_version=expected_version
-        )
-
-    async def clear(self, session_id: str) -> None:
-        """Remove the state of a session."""
-        state = self._keys(session_id).state
+    async def clear(self, session: str) -> None:
+        """Delete a state."""
+        state = self._keys(session).state
         # Not safe to repeat: in between, somebody else's write would be removed by ours.
         await self._engine.command(state, "del", state, safe=False)
-
-    async def snapshot(
-        self, session_id: str, *, keys: Sequence[str] | None = None
-    ) -> StateSnapshot:
-        """The state with its version and its expiry."""
-        state = self._keys(session_id).state
-        if keys is None:
-            return await self._read(session_id, ("hgetall", state), snapshot_of)
-        wanted = list(check_keys("keys", keys))
-        ask = ("hmget", state, "v", "x", "b", *[_MARK + key for key in wanted])
-        return await self._read(
-            session_id, ask, lambda found: _snapshot(_state(wanted, found[3:]), *found[:3])
-        )
 
     async def restore(
         self,
@@ -199,13 +156,12 @@ class RedisShortTerm(HotStates):
         base: int | None = None,
         registered: int | None = None,
     ) -> Written:
-        """Do a write that is checked already."""
+        """Do a write."""
         keys = self._keys(write.session)
-        expected = check_optional_count("expected_version", expected_version)
-        ttl = write.ttl_seconds
-        window = "" if ttl is None else span(check_seconds("ttl_seconds", ttl))
+        expected = "" if expected_version is None else expected_version
+        window = "" if write.ttl_seconds is None else span(write.ttl_seconds)
         mode = "set" if write.fresh else "patch"
-        args: list[Any] = [mode, "" if expected is None else expected, window, len(write.values)]
+        args: list[Any] = [mode, expected, window, len(write.values)]
         for key, text in write.values.items():
             args += (_MARK + key, text)
         args += [_MARK + key for key in write.dropped]
@@ -224,7 +180,7 @@ class RedisShortTerm(HotStates):
         if answer.startswith(b"unregistered "):
             raise UnregisteredError(write.session, eviction=int(answer.split()[1]))
         raise VersionConflictError(
-            "state", write.session, expected=expected or 0, actual=int(answer)
+            "state", write.session, expected=expected_version or 0, actual=int(answer)
         )
 
     async def _run(
@@ -255,8 +211,8 @@ class RedisShortTerm(HotStates):
     async def _moved(self, keys: Sequence[str]) -> int:
         return await self._engine.part(Quarantine).check(keys)
 
-    def _keys(self, session_id: str) -> SessionKeys:
-        return SessionKeys.of(self._tenant, check_id("session_id", session_id), self._engine.shards)
+    def _keys(self, session: str) -> SessionKeys:
+        return SessionKeys.of(self._tenant, session, self._engine.shards)
 
 
 def snapshot_of(answer: Any) -> StateSnapshot:
@@ -283,7 +239,7 @@ def _snapshot(state: dict[str, Any], version: Any, expires: Any, as_of: Any) -> 
     )
 
 
-def _state(keys: list[str], texts: list[bytes | None]) -> dict[str, Any]:
-    return {
-        key: decode_json(text) for key, text in zip(keys, texts, strict=True) if text is not None
-    }
+def _some(keys: Collection[str], found: list[Any]) -> StateSnapshot:
+    texts = zip(keys, found[3:], strict=True)
+    state = {key: decode_json(text) for key, text in texts if text is not None}
+    return _snapshot(state, *found[:3])

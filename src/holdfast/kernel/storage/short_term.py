@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol, runtime_checkable
-
-from holdfast.kernel.core.checks import check_list, check_text
-from holdfast.kernel.core.codec import encode_fields
-from holdfast.kernel.core.errors import InvalidInputError
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +30,25 @@ class StateSnapshot:
     as_of: datetime | None = None
     """``None``, or when this was saved: the hot store lost its data since, and with it any write
     that another process had acknowledged after this time."""
+
+
+@dataclass(frozen=True, slots=True)
+class StateWrite:
+    """A write to a state, checked: what it sets, what it removes, and what was there before.
+
+    >>> StateWrite("s1", {"step": "2"}).fresh
+    False
+    """
+
+    session: str
+    values: dict[str, str] = field(default_factory=dict)
+    dropped: Sequence[str] = ()
+    ttl_seconds: float | None = None
+    fresh: bool = False
+    """Nothing of what was there before is left but its window."""
+
+    gone: bool = False
+    """The state is removed, window and all."""
 
 
 @runtime_checkable
@@ -173,25 +188,3 @@ class ShortTerm(ShortTermMemory, Protocol):
             await short_term.set_state("s1", better(seen.state), expected_version=seen.version)
         """
         ...
-
-
-def check_keys(field: str, keys: object) -> set[str]:
-    """Top-level keys of a state: a list of any texts.
-
-    >>> sorted(check_keys("keys", ["b", "a", "b"]))
-    ['a', 'b']
-    """
-    return {check_text(f"{field}[{at}]", key) for at, key in enumerate(check_list(field, keys))}
-
-
-def check_patch(patch: object, delete_keys: object) -> tuple[dict[str, str], set[str]]:
-    """The values of a patch as texts, and the keys that go; a key cannot be both.
-
-    >>> check_patch({"a": [1]}, ["b"])
-    ({'a': '[1]'}, {'b'})
-    """
-    values = encode_fields(patch, field="patch")
-    dropped = check_keys("delete_keys", delete_keys)
-    if not dropped.isdisjoint(values):
-        raise InvalidInputError("delete_keys", "names a key of the patch: choose one of them")
-    return values, dropped

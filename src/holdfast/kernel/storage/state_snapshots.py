@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Protocol
 
-from holdfast.kernel.core.checks import check_id
-from holdfast.kernel.core.codec import encode_fields
-from holdfast.kernel.storage.short_term import ShortTerm, check_patch
+from holdfast.kernel.storage.short_term import StateWrite
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,52 +75,6 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
-class StateWrite:
-    """A write to a state, checked: what it sets, what it removes, and what was there before.
-
-    >>> StateWrite("s1", {"step": "2"}).fresh
-    False
-    """
-
-    session: str
-    values: dict[str, str] = field(default_factory=dict)
-    dropped: Sequence[str] = ()
-    ttl_seconds: float | None = None
-    fresh: bool = False
-    """Nothing of what was there before is left but its window."""
-
-    gone: bool = False
-    """The state is removed, window and all."""
-
-
-def replacing(session_id: str, state: dict[str, Any], ttl_seconds: float | None) -> StateWrite:
-    """What ``set_state`` writes, checked.
-
-    >>> replacing("s1", {"step": 2}, None).fresh
-    True
-    """
-    session = check_id("session_id", session_id)
-    values = encode_fields(state, field="state")
-    return StateWrite(session, values, ttl_seconds=ttl_seconds, fresh=True)
-
-
-def patching(
-    session_id: str,
-    patch: dict[str, Any],
-    delete_keys: Sequence[str],
-    ttl_seconds: float | None,
-) -> StateWrite:
-    """What ``update_state`` writes, checked.
-
-    >>> patching("s1", {"step": 2}, ["draft"], None).dropped
-    ('draft',)
-    """
-    session = check_id("session_id", session_id)
-    values, dropped = check_patch(patch, delete_keys)
-    return StateWrite(session, values, tuple(dropped), ttl_seconds)
-
-
-@dataclass(frozen=True, slots=True)
 class AsideState:
     """All that was written to a state while the hot store did not answer, put together.
 
@@ -166,68 +118,6 @@ class AsideState:
             *(write.session, version, {**values, **write.values}, ttl, expires),
             stamp=0 if saved is None else saved.stamp,
         )
-
-
-class HotStates(ShortTerm, Protocol):
-    """A short-term memory that tells which states are not in the durable store yet.
-
-    Where a state is absent, writes raise ``AbsentStateError`` unless they are told that there is
-    none elsewhere either: what was lost is restored before it is written to.
-    """
-
-    writer: str
-    """This process, which acknowledges writes before they are saved; empty if it does not."""
-
-    @abstractmethod
-    def shard_of(self, session: str) -> int:
-        """Where a session lives."""
-
-    @abstractmethod
-    async def put(
-        self,
-        write: StateWrite,
-        *,
-        expected_version: int | None = None,
-        base: int | None = None,
-        registered: int | None = None,
-    ) -> Written:
-        """Do a write that is checked already; an absent state is made only with a ``base``.
-
-        ``base`` is the version at which the durable store has no state, 0 if it never had one.
-
-        ``UnregisteredError`` unless the durable store knows that this process writes to the state:
-        ``registered`` is the number with which it was registered since the last such error.
-        """
-
-    @abstractmethod
-    async def restore(
-        self,
-        state: SavedState,
-        *,
-        base: int,
-        unsaved: bool = False,
-        as_of: datetime | None = None,
-        eviction: int = 0,
-    ) -> bool:
-        """Bring a state back, unless it was written since; whether there is one now.
-
-        ``base`` is the version that the durable store has.
-        ``unsaved``: it has more than what was saved, so that it is to be saved again. ``as_of``:
-        later writes of others may be lost; its readers are told, until it is written to.
-        ``RemovedStateError`` if the state was evicted or cleared later than ``eviction``: then the
-        durable store may have another one by now, and is read again.
-        """
-
-    @abstractmethod
-    async def forget(self, session: str, *, version: int) -> bool:
-        """Remove a state that is still at a version; whether it was."""
-
-    @abstractmethod
-    async def merge(self, aside: AsideState, *, base: int | None = None) -> Written:
-        """Do what was written aside, once; the version that has it, 0 if there is no state now.
-
-        As with ``put``, an absent state is made only with a ``base``.
-        """
 
 
 class DirtyStates(Protocol):
