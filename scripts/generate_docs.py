@@ -18,7 +18,7 @@ from holdfast.contracts.keys import KeyStore
 from holdfast.kernel.storage.agent_memory import AgentMemory
 from holdfast.kernel.storage.blob import Blobs
 from holdfast.kernel.storage.boards import TaskStore
-from holdfast.kernel.storage.episodes import EpisodicMemory
+from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.kernel.storage.graph import Graph
 from holdfast.kernel.storage.history import HistoryProvider
 from holdfast.kernel.storage.ledger import TaskLedger

@@ -8,6 +8,7 @@ import logging
 from holdfast.contracts.blob_index import BlobIndex
 from holdfast.contracts.channel import Channel
 from holdfast.contracts.keys import KeyStore
+from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.kernel.core.clock import Clock, ManualClock, SystemClock
 from holdfast.kernel.core.content import (
     AudioBlock,
@@ -54,7 +55,7 @@ from holdfast.kernel.storage.blob_index import IndexedBlob
 from holdfast.kernel.storage.boards import Task, TaskList, TaskStatus, TaskStore
 from holdfast.kernel.storage.channel import ChannelEvent
 from holdfast.kernel.storage.embedding import Embedder
-from holdfast.kernel.storage.episodes import EpisodicMemory, Event, Recalled, Session
+from holdfast.kernel.storage.episodes import Event, Recalled, Session
 from holdfast.kernel.storage.graph import (
     CypherCapable,
     Entity,

@@ -15,6 +15,7 @@ from holdfast.backends.postgres.embedding_queue import PostgresEmbeddingQueue, t
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.episodes import PostgresEpisodes
 from holdfast.backends.postgres.recall import TAIL
+from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.kernel.core.errors import InvalidInputError
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.core.ids import new_ref
@@ -46,8 +47,8 @@ class Log:
         self.tenant = new_ref()
         self.queue = PostgresEmbeddingQueue(engine, tenant=self.tenant)
 
-    def episodes(self, embedder: Embedder | None = None) -> PostgresEpisodes:
-        return PostgresEpisodes(self.engine, tenant=self.tenant, embedder=embedder)
+    def episodes(self, embedder: Embedder | None = None) -> EpisodicMemory:
+        return EpisodicMemory(PostgresEpisodes(self.engine, tenant=self.tenant, embedder=embedder))
 
     def worker(self, embedder: Embedder) -> EmbeddingWorker:
         return EmbeddingWorker(self.queue, embedder)

@@ -10,6 +10,7 @@ import pytest
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.episodes import PostgresEpisodes
 from holdfast.backends.postgres.indexing import BATCH, index_batch
+from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.storage.episodes import Event
 from tests.backends.postgres_database import empty_database
@@ -21,7 +22,7 @@ ANA = AgentId("writer", "ana")
 async def test_a_batch_is_bounded_by_events_and_not_by_how_they_were_appended() -> None:
     async with empty_database() as url:
         engine = await Postgres.open(url, max_connections=2, auto_migrate=True)
-        store = PostgresEpisodes(engine)
+        store = EpisodicMemory(PostgresEpisodes(engine))
         events = [Event(ANA, "s1", "note", {"note": f"tide {at}"}) for at in range(1700)]
         await store.append(events)
         for session in range(5):

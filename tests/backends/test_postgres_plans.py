@@ -7,6 +7,7 @@ import pytest
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.episodes import PostgresEpisodes
 from holdfast.backends.postgres.vector import PostgresVectors
+from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.contracts.vectors import Vectors
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.storage.episodes import Event
@@ -23,7 +24,10 @@ PLANNED_ANEW = 5
 async def test_a_search_without_filters_keeps_one_plan(*, analyzed: bool) -> None:
     async with empty_database() as url:
         engine = await Postgres.open(url, auto_migrate=True, max_connections=1)
-        episodes, vectors = PostgresEpisodes(engine), Vectors(PostgresVectors(engine))
+        episodes, vectors = (
+            EpisodicMemory(PostgresEpisodes(engine)),
+            Vectors(PostgresVectors(engine)),
+        )
         numbers = [[float(at % 7) + 1, float(at % 5), 1.0] for at in range(200)]
         for agent in range(5):
             events = [
@@ -55,7 +59,7 @@ async def test_a_search_without_filters_keeps_one_plan(*, analyzed: bool) -> Non
 async def test_a_search_by_words_keeps_one_plan_with_filters_and_without(*, analyzed: bool) -> None:
     async with empty_database() as url:
         engine = await Postgres.open(url, auto_migrate=True, max_connections=1)
-        episodes = PostgresEpisodes(engine)
+        episodes = EpisodicMemory(PostgresEpisodes(engine))
         await episodes.append(
             [Event(AGENT, f"s{at % 3}", "note", {"text": f"tide {at % 99}"}) for at in range(3000)]
         )

@@ -9,6 +9,7 @@ import pytest
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.episodes import PostgresEpisodes
 from holdfast.backends.postgres.transcripts import PostgresTranscripts
+from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.contracts.history import History
 from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.core.identity import AgentId
@@ -26,7 +27,10 @@ DAY = timedelta(days=1)
 async def test_reads_of_long_sessions_keep_one_plan_for_agents_that_say_much_and_little() -> None:
     async with empty_database() as url:
         engine = await Postgres.open(url, auto_migrate=True, max_connections=1)
-        history, episodes = History(PostgresTranscripts(engine)), PostgresEpisodes(engine)
+        history, episodes = (
+            History(PostgresTranscripts(engine)),
+            EpisodicMemory(PostgresEpisodes(engine)),
+        )
         for session in range(4):
             await history.append_many(
                 MANY,
@@ -57,7 +61,7 @@ async def test_reads_of_long_sessions_keep_one_plan_for_agents_that_say_much_and
 async def test_the_newest_events_of_one_time_are_those_of_the_last_sessions() -> None:
     async with empty_database() as url:
         engine = await Postgres.open(url, auto_migrate=True)
-        episodes = PostgresEpisodes(engine)
+        episodes = EpisodicMemory(PostgresEpisodes(engine))
         for session in ("s2", "s1", "s3"):
             events = [
                 Event(MANY, session, "note", {}, id=f"{session}.{at}", occurred_at=START)

@@ -16,12 +16,14 @@ import pytest
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.episodes import PostgresEpisodes
 from holdfast.backends.postgres.queries import load
-from holdfast.backends.postgres.recall import Scope
+from holdfast.backends.postgres.recall import narrowed
+from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.core.ranking import K1, B, idf, saturation
 from holdfast.kernel.core.text import tokenize
 from holdfast.kernel.storage.episodes import Event
 from holdfast.kernel.storage.event_text import event_text
+from holdfast.spi.episodes import EventScope
 from tests.backends.postgres_database import connected, empty_database
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -35,13 +37,13 @@ TYPES = ("note", "decision", "call")
 @asynccontextmanager
 async def _opened(
     *, work_mem: str = "4MB", major: int = 18, connections: int = 1
-) -> AsyncIterator[PostgresEpisodes]:
+) -> AsyncIterator[EpisodicMemory]:
     async with empty_database(major) as url:
         async with connected(url) as connection:
             name = await connection.fetchval("SELECT current_database()")
             await connection.execute(f"ALTER DATABASE \"{name}\" SET work_mem = '{work_mem}'")
         engine = await Postgres.open(url, auto_migrate=True, max_connections=connections)
-        yield PostgresEpisodes(engine)
+        yield EpisodicMemory(PostgresEpisodes(engine))
         await engine.aclose()
 
 
@@ -111,9 +113,15 @@ def _fits(
     )
 
 
-async def _miscounted(store: PostgresEpisodes) -> list[Any]:
+def _engine(store: EpisodicMemory) -> Postgres:
+    storage = store._storage
+    assert isinstance(storage, PostgresEpisodes)
+    return storage._engine
+
+
+async def _miscounted(store: EpisodicMemory) -> list[Any]:
     """The lexemes that stand in another number of events than the index says."""
-    async with store._engine.connection(writes=False) as connection:
+    async with _engine(store).connection(writes=False) as connection:
         rows: list[Any] = await connection.fetch(
             "SELECT agent, lexeme, l.documents, p.documents, most, times "
             "FROM holdfast.event_lexemes l FULL JOIN ("
@@ -124,11 +132,11 @@ async def _miscounted(store: PostgresEpisodes) -> list[Any]:
     return rows
 
 
-async def _postings_read(store: PostgresEpisodes, question: str) -> tuple[int, int]:
+async def _postings_read(store: EpisodicMemory, question: str) -> tuple[int, int]:
     """How many postings a search reads or looks up, and how many its lexemes have."""
     lexemes = list(dict.fromkeys(tokenize(question)))
     whose = ("default", str(ANA), lexemes)
-    async with store._engine.connection(writes=False) as connection:
+    async with _engine(store).connection(writes=False) as connection:
         [read] = await _reads(
             *(connection, ["event_postings_pkey"], load("recall")["search_words"]),
             *(*whose, 5, None, None, None, None, K1, B),
@@ -230,12 +238,12 @@ async def test_a_search_looks_up_by_keys_also_while_tables_have_no_statistics(
         await store.append([Event(ANA, "s1", "note", {"text": text}) for text in texts])
         await store.recall(ANA, "indexed?")
         whose = ("default", str(ANA), ["3", "never"])
-        async with store._engine.connection(writes=True) as connection:
+        async with _engine(store).connection(writes=True) as connection:
             await connection.execute("ANALYZE" if analyzed else "SELECT 1")
             for filters in ([None] * 4, [None, ["note"], NOON - timedelta(days=9999), None]):
                 words = (sql["search_words"], *whose, 5, *filters, K1, B)
-                scope = Scope(str(ANA), *filters)
-                both = (scope.narrowed(sql["search"]), *whose, [1.0, 2.0], 5, *filters, K1, B)
+                scope = EventScope(str(ANA), *filters)
+                both = (narrowed(sql["search"], scope), *whose, [1.0, 2.0], 5, *filters, K1, B)
                 for _ in range(7):
                     assert await _reads(connection, indexes, *words) == [100, 1, 0, 0]
                     assert await _reads(connection, indexes, *both, 0.6, "m") == [100, 1, 0, 0]
@@ -250,7 +258,7 @@ async def test_the_index_knows_in_how_many_events_each_lexeme_stands() -> None:
     async with _opened() as store:
 
         async def known(agent: AgentId) -> list[tuple[Any, ...]]:
-            async with store._engine.connection(writes=False) as connection:
+            async with _engine(store).connection(writes=False) as connection:
                 return [tuple(row) for row in await connection.fetch(counted, str(agent))]
 
         notes = [("s1", "tide tide moon"), ("s1", "tide"), ("s2", "moon"), ("s2", "")]

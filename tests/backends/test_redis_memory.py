@@ -9,7 +9,9 @@ import pytest
 
 import holdfast
 from holdfast import AgentMemory, ChatMessage, NotSupportedError
-from holdfast.backends.redis.memory_log import RedisMemoryLog
+from holdfast.backends.redis.episodes import RedisEvents
+from holdfast.backends.redis.wake import RedisWake
+from holdfast.contracts.episodes import Events
 from holdfast.kernel.core.errors import ConflictError
 from holdfast.memory.agent_memory import MemoryStores, StoredMemory
 from holdfast.testing import test_agent_memory, test_agent_memory_recall
@@ -58,9 +60,10 @@ class _Alone:
     def memory(
         self, agent: str, *, session_id: str | None = None, tenant: str = "default"
     ) -> AgentMemory:
-        log = RedisMemoryLog(self.engine, tenant=tenant)  # type: ignore[attr-defined]
+        engine = self.engine  # type: ignore[attr-defined]
+        log, wakes = Events(RedisEvents(engine, tenant=tenant)), RedisWake(engine, tenant=tenant)
         states = self.store("short_term", tenant=tenant)  # type: ignore[attr-defined]
-        return StoredMemory(MemoryStores(log, states, log), agent, session_id=session_id)
+        return StoredMemory(MemoryStores(log, states, wakes), agent, session_id=session_id)
 
 
 class AloneHarness(_Alone, RedisHarness):  # type: ignore[misc]
@@ -150,9 +153,10 @@ async def test_a_long_session_is_read_in_pages_by_type_and_time() -> None:
 async def test_what_rests_longer_than_its_time_to_live_is_new_again() -> None:
     harness = AloneHarness()
     await harness.open()
-    log = RedisMemoryLog(harness.engine, ttl_seconds=60)
+    log = Events(RedisEvents(harness.engine, ttl_seconds=60))
     states = harness.store("short_term")
-    memory = StoredMemory(MemoryStores(log, states, log), "writer/ana", session_id="s1")
+    stores = MemoryStores(log, states, RedisWake(harness.engine))
+    memory = StoredMemory(stores, "writer/ana", session_id="s1")
     await memory.record("note", {"note": 1})
     await harness.elapse(61)
     assert await memory.recent() == []

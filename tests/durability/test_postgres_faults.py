@@ -13,6 +13,7 @@ import pytest
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.episodes import PostgresEpisodes
 from holdfast.backends.postgres.transcripts import PostgresTranscripts
+from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.contracts.history import History
 from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.core.errors import HoldfastError, TimedOutError, UnavailableError
@@ -39,7 +40,10 @@ def own_server() -> Iterator[PostgresServer]:
 async def test_16_writers_of_500_messages_leave_no_gap_and_lose_nothing(sessions: int) -> None:
     async with empty_database() as url:
         engine = await Postgres.open(url, auto_migrate=True, max_connections=WRITERS)
-        history, episodes = History(PostgresTranscripts(engine)), PostgresEpisodes(engine)
+        history, episodes = (
+            History(PostgresTranscripts(engine)),
+            EpisodicMemory(PostgresEpisodes(engine)),
+        )
 
         async def write(writer: int) -> None:
             for at in range(EACH):

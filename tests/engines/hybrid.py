@@ -21,15 +21,17 @@ from holdfast.backends.redis.engine import Redis
 from holdfast.backends.redis.hot_log import RedisHotLog
 from holdfast.backends.redis.hot_queue import RedisHotQueue
 from holdfast.backends.redis.short_term import RedisStates
+from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.contracts.history import History
 from holdfast.contracts.short_term import States
 from holdfast.kernel.core.ids import new_ref
 from holdfast.kernel.storage.embedding import Embedder
 from holdfast.memory.consolidation import Consolidator, Pace
-from holdfast.memory.hybrid import HybridEpisodes
+from holdfast.memory.hybrid_episodes import HybridEpisodes
 from holdfast.memory.hybrid_log import AckLevel, HybridLog
 from holdfast.memory.hybrid_states import HybridStates
 from holdfast.memory.hybrid_transcripts import HybridTranscripts
+from holdfast.memory.hybrid_wake import HybridWake
 from holdfast.memory.reach import Reach
 from holdfast.memory.state_commits import StateCommits
 from holdfast.memory.state_eviction import evict_states
@@ -188,7 +190,8 @@ class HybridHarness(PostgresHarness):
 
     def wakes(self, *, tenant: str = "default") -> Any:
         """How sessions are found."""
-        return self.store("episodes", tenant=tenant)
+        full = self._prefix + tenant
+        return HybridWake(self.log(full), self.short_term(full))
 
     def _composed(self, contract: str, tenant: str, **options: Any) -> Any:
         if contract == "short_term":
@@ -200,7 +203,7 @@ class HybridHarness(PostgresHarness):
             return History(HybridTranscripts(self.log(tenant), durable))
         embedder: Embedder | None = options.get("embedder")
         episodes = PostgresEpisodes(self.engine, tenant=tenant, embedder=embedder)
-        return HybridEpisodes(self.log(tenant), episodes, states=self.short_term(tenant))
+        return EpisodicMemory(HybridEpisodes(self.log(tenant), episodes))
 
     async def raw(self, contract: str) -> list[str | bytes]:
         """What both hold."""
@@ -236,6 +239,10 @@ class FlushedHybridHarness(HybridHarness):
     def store(self, contract: str, *, tenant: str = "default", **options: Any) -> Any:
         """A store that finds everything flushed."""
         return _Before(super().store(contract, tenant=tenant, **options), self._before)
+
+    def wakes(self, *, tenant: str = "default") -> Any:
+        """How sessions are found, with everything flushed."""
+        return _Before(super().wakes(tenant=tenant), self._before)
 
     async def raw(self, contract: str) -> list[str | bytes]:
         """What both hold, after what happens before each call."""

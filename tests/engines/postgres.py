@@ -28,6 +28,7 @@ from holdfast.contracts.blobs import StoredBlobs
 from holdfast.contracts.boards import Boards
 from holdfast.contracts.channel import Channel
 from holdfast.contracts.graph import KnowledgeGraph
+from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.contracts.history import History
 from holdfast.contracts.keys import KeyStore
 from holdfast.contracts.long_term import LongTerm
@@ -69,7 +70,7 @@ class PostgresHarness(Harness):
         "channels": front(Channel, PostgresChannels, "name", "retention_seconds"),
         "blobs": front(StoredBlobs, PostgresBlobs, "ttl_seconds"),
         "blob_index": front(BlobIndex, PostgresBlobIndex),
-        "episodes": PostgresEpisodes,
+        "episodes": front(EpisodicMemory, PostgresEpisodes),
         "history": front(History, PostgresTranscripts),
         "keys": front(KeyStore, PostgresKeys),
         "tasks": PostgresLedger,

@@ -146,7 +146,7 @@ async def test_an_emptied_redis_is_reported_as_a_gap_and_no_number_is_used_again
     store = hybrid.store("episodes")
     assert valkey().ask("FLUSHALL") == "+OK"
     after = await store.append([event("after")])
-    woken = await store.wake("s1")
+    woken = await hybrid.wakes().wake("s1")
     assert woken.status is WakeStatus.GAP
     [gap] = woken.gaps
     assert gap.from_seq <= lost[0].seq <= lost[-1].seq <= gap.to_seq

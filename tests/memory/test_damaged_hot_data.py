@@ -83,7 +83,7 @@ async def test_a_key_of_the_wrong_type_is_moved_and_read_from_postgres(
         await client.delete(key)
         await client.set(key, b"what is this doing here \xff")
         assert notes(await store.recent(ANA, session_id="s1")) == ["flushed", "waits"]
-        assert notes((await store.wake("s1")).events)[-1] == "waits"
+        assert notes((await hybrid.wakes().wake("s1")).events)[-1] == "waits"
         assert await states.get_state("s1") == {"step": 1}
         await store.append([event("after")])
         await states.update_state("s1", {"step": 2})
@@ -143,7 +143,7 @@ async def test_a_window_entry_that_cannot_be_read_is_read_from_postgres(
         [moved] = await client.keys("*:bad:*")
         assert (await client.lrange(moved, 0, 0)) == [value]
     sent += await store.append([event("three")])
-    assert (await store.wake("s1")).status != "gap"
+    assert (await hybrid.wakes().wake("s1")).status != "gap"
     assert await store.recent(ANA, session_id="s1") == sent
     await flush(hybrid)
     assert await stored(hybrid) == sent

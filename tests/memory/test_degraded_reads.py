@@ -102,7 +102,7 @@ async def test_what_redis_lost_before_the_flush_is_written_again_by_its_writer(
         case "agent":
             assert notes(await store.recent(ANA)) == wanted
         case "wake":
-            assert notes((await store.wake("s1")).events) == wanted
+            assert notes((await hybrid.wakes().wake("s1")).events) == wanted
         case "append":
             await store.append([event("after")])
             wanted.append("after")

@@ -45,8 +45,8 @@ async def test_a_session_that_lost_nothing_is_restored_whole_and_one_that_lost_f
     assert gap.from_seq == lost[0].seq
     assert gap.to_seq >= lost[-1].seq
     assert not gap.certain  # how many of the numbers were used died with the process
-    assert (await store.wake("whole")).status is WakeStatus.WARM
-    assert (await store.wake("lost")).gaps == (gap,)
+    assert (await hybrid.wakes().wake("whole")).status is WakeStatus.WARM
+    assert (await hybrid.wakes().wake("lost")).gaps == (gap,)
 
 
 async def test_a_process_that_lives_on_loses_nothing_and_says_so_for_others(
@@ -136,7 +136,7 @@ async def test_numbers_that_are_missing_between_stored_ones_are_a_certain_gap(
     await hybrid.redis.command(key, "xdel", key, second.mark, safe=True)
     await flush(hybrid)
     assert valkey().ask("FLUSHALL") == "+OK"
-    woken = await hybrid.store("episodes").wake("s1")
+    woken = await hybrid.wakes().wake("s1")
     assert woken.gaps[0] == Gap(1, 2, 2, certain=True)
 
 

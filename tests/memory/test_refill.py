@@ -21,7 +21,7 @@ async def test_a_thousand_wake_ups_bring_a_cold_session_back_once(hybrid: Hybrid
     await hybrid.consolidator.run_once()
     await hybrid.elapse(7200)
     before = hybrid.consolidator.metrics.warmed
-    woken = await asyncio.gather(*(store.wake("s1") for _ in range(1000)))
+    woken = await asyncio.gather(*(hybrid.wakes().wake("s1") for _ in range(1000)))
     assert hybrid.consolidator.metrics.warmed == before + 1
     assert all(one.events == sent for one in woken)
     assert {one.status for one in woken} <= {WakeStatus.WARM, WakeStatus.RESTORED}

@@ -93,22 +93,22 @@ async def test_6_an_embedder_that_is_down_stops_no_flush(hybrid: HybridHarness) 
 
 async def test_7_new_warm_restored_and_lost_are_told_apart(hybrid: HybridHarness) -> None:
     store = hybrid.store("episodes")
-    assert (await store.wake("s1")).status is WakeStatus.NEW
+    assert (await hybrid.wakes().wake("s1")).status is WakeStatus.NEW
     sent = await store.append([event("one"), event("two")])
-    warm = await store.wake("s1")
+    warm = await hybrid.wakes().wake("s1")
     assert (warm.status, warm.events) == (WakeStatus.WARM, sent)
     await flush(hybrid)
     await hybrid.elapse(120)
     await hybrid.consolidator.run_once()
     await hybrid.elapse(7200)
-    restored = await store.wake("s1")
+    restored = await hybrid.wakes().wake("s1")
     assert (restored.status, restored.events) == (WakeStatus.RESTORED, sent)
-    assert (await store.wake("s1")).status is WakeStatus.WARM
+    assert (await hybrid.wakes().wake("s1")).status is WakeStatus.WARM
     await store.append([event("three")])
     hybrid.die()
     store = hybrid.store("episodes")
     assert valkey().ask("FLUSHALL") == "+OK"
-    lost = await store.wake("s1")
+    lost = await hybrid.wakes().wake("s1")
     assert lost.status is WakeStatus.GAP
     assert (lost.gaps[0].epoch, lost.gaps[0].from_seq) == (1, 3)
     assert lost.events == sent
@@ -117,7 +117,7 @@ async def test_7_new_warm_restored_and_lost_are_told_apart(hybrid: HybridHarness
     assert (await alone.wake("another")).status is WakeStatus.NEW
     states = hybrid.store("short_term")
     await states.set_state("only a state", {})
-    assert (await store.wake("only a state")).status is WakeStatus.WARM
+    assert (await hybrid.wakes().wake("only a state")).status is WakeStatus.WARM
 
 
 async def test_8_without_redis_writes_go_to_postgres_and_are_counted(

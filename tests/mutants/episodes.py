@@ -5,12 +5,13 @@ import dataclasses
 from typing import Any
 
 from holdfast.backends.inmemory.episodes import InMemoryEpisodes
+from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.kernel.core.errors import InvalidInputError
 from tests.mutants.registry import mutant
 
 
 @mutant("episodes", "test_order_within_a_session_is_epoch_and_seq_never_a_clock")
-class OrderByClock(InMemoryEpisodes):
+class OrderByClock(EpisodicMemory):
     """A session is read in the order of its events' times."""
 
     async def recent(self, agent_id: Any, **how: Any) -> Any:
@@ -19,7 +20,7 @@ class OrderByClock(InMemoryEpisodes):
 
 
 @mutant("episodes", "test_between_takes_the_start_and_leaves_the_end")
-class BetweenTakesTheEnd(InMemoryEpisodes):
+class BetweenTakesTheEnd(EpisodicMemory):
     """between takes in what happened at the end of the span."""
 
     async def between(self, agent_id: Any, start: Any, end: Any, **how: Any) -> Any:
@@ -31,7 +32,7 @@ class BetweenTakesTheEnd(InMemoryEpisodes):
 
 
 @mutant("episodes", "test_an_empty_list_of_types_is_an_empty_result")
-class NoTypesAreAllTypes(InMemoryEpisodes):
+class NoTypesAreAllTypes(EpisodicMemory):
     """An empty list of types is taken for every type."""
 
     async def clear(self, session_id: str, **how: Any) -> int:
@@ -40,7 +41,7 @@ class NoTypesAreAllTypes(InMemoryEpisodes):
 
 
 @mutant("episodes", "test_cleared_events_are_never_recalled")
-class ClearLeavesTheIndex(InMemoryEpisodes):
+class ClearLeavesTheIndex(EpisodicMemory):
     """clear forgets that recall holds a copy of its own."""
 
     async def recall(self, agent_id: Any, query: Any, **how: Any) -> Any:
@@ -53,7 +54,7 @@ class ClearLeavesTheIndex(InMemoryEpisodes):
 
 
 @mutant("episodes", "test_the_same_id_and_body_again_is_a_no_op_that_returns_the_first_place")
-class RetryReturnsNoPlace(InMemoryEpisodes):
+class RetryReturnsNoPlace(EpisodicMemory):
     """A retry answers with what was sent, not with what is stored."""
 
     async def append(self, events: Any, *, embeddings: Any = None) -> Any:
@@ -67,7 +68,7 @@ class RetryReturnsNoPlace(InMemoryEpisodes):
 @mutant("episodes", "test_a_batch_is_contiguous_in_each_of_its_sessions",
         "test_a_batch_is_atomic_one_bad_event_and_none_is_stored",
         "test_the_same_id_with_another_body_is_a_conflict_and_nothing_is_written")  # fmt: skip
-class EventByEvent(InMemoryEpisodes):
+class EventByEvent(EpisodicMemory):
     """A batch is stored event by event."""
 
     async def append(self, events: Any, *, embeddings: Any = None) -> Any:
@@ -88,7 +89,7 @@ class EventByEvent(InMemoryEpisodes):
 class EndMovesTheEnd(InMemoryEpisodes):
     """Ending a session again moves its end."""
 
-    async def end_session(self, session_id: str) -> Any:
-        await super().end_session(session_id)
-        self._log.sessions[session_id].ended_at = None
-        return await super().end_session(session_id)
+    async def end_session(self, session: str) -> Any:
+        if session in self._log.sessions:
+            self._log.sessions[session].ended_at = None
+        return await super().end_session(session)

@@ -13,6 +13,7 @@ from holdfast.backends.inmemory.channel import InMemoryChannels
 from holdfast.backends.inmemory.graph import InMemoryGraph
 from holdfast.backends.inmemory.keys import InMemoryKeys
 from holdfast.backends.inmemory.long_term import InMemoryLongTerm
+from holdfast.backends.inmemory.episodes import InMemoryEpisodes
 from holdfast.backends.inmemory.short_term import InMemoryStates
 from holdfast.backends.inmemory.transcripts import InMemoryTranscripts
 from holdfast.backends.inmemory.vector import InMemoryVectors
@@ -21,6 +22,7 @@ from holdfast.contracts.blobs import StoredBlobs
 from holdfast.contracts.boards import Boards
 from holdfast.contracts.channel import Channel
 from holdfast.contracts.graph import KnowledgeGraph
+from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.contracts.history import History
 from holdfast.contracts.keys import KeyStore
 from holdfast.contracts.long_term import LongTerm
@@ -47,6 +49,7 @@ FRONTS: dict[str, tuple[type[Any], type[Any]]] = {
     "boards": (Boards, InMemoryBoards),
     "channels": (Channel, InMemoryChannels),
     "graph": (KnowledgeGraph, InMemoryGraph),
+    "episodes": (EpisodicMemory, InMemoryEpisodes),
     "history": (History, InMemoryTranscripts),
     "keys": (KeyStore, InMemoryKeys),
     "long_term": (LongTerm, InMemoryLongTerm),

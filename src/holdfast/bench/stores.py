@@ -25,6 +25,7 @@ from holdfast.bench.contest import Contest, Result, measure
 from holdfast.bench.recovery import after_kill
 from holdfast.bench.round_trips import RoundTrips
 from holdfast.contracts.graph import KnowledgeGraph
+from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.contracts.history import History
 from holdfast.contracts.short_term import States
 from holdfast.contracts.vectors import Vectors
@@ -48,7 +49,7 @@ class Stores:
         self.state = States(PostgresStates(engine, tenant="bench"))
         self.vectors = Vectors(PostgresVectors(engine, tenant="bench"))
         self.graph = KnowledgeGraph(PostgresGraph(engine, tenant="bench"))
-        self.episodes = PostgresEpisodes(engine, tenant="bench")
+        self.episodes = EpisodicMemory(PostgresEpisodes(engine, tenant="bench"))
         # Made beforehand: to make a message is the agent's work, not the store's.
         self._messages: list[ChatMessage] = []
 

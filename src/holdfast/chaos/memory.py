@@ -12,7 +12,6 @@ from holdfast.chaos.verdict import Findings, MemoryCounts
 from holdfast.kernel.core.errors import EngineError
 from holdfast.kernel.storage.episodes import Event
 from holdfast.kernel.storage.hot_entry import NOWHERE
-from holdfast.kernel.storage.wake import SessionWake
 from holdfast.wiring.state import State
 
 ALL = 1_000_000
@@ -126,9 +125,8 @@ class MemoryWork:
         merged = await self._hybrid.episodes.recent(agent, session_id=session, limit=ALL)
         if [event.id for event in merged] != ids:
             found.add("P6", f"{session} reads otherwise through Valkey")
-        wakes = self._hybrid.episodes
-        assert isinstance(wakes, SessionWake), "the hybrid memory wakes sessions"
-        counts.gaps_reported += len((await wakes.wake(session)).gaps)
+        woken = await self._hybrid.memory(agent, session_id=session).hydrate()
+        counts.gaps_reported += len(woken.gaps)
 
     def _check_order(
         self, session: str, acknowledged: dict[str, str], stored: Sequence[Event]

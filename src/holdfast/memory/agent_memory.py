@@ -29,7 +29,6 @@ from holdfast.kernel.storage.agent_memory import (
     DAY_SECONDS,
     AgentMemory,
     Assembled,
-    EntryLog,
     Hydrated,
     MemoryLog,
     Recordable,
@@ -89,7 +88,6 @@ class StoredMemory(AgentMemory):
     ) -> None:
         self._stores = stores
         self._episodes = stores.episodes
-        self._entries = stores.episodes if isinstance(stores.episodes, EntryLog) else None
         self._agent = AgentId.parse(agent_id)
         self._name = str(self._agent)
         self._session = None if session_id is None else check_id("session_id", session_id)
@@ -134,7 +132,7 @@ class StoredMemory(AgentMemory):
         """Write down one thing that happened; with an ``event_id`` a retry is the same event."""
         entry = self._entry(type, payload, event_id, run_id, occurred_at)
         try:
-            return await self._append(entry)
+            return await self._episodes.append_checked(entry)
         except ConflictError:
             # The caller gave an id but no time, so a retry has another one. It is the same event
             # if nothing else differs.
@@ -321,12 +319,6 @@ class StoredMemory(AgentMemory):
         if type == "message" and not is_message:
             entry.check_message("payload")
         return entry
-
-    async def _append(self, entry: LogEntry) -> Event:
-        if self._entries is not None:
-            return entry.to_event(*await self._entries.append_entry(entry))
-        [placed] = await self._episodes.append([entry.to_event(0, 0)])
-        return placed
 
     def _event(self, type: str, payload: dict[str, Any] | ChatMessage) -> Event:
         if isinstance(payload, ChatMessage):

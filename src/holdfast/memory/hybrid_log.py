@@ -20,7 +20,7 @@ from holdfast.kernel.core.failpoints import hit
 from holdfast.kernel.storage.durable_log import DurableLog
 from holdfast.kernel.storage.hot_entry import NOWHERE, PlacedEntry
 from holdfast.kernel.storage.hot_log import Appended, Cold, HotLog, HotTurn, Window
-from holdfast.kernel.storage.log_entry import LogEntry, distinct
+from holdfast.kernel.storage.log_entry import LogEntry
 from holdfast.memory.consolidation import Consolidator
 from holdfast.memory.grants import Grants
 from holdfast.memory.horizon import Horizon
@@ -99,20 +99,19 @@ class HybridLog:
 
             places = await log.append(entries)
         """
-        batch = entries if len(entries) == 1 else list(distinct(entries).values())
-        if not batch:
-            return {}
         crowded = False
         try:
             if self._pressure is not None and not self._pressure.calm:
                 crowded = await self._admit(self._pressure)
             settled = self._grants.settled
-            answer = None if self._aside else await self._reach.call(lambda: self.hot.append(batch))
-            appended = answer if type(answer) is Appended else await self._append_hot(batch)
+            answer = (
+                None if self._aside else await self._reach.call(lambda: self.hot.append(entries))
+            )
+            appended = answer if type(answer) is Appended else await self._append_hot(entries)
         except SilentError as error:
-            return await self._append_aside(batch, error)
+            return await self._append_aside(entries, error)
         hit("append.after_hot")
-        new = placed(batch, appended)
+        new = placed(entries, appended)
         if commit or self._level == "committed":
             return await self._back.committed(new)
         self._seen.reach(new)

@@ -9,11 +9,18 @@ from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.core.owners import MemoryScope
 from holdfast.kernel.storage.agent_memory import AgentMemory
 from holdfast.kernel.storage.blob import Blobs
-from holdfast.kernel.storage.episodes import EpisodicMemory
 from holdfast.kernel.storage.history import HistoryProvider
 from holdfast.kernel.storage.ledger import TaskLedger
 from holdfast.kernel.storage.ledger_work import WorkSignal
 from holdfast.kernel.storage.short_term import ShortTerm
+
+
+class SessionLogs(Protocol):
+    """What the runtime needs of session logs."""
+
+    async def clear(self, session_id: str) -> int:
+        """Remove the log of a session; returns how many events it had."""
+        ...
 
 
 class TaskStores(Protocol):
@@ -40,7 +47,7 @@ class TaskStores(Protocol):
         ...
 
     @property
-    def episodes(self) -> EpisodicMemory:
+    def episodes(self) -> SessionLogs:
         """The session logs of contexts."""
         ...
 

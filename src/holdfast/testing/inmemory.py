@@ -24,6 +24,7 @@ from holdfast.contracts.blobs import StoredBlobs
 from holdfast.contracts.boards import Boards
 from holdfast.contracts.channel import Channel
 from holdfast.contracts.graph import KnowledgeGraph
+from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.contracts.history import History
 from holdfast.contracts.keys import KeyStore
 from holdfast.contracts.long_term import LongTerm
@@ -43,7 +44,7 @@ class InMemoryHarness(Harness):
         "blobs": front(StoredBlobs, InMemoryBlobs, "ttl_seconds"),
         "boards": front(Boards, InMemoryBoards),
         "short_term": front(States, InMemoryStates, "ttl_seconds"),
-        "episodes": InMemoryEpisodes,
+        "episodes": front(EpisodicMemory, InMemoryEpisodes),
         "history": front(History, InMemoryTranscripts),
         "keys": front(KeyStore, InMemoryKeys),
         "tasks": InMemoryLedger,

@@ -15,16 +15,18 @@ from holdfast.backends.redis.engine import Redis
 from holdfast.backends.redis.hot_log import RedisHotLog
 from holdfast.backends.redis.hot_queue import RedisHotQueue
 from holdfast.backends.redis.short_term import RedisStates
+from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.contracts.history import History
 from holdfast.contracts.short_term import States
 from holdfast.kernel.core.errors import ConfigError, HoldfastError, UnavailableError
 from holdfast.kernel.core.ids import new_ref
 from holdfast.kernel.storage.hot_log import Marks
 from holdfast.memory.consolidation import Consolidator, Pace
-from holdfast.memory.hybrid import HybridEpisodes
+from holdfast.memory.hybrid_episodes import HybridEpisodes
 from holdfast.memory.hybrid_log import AckLevel, HybridLog
 from holdfast.memory.hybrid_states import HybridStates
 from holdfast.memory.hybrid_transcripts import HybridTranscripts
+from holdfast.memory.hybrid_wake import HybridWake
 from holdfast.memory.metrics import headroom
 from holdfast.memory.pressure import Pressure
 from holdfast.memory.reach import Reach, SilentError
@@ -164,16 +166,13 @@ class _Tenants:
 
     def change(self, tenant: str, stores: Stores) -> Stores:
         """Stores of the durable engine, with those that both serve in their place."""
-        if stores.episodes is None:
-            raise ConfigError("the hybrid memory needs a session log in the main engine")
         states, log = self.states(tenant), self.log(tenant)
-        episodes = HybridEpisodes(log, stores.episodes, states=states)
         return dataclasses.replace(
             stores,
-            episodes=episodes,
+            episodes=EpisodicMemory(HybridEpisodes(log, self._durable.episodes(tenant))),
             history=History(HybridTranscripts(log, self._durable.transcripts(tenant))),
             short_term=States(states, ttl_seconds=self._state_ttl_seconds),
-            wakes=episodes,
+            wakes=HybridWake(log, states),
         )
 
     async def _raise(self, tenant: str, session: str, epoch: int) -> None:

@@ -9,6 +9,7 @@ from holdfast.kernel.storage.durable_log import DurableLog, DurableQueue
 from holdfast.kernel.storage.hot_log import HotQueue
 from holdfast.kernel.storage.state_snapshots import AsideStates, DurableStates
 from holdfast.memory.consolidation import Consolidator
+from holdfast.spi.episodes import EpisodeStorage
 from holdfast.spi.transcripts import Transcripts
 
 
@@ -18,6 +19,7 @@ class DurableSide:
 
     log: Callable[[str], DurableLog]
     transcripts: Callable[[str], Transcripts]
+    episodes: Callable[[str], EpisodeStorage]
     queue: DurableQueue
     states: DurableStates
     asides: AsideStates

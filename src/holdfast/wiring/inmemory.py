@@ -20,6 +20,7 @@ from holdfast.contracts.blobs import StoredBlobs
 from holdfast.contracts.boards import Boards
 from holdfast.contracts.channel import Channel
 from holdfast.contracts.graph import KnowledgeGraph
+from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.contracts.history import History
 from holdfast.contracts.keys import KeyStore
 from holdfast.contracts.long_term import LongTerm
@@ -69,7 +70,7 @@ def _stores(engine: InMemory, tenant: str, request: OpenRequest, graph: Graph | 
         long_term=LongTerm(InMemoryLongTerm(engine, tenant=tenant), embedder=embedder, graph=graph),
         boards=Boards(InMemoryBoards(engine, tenant=tenant)),
         tasks=InMemoryLedger(engine, tenant=tenant),
-        episodes=InMemoryEpisodes(engine, tenant=tenant, embedder=embedder),
+        episodes=EpisodicMemory(InMemoryEpisodes(engine, tenant=tenant, embedder=embedder)),
         channel=channel,
         keys=KeyStore(InMemoryKeys(engine, tenant=tenant)),
         wakes=InMemoryWake(engine, tenant=tenant),

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.kernel.core.checks import check_list
 from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.core.ids import new_id
 from holdfast.kernel.core.owners import owned_id
-from holdfast.kernel.storage.agent_memory import EntryLog, MemoryLog
-from holdfast.kernel.storage.episodes import EpisodicMemory, Event, Recalled, Session
+from holdfast.kernel.storage.agent_memory import MemoryLog
+from holdfast.kernel.storage.episodes import Event, Recalled, Session
 from holdfast.kernel.storage.history import HistoryProvider
 from holdfast.kernel.storage.log_entry import LogEntry
 from holdfast.kernel.storage.long_term import LongTermMemory, Memory
@@ -85,7 +86,7 @@ class OwnedHistory(HistoryProvider):
 
 
 @names_own_ids
-class OwnedLog(MemoryLog, EntryLog):
+class OwnedLog(MemoryLog):
     """What an owner's memory needs of a session log."""
 
     def __init__(self, inner: MemoryLog, scope: OwnerScope) -> None:
@@ -104,16 +105,13 @@ class OwnedLog(MemoryLog, EntryLog):
         stored = await self._inner.append(scoped, embeddings=embeddings)
         return [self._scope.own_event(one) for one in stored]
 
-    async def append_entry(self, entry: LogEntry) -> tuple[int, int]:
-        """Append an entry that is checked already; returns its position."""
+    async def append_checked(self, entry: LogEntry) -> Event:
+        """Add an event that its caller has checked."""
         scope = self._scope
         owned = dataclasses.replace(
             entry, agent=str(scope.agent(entry.agent)), session=owned_id(scope.owner, entry.session)
         )
-        if isinstance(self._inner, EntryLog):
-            return await self._inner.append_entry(owned)
-        [stored] = await self._inner.append([owned.to_event(0, 0)])
-        return stored.epoch, stored.seq
+        return scope.own_event(await self._inner.append_checked(owned))
 
     async def recent(
         self,

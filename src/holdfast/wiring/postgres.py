@@ -32,6 +32,7 @@ from holdfast.contracts.blobs import StoredBlobs
 from holdfast.contracts.boards import Boards
 from holdfast.contracts.channel import Channel
 from holdfast.contracts.graph import KnowledgeGraph
+from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.contracts.history import History
 from holdfast.contracts.keys import KeyStore
 from holdfast.contracts.long_term import LongTerm
@@ -85,6 +86,9 @@ def connections(
         durable=DurableSide(
             log=lambda tenant: PostgresDurableLog(engine, tenant=tenant),
             transcripts=lambda tenant: PostgresTranscripts(engine, tenant=tenant),
+            episodes=lambda tenant: PostgresEpisodes(
+                engine, tenant=tenant, embedder=request.embedder
+            ),
             queue=PostgresDurableQueue(engine),
             states=PostgresDurableStates(engine),
             asides=PostgresAsideStates(engine),
@@ -169,7 +173,7 @@ def _stores(engine: Postgres, tenant: str, request: OpenRequest, graph: Graph | 
         long_term=LongTerm(PostgresLongTerm(engine, tenant=tenant), embedder=embedder, graph=graph),
         boards=Boards(PostgresBoards(engine, tenant=tenant)),
         tasks=PostgresLedger(engine, tenant=tenant),
-        episodes=PostgresEpisodes(engine, tenant=tenant, embedder=embedder),
+        episodes=EpisodicMemory(PostgresEpisodes(engine, tenant=tenant, embedder=embedder)),
         channel=channel,
         keys=KeyStore(PostgresKeys(engine, tenant=tenant)),
         wakes=PostgresWake(engine, tenant=tenant),

@@ -6,11 +6,13 @@ import dataclasses
 
 from holdfast.backends.redis.channel import RedisChannels
 from holdfast.backends.redis.engine import Redis
+from holdfast.backends.redis.episodes import RedisEvents
 from holdfast.backends.redis.hot_queue import RedisHotQueue
-from holdfast.backends.redis.memory_log import RedisMemoryLog
 from holdfast.backends.redis.short_term import RedisStates
 from holdfast.backends.redis.transcripts import RedisTranscripts
+from holdfast.backends.redis.wake import RedisWake
 from holdfast.contracts.channel import Channel
+from holdfast.contracts.episodes import Events
 from holdfast.contracts.history import History
 from holdfast.contracts.short_term import States
 from holdfast.kernel.storage.graph import Graph
@@ -34,9 +36,10 @@ async def connect(request: OpenRequest) -> Connections:
     def stores(tenant: str, _graph: Graph | None) -> Stores:
         ttl = request.settings.history_ttl_seconds
         history = History(RedisTranscripts(engine, tenant=tenant, ttl_seconds=ttl))
-        log = RedisMemoryLog(engine, tenant=tenant, ttl_seconds=ttl)
+        log = Events(RedisEvents(engine, tenant=tenant, ttl_seconds=ttl))
+        wakes = RedisWake(engine, tenant=tenant)
         hot = _hot(engine, tenant, request, Stores())
-        return dataclasses.replace(hot, history=history, memory_log=log, wakes=log)
+        return dataclasses.replace(hot, history=history, memory_log=log, wakes=wakes)
 
     return Connections(stores=stores, parts=[part_of(engine).serving(*ALONE)])
 

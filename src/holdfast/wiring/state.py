@@ -10,13 +10,13 @@ from typing import Self, TypeVar
 from holdfast.contracts.channel import Channel
 from holdfast.contracts.keys import KeyStore
 from holdfast.kernel.core.checks import check_id, check_optional_id, check_unreserved
+from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.kernel.core.errors import InvalidInputError, NotSupportedError, UnavailableError
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.core.owners import MemoryScope
 from holdfast.kernel.storage.agent_memory import AgentMemory
 from holdfast.kernel.storage.blob import Blobs
 from holdfast.kernel.storage.boards import TaskStore
-from holdfast.kernel.storage.episodes import EpisodicMemory
 from holdfast.kernel.storage.graph import Graph
 from holdfast.kernel.storage.history import HistoryProvider
 from holdfast.kernel.storage.ledger import TaskLedger

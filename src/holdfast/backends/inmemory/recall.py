@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from holdfast.backends.cosine import cosines
 from holdfast.backends.inmemory.session_log import Row, SessionLog
-from holdfast.kernel.core.checks import check_text, check_vector
 from holdfast.kernel.core.errors import EngineError
 from holdfast.kernel.core.ranking import fuse, normalise
 from holdfast.kernel.core.text import tokenize
 from holdfast.kernel.storage.embedding import Embedder, embed_possible, embed_texts
 from holdfast.kernel.storage.episodes import Recalled
+from holdfast.spi.episodes import EventScope, NearestEvents
 
 _log = logging.getLogger("holdfast.recall")
 
@@ -34,34 +33,30 @@ class Recall:
         self._log = log
         self._embedder = embedder
 
-    async def search(
-        self,
-        agent: str,
-        query: str | list[float],
-        limit: int,
-        allowed: Callable[[Row], bool],
-    ) -> list[Recalled]:
-        """The best ``limit`` of the allowed rows."""
-        if not isinstance(query, str):
-            vector = check_vector("query", query, dimension=self._log.dimension)
-            arms = _Arms({}, _by_vector(vector, self._rows(agent, allowed)))
-            return self._ranked(agent, limit, arms, arms.semantic, normal=False)
-        text = check_text("query", query)
+    async def search(self, scope: EventScope, text: str, limit: int) -> list[Recalled]:
+        """The best of a scope, by words and by meaning."""
         if not text.strip():
-            return self._most_recent(agent, limit, allowed)
-        semantic, degraded = await self._by_meaning(agent, text, allowed)
-        words = self._log.words(agent).scores(tokenize(text), only=self._rows(agent, allowed))
+            return self._most_recent(scope, limit)
+        semantic, degraded = await self._by_meaning(scope, text)
+        words = self._log.words(scope.agent).scores(tokenize(text), only=self._rows(scope))
         arms = _Arms(words, semantic, degraded)
         if not arms.semantic:
-            return self._ranked(agent, limit, arms, normalise(arms.lexical))
-        return self._ranked(agent, limit, arms, fuse(arms.lexical, arms.semantic))
+            return self._ranked(scope, limit, arms, normalise(arms.lexical))
+        return self._ranked(scope, limit, arms, fuse(arms.lexical, arms.semantic))
 
-    def _rows(self, agent: str, allowed: Callable[[Row], bool]) -> dict[str, Row]:
-        return {key: row for key, row in self._log.of_agent(agent).items() if allowed(row)}
+    def nearest(self, scope: EventScope, vector: list[float], limit: int) -> NearestEvents:
+        """The nearest of a scope."""
+        if self._log.dimension != len(vector):
+            return NearestEvents(self._log.dimension, [])
+        arms = _Arms({}, _by_vector(vector, self._rows(scope)))
+        found = self._ranked(scope, limit, arms, arms.semantic, normal=False)
+        return NearestEvents(self._log.dimension, found)
 
-    async def _by_meaning(
-        self, agent: str, text: str, allowed: Callable[[Row], bool]
-    ) -> tuple[dict[str, float], str]:
+    def _rows(self, scope: EventScope) -> dict[str, Row]:
+        rows = self._log.of_agent(scope.agent)
+        return {key: row for key, row in rows.items() if scope.has(row)}
+
+    async def _by_meaning(self, scope: EventScope, text: str) -> tuple[dict[str, float], str]:
         if self._embedder is None:
             return {}, ""
         try:
@@ -69,7 +64,7 @@ class Recall:
         except EngineError as error:
             _log.warning("recall by words only: %s", error)
             return {}, f"recall by words only: {error}"
-        missing = [row for row in self._log.of_agent(agent).values() if row.vector is None]
+        missing = [row for row in self._log.of_agent(scope.agent).values() if row.vector is None]
         vectors, problem = await embed_possible(self._embedder, [row.text() for row in missing])
         have, give = self._log.dimension or len(asked), len(asked)
         if have != give:
@@ -78,22 +73,26 @@ class Recall:
         for row, vector in zip(missing, vectors, strict=True):
             row.vector = row.vector or vector
         degraded = f"some events have no embedding yet: {problem}" if problem else ""
-        return _by_vector(asked, self._rows(agent, allowed)), degraded
+        return _by_vector(asked, self._rows(scope)), degraded
 
-    def _most_recent(
-        self, agent: str, limit: int, allowed: Callable[[Row], bool]
-    ) -> list[Recalled]:
+    def _most_recent(self, scope: EventScope, limit: int) -> list[Recalled]:
         rows = sorted(
-            self._rows(agent, allowed).values(),
+            self._rows(scope).values(),
             key=lambda row: (row.occurred_at, row.session, row.epoch, row.seq),
             reverse=True,
         )
         return [Recalled(row.event(), 1.0, ("recent",), {}) for row in rows[:limit]]
 
     def _ranked(
-        self, agent: str, limit: int, arms: _Arms, scores: dict[str, float], *, normal: bool = True
+        self,
+        scope: EventScope,
+        limit: int,
+        arms: _Arms,
+        scores: dict[str, float],
+        *,
+        normal: bool = True,
     ) -> list[Recalled]:
-        rows = self._log.of_agent(agent)
+        rows = self._log.of_agent(scope.agent)
         best = sorted(scores.items(), key=lambda item: (-item[1], rows[item[0]].id))
         found = []
         for key, score in best[:limit]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Self
 
 from holdfast.kernel.core.codec import decode_json
 from holdfast.kernel.core.errors import InvalidInputError
@@ -12,7 +13,7 @@ from holdfast.kernel.core.ranking import LexicalIndex
 from holdfast.kernel.core.text import tokenize
 from holdfast.kernel.storage.episodes import Event
 from holdfast.kernel.storage.event_text import event_text
-from holdfast.kernel.storage.log_entry import LogEntry, distinct
+from holdfast.kernel.storage.log_entry import LogEntry
 
 
 @dataclass(slots=True)
@@ -22,6 +23,15 @@ class Row(LogEntry):
     epoch: int = 0
     seq: int = 0
     vector: list[float] | None = None
+
+    @classmethod
+    def of(cls, entry: LogEntry, vector: list[float] | None) -> Self:
+        """A row for an entry, without a position."""
+        return cls(
+            *(entry.agent, entry.session, entry.type, entry.body, entry.id, entry.run),
+            entry.occurred_at,
+            vector=vector,
+        )
 
     def text(self) -> str:
         """What recall reads."""
@@ -61,19 +71,21 @@ class SessionLog:
     _words: dict[str, LexicalIndex] = field(default_factory=dict)
     _tails: dict[str, list[Row]] = field(default_factory=dict)
 
-    def append(self, rows: list[Row], now: datetime) -> list[Row]:
+    def append(
+        self, entries: Sequence[LogEntry], vectors: Sequence[list[float]] | None, now: datetime
+    ) -> list[Row]:
         """Store what is new, all or nothing, and return the stored row for each."""
         fresh = []
-        for row in distinct(rows).values():
-            stored = self._find(row.session, row.id)
+        for at, entry in enumerate(entries):
+            stored = self._find(entry.session, entry.id)
             if stored is None:
-                fresh.append(row)
+                fresh.append(Row.of(entry, None if vectors is None else vectors[at]))
             else:
-                stored.check_same(row)
+                stored.check_same(entry)
         self._check_dimension(fresh)
         for row in fresh:
             self._place(row, now)
-        return [self.sessions[row.session].rows[row.id] for row in rows]
+        return [self.sessions[entry.session].rows[entry.id] for entry in entries]
 
     def session(self, session_id: str, agent: str, now: datetime) -> SessionRecord:
         """The session, created on first use."""
@@ -104,7 +116,7 @@ class SessionLog:
         *,
         agent: str | None = None,
         run: str | None = None,
-        types: frozenset[str] | None = None,
+        types: Collection[str] | None = None,
     ) -> list[Row]:
         """Remove and return what matches; the session's counter stays."""
         session = self.sessions.get(session_id)

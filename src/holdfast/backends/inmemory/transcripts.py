@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
@@ -12,7 +11,7 @@ from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.storage.log_entry import LogEntry, TranscriptPage
 from holdfast.spi.transcripts import TranscriptKey, Transcripts
 
-_MESSAGES = frozenset({"message"})
+_MESSAGES = ("message",)
 
 
 class InMemoryTranscripts(Transcripts):
@@ -27,8 +26,7 @@ class InMemoryTranscripts(Transcripts):
 
     async def append(self, entries: Sequence[LogEntry]) -> None:
         """Append entries, all or none."""
-        rows = [Row(**dataclasses.asdict(entry)) for entry in entries]
-        self._log.append(rows, self._engine.now())
+        self._log.append(entries, None, self._engine.now())
 
     async def read(self, key: TranscriptKey, page: TranscriptPage) -> list[ChatMessage]:
         """Return a page of messages, ascending."""

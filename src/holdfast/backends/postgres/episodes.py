@@ -1,37 +1,26 @@
-"""The session log on Postgres: appended, read back by place and by time."""
+"""The session log on Postgres: appended, read back by position and by time."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from datetime import datetime
+from collections.abc import Iterable, Sequence
 from typing import Any, LiteralString
 
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.queries import filled, load
-from holdfast.backends.postgres.recall import Recall, Scope
+from holdfast.backends.postgres.recall import Recall
 from holdfast.backends.postgres.session_log import append
-from holdfast.kernel.core.checks import (
-    check_count,
-    check_id,
-    check_ids,
-    check_list,
-    check_text,
-    check_time,
-    check_vector,
-)
-from holdfast.kernel.core.codec import decode_json, encode_object
-from holdfast.kernel.core.errors import InvalidInputError, NotFoundError
+from holdfast.kernel.core.codec import decode_json
 from holdfast.kernel.core.identity import AgentId
-from holdfast.kernel.core.ids import new_id
 from holdfast.kernel.storage.embedding import Embedder
-from holdfast.kernel.storage.episodes import EpisodicMemory, Event, Recalled, Session
-from holdfast.kernel.storage.log_entry import LogEntry, check_embeddings
+from holdfast.kernel.storage.episodes import Event, Recalled, Session
+from holdfast.kernel.storage.log_entry import LogEntry
+from holdfast.spi.episodes import EpisodeStorage, EventScope, NearestEvents
 
 _SQL = load("episodes")
 
 
-class PostgresEpisodes(EpisodicMemory):
-    """``EpisodicMemory`` of the Postgres engine; an embedder adds recall by meaning.
+class PostgresEpisodes(EpisodeStorage):
+    """``EpisodeStorage`` of the Postgres engine; an embedder adds recall by meaning.
 
     ::
 
@@ -46,169 +35,82 @@ class PostgresEpisodes(EpisodicMemory):
         self._recall = Recall(engine, tenant, embedder)
 
     async def append(
-        self, events: list[Event], *, embeddings: list[list[float]] | None = None
-    ) -> list[Event]:
-        """Add events to the logs of their sessions, all or none; returns them with their place."""
-        check_list("events", events)
-        entries = [LogEntry.of_event(f"events[{at}]", event) for at, event in enumerate(events)]
-        vectors = check_embeddings(embeddings, len(entries))
-        places = await append(self._engine, self._tenant, entries, vectors)
-        return [entry.to_event(*places[entry.key]) for entry in entries]
+        self, entries: Sequence[LogEntry], vectors: Sequence[list[float]] | None
+    ) -> dict[str, tuple[int, int]]:
+        """Append entries, all or none."""
+        return await append(self._engine, self._tenant, entries, vectors)
 
-    async def recent(
-        self,
-        agent_id: AgentId,
-        *,
-        session_id: str | None = None,
-        limit: int = 20,
-        types: list[str] | None = None,
-    ) -> list[Event]:
-        """The newest events of an agent, ascending."""
-        agent, wanted = str(AgentId.parse(agent_id)), _types(types)
-        limit = check_count("limit", limit)
-        if session_id is None:
-            rows = await self._engine.fetch(
-                _typed(_SQL["recent"], wanted), self._tenant, agent, wanted, limit, safe=True
-            )
-        else:
-            session = check_id("session_id", session_id)
-            rows = await self._engine.fetch(
-                _typed(_SQL["recent_in_session"], wanted),
-                *(self._tenant, session, agent, wanted, limit),
-                safe=True,
-            )
+    async def recent(self, scope: EventScope, limit: int) -> list[Event]:
+        """Return the newest events, ascending."""
+        sql = _SQL["recent" if scope.session is None else "recent_in_session"]
+        rows = await self._engine.fetch(
+            _typed(sql, scope), *self._whose(scope), scope.types, limit, safe=True
+        )
         return _events(reversed(rows))
 
-    async def between(
-        self,
-        agent_id: AgentId,
-        start: datetime,
-        end: datetime,
-        *,
-        session_id: str | None = None,
-        types: list[str] | None = None,
-        limit: int = 1000,
-        after: Event | None = None,
-    ) -> list[Event]:
-        """What an agent did from ``start`` until before ``end``, in pages."""
-        agent, wanted = str(AgentId.parse(agent_id)), _types(types)
-        span = (check_time("start", start), check_time("end", end), check_count("limit", limit))
-        if after is not None and not isinstance(after, Event):
-            raise InvalidInputError("after", "must be the last event of the page before")
-        if session_id is None:
-            place = (after.occurred_at, after.session_id, after.epoch, after.seq) if after else ()
-            rows = await self._engine.fetch(
-                _typed(_SQL["between"], wanted),
-                *(self._tenant, agent, *span, wanted, *(place or (None,) * 4)),
-                safe=True,
-            )
-        else:
-            scope = (self._tenant, check_id("session_id", session_id), agent)
-            place_in = (after.epoch, after.seq) if after else (None, None)
-            rows = await self._engine.fetch(
-                _typed(_SQL["between_in_session"], wanted),
-                *(*scope, *span, wanted, *place_in),
-                safe=True,
-            )
+    async def between(self, scope: EventScope, after: Event | None, limit: int) -> list[Event]:
+        """Return the oldest events after one, ascending."""
+        sql = _SQL["between" if scope.session is None else "between_in_session"]
+        place: tuple[Any, ...] = (None, None) if after is None else (after.epoch, after.seq)
+        if scope.session is None:
+            time = (None, None) if after is None else (after.occurred_at, after.session_id)
+            place = (*time, *place)
+        rows = await self._engine.fetch(
+            _typed(sql, scope),
+            *(*self._whose(scope), scope.since, scope.until, limit, scope.types, *place),
+            safe=True,
+        )
         return _events(rows)
 
-    async def recall(
-        self,
-        agent_id: AgentId,
-        query: str | list[float],
-        *,
-        limit: int = 5,
-        session_id: str | None = None,
-        types: list[str] | None = None,
-        since: datetime | None = None,
-        until: datetime | None = None,
-    ) -> list[Recalled]:
-        """The events nearest to a question, by words and, with an embedder, by meaning."""
-        agent = str(AgentId.parse(agent_id))
-        limit = check_count("limit", limit)
-        scope = Scope(
-            agent,
-            None if session_id is None else check_id("session_id", session_id),
-            _types(types),
-            None if since is None else check_time("since", since),
-            None if until is None else check_time("until", until),
-        )
-        if isinstance(query, str):
-            return await self._recall.by_text(check_text("query", query), scope, limit)
-        return await self._recall.by_vector(check_vector("query", query), scope, limit)
+    async def search(self, scope: EventScope, text: str, limit: int) -> list[Recalled]:
+        """Return the best events by words and meaning."""
+        return await self._recall.by_text(text, scope, limit)
 
-    async def start_session(
-        self,
-        agent_id: AgentId,
-        session_id: str | None = None,
-        *,
-        metadata: dict[str, Any] | None = None,
-    ) -> Session:
-        """Begin a session, or take up one that is there; ``metadata`` replaces what it had."""
-        agent = str(AgentId.parse(agent_id))
-        key = new_id() if session_id is None else check_id("session_id", session_id)
-        text = None if metadata is None else encode_object(metadata, field="metadata")
-        row = await self._engine.fetchrow(
-            _SQL["start_session"], self._tenant, key, agent, text, safe=True
-        )
-        return _session(row)
+    async def nearest(self, scope: EventScope, vector: list[float], limit: int) -> NearestEvents:
+        """Return the events whose vectors are closest."""
+        return await self._recall.by_vector(vector, scope, limit)
 
-    async def end_session(self, session_id: str) -> Session:
-        """Mark a session as ended; its log stays."""
-        key = check_id("session_id", session_id)
-        row = await self._engine.fetchrow(_SQL["end_session"], self._tenant, key, safe=True)
-        if row is None:
-            raise NotFoundError("session", session_id)
-        return _session(row)
+    async def start_session(self, session: str, agent: str, metadata: str | None) -> Session:
+        """Create or reopen a session."""
+        what = (self._tenant, session, agent, metadata)
+        return _session(await self._engine.fetchrow(_SQL["start_session"], *what, safe=True))
 
-    async def get_session(self, session_id: str) -> Session | None:
-        """A session, or ``None``."""
-        key = check_id("session_id", session_id)
-        row = await self._engine.fetchrow(_SQL["get_session"], self._tenant, key, safe=True)
-        return None if row is None else _session(row)
+    async def end_session(self, session: str) -> Session | None:
+        """End a session."""
+        return await self._found("end_session", session)
 
-    async def list_sessions(
-        self, agent_id: AgentId, *, limit: int = 50, after: Session | None = None
-    ) -> list[Session]:
-        """The sessions that an agent started, newest first, in pages."""
-        agent = str(AgentId.parse(agent_id))
-        limit = check_count("limit", limit)
-        if after is not None and not isinstance(after, Session):
-            raise InvalidInputError("after", "must be the last session of the page before")
-        place = (after.started_at, after.id) if after else (None, None)
+    async def get_session(self, session: str) -> Session | None:
+        """Return a session."""
+        return await self._found("get_session", session)
+
+    async def list_sessions(self, agent: str, limit: int, after: Session | None) -> list[Session]:
+        """Return the sessions that an agent started, newest first."""
+        place = (None, None) if after is None else (after.started_at, after.id)
         rows = await self._engine.fetch(
             _SQL["list_sessions"], self._tenant, agent, limit, *place, safe=True
         )
         return [_session(row) for row in rows]
 
     async def clear(
-        self,
-        session_id: str,
-        *,
-        agent_id: AgentId | None = None,
-        run_id: str | None = None,
-        types: list[str] | None = None,
+        self, session: str, agent: str | None, run: str | None, types: list[str] | None
     ) -> int:
-        """Remove events of a session's log, narrowed by what is given; returns how many."""
-        gone: int = await self._engine.fetchval(
-            _SQL["clear"],
-            self._tenant,
-            check_id("session_id", session_id),
-            None if agent_id is None else str(AgentId.parse(agent_id)),
-            None if run_id is None else check_id("run_id", run_id),
-            _types(types),
-            safe=False,
-        )
-        return gone
+        """Delete events."""
+        what = (self._tenant, session, agent, run, types)
+        return int(await self._engine.fetchval(_SQL["clear"], *what, safe=False))
+
+    def _whose(self, scope: EventScope) -> tuple[str, ...]:
+        if scope.session is None:
+            return (self._tenant, scope.agent)
+        return (self._tenant, scope.session, scope.agent)
+
+    async def _found(self, statement: str, session: str) -> Session | None:
+        row = await self._engine.fetchrow(_SQL[statement], self._tenant, session, safe=True)
+        return None if row is None else _session(row)
 
 
-def _types(types: list[str] | None) -> list[str] | None:
-    return None if types is None else check_ids("types", types)
-
-
-def _typed(sql: LiteralString, types: list[str] | None) -> LiteralString:
+def _typed(sql: LiteralString, scope: EventScope) -> LiteralString:
     """A statement with its filter by types, where there is one."""
-    return sql if types is None else filled(sql, {"/* any type */ TRUE": "FALSE"})
+    return sql if scope.types is None else filled(sql, {"/* any type */ TRUE": "FALSE"})
 
 
 def _events(rows: Iterable[Any]) -> list[Event]:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, LiteralString
 
 from holdfast.backends.postgres.embedding_queue import PostgresEmbeddingQueue
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.queries import filled, load
-from holdfast.kernel.core.checks import check_vector
 from holdfast.kernel.core.errors import EngineError, InvalidInputError
 from holdfast.kernel.core.ranking import K1, LEXICAL_WEIGHT, B
 from holdfast.kernel.core.text import tokenize
@@ -18,33 +16,12 @@ from holdfast.kernel.storage.embedding import Embedder, embed_texts
 from holdfast.kernel.storage.embedding_queue import embed_batch
 from holdfast.kernel.storage.episodes import Recalled
 from holdfast.kernel.storage.log_entry import LogEntry
+from holdfast.spi.episodes import EventScope, NearestEvents
 
 _SQL = load("recall")
 _log = logging.getLogger("holdfast.recall")
 TAIL = 32
 """So many events are embedded by who asks: what was just written is found by meaning too."""
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """Whose events, and which of them; ``None`` is all."""
-
-    agent: str
-    session: str | None
-    types: list[str] | None
-    since: datetime | None
-    until: datetime | None
-
-    @property
-    def filters(self) -> tuple[Any, ...]:
-        """The filters in the order of the statements."""
-        return (self.session, self.types, self.since, self.until)
-
-    def narrowed(self, sql: LiteralString) -> LiteralString:
-        """A statement with its filters, where there are any."""
-        if all(one is None for one in self.filters):
-            return sql
-        return filled(sql, {"/* all */ TRUE": "FALSE"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +55,13 @@ class Recall:
         self._model = embedder.name if embedder else None
         self._queue = PostgresEmbeddingQueue(engine, tenant=tenant)
 
-    async def by_vector(self, vector: list[float], scope: Scope, limit: int) -> list[Recalled]:
+    async def by_vector(self, vector: list[float], scope: EventScope, limit: int) -> NearestEvents:
         """The nearest events that have a vector."""
         rows = await self._engine.fetch(
-            scope.narrowed(_SQL["nearest"]),
-            *(self._tenant, scope.agent, vector, len(vector), limit, *scope.filters),
+            narrowed(_SQL["nearest"], scope),
+            *(self._tenant, scope.agent, vector, len(vector), limit, *_filters(scope)),
             safe=True,
         )
-        check_vector("query", vector, dimension=rows[0][0])
         found = []
         for _, semantic, *row in rows:
             if semantic is not None:
@@ -93,9 +69,9 @@ class Recall:
                 # A cosine of -1 is as far as can be: 0 on the scale of recall.
                 given = {"semantic": semantic}
                 found.append(Recalled(event, (semantic + 1) / 2, ("semantic",), given, ""))
-        return found
+        return NearestEvents(rows[0][0], found)
 
-    async def by_text(self, text: str, scope: Scope, limit: int) -> list[Recalled]:
+    async def by_text(self, text: str, scope: EventScope, limit: int) -> list[Recalled]:
         """By words, and by meaning where there is an embedder."""
         if not text.strip():
             return await self._most_recent(scope, limit)
@@ -111,16 +87,18 @@ class Recall:
             return found.hits
         return (await self._search(lexemes, asked, scope, limit)).hits
 
-    async def _search(self, lexemes: list[str], asked: _Asked, scope: Scope, limit: int) -> _Found:
+    async def _search(
+        self, lexemes: list[str], asked: _Asked, scope: EventScope, limit: int
+    ) -> _Found:
         whose = (self._tenant, scope.agent, lexemes)
         if asked.vector is None:
             rows = await self._engine.fetch(
-                _SQL["search_words"], *whose, limit, *scope.filters, K1, B, safe=True
+                _SQL["search_words"], *whose, limit, *_filters(scope), K1, B, safe=True
             )
         else:
             rows = await self._engine.fetch(
-                scope.narrowed(_SQL["search"]),
-                *(*whose, asked.vector, limit, *scope.filters),
+                narrowed(_SQL["search"], scope),
+                *(*whose, asked.vector, limit, *_filters(scope)),
                 *(K1, B, LEXICAL_WEIGHT, self._model),
                 safe=True,
             )
@@ -134,9 +112,9 @@ class Recall:
         unindexed, model, unembedded = rows[0][:3]
         return _Found(unindexed, model, unembedded, hits)
 
-    async def _most_recent(self, scope: Scope, limit: int) -> list[Recalled]:
+    async def _most_recent(self, scope: EventScope, limit: int) -> list[Recalled]:
         rows = await self._engine.fetch(
-            _SQL["most_recent"], self._tenant, scope.agent, limit, *scope.filters, safe=True
+            _SQL["most_recent"], self._tenant, scope.agent, limit, *_filters(scope), safe=True
         )
         events = [LogEntry(*row[:7]).to_event(row[7], row[8]) for row in rows]
         return [Recalled(event, 1.0, ("recent",), {}) for event in events]
@@ -182,3 +160,15 @@ class Recall:
         return _Asked(
             asked.vector, f"some events have no embedding yet: {problem}" if problem else ""
         )
+
+
+def _filters(scope: EventScope) -> tuple[Any, ...]:
+    """The filters in the order of the statements."""
+    return (scope.session, scope.types, scope.since, scope.until)
+
+
+def narrowed(sql: LiteralString, scope: EventScope) -> LiteralString:
+    """A statement with its filters, where there are any."""
+    if all(one is None for one in _filters(scope)):
+        return sql
+    return filled(sql, {"/* all */ TRUE": "FALSE"})

@@ -92,6 +92,10 @@ class MemoryLog(Protocol):
         """As ``EpisodicMemory.append``."""
 
     @abstractmethod
+    async def append_checked(self, entry: LogEntry) -> Event:
+        """As ``EpisodicMemory.append_checked``."""
+
+    @abstractmethod
     async def recent(
         self,
         agent_id: AgentId,
@@ -129,20 +133,6 @@ class MemoryLog(Protocol):
         until: datetime | None = None,
     ) -> list[Recalled]:
         """As ``EpisodicMemory.recall``; ``NotSupportedError`` where there is no deep recall."""
-
-
-@runtime_checkable
-class EntryLog(Protocol):
-    """A session log that takes an entry which is checked already, without the way round."""
-
-    @abstractmethod
-    async def append_entry(self, entry: LogEntry) -> tuple[int, int]:
-        """Append it unless it is there; its place.
-
-        ::
-
-            epoch, seq = await log.append_entry(entry)
-        """
 
 
 @runtime_checkable

@@ -1,0 +1,299 @@
+"""The session log: everything that happened, in order, recalled by time and by meaning."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from holdfast.kernel.core.checks import (
+    check_count,
+    check_id,
+    check_ids,
+    check_list,
+    check_text,
+    check_time,
+    check_vector,
+)
+from holdfast.kernel.core.codec import encode_object
+from holdfast.kernel.core.errors import InvalidInputError, NotFoundError
+from holdfast.kernel.core.identity import AgentId
+from holdfast.kernel.core.ids import new_id
+from holdfast.kernel.storage.agent_memory import MemoryLog
+from holdfast.kernel.storage.episodes import Event, Recalled, Session
+from holdfast.kernel.storage.log_entry import LogEntry, check_embeddings, distinct
+from holdfast.spi.episodes import EpisodeStorage, EventScope, EventStorage
+
+
+class Events(MemoryLog):
+    """``MemoryLog`` on an engine that keeps events and no sessions.
+
+    ::
+
+        log = Events(RedisEvents(engine, tenant="acme"))
+    """
+
+    def __init__(self, storage: EventStorage) -> None:
+        self._events = storage
+
+    async def append(
+        self, events: list[Event], *, embeddings: list[list[float]] | None = None
+    ) -> list[Event]:
+        """Add events to the logs of their sessions, all or none; returns them with their place.
+
+        ::
+
+            [event] = await episodes.append([Event(agent, "s1", "decision", {"use": "postgres"})])
+        """
+        check_list("events", events)
+        entries = [LogEntry.of_event(f"events[{at}]", event) for at, event in enumerate(events)]
+        vectors = check_embeddings(embeddings, len(entries))
+        unique = distinct(entries)
+        if not unique:
+            return []
+        if vectors is not None:
+            given = dict(zip((one.key for one in entries), vectors, strict=True))
+            vectors = [given[key] for key in unique]
+        places = await self._events.append(list(unique.values()), vectors)
+        return [entry.to_event(*places[entry.key]) for entry in entries]
+
+    async def append_checked(self, entry: LogEntry) -> Event:
+        """Add an event that its caller has checked, to the log of its session.
+
+        ::
+
+            event = await episodes.append_checked(entry)
+        """
+        places = await self._events.append((entry,), None)
+        return entry.to_event(*places[entry.key])
+
+    async def recent(
+        self,
+        agent_id: AgentId,
+        *,
+        session_id: str | None = None,
+        limit: int = 20,
+        types: list[str] | None = None,
+    ) -> list[Event]:
+        """The newest events of an agent, ascending.
+
+        ::
+
+            window = await episodes.recent(agent, session_id="s1", limit=50)
+        """
+        scope = _scope(agent_id, session_id, types)
+        return await self._events.recent(scope, check_count("limit", limit))
+
+    async def between(
+        self,
+        agent_id: AgentId,
+        start: datetime,
+        end: datetime,
+        *,
+        session_id: str | None = None,
+        types: list[str] | None = None,
+        limit: int = 1000,
+        after: Event | None = None,
+    ) -> list[Event]:
+        """What an agent did from ``start`` until before ``end``; ``after`` is the last page's end.
+
+        ::
+
+            tuesday = await episodes.between(agent, start, start + timedelta(days=1))
+        """
+        span = (check_time("start", start), check_time("end", end))
+        scope = _scope(agent_id, session_id, types, *span)
+        if after is not None and not isinstance(after, Event):
+            raise InvalidInputError("after", "must be the last event of the page before")
+        return await self._events.between(scope, after, check_count("limit", limit))
+
+    async def recall(
+        self,
+        agent_id: AgentId,
+        query: str | list[float],
+        *,
+        limit: int = 5,
+        session_id: str | None = None,
+        types: list[str] | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> list[Recalled]:
+        """The events nearest to a question, by words and, with an embedder, by meaning.
+
+        ::
+
+            hits = await episodes.recall(agent, "which database did we choose?")
+        """
+        start = None if since is None else check_time("since", since)
+        end = None if until is None else check_time("until", until)
+        scope = _scope(agent_id, session_id, types, start, end)
+        limit = check_count("limit", limit)
+        if isinstance(query, str):
+            return await self._events.search(scope, check_text("query", query), limit)
+        vector = check_vector("query", query)
+        dimension, found = await self._events.nearest(scope, vector, limit)
+        if dimension is not None:
+            check_vector("query", vector, dimension=dimension)
+        return found
+
+
+class EpisodicMemory(Events):
+    """The ordered, append-only log of each session, one for all agents in it.
+
+    A transcript is this log read with type ``message``: the same write serves both. The order in a
+    session is (epoch, seq), never a clock; across sessions it is the time of occurrence.
+
+    Promises:
+    - an event comes back exactly as it was appended
+    - append returns the events with their place in the log
+    - seq is gap-free in the log of a session, whoever writes
+    - a batch is contiguous in each of its sessions
+    - order within a session is epoch and seq, never a clock
+    - a batch is atomic: one bad event and none is stored
+    - an empty batch does nothing
+    - the same id and body again is a no-op that returns the first place
+    - the same id with another body is a conflict and nothing is written
+    - two equal events with different ids stay two
+    - any type is legal
+    - a message event is a message of the transcript
+    - an appended message is an event of the log
+    - a message event with a payload that is no message is refused
+    - concurrent writers to one session leave no gap and lose nothing
+    - recent returns the newest, ascending
+    - recent of all sessions is ordered by time of occurrence
+    - recent takes only the types asked for
+    - an empty list of types is an empty result
+    - a limit of zero is an empty result
+    - a negative limit is an error that names it
+    - one agent never sees anothers events
+    - a tenant can neither read, write nor detect anothers events
+    - an unknown agent or session is an empty result
+    - between takes the start and leaves the end
+    - between pages with after and misses nothing
+    - a naive time is refused
+    - recall finds what shares a word with the query
+    - recall ranks the rarer word higher
+    - recall finds other forms of a word
+    - recall finds an event before any indexer could have seen it
+    - the speaker's name is part of what is recalled
+    - recall is by agent across sessions, or in one session
+    - recall filters by type and by time
+    - recall returns k results whenever k match
+    - recall scores are between zero and one, best first, and name their arm
+    - recall of a blank query returns the most recent
+    - recall by vector finds the nearest
+    - a vector of another dimension is an error that names both
+    - a zero, infinite or NaN vector is refused
+    - embeddings must be as many as the events
+    - recall by vector without any vectors is empty
+    - recall with an embedder finds by meaning what shares no word
+    - an embedder that is down never loses a write, and recall says so
+    - sessions are created on first use
+    - start_session is idempotent and keeps what was started
+    - a session that ended may be started again
+    - end_session keeps the first end
+    - ending an unknown session is a NotFoundError
+    - sessions are listed newest first, in pages
+    - clear removes the whole log of the session, and nothing of another
+    - clear narrows by agent, run and types
+    - clear is idempotent and says how many
+    - clear of an empty run id is refused
+    - cleared events are never recalled
+    - sequence numbers are never reused after a clear
+    - what a store returns is the caller's to mutate
+    - what a caller passed in may be changed afterwards
+    - what was appended is there after reopening
+    """
+
+    def __init__(self, storage: EpisodeStorage) -> None:
+        super().__init__(storage)
+        self._storage = storage
+
+    async def start_session(
+        self,
+        agent_id: AgentId,
+        session_id: str | None = None,
+        *,
+        metadata: dict[str, Any] | None = None,
+    ) -> Session:
+        """Begin a session, or take up one that is there; ``metadata`` replaces what it had.
+
+        ::
+
+            session = await episodes.start_session(agent, metadata={"channel": "mail"})
+        """
+        agent = str(AgentId.parse(agent_id))
+        session = new_id() if session_id is None else check_id("session_id", session_id)
+        text = None if metadata is None else encode_object(metadata, field="metadata")
+        return await self._storage.start_session(session, agent, text)
+
+    async def end_session(self, session_id: str) -> Session:
+        """Mark a session as ended; its log stays.
+
+        ::
+
+            await episodes.end_session(session.id)
+        """
+        found = await self._storage.end_session(check_id("session_id", session_id))
+        if found is None:
+            raise NotFoundError("session", session_id)
+        return found
+
+    async def get_session(self, session_id: str) -> Session | None:
+        """A session, or ``None``.
+
+        ::
+
+            session = await episodes.get_session("s1")
+        """
+        return await self._storage.get_session(check_id("session_id", session_id))
+
+    async def list_sessions(
+        self, agent_id: AgentId, *, limit: int = 50, after: Session | None = None
+    ) -> list[Session]:
+        """The sessions that an agent started, newest first; ``after`` is the last page's end.
+
+        ::
+
+            page = await episodes.list_sessions(agent, limit=10)
+        """
+        agent, limit = str(AgentId.parse(agent_id)), check_count("limit", limit)
+        if after is not None and not isinstance(after, Session):
+            raise InvalidInputError("after", "must be the last session of the page before")
+        return await self._storage.list_sessions(agent, limit, after)
+
+    async def clear(
+        self,
+        session_id: str,
+        *,
+        agent_id: AgentId | None = None,
+        run_id: str | None = None,
+        types: list[str] | None = None,
+    ) -> int:
+        """Remove events of a session's log, narrowed by what is given; returns how many.
+
+        ::
+
+            removed = await episodes.clear("s1")
+        """
+        return await self._storage.clear(
+            check_id("session_id", session_id),
+            None if agent_id is None else str(AgentId.parse(agent_id)),
+            None if run_id is None else check_id("run_id", run_id),
+            None if types is None else check_ids("types", types),
+        )
+
+
+def _scope(
+    agent_id: AgentId,
+    session_id: str | None,
+    types: list[str] | None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+) -> EventScope:
+    return EventScope(
+        str(AgentId.parse(agent_id)),
+        None if session_id is None else check_id("session_id", session_id),
+        None if types is None else check_ids("types", types),
+        since,
+        until,
+    )

@@ -1,0 +1,140 @@
+"""Session logs at the speed of the hot log, with the truth in the durable one."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from holdfast.kernel.core.errors import TimedOutError
+from holdfast.kernel.storage.episodes import Event, Recalled, Session
+from holdfast.kernel.storage.hot_entry import PlacedEntry
+from holdfast.kernel.storage.log_entry import LogEntry
+from holdfast.memory.hybrid_log import HybridLog
+from holdfast.spi.episodes import EpisodeStorage, EventScope, NearestEvents
+
+
+class HybridEpisodes(EpisodeStorage):
+    """``EpisodeStorage`` over a hot and a durable log; ``durable`` is that of the durable engine.
+
+    Searches read the durable log alone: what the agent has just said is flushed to it first. ::
+
+        episodes = HybridEpisodes(log, PostgresEpisodes(engine))
+    """
+
+    def __init__(self, log: HybridLog, durable: EpisodeStorage) -> None:
+        self._log = log
+        self._durable = durable
+
+    async def append(
+        self, entries: Sequence[LogEntry], vectors: Sequence[list[float]] | None
+    ) -> dict[str, tuple[int, int]]:
+        """Append entries, all or none."""
+        if vectors is None:
+            return await self._log.append(entries)
+        await self._log.durable.check_dimension(len(vectors[0]))
+        # A vector belongs to a stored event.
+        places = await self._log.append(entries, commit=True)
+        await self._log.durable.keep_vectors(entries, vectors)
+        return places
+
+    async def recent(self, scope: EventScope, limit: int) -> list[Event]:
+        """Return the newest events, ascending."""
+        if scope.session is None:
+            late = await self._late(scope)
+        else:
+            enough, late = await self._log.newest(
+                scope.session, limit, lambda one: scope.has(one.entry)
+            )
+            if enough:
+                return [one.to_event() for one in late]
+        stored = await self._durable.recent(scope, limit)
+        merged = _merged(stored, late, in_session=scope.session is not None)
+        return merged[max(len(merged) - limit, 0) :]
+
+    async def between(self, scope: EventScope, after: Event | None, limit: int) -> list[Event]:
+        """Return the oldest events after one, ascending."""
+        in_session = scope.session is not None
+        late = await self._late(scope)
+        stored = await self._durable.between(scope, after, limit)
+        merged = _merged(stored, late, in_session=in_session)
+        if after is not None:
+            place = _order(after, in_session=in_session)
+            merged = [one for one in merged if _order(one, in_session=in_session) > place]
+        return merged[:limit]
+
+    async def search(self, scope: EventScope, text: str, limit: int) -> list[Recalled]:
+        """Return the best events by words and meaning."""
+        # Ranks of words depend on all that the agent ever said, so they are made where that is.
+        degraded = await self._flush(scope.agent)
+        return _degraded(await self._durable.search(scope, text, limit), degraded)
+
+    async def nearest(self, scope: EventScope, vector: list[float], limit: int) -> NearestEvents:
+        """Return the events whose vectors are closest."""
+        degraded = await self._flush(scope.agent)
+        dimension, found = await self._durable.nearest(scope, vector, limit)
+        return NearestEvents(dimension, _degraded(found, degraded))
+
+    async def start_session(self, session: str, agent: str, metadata: str | None) -> Session:
+        """Create or reopen a session."""
+        return await self._durable.start_session(session, agent, metadata)
+
+    async def end_session(self, session: str) -> Session | None:
+        """End a session."""
+        return await self._durable.end_session(session)
+
+    async def get_session(self, session: str) -> Session | None:
+        """Return a session."""
+        return await self._durable.get_session(session)
+
+    async def list_sessions(self, agent: str, limit: int, after: Session | None) -> list[Session]:
+        """Return the sessions that an agent started, newest first."""
+        return await self._durable.list_sessions(agent, limit, after)
+
+    async def clear(
+        self, session: str, agent: str | None, run: str | None, types: list[str] | None
+    ) -> int:
+        """Delete events."""
+        return await self._log.clear(session, agent=agent, run=run, types=types)
+
+    async def _late(self, scope: EventScope) -> list[PlacedEntry]:
+        """The events of a scope that are not durable yet."""
+        if scope.session is None:
+            late: Iterable[PlacedEntry] = await self._log.tail(scope.agent)
+        else:
+            window = await self._log.window(scope.session)
+            late = (one for one in window.entries if one.entry.id in window.unflushed)
+        return [one for one in late if scope.has(one.entry)]
+
+    async def _flush(self, agent: str) -> str:
+        """Make durable what an agent said; empty, or why some of it is not."""
+        if late := await self._log.tail(agent):
+            try:
+                await self._log.commit(late)
+            except TimedOutError as error:
+                return f"the newest {len(late)} events are left out: {error}"
+        return ""
+
+
+def _degraded(found: list[Recalled], degraded: str) -> list[Recalled]:
+    if not degraded:
+        return found
+    return [
+        dataclasses.replace(one, degraded="; ".join(filter(None, (one.degraded, degraded))))
+        for one in found
+    ]
+
+
+def _merged(
+    stored: Iterable[Event], late: Iterable[PlacedEntry], *, in_session: bool
+) -> list[Event]:
+    """Each event once, as it is stored if it is, in order."""
+    found = {(one.session_id, one.id): one for one in stored}
+    for one in late:
+        found.setdefault((one.entry.session, one.entry.id), one.to_event())
+    return sorted(found.values(), key=lambda event: _order(event, in_session=in_session))
+
+
+def _order(event: Event, *, in_session: bool) -> tuple[Any, ...]:
+    place = (event.epoch, event.seq)
+    return place if in_session else (event.occurred_at, event.session_id, *place)

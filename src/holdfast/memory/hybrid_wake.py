@@ -1,0 +1,38 @@
+"""How sessions are found, in the hot store or restored from the durable one."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from holdfast.kernel.core.checks import check_id
+from holdfast.kernel.core.identity import AgentId
+from holdfast.kernel.storage.wake import SessionWake, Wake, WakeStatus
+from holdfast.memory.hybrid_log import HybridLog
+from holdfast.memory.hybrid_states import HybridStates
+
+
+class HybridWake(SessionWake):
+    """``SessionWake`` over a hot and a durable log, and the states beside them.
+
+    A session that has only a working state is no new one. ::
+
+        wakes = HybridWake(log, states)
+    """
+
+    brings_events = True
+
+    def __init__(self, log: HybridLog, states: HybridStates) -> None:
+        self._log = log
+        self._states = states
+
+    async def wake_all(self, agent_id: AgentId) -> Wake:
+        """How the sessions that an agent started are found."""
+        return await self._log.wake_all(str(AgentId.parse(agent_id)))
+
+    async def wake(self, session_id: str) -> Wake:
+        """The newest events of a session and its state, and whether anything of it is missing."""
+        found = await self._log.wake(check_id("session_id", session_id))
+        state = await self._states.complete(session_id, found.state)
+        known = found.status is WakeStatus.NEW and state.version
+        status = WakeStatus.WARM if known else found.status
+        return dataclasses.replace(found, status=status, state=state)

@@ -1,0 +1,112 @@
+"""Session logs, as an engine stores them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple, Protocol
+
+from holdfast.kernel.storage.episodes import Event, Recalled, Session
+from holdfast.kernel.storage.log_entry import LogEntry
+
+
+@dataclass(frozen=True, slots=True)
+class EventScope:
+    """Whose events, and which of them; ``None`` is all.
+
+    >>> EventScope("writer/ana", "s1").types
+    """
+
+    agent: str
+    session: str | None = None
+    types: list[str] | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    """Before this time."""
+
+    def has(self, entry: LogEntry) -> bool:
+        """Return whether an event is one of them."""
+        return (
+            entry.agent == self.agent
+            and (self.session is None or entry.session == self.session)
+            and (self.types is None or entry.type in self.types)
+            and (self.since is None or entry.occurred_at >= self.since)
+            and (self.until is None or entry.occurred_at < self.until)
+        )
+
+
+class NearestEvents(NamedTuple):
+    """What a search found, and the dimension of the log; ``None`` if it has no vectors."""
+
+    dimension: int | None
+    found: list[Recalled]
+
+
+class EventStorage(Protocol):
+    """The events of one tenant. Every argument is checked; bodies are JSON texts.
+
+    In a session events are ordered by position, which is (epoch, seq). Those of several sessions
+    are ordered by time, then by session and position.
+    """
+
+    @abstractmethod
+    async def append(
+        self, entries: Sequence[LogEntry], vectors: Sequence[list[float]] | None
+    ) -> dict[str, tuple[int, int]]:
+        """Append entries, all or none, and return the position of each by its ``key``.
+
+        Keys within a batch differ, and there is at least one; ``vectors`` are as many as entries.
+        An entry whose id is stored with the same content keeps its position. With another content
+        it raises ``ConflictError`` (see ``another_body``). Raises
+        ``InvalidInputError("embeddings[N]", …)`` if a vector has another dimension than the log.
+        """
+
+    @abstractmethod
+    async def recent(self, scope: EventScope, limit: int) -> list[Event]:
+        """Return the newest events, ascending. The scope has no times."""
+
+    @abstractmethod
+    async def between(self, scope: EventScope, after: Event | None, limit: int) -> list[Event]:
+        """Return the oldest events that come after ``after``, ascending. The scope has both times.
+
+        ``after`` need not be stored any more.
+        """
+
+    @abstractmethod
+    async def search(self, scope: EventScope, text: str, limit: int) -> list[Recalled]:
+        """Return the best events by words, and by meaning if the engine has an embedder.
+
+        Everything that was appended before is searched. A blank text finds the newest events.
+        """
+
+    @abstractmethod
+    async def nearest(self, scope: EventScope, vector: list[float], limit: int) -> NearestEvents:
+        """Return the events whose vectors are closest; none if the log has another dimension."""
+
+
+class EpisodeStorage(EventStorage, Protocol):
+    """The events and sessions of one tenant. A session exists with its first event or start."""
+
+    @abstractmethod
+    async def start_session(self, session: str, agent: str, metadata: str | None) -> Session:
+        """Create a session, or reopen it, and return it. ``None`` keeps its metadata."""
+
+    @abstractmethod
+    async def end_session(self, session: str) -> Session | None:
+        """End a session unless it has ended, and return it; ``None`` if it does not exist."""
+
+    @abstractmethod
+    async def get_session(self, session: str) -> Session | None:
+        """Return a session; ``None`` if it does not exist."""
+
+    @abstractmethod
+    async def list_sessions(self, agent: str, limit: int, after: Session | None) -> list[Session]:
+        """Return the sessions that an agent started, newest first, then by id descending."""
+
+    @abstractmethod
+    async def clear(
+        self, session: str, agent: str | None, run: str | None, types: list[str] | None
+    ) -> int:
+        """Delete events, and return how many. Their positions are not used again."""
