@@ -14,11 +14,11 @@ from holdfast.backends.postgres.migrate import migrations
 from holdfast.bench.report import TITLES, redraw
 from holdfast.contracts.blob_index import BlobIndex
 from holdfast.contracts.channel import Channel
+from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.contracts.keys import KeyStore
 from holdfast.kernel.storage.agent_memory import AgentMemory
 from holdfast.kernel.storage.blob import Blobs
 from holdfast.kernel.storage.boards import TaskStore
-from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.kernel.storage.graph import Graph
 from holdfast.kernel.storage.history import HistoryProvider
 from holdfast.kernel.storage.ledger import TaskLedger

@@ -7,8 +7,8 @@ import logging
 
 from holdfast.contracts.blob_index import BlobIndex
 from holdfast.contracts.channel import Channel
-from holdfast.contracts.keys import KeyStore
 from holdfast.contracts.episodes import EpisodicMemory
+from holdfast.contracts.keys import KeyStore
 from holdfast.kernel.core.clock import Clock, ManualClock, SystemClock
 from holdfast.kernel.core.content import (
     AudioBlock,

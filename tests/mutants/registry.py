@@ -10,10 +10,10 @@ from holdfast.backends.inmemory.blob import InMemoryBlobs
 from holdfast.backends.inmemory.blob_index import InMemoryBlobIndex
 from holdfast.backends.inmemory.boards import InMemoryBoards
 from holdfast.backends.inmemory.channel import InMemoryChannels
+from holdfast.backends.inmemory.episodes import InMemoryEpisodes
 from holdfast.backends.inmemory.graph import InMemoryGraph
 from holdfast.backends.inmemory.keys import InMemoryKeys
 from holdfast.backends.inmemory.long_term import InMemoryLongTerm
-from holdfast.backends.inmemory.episodes import InMemoryEpisodes
 from holdfast.backends.inmemory.short_term import InMemoryStates
 from holdfast.backends.inmemory.transcripts import InMemoryTranscripts
 from holdfast.backends.inmemory.vector import InMemoryVectors
@@ -21,8 +21,8 @@ from holdfast.contracts.blob_index import BlobIndex
 from holdfast.contracts.blobs import StoredBlobs
 from holdfast.contracts.boards import Boards
 from holdfast.contracts.channel import Channel
-from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.episodes import EpisodicMemory
+from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.history import History
 from holdfast.contracts.keys import KeyStore
 from holdfast.contracts.long_term import LongTerm

@@ -24,8 +24,8 @@ from holdfast.bench import floors
 from holdfast.bench.contest import Contest, Result, measure
 from holdfast.bench.recovery import after_kill
 from holdfast.bench.round_trips import RoundTrips
-from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.episodes import EpisodicMemory
+from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.history import History
 from holdfast.contracts.short_term import States
 from holdfast.contracts.vectors import Vectors

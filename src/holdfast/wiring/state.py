@@ -8,9 +8,9 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from holdfast.contracts.channel import Channel
+from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.contracts.keys import KeyStore
 from holdfast.kernel.core.checks import check_id, check_optional_id, check_unreserved
-from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.kernel.core.errors import InvalidInputError, NotSupportedError, UnavailableError
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.core.owners import MemoryScope

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import cast
 
 from holdfast.contracts.channel import Channel
+from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.contracts.keys import KeyStore
 from holdfast.kernel.core.owners import MemoryScope
 from holdfast.kernel.storage.agent_memory import MemoryLog
 from holdfast.kernel.storage.blob import Blobs
 from holdfast.kernel.storage.boards import TaskStore
-from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.kernel.storage.graph import Graph
 from holdfast.kernel.storage.history import HistoryProvider
 from holdfast.kernel.storage.ledger import TaskLedger
