@@ -7,8 +7,20 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Protocol
 
+from holdfast.kernel.core.codec import decode_json, encode_json
+from holdfast.kernel.core.errors import VersionConflictError
 from holdfast.kernel.storage.short_term import StateSnapshot, StateWrite
 from holdfast.kernel.storage.state_snapshots import AsideState, SavedState, Written
+
+__all__ = [
+    "HotStates",
+    "StateSnapshot",
+    "StateStorage",
+    "StateWrite",
+    "VersionConflictError",
+    "decode_json",
+    "encode_json",
+]
 
 
 class StateStorage(Protocol):

@@ -7,9 +7,15 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
+from holdfast.contracts.blobs import StoredBlobs
 from holdfast.contracts.boards import Boards
 from holdfast.contracts.channel import Channel
+from holdfast.contracts.episodes import EpisodicMemory
+from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.history import History
+from holdfast.contracts.keys import KeyStore
+from holdfast.contracts.long_term import LongTerm
+from holdfast.contracts.short_term import States
 from holdfast.contracts.vectors import Vectors
 from holdfast.kernel.core.errors import ConfigError
 from holdfast.kernel.storage.graph import Graph
@@ -26,9 +32,19 @@ def _channel(storage: Any, request: OpenRequest) -> Callable[[str], Channel]:
 
 
 FRONTS: dict[str, Callable[[Any, OpenRequest], Any]] = {
+    "blobs": lambda storage, request: StoredBlobs(
+        storage, ttl_seconds=request.settings.blob_ttl_seconds
+    ),
     "boards": lambda storage, _request: Boards(storage),
     "channel": _channel,
+    "episodes": lambda storage, _request: EpisodicMemory(storage),
+    "graph": lambda storage, _request: KnowledgeGraph(storage),
     "history": lambda storage, _request: History(storage),
+    "keys": lambda storage, _request: KeyStore(storage),
+    "long_term": lambda storage, request: LongTerm(storage, embedder=request.embedder),
+    "short_term": lambda storage, request: States(
+        storage, ttl_seconds=request.settings.state_ttl_seconds
+    ),
     "vectors": lambda storage, request: Vectors(storage, embedder=request.embedder),
 }
 """What an engine may store, and the contract in front of it."""

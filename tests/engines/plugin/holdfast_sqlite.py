@@ -5,42 +5,41 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import tempfile
-from collections.abc import Sequence
-from datetime import datetime
+import time
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from holdfast import ChatMessage, UnavailableError
+from holdfast import ChatMessage, StateSnapshot
 from holdfast.contracts.history import History
+from holdfast.contracts.short_term import States
+from holdfast.spi import states, transcripts
 from holdfast.spi.engine import Engine
-from holdfast.spi.transcripts import (
-    LogEntry,
-    TranscriptKey,
-    TranscriptPage,
-    Transcripts,
-    another_body,
-    message_from_body,
-)
+from holdfast.spi.transcripts import LogEntry, TranscriptKey, TranscriptPage
 from holdfast.testing import Harness
 
 SCHEMA = """
-CREATE TABLE IF NOT EXISTS sessions (
-    tenant TEXT, session TEXT, last INTEGER NOT NULL, PRIMARY KEY (tenant, session)
+CREATE TABLE IF NOT EXISTS counters (
+    tenant TEXT, name TEXT, last INTEGER NOT NULL, PRIMARY KEY (tenant, name)
 );
 CREATE TABLE IF NOT EXISTS messages (
     tenant TEXT, session TEXT, id TEXT, seq INTEGER, agent TEXT, run TEXT, at TEXT, body TEXT,
     PRIMARY KEY (tenant, session, id)
 );
 CREATE INDEX IF NOT EXISTS by_agent ON messages (tenant, session, agent, seq);
+CREATE TABLE IF NOT EXISTS states (
+    tenant TEXT, session TEXT, body TEXT, version INTEGER, ttl REAL, expires REAL,
+    PRIMARY KEY (tenant, session)
+);
 """
-NUMBER = """
-INSERT INTO sessions VALUES (?, ?, 1)
-ON CONFLICT (tenant, session) DO UPDATE SET last = last + 1 RETURNING last
-"""
+NUMBER = """INSERT INTO counters VALUES (?, ?, 1)
+ON CONFLICT (tenant, name) DO UPDATE SET last = last + 1 RETURNING last"""
 FIND = "SELECT agent, run, at, body FROM messages WHERE tenant = ? AND session = ? AND id = ?"
 MINE = "FROM messages WHERE tenant = ? AND session = ? AND agent = ?"
 PAGE = f"SELECT body, id, at, seq {MINE} AND seq > ? ORDER BY seq LIMIT ? OFFSET ?"
 NEWEST = f"SELECT body, id, at, seq {MINE} ORDER BY seq DESC LIMIT ?"
+STATE = "SELECT body, version, ttl, expires FROM states WHERE tenant = ? AND session = ?"
 ALL = -1
 
 
@@ -50,45 +49,51 @@ class SqliteEngine(Engine):
     name = "sqlite"
     version = f"SQLite {sqlite3.sqlite_version}"
     durability = "committed: in the file when a write returns"
-    contracts = frozenset({"history"})
+    contracts = frozenset({"history", "short_term"})
 
     def __init__(self, path: str) -> None:
-        self._database = sqlite3.connect(path, check_same_thread=False)
+        self._database = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
         self._database.executescript(SCHEMA)
         self._turn = asyncio.Lock()
+        self.shift = 0.0
 
     async def run(self, work: Any, *args: Any) -> Any:
         """Run one transaction."""
 
         def transaction() -> Any:
-            with self._database as database:
-                database.execute("BEGIN IMMEDIATE")
-                return work(database, *args)
+            self._database.execute("BEGIN IMMEDIATE")
+            try:
+                found = work(self._database, *args)
+            except BaseException:
+                self._database.execute("ROLLBACK")
+                raise
+            self._database.execute("COMMIT")
+            return found
 
         async with self._turn:
             return await asyncio.to_thread(transaction)
 
+    def now(self) -> float:
+        """The time, which a test may move."""
+        return time.time() + self.shift
+
     def storage(self, contract: str, tenant: str) -> Any:
-        """The transcripts of a tenant."""
-        assert contract == "history"
-        return SqliteTranscripts(self, tenant=tenant)
+        """What stores for a contract."""
+        return {"history": SqliteTranscripts, "short_term": SqliteStates}[contract](self, tenant)
 
     async def ping(self) -> None:
         """Read something."""
-        try:
-            await self.run(lambda database: database.execute("SELECT 1"))
-        except sqlite3.Error as error:
-            raise UnavailableError(self.name, str(error)) from error
+        await self.run(lambda database: database.execute("SELECT 1"))
 
     async def aclose(self) -> None:
         """Close the file."""
         self._database.close()
 
 
-class SqliteTranscripts(Transcripts):
+class SqliteTranscripts(transcripts.Transcripts):
     """A row for each message."""
 
-    def __init__(self, engine: SqliteEngine, *, tenant: str) -> None:
+    def __init__(self, engine: SqliteEngine, tenant: str) -> None:
         self._engine = engine
         self._tenant = tenant
 
@@ -102,9 +107,9 @@ class SqliteTranscripts(Transcripts):
             where = (self._tenant, one.session)
             there = database.execute(FIND, (*where, one.id)).fetchone()
             if there not in (None, row):
-                raise another_body(one.session, one.id)
+                raise transcripts.another_body(one.session, one.id)
             if there is None:
-                [seq] = database.execute(NUMBER, where).fetchone()
+                [seq] = database.execute(NUMBER, (self._tenant, f"m{one.session}")).fetchone()
                 values = (*where, one.id, seq, *row)
                 database.execute("INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
 
@@ -117,7 +122,9 @@ class SqliteTranscripts(Transcripts):
             limit = ALL if page.limit is None else page.limit
             rows = await self._rows(PAGE, *mine, page.after_seq or 0, limit, page.offset)
         return [
-            message_from_body(body, id=name, created_at=datetime.fromisoformat(at), seq=seq)
+            transcripts.message_from_body(
+                body, id=name, created_at=datetime.fromisoformat(at), seq=seq
+            )
             for body, name, at, seq in rows
         ]
 
@@ -136,6 +143,56 @@ class SqliteTranscripts(Transcripts):
         return found
 
 
+class SqliteStates(states.StateStorage):
+    """A row for each session."""
+
+    def __init__(self, engine: SqliteEngine, tenant: str) -> None:
+        self._engine = engine
+        self._tenant = tenant
+
+    async def read(self, session: str, keys: Collection[str] | None) -> StateSnapshot:
+        """Return a state, or some keys of it."""
+        row = await self._engine.run(self._row, session)
+        if row is None:
+            return StateSnapshot({})
+        values = {
+            key: states.decode_json(text)
+            for key, text in states.decode_json(row[0]).items()
+            if keys is None or key in keys
+        }
+        ends = None if row[3] is None else datetime.fromtimestamp(row[3], UTC)
+        return StateSnapshot(values, row[1], ends)
+
+    async def write(self, write: states.StateWrite, expected: int | None) -> None:
+        """Replace or patch a state."""
+        await self._engine.run(self._write, write, expected)
+
+    def _write(
+        self, database: sqlite3.Connection, write: states.StateWrite, expected: int | None
+    ) -> None:
+        row = self._row(database, write.session)
+        if expected not in (None, actual := row[1] if row else 0):
+            versions = {"expected": expected or 0, "actual": actual}
+            raise states.VersionConflictError("state", write.session, **versions)
+        kept = states.decode_json(row[0]) if row and not write.fresh else {}
+        values = {key: text for key, text in kept.items() if key not in write.dropped}
+        ttl = row[2] if row and write.ttl_seconds is None else write.ttl_seconds
+        [version] = database.execute(NUMBER, (self._tenant, "versions")).fetchone()
+        body = states.encode_json(values | write.values)
+        ends = None if ttl is None else self._engine.now() + ttl
+        row = (self._tenant, write.session, body, version, ttl, ends)
+        database.execute("INSERT OR REPLACE INTO states VALUES (?, ?, ?, ?, ?, ?)", row)
+
+    async def clear(self, session: str) -> None:
+        """Delete a state."""
+        sql, where = "DELETE FROM states WHERE tenant = ? AND session = ?", (self._tenant, session)
+        await self._engine.run(lambda database: database.execute(sql, where))
+
+    def _row(self, database: sqlite3.Connection, session: str) -> Any:
+        row = database.execute(STATE, (self._tenant, session)).fetchone()
+        return None if row and row[3] is not None and row[3] <= self._engine.now() else row
+
+
 async def open_engine(url: str) -> SqliteEngine:
     """Open ``sqlite:PATH``."""
     return SqliteEngine(url.partition(":")[2])
@@ -149,9 +206,12 @@ class SqliteHarness(Harness):
 
     async def open(self) -> None:
         """Open an empty file."""
-        self.folder = tempfile.TemporaryDirectory()
-        self.path = Path(self.folder.name) / "notes.db"
-        self.engine = await open_engine(f"sqlite:{self.path}")
+        self.folder, self.shift = tempfile.TemporaryDirectory(), 0.0
+        await self._connect()
+
+    async def _connect(self) -> None:
+        self.engine = await open_engine(f"sqlite:{Path(self.folder.name) / 'notes.db'}")
+        self.engine.shift = self.shift
 
     async def close(self) -> None:
         """Remove it."""
@@ -161,18 +221,21 @@ class SqliteHarness(Harness):
     async def reopen(self) -> None:
         """Open it again."""
         await self.engine.aclose()
-        self.engine = await open_engine(f"sqlite:{self.path}")
+        await self._connect()
 
     async def elapse(self, seconds: float) -> None:
-        """Nothing expires here."""
+        """Move the engine's clock."""
+        self.shift += seconds
+        self.engine.shift = self.shift
 
     def store(self, contract: str, *, tenant: str = "default", **options: Any) -> Any:
         """What checks, in front of what stores."""
-        return History(self.engine.storage(contract, tenant), **options)
+        checks: Any = {"history": History, "short_term": States}[contract]
+        return checks(self.engine.storage(contract, tenant), **options)
 
-    async def raw(self, contract: str) -> list[str | bytes]:  # noqa: ARG002 - there is but one
+    async def raw(self, contract: str) -> list[str | bytes]:
         """All rows of all tenants."""
-        rows = await self.engine.run(
-            lambda db: db.execute("SELECT * FROM messages ORDER BY 1, 2, 3").fetchall()
-        )
+        table = {"history": "messages", "short_term": "states"}[contract]
+        sql = f"SELECT * FROM {table} ORDER BY 1, 2, 3"  # noqa: S608 - one of two names
+        rows = await self.engine.run(lambda database: database.execute(sql).fetchall())
         return [repr(row) for row in rows]
