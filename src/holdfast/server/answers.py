@@ -15,16 +15,16 @@ from a2a.utils.errors import (
     InvalidRequestError,
     VersionNotSupportedError,
 )
-from a2a.utils.proto_utils import validate_proto_required_fields
 from google.protobuf.message import Message as ProtoMessage
 
-from holdfast.kernel.core.errors import BackPressureError
+from holdfast.kernel.core.errors import BackPressureError, InvalidInputError
 from holdfast.server.caller import Call, call_of
 from holdfast.server.errors import NotAllowedError, to_a2a
 from holdfast.server.key_watch import KeyWatch
 from holdfast.server.limits import KeyLimits
 from holdfast.server.metrics import Metrics
 from holdfast.server.options import ServiceOptions
+from holdfast.server.schema import check_required, wire_name
 
 KEY_ENDED = "the API key was revoked or has expired: the stream ends"
 READ_ONLY = "this API key has the scope reader: it gets, lists and watches tasks, and no more"
@@ -70,7 +70,7 @@ def answers(
                     _check(params, context, call, writes=writes)
                     return await method(self, params, call)
                 except Exception as error:
-                    raise _told(call, error) from error
+                    raise _told(call, error, params) from error
 
         return wrapped
 
@@ -109,7 +109,7 @@ def streams(
                             yield event
                     _check_key(call)
             except Exception as error:
-                told = _told(call, error)
+                told = _told(call, error, params)
                 if not (begun and call.over_http):
                     raise told from error
                 call.failed = told
@@ -131,9 +131,9 @@ def _check(params: Any, context: ServerCallContext, call: Call, *, writes: bool)
         # Over HTTP the SDK has checked it.
         _check_version(call.header("a2a-version"))
     if context.tenant and context.tenant != call.caller.tenant:
-        raise InvalidParamsError(message="the tenant is that of the API key: leave it out")
+        raise InvalidParamsError(message="tenant: is not that of the API key: leave it out")
     if isinstance(params, ProtoMessage):
-        validate_proto_required_fields(params)
+        check_required(params, json_names=call.over_http)
 
 
 def _check_version(version: str) -> None:
@@ -158,6 +158,9 @@ async def _room(handler: Counted, call: Call) -> AsyncIterator[None]:
             handler.metrics.streams.set(handler.streams)
 
 
-def _told(call: Call, error: Exception) -> A2AError:
+def _told(call: Call, error: Exception, params: object) -> A2AError:
+    if isinstance(error, InvalidInputError):
+        name = wire_name(error.field, params, json_names=call.over_http)
+        error = InvalidInputError(name, str(error).removeprefix(f"{error.field}: "))
     told, call.hint = to_a2a(error)
     return told

@@ -15,13 +15,16 @@ from a2a.utils.errors import InvalidParamsError, TaskNotFoundError, VersionNotSu
 from google.protobuf.json_format import MessageToDict
 
 from holdfast.kernel.core.checks import check_unreserved
+from holdfast.kernel.core.errors import InvalidInputError
 from holdfast.kernel.storage.ledger_records import ContextRecord
 from holdfast.runtime.cleanup import clear_context
 from holdfast.server.answer_room import Room
 from holdfast.server.answers import answers
 from holdfast.server.caller import CALL, Call
 from holdfast.server.handler import PAGE_SIZE, LedgerRequestHandler
+from holdfast.server.old_schema import own_misfit
 from holdfast.server.reading import parsed
+from holdfast.server.schema import check_page_size
 from holdfast.server.wire import message_to_wire
 
 PAGE_MESSAGES = 100
@@ -109,8 +112,7 @@ class Extensions:
             try:
                 read = msgspec.convert(params, kind)
             except msgspec.ValidationError as error:
-                # It names the field and the types of JSON, and nothing of Python.
-                raise InvalidParamsError(message=str(error)) from None
+                raise InvalidParamsError(message=own_misfit(error)) from None
             context = ServerCallContext(state={CALL: call}, tenant=read.tenant)
             return await method(read, context)
 
@@ -118,8 +120,7 @@ class Extensions:
 
     @answers("contexts/list")
     async def _contexts_list(self, params: _ContextsList, call: Call) -> dict[str, Any]:
-        if not 1 <= params.page_size <= 100:
-            raise InvalidParamsError(message="the page size is from 1 to 100")
+        check_page_size(params.page_size)
         page = await call.place.tasks.list_contexts(
             owner=call.reads, limit=params.page_size, cursor=params.page_token or None
         )
@@ -131,7 +132,7 @@ class Extensions:
     @answers("contexts/get")
     async def _contexts_get(self, params: _ContextsGet, call: Call) -> dict[str, Any]:
         if not 0 <= params.history_length <= MAX_MESSAGES:
-            raise InvalidParamsError(message=f"historyLength is from 0 to {MAX_MESSAGES}")
+            raise InvalidInputError("history_length", f"must be from 0 to {MAX_MESSAGES}")
         found = await call.place.tasks.get_context(
             params.context_id,
             owner=call.owner,

@@ -11,12 +11,10 @@ from a2a.server.events import Event
 from a2a.server.request_handlers import RequestHandler
 from a2a.types import a2a_pb2 as a2a
 from a2a.utils.errors import (
-    InvalidParamsError,
     TaskNotCancelableError,
     TaskNotFoundError,
     UnsupportedOperationError,
 )
-from a2a.utils.task import validate_page_size
 
 from holdfast.kernel.core.errors import InvalidInputError
 from holdfast.kernel.core.lifecycle import TERMINAL, WAITING, TaskState
@@ -34,6 +32,7 @@ from holdfast.server.limits import KeyLimits
 from holdfast.server.metrics import Metrics
 from holdfast.server.options import ServiceOptions
 from holdfast.server.push_configs import PushConfigs
+from holdfast.server.schema import check_page_size
 from holdfast.server.streams import Timeline
 from holdfast.server.wire import TASK, blocks_of, message_to_wire, states_of, task_to_wire
 
@@ -80,7 +79,7 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
     ) -> a2a.ListTasksResponse:
         """A page of the caller's tasks, those whose state changed last first."""
         size = params.page_size if params.HasField("page_size") else PAGE_SIZE
-        validate_page_size(size)
+        check_page_size(size)
         since = None
         if params.HasField("status_timestamp_after"):
             since = params.status_timestamp_after.ToDatetime(tzinfo=UTC)
@@ -270,7 +269,7 @@ def _history(
     if not params.HasField("history_length"):
         return None
     if params.history_length < 0:
-        raise InvalidParamsError(message="history length must be 0 or more")
+        raise InvalidInputError("history_length", "must be 0 or more")
     return int(params.history_length)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from a2a.types import a2a_pb2 as a2a
 from a2a.utils.errors import InvalidParamsError, TaskNotFoundError
 
-from holdfast.kernel.core.checks import check_unreserved
+from holdfast.kernel.core.checks import check_optional_id, check_unreserved
 from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.core.errors import ConflictError, NotFoundError
 from holdfast.kernel.core.ids import new_id
@@ -55,11 +55,11 @@ class Intake:
             ("message.messageId", said.message_id),
             ("Idempotency-Key", call.header("idempotency-key")),
         ):
-            check_unreserved(field, given)
+            check_unreserved(field, check_optional_id(field, given))
         check_part_count(len(said.parts))
         if len(said.reference_task_ids) > _MOST_REFERENCES:
             raise InvalidParamsError(
-                message=f"a message refers to at most {_MOST_REFERENCES} tasks"
+                message=f"message.referenceTaskIds: must be at most {_MOST_REFERENCES} tasks"
             )
         for reference in said.reference_task_ids:
             await self._known(call, reference)
@@ -83,7 +83,9 @@ class Intake:
     async def _answer(self, call: Call, said: a2a.Message, push: list[PushConfig]) -> TaskRecord:
         task = await self._known(call, said.task_id)
         if said.context_id and said.context_id != task.context_id:
-            raise InvalidParamsError(message="the context is not the task's: leave it out")
+            raise InvalidParamsError(
+                message="message.contextId: is not the context of the task: leave it out"
+            )
         # A task that asks nothing takes no answer, and may know this one: it was sent again.
         if task.state in WAITING:
             has = await call.place.tasks.message_bytes(task.id, owner=call.owner)
@@ -129,13 +131,13 @@ class Intake:
             own = self._app.agent in self._app.agents or len(self._app.agents) != 1
             named = self._app.name if own else str(self._app.agents[0])
         if not isinstance(named, str):
-            raise InvalidParamsError(message=f"metadata: {AGENT} must be text")
+            raise InvalidParamsError(message=f"metadata.{AGENT}: must be text")
         try:
             return self._app.handler_of(named), metadata
         except NotFoundError:
             known = ", ".join(map(str, self._app.agents))
             raise InvalidParamsError(
-                message=f"there is no such agent: metadata.{AGENT} is one of {known}"
+                message=f"metadata.{AGENT}: there is no such agent: must be one of {known}"
             ) from None
 
 

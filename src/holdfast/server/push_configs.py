@@ -7,8 +7,9 @@ import binascii
 from abc import abstractmethod
 
 from a2a.types import a2a_pb2 as a2a
-from a2a.utils.errors import InvalidParamsError, TaskNotFoundError
+from a2a.utils.errors import TaskNotFoundError
 
+from holdfast.kernel.core.errors import InvalidInputError
 from holdfast.kernel.core.ids import new_id
 from holdfast.kernel.storage.ledger_records import TaskRecord
 from holdfast.server.addresses import AddressGuard
@@ -19,8 +20,7 @@ from holdfast.server.limits import KeyLimits
 from holdfast.server.metrics import Metrics
 from holdfast.server.options import ServiceOptions
 from holdfast.server.push_request import check_push, push_from_wire, push_to_wire
-
-_MOST = 100
+from holdfast.server.schema import MAX_PAGE, check_page_size
 
 
 class PushConfigs:
@@ -74,9 +74,8 @@ class PushConfigs:
             for one in await call.place.tasks.list_push_configs(task.id, owner=call.owner)
             if one.id > after
         ]
-        size = params.page_size or _MOST
-        if not 1 <= size <= _MOST:
-            raise InvalidParamsError(message=f"the page size is from 1 to {_MOST}")
+        size = params.page_size or MAX_PAGE
+        check_page_size(size)
         page = configs[:size]
         return a2a.ListTaskPushNotificationConfigsResponse(
             configs=[push_to_wire(one, task_id=task.id) for one in page],
@@ -100,4 +99,4 @@ def _after(token: str) -> str:
     try:
         return base64.b64decode(token, altchars=b"-_", validate=True).decode()
     except (binascii.Error, UnicodeDecodeError):
-        raise InvalidParamsError(message="the page token is not one of ours") from None
+        raise InvalidInputError("page_token", "is not one that this listing returned") from None

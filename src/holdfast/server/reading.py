@@ -6,8 +6,8 @@ and logs a traceback. So a request is read here first, and only what can be pars
 
 from __future__ import annotations
 
+import difflib
 import json
-import re
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
@@ -32,6 +32,8 @@ from starlette.datastructures import QueryParams
 
 from holdfast.kernel.core.codec import MAX_DEPTH
 from holdfast.server.json_values import MAX_VALUES
+from holdfast.server.old_schema import check_old_files, check_old_send, old_misfit
+from holdfast.server.schema import check_query, check_schema
 
 M = TypeVar("M", bound=ProtoMessage)
 MAX_PARTS = 1_000
@@ -40,7 +42,7 @@ MAX_PARTS = 1_000
 _LEVELS = MAX_DEPTH + 8
 """How deep a request may be nested: what is stored, and what it is wrapped in."""
 
-_FIELD = re.compile(r"Failed to parse (\w+) field")
+_MISFIT = "does not fit the schema of A2A"
 _BODIES: dict[str, type[ProtoMessage]] = {
     "/message:send": a2a.SendMessageRequest,
     "/message:stream": a2a.SendMessageRequest,
@@ -156,10 +158,18 @@ def check_call(method: str, body: dict[str, Any]) -> None:
         try:
             model.model_validate(body)
         except ValidationError as error:
-            path = ".".join(str(one) for one in error.errors(include_input=False)[0]["loc"])
-            raise InvalidParamsError(message=_misfit(path)) from None
+            raise InvalidParamsError(message=old_misfit(error, body)) from None
+        check_old_files(params)
     else:
-        raise MethodNotFoundError
+        raise MethodNotFoundError(message=_no_method(method))
+
+
+def _no_method(method: str) -> str:
+    modern = [*sdk_dispatcher.JsonRpcDispatcher.METHOD_TO_MODEL]
+    near = difflib.get_close_matches(method[:64], [*modern, *JSONRPC03Adapter.METHOD_TO_MODEL], 1)
+    if near:
+        return f"method: there is no such method: did you mean {near[0]}?"
+    return f"method: there is no such method: A2A has {', '.join(modern)}"
 
 
 def check_rest(path: str, method: str, body: bytes, query: QueryParams) -> None:
@@ -172,21 +182,25 @@ def check_rest(path: str, method: str, body: bytes, query: QueryParams) -> None:
             _check_parts(value.get(name))
         _check_converts(parsed(value, model))
     elif method in {"GET", "HEAD"} and (model := _QUERIES.get(path)):
+        check_query(query, model.DESCRIPTOR)
         try:
             parse_params(query, model())
-        except (ParseError, ValueError, TypeError, OverflowError) as error:
-            raise InvalidParamsError(message=_misfit(_path_of(error))) from None
+        except (ParseError, ValueError, TypeError, OverflowError):
+            raise InvalidParamsError(message=f"the query {_MISFIT}") from None
 
 
 def _check_converts(message: ProtoMessage) -> None:
     """Refuse a message of 0.3 that fits its schema and has no counterpart in 1.0."""
     try:
         if isinstance(message, old_a2a.SendMessageRequest):
+            check_old_send(message)
             FromProto.message_send_params(message)
         elif isinstance(message, old_a2a.CreateTaskPushNotificationConfigRequest):
             FromProto.task_push_notification_config_request(message)
+    except InvalidParamsError:
+        raise
     except (A2AError, ValueError, TypeError, AttributeError, LookupError):
-        raise InvalidParamsError(message=_misfit("")) from None
+        raise InvalidParamsError(message=f"the request {_MISFIT} 0.3") from None
 
 
 def _check_parts(message: Any) -> None:
@@ -210,17 +224,10 @@ def parsed(value: dict[str, Any], model: type[M], *, strict: bool = False) -> M:
     >>> parsed({"id": "t1"}, a2a.GetTaskRequest).id
     't1'
     """
+    check_schema(value, model.DESCRIPTOR, strict=strict)
     try:
         message: M = model()
         ParseDict(value, message, ignore_unknown_fields=not strict)
-    except (ParseError, ValueError, TypeError, OverflowError, AttributeError) as error:
-        raise InvalidParamsError(message=_misfit(_path_of(error))) from None
+    except (ParseError, ValueError, TypeError, OverflowError, AttributeError):
+        raise InvalidParamsError(message=f"the request {_MISFIT}") from None
     return message
-
-
-def _path_of(error: Exception) -> str:
-    return ".".join(_FIELD.findall(str(error)))
-
-
-def _misfit(path: str) -> str:
-    return f"{path or 'the request'}: does not fit the schema of A2A"
