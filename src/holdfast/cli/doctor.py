@@ -63,6 +63,8 @@ def _said(one: EngineHealth) -> Iterator[str]:
         return
     answers = f"answers in {one.latency_seconds * 1000:.1f} ms"
     yield f"{escape(one.version or 'in this process')}, {answers}"
+    if one.where:
+        yield f"where: {escape(one.where)}"
     if one.engine == "hybrid":
         yield f"acknowledgement level: {escape(one.durability)}"
         yield f"consolidation lag: {escape(one.detail)}"

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from holdfast.cli.as_json import jsonable
 from holdfast.cli.format import ago
-from holdfast.cli.open_state import open_shared
+from holdfast.cli.open_state import none_there, open_shared
 from holdfast.cli.options import Json
 from holdfast.cli.task_ids import matching, short_ids
 from holdfast.contracts.keys import KeyStore
@@ -123,6 +123,9 @@ def list_(*, tenant: Tenant = "", as_json: Json = False) -> None:
     found = asyncio.run(work())
     if as_json:
         typer.echo(json.dumps(jsonable(found), indent=2))
+        return
+    if not found:
+        typer.echo(none_there("keys", tenant))
         return
     ids = short_ids([key.id for key in found])
     table = Table(box=None, pad_edge=False, header_style="dim")

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 
 from holdfast.kernel.core.errors import ConfigError, UnavailableError
-from holdfast.wiring.engines import EMBEDDED, INMEMORY, engine_of_settings
+from holdfast.wiring.engines import EMBEDDED, INMEMORY, engine_of_settings, where_of
 from holdfast.wiring.front_door import Opening
 from holdfast.wiring.front_door import open as open_state
 from holdfast.wiring.settings import Settings
@@ -47,6 +47,24 @@ def open_shared(tenant: str | None = None, *, alone: bool = False) -> Opening:
             await state.tasks.list(owner=None)
     """
     return open_state(settings=shared_settings(alone=alone), tenant=tenant or None)
+
+
+def none_there(what: str, tenant: str = "", *, filtered: bool = False) -> str:
+    """What a list says that has nothing to show: where it looked, and how to look elsewhere.
+
+    ::
+
+        typer.echo(none_there("tasks", tenant))
+    """
+    settings = shared_settings()
+    missing = f"no {what} match" if filtered else f"no {what}"
+    looked = f"{missing} in {where_of(settings)}, tenant {tenant or settings.tenant}"
+    elsewhere = (
+        "HOLDFAST_DIR or DATABASE_URL"
+        if engine_of_settings(settings) is EMBEDDED
+        else "DATABASE_URL"
+    )
+    return f"{looked}\nTo look elsewhere, set {elsewhere}, or give --tenant."
 
 
 async def opened(opening: Callable[[], Opening], *, wait_seconds: float) -> State:

@@ -13,6 +13,7 @@ from holdfast.cli.logs import start_logs
 from holdfast.cli.open_state import open_shared, shared_settings
 from holdfast.cli.worker import run_until_signal
 from holdfast.kernel.core.errors import ConfigError, MissingExtraError
+from holdfast.wiring.engines import EMBEDDED, engines_of, missing_extras
 
 _log = logging.getLogger("holdfast.server")
 
@@ -116,7 +117,9 @@ def serve(
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("holdfast"):
             raise
-        raise MissingExtraError("the service", "server") from None
+        lacking = MissingExtraError("the service", "server" if grpc_port is None else "grpc")
+        used = engines_of(shared_settings(alone=True), default=EMBEDDED)
+        raise missing_extras(used, beside=lacking) or lacking from None
     found = load_app(app)
     if auth is False and not is_loopback(host) and not anyone:
         raise ConfigError(

@@ -15,12 +15,13 @@ from rich.markup import escape
 from holdfast.cli import tasks_watch
 from holdfast.cli.as_json import jsonable
 from holdfast.cli.format import clock, state_mark
-from holdfast.cli.open_state import open_shared
+from holdfast.cli.open_state import none_there, open_shared
 from holdfast.cli.options import Json, TaskId, Tenant
 from holdfast.cli.task_ids import full_id
 from holdfast.cli.timeline import draw_head, draw_lines
 from holdfast.kernel.core.content import ChatMessage, TextBlock
 from holdfast.kernel.core.errors import InvalidInputError, NotFoundError
+from holdfast.kernel.core.lifecycle import TaskState
 from holdfast.kernel.storage.ledger import TaskLedger
 from holdfast.kernel.storage.ledger_records import MAX_ATTEMPTS, TaskPage, TaskRecord
 
@@ -81,6 +82,10 @@ def list_tasks(
     if as_json:
         typer.echo(json.dumps(jsonable(page)))
         return
+    if not page.tasks:
+        asked = any(one is not None for one in (state, agent, owner, context, since, cursor))
+        typer.echo(none_there("tasks", tenant, filtered=asked or not limit))
+        return
     _out.print(tasks_watch.table_of(page.tasks, total=page.total or 0))
     if page.next_cursor:
         _out.print(f"[dim]more: --cursor {page.next_cursor}[/]", soft_wrap=True)
@@ -122,7 +127,10 @@ def show(task_id: TaskId, *, tenant: Tenant = "", as_json: Json = False) -> None
 def replay(
     task_id: TaskId,
     *,
-    at: Annotated[int, typer.Option(min=1, help="The number of the event, as `show` has it.")],
+    at: Annotated[
+        int | None,
+        typer.Option(min=1, help="The number of the event, as `show` has it; else the last."),
+    ] = None,
     tenant: Tenant = "",
     as_json: Json = False,
 ) -> None:
@@ -137,7 +145,12 @@ def replay(
 
     async def work() -> TaskRecord | None:
         async with open_shared(tenant) as state:
-            return await state.tasks.replay(await full_id(state.tasks, task_id), at, owner=None)
+            found = await full_id(state.tasks, task_id)
+            last = None
+            if at is None:
+                last = await state.tasks.get(found, owner=None, history_length=0, artifacts=False)
+            seq = last.version if last is not None else at or 1
+            return await state.tasks.replay(found, seq, owner=None)
 
     task = asyncio.run(work())
     if task is None:
@@ -232,6 +245,20 @@ def answer(
         tenant,
         lambda ledger, found: ledger.respond(found, ChatMessage.user(text), owner=None),
         as_json=as_json,
+        told=_answered,
+    )
+
+
+def _answered(task: TaskRecord) -> str:
+    if task.state is TaskState.PAUSED:
+        return (
+            f"The answer is stored. Task {task.id} is paused, and no worker continues it.\n"
+            f"Resume it: holdfast tasks resume {task.id}"
+        )
+    return (
+        f"The answer is stored. Task {task.id} is queued, and a worker continues it.\n"
+        f"Follow it: holdfast tasks watch {task.id}\n"
+        "If no worker is running, start one: holdfast worker module:app"
     )
 
 
@@ -297,11 +324,12 @@ def _act_on(
     act: Callable[[TaskLedger, str], Awaitable[TaskRecord]],
     *,
     as_json: bool,
+    told: Callable[[TaskRecord], str] | None = None,
 ) -> None:
     async def found(ledger: TaskLedger) -> TaskRecord:
         return await act(ledger, await full_id(ledger, task_id))
 
-    _act(tenant, found, as_json=as_json)
+    _act(tenant, found, as_json=as_json, told=told)
 
 
 def _act(
@@ -310,6 +338,7 @@ def _act(
     *,
     as_json: bool,
     more: str = "",
+    told: Callable[[TaskRecord], str] | None = None,
 ) -> None:
     async def work() -> TaskRecord:
         async with open_shared(tenant) as state:
@@ -319,12 +348,15 @@ def _act(
     if as_json:
         typer.echo(json.dumps(jsonable(task)))
         return
+    if told is not None:
+        typer.echo(told(task))
+        return
     requested = [
         f"{what} requested"
         for what, asked in (("cancel", task.cancel_requested), ("pause", task.pause_requested))
         if asked
     ]
-    told = f" [dim]({', '.join(requested)})[/]" if requested else ""
-    _out.print(f"{escape(task.id)} {state_mark(task.state)}{told}", soft_wrap=True)
+    asked = f" [dim]({', '.join(requested)})[/]" if requested else ""
+    _out.print(f"{escape(task.id)} {state_mark(task.state)}{asked}", soft_wrap=True)
     if more:
         _out.print(f"[dim]{more.format(id=escape(task.id))}[/]", soft_wrap=True)

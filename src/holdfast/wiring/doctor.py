@@ -18,6 +18,7 @@ from holdfast.wiring.engines import (
     EngineSpec,
     engine_of_settings,
     load,
+    where_of,
 )
 from holdfast.wiring.health import EngineHealth
 from holdfast.wiring.parts import Part
@@ -93,7 +94,9 @@ async def _main(spec: EngineSpec, request: OpenRequest) -> EngineHealth:
     try:
         health = (await found.probe()).engines[0]
         return dataclasses.replace(
-            health, warnings=(*health.warnings, *await unassigned_contexts(found))
+            health,
+            where=where_of(request.settings),
+            warnings=(*health.warnings, *await unassigned_contexts(found)),
         )
     finally:
         await found.close()

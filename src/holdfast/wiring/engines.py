@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import importlib
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from importlib.util import find_spec
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from types import ModuleType
 from urllib.parse import urlsplit
 
@@ -146,6 +147,48 @@ def engine_of_settings(settings: Settings) -> EngineSpec | None:
     return engine_of_url(settings.database_url) if settings.database_url else None
 
 
+def where_of(settings: Settings) -> str:
+    """The main engine in words that tell one from another: its folder, or its URL without secrets.
+
+    >>> where_of(Settings(database_url="postgresql://ana:s3cret@db/main"))
+    'postgresql://ana:***@db/main'
+    """
+    spec = engine_of_settings(settings) or EMBEDDED
+    if spec is EMBEDDED:
+        folder = Path(settings.database_url or settings.directory).expanduser().resolve()
+        return f"the embedded Postgres in {folder}"
+    if spec is INMEMORY:
+        return "the memory of this process"
+    return mask_url(settings.database_url) or "Postgres"
+
+
+def engines_of(settings: Settings, *, default: EngineSpec) -> list[EngineSpec]:
+    """Every engine that the environment names; ``default`` is the main one if it names none.
+
+    >>> [one.name for one in engines_of(Settings(redis_url="redis://h"), default=EMBEDDED)]
+    ['embedded', 'redis']
+    """
+    main = engine_of_settings(settings) or default
+    beside = ((REDIS, settings.redis_url), (OBJECTS, settings.blob_url))
+    return [main, *(spec for spec, url in beside if url)]
+
+
+def missing_extras(
+    specs: Sequence[EngineSpec], *, beside: MissingExtraError | None = None
+) -> MissingExtraError | None:
+    """One error for all drivers that are missing, so that one pip line installs them all.
+
+    ``beside`` is what else was found missing.
+
+    >>> missing_extras([INMEMORY]) is None
+    True
+    """
+    missing = [spec for spec in specs if spec.driver and not _exists(spec.driver)]
+    extras = [*([beside.extra] if beside else []), *(spec.extra for spec in missing)]
+    needing = [*([beside.what] if beside else []), *(f"the {one.name} engine" for one in missing)]
+    return MissingExtraError(" and ".join(needing), *dict.fromkeys(extras)) if extras else None
+
+
 def load(spec: EngineSpec) -> ModuleType:
     """The module that wires an engine; a missing driver raises with the pip line that installs it.
 
@@ -156,8 +199,8 @@ def load(spec: EngineSpec) -> ModuleType:
         raise NotSupportedError(
             spec.name, "opening", why="this version of holdfast does not have it yet"
         )
-    if spec.driver and not _exists(spec.driver):
-        raise MissingExtraError(f"the {spec.name} engine", spec.extra)
+    if missing := missing_extras([spec]):
+        raise missing
     return importlib.import_module(spec.wiring)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from holdfast.kernel.core.checks import check_id
 from holdfast.kernel.core.clock import Clock
-from holdfast.kernel.core.errors import ConfigError, UnknownSchemeError
+from holdfast.kernel.core.errors import ConfigError, MissingExtraError, UnknownSchemeError
 from holdfast.kernel.storage.embedding import Embedder
 from holdfast.wiring.engines import (
     AGE,
@@ -24,6 +24,7 @@ from holdfast.wiring.engines import (
     engine_of_url,
     load,
     location,
+    missing_extras,
 )
 from holdfast.wiring.notices import notice
 from holdfast.wiring.request import OpenRequest, check_embedder, with_embedder, with_limit
@@ -85,7 +86,13 @@ class Opening:
                 "no storage is configured: state is kept in this process and ends with it. "
                 "Set STORAGE_TYPE or DATABASE_URL, or open('memory:') to say that you mean it"
             )
-        made = await with_embedder(self._request)
+        specs = [self._spec or INMEMORY, *self._beside()]
+        try:
+            made = await with_embedder(self._request)
+        except MissingExtraError as error:
+            raise missing_extras(specs, beside=error) or error from None
+        if missing := missing_extras(specs):
+            raise missing
         request = with_limit(made)
         connections = await load(self._spec or INMEMORY).connect(request)
         try:

@@ -27,6 +27,8 @@ class EngineHealth:
     capabilities: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     """What to change, each with how."""
+    where: str = ""
+    """The folder or the server; only ``holdfast doctor`` fills it in."""
 
 
 @dataclass(frozen=True, slots=True)

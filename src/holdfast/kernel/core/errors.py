@@ -200,12 +200,18 @@ class MissingExtraError(ConfigError, ImportError):
 
     >>> str(MissingExtraError("redis", "redis"))
     "redis needs the extra 'redis': pip install 'holdfast[redis]'"
+    >>> MissingExtraError("it", "redis", "objects").extra
+    'redis,objects'
     """
 
-    def __init__(self, what: str, extra: str) -> None:
+    def __init__(self, what: str, *extras: str) -> None:
         self.what = what
-        self.extra = extra
-        super().__init__(f"{what} needs the extra {extra!r}: pip install 'holdfast[{extra}]'")
+        self.extra = ",".join(extras)
+        named = ", ".join(map(repr, extras))
+        lacking = f"needs the extra {named}"
+        if len(extras) > 1:
+            lacking = f"cannot run without the extras {named}"
+        super().__init__(f"{what} {lacking}: pip install 'holdfast[{self.extra}]'")
 
 
 class SchemaError(ConfigError):
