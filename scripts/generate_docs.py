@@ -28,6 +28,7 @@ from holdfast.kernel.storage.vector import VectorStore
 from holdfast.testing.harness import NOUNS, Harness
 from holdfast.testing.inmemory import InMemoryHarness
 from scripts import performance_page as performance
+from scripts import task_context_page
 from scripts.schema_sql import migrated_schema
 from tests.engines.age import AgeHarness
 from tests.engines.hybrid import HybridHarness
@@ -248,6 +249,7 @@ def generated() -> dict[Path, str]:
         docs / "reference" / "contracts.md": contracts_page(),
         docs / "reference" / "promises.md": promises_page(),
         docs / "reference" / "tables.md": tables_page(),
+        docs / "reference" / "task-context.md": task_context_page.page(),
     }
 
 

@@ -13,7 +13,6 @@ from typing import Any
 from holdfast.kernel.core.checks import check_seconds, check_time
 from holdfast.kernel.core.content import ChatMessage, ContentBlock
 from holdfast.kernel.core.errors import ConfigError, InvalidInputError
-from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.core.lifecycle import TaskState
 from holdfast.kernel.core.owners import MemoryScope, owned_id
 from holdfast.kernel.storage.agent_memory import AgentMemory
@@ -29,11 +28,12 @@ from holdfast.runtime.outcome import Reply, Suspended
 from holdfast.runtime.running_task import RunningTask, Stop
 from holdfast.runtime.session import TaskHistory
 from holdfast.runtime.stores import TaskStores
+from holdfast.runtime.task_facts import TaskFacts
 
 _current: ContextVar[StepKey | None] = ContextVar("holdfast_step", default=None)
 
 
-class TaskContext:
+class TaskContext(TaskFacts):
     """A task in the hands of its handler.
 
     A handler may be run again from the start at any time, after a crash, an answer or a pause; what
@@ -59,10 +59,8 @@ class TaskContext:
         memory: MemoryScope = "owner",
         said: Callable[[ChatMessage], Awaitable[None]] | None = None,
     ) -> None:
-        self._place = place
+        super().__init__(place, record, held)
         self._owned = place.for_owner(record.owner, memory=memory)
-        self._record = record
-        self._held = held
         self._journal = journal
         self._said = said
         self._wrote = len(record.messages) > 1
@@ -73,85 +71,39 @@ class TaskContext:
         session = owned_id(record.owner, record.context_id)
         self.cleanup = Cleanup(place, held, agent, session)
         self.state = WorkingMemory(self._owned.short_term, record.context_id)
-        """The working state of the task's context: ``get``, ``update``, ``set``, ``clear``."""
+        """The working state of the task's context.
+
+        ::
+
+            await task.state.update({"page": 2})
+            page = (await task.state.get())["page"]
+        """
         self.history = TaskHistory(self._owned.history, record, retention, self.cleanup)
-        """The agent's transcript in this context, each message marked with this task's run."""
+        """The agent's transcript in this context, each message marked with this task's run.
+
+        ::
+
+            await task.history.append(ChatMessage.assistant("thinking"))
+            window = await task.history.messages(last=20)
+        """
         self.log = logging.LoggerAdapter(
             logging.getLogger("holdfast.handler"),
             {"task": record.id, "tenant": place.tenant, "agent": str(record.agent)},
         )
-        """A logger that knows the task."""
+        """A logger whose records name the task, its tenant and its agent.
+
+        ::
+
+            task.log.info("read %d pages", len(pages))
+        """
 
     def resume(self, journal: Journal) -> None:
         """Go on with what earlier runs stored; the worker calls it before the handler."""
         self._journal = journal
 
     @property
-    def id(self) -> str:
-        """The task's id."""
-        return self._record.id
-
-    @property
-    def context_id(self) -> str:
-        """The conversation that the task is part of."""
-        return self._record.context_id
-
-    @property
-    def agent(self) -> AgentId:
-        """Who does the work."""
-        return self._record.agent
-
-    @property
-    def owner(self) -> str:
-        """Whom it is done for."""
-        return self._record.owner
-
-    @property
-    def tenant(self) -> str:
-        """Whose data it is."""
-        return self._place.tenant
-
-    @property
-    def metadata(self) -> dict[str, Any]:
-        """What was submitted with it."""
-        return self._record.metadata
-
-    @property
-    def attempt(self) -> int:
-        """How often it was claimed since the last progress, this time included."""
-        return self._record.attempts
-
-    @property
-    def fence(self) -> int:
-        """Which claim of the task this run is: no write of an earlier one takes effect any more."""
-        return self._held.lease.fence
-
-    @property
-    def message(self) -> ChatMessage:
-        """What was asked for: the message that the task was submitted with."""
-        return self._record.messages[0]
-
-    @property
-    def messages(self) -> list[ChatMessage]:
-        """All messages of the task when this run began."""
-        return list(self._record.messages)
-
-    async def conversation(self, *, last: int | None = None) -> list[ChatMessage]:
-        """What was said in the context, in all its tasks: the owner's own messages, in order.
-
-        With ``last`` only so many, the newest. ::
-
-            for message in await task.conversation(last=20):
-                print(message.role, message.text)
-        """
-        context = await self._place.tasks.get_context(
-            self.context_id, owner=self.owner, history_length=last
-        )
-        return [] if context is None else context.messages
-
-    @property
     def memory(self) -> AgentMemory:
-        """What the agent remembers of the task's owner, bound to the task's context.
+        """The agent's memory of the task's owner, with the task's context as its session.
 
         A handler may run again: record with an ``event_id``, or inside of a step. ::
 
@@ -161,13 +113,8 @@ class TaskContext:
         return self._owned.memory(self.agent, session_id=self.context_id)
 
     @property
-    def cancelled(self) -> bool:
-        """Whether a client wants it stopped, or the lease is lost: end soon."""
-        return self._held.stopped in {Stop.CANCEL, Stop.LOST}
-
-    @property
     def idempotency_key(self) -> str:
-        """What to pass to an outside service, so that it does the effect of this step once.
+        """A key for an outside service, so that it performs the effect of this step once.
 
         ::
 
@@ -184,7 +131,7 @@ class TaskContext:
     async def step(
         self, name: str, function: Callable[..., Any], /, *args: Any, **kwargs: Any
     ) -> Any:
-        """The result of ``function(*args, **kwargs)``, which never runs again once it is stored.
+        """Return ``function(*args, **kwargs)``, which never runs again once its result is stored.
 
         It may be a coroutine function, or a plain one, which runs in a thread. What it returns must
         be JSON; a large result is kept as a blob. The same step with other arguments on a later run
@@ -219,13 +166,14 @@ class TaskContext:
         name: str = "ask",
         auth: bool = False,
     ) -> ChatMessage:
-        """The client's answer; until there is one the task is ``input-required`` and not at work.
+        """Ask the client a question and return the answer.
 
-        With ``auth`` it is ``auth-required``: the answer is a credential. The handler is left here
-        and run again, by any worker, when the answer has come. ::
+        The call ends this run of the handler. The task is ``input-required``, or ``auth-required``
+        with ``auth`` where the answer is a credential, and no worker holds it. When the answer has
+        come, any worker runs the handler again, and the call returns. ::
 
             scope = await task.ask("Which chapter matters?")
-            print(scope.text)
+            await task.say(f"reading {scope.text}")
         """
         key = await self._next("ask", name)
         if stored := self._journal.find(key):
@@ -243,7 +191,7 @@ class TaskContext:
         *,
         name: str = "say",
     ) -> ChatMessage:
-        """Add a message to the task, once: a later run gets the first one back.
+        """Add a message to the task, once: a later run returns the stored one.
 
         ::
 
@@ -269,7 +217,7 @@ class TaskContext:
     ) -> ArtifactChunk:
         """Write a piece of what the task produces; without ``append`` it replaces what was there.
 
-        Pieces written outside of a step belong to this run: a later run begins the artifact anew.
+        Pieces written outside of a step belong to this run: a later run starts the artifact again.
         ::
 
             async for chunk in summarise(pages):
@@ -298,11 +246,11 @@ class TaskContext:
     def reply(
         self, content: str | dict[str, Any] | ChatMessage | ContentBlock | Sequence[ContentBlock]
     ) -> Reply:
-        """Answer with a message instead of a task: return what it gives, before anything else.
+        """Answer with a message instead of a task: return the result of this call.
 
         A client that sends and waits gets a message, and no task to follow. The ledger has the task
-        all the same: ``completed``, with the message. After a step, a question, a remark, a sleep
-        or an artifact it is a ``ConfigError``: the client may have seen the task by then. ::
+        all the same: ``completed``, with the message. After ``step``, ``ask``, ``say``, ``sleep``
+        or ``artifact`` it raises ``ConfigError``: the client may have seen the task by then. ::
 
             @app.handler
             async def chat(task: holdfast.TaskContext) -> holdfast.Reply | str:
@@ -327,7 +275,7 @@ class TaskContext:
             )
 
     async def sleep(self, seconds: float, *, name: str = "sleep") -> None:
-        """Let the task rest; nobody works on it meanwhile, and a restart does not matter.
+        """Suspend the task. No worker holds it meanwhile, and it survives any restart.
 
         ::
 
@@ -337,7 +285,7 @@ class TaskContext:
         await self.sleep_until(later, name=name)
 
     async def sleep_until(self, when: datetime, *, name: str = "sleep") -> None:
-        """Let the task rest until a moment; the one of the first run counts.
+        """Suspend the task until a time; later runs use the time that the first run gave.
 
         ::
 

@@ -1,0 +1,154 @@
+"""What a handler can read of its task."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from holdfast.kernel.core.content import ChatMessage
+from holdfast.kernel.core.identity import AgentId
+from holdfast.kernel.storage.ledger_records import TaskRecord
+from holdfast.runtime.running_task import RunningTask, Stop
+from holdfast.runtime.stores import TaskStores
+
+
+class TaskFacts:
+    """A task as its handler reads it: ``TaskContext`` adds what the handler does with it.
+
+    ::
+
+        question = task.message.text
+    """
+
+    def __init__(self, place: TaskStores, record: TaskRecord, held: RunningTask) -> None:
+        self._place = place
+        self._record = record
+        self._held = held
+
+    @property
+    def id(self) -> str:
+        """The task's id.
+
+        ::
+
+            task.log.info("working on %s", task.id)
+        """
+        return self._record.id
+
+    @property
+    def context_id(self) -> str:
+        """The conversation that the task is part of.
+
+        ::
+
+            await task.say(f"this is conversation {task.context_id}")
+        """
+        return self._record.context_id
+
+    @property
+    def agent(self) -> AgentId:
+        """The agent whose handler this is.
+
+        ::
+
+            await task.say(f"{task.agent} is at work")
+        """
+        return self._record.agent
+
+    @property
+    def owner(self) -> str:
+        """The person or program that the task is done for; empty for none.
+
+        ::
+
+            name = task.owner or "nobody in particular"
+            await task.say(f"for {name}")
+        """
+        return self._record.owner
+
+    @property
+    def tenant(self) -> str:
+        """The tenant of the task.
+
+        ::
+
+            task.log.info("of the tenant %s", task.tenant)
+        """
+        return self._place.tenant
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """The metadata that the task was submitted with.
+
+        ::
+
+            language = task.metadata.get("language", "en")
+        """
+        return self._record.metadata
+
+    @property
+    def attempt(self) -> int:
+        """How often it was claimed since the last progress, this time included.
+
+        ::
+
+            if task.attempt > 1:
+                task.log.warning("this is attempt %d", task.attempt)
+        """
+        return self._record.attempts
+
+    @property
+    def fence(self) -> int:
+        """The number of this claim of the task; writes of earlier claims have no effect.
+
+        ::
+
+            task.log.info("claim %d", task.fence)
+        """
+        return self._held.lease.fence
+
+    @property
+    def message(self) -> ChatMessage:
+        """The message that the task was submitted with.
+
+        ::
+
+            question = task.message.text
+        """
+        return self._record.messages[0]
+
+    @property
+    def messages(self) -> list[ChatMessage]:
+        """All messages of the task when this run began.
+
+        ::
+
+            for message in task.messages:
+                task.log.info("%s: %s", message.role, message.text)
+        """
+        return list(self._record.messages)
+
+    async def conversation(self, *, last: int | None = None) -> list[ChatMessage]:
+        """The messages of all tasks of the context that have the same owner, in order.
+
+        ``last`` returns only so many, the newest. ::
+
+            for message in await task.conversation(last=20):
+                task.log.info("%s: %s", message.role, message.text)
+        """
+        context = await self._place.tasks.get_context(
+            self.context_id, owner=self.owner, history_length=last
+        )
+        return [] if context is None else context.messages
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether a client has canceled the task, or its lease is lost: return soon.
+
+        ::
+
+            for page in pages:
+                if task.cancelled:
+                    break
+                await task.artifact("notes.md", page, append=True)
+        """
+        return self._held.stopped in {Stop.CANCEL, Stop.LOST}
