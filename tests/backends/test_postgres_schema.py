@@ -288,3 +288,24 @@ async def _plan(connection: Any, sql: str, arguments: tuple[Any, ...]) -> str:
         text = "NULL" if value is None else str(value) if isinstance(value, int) else f"'{value}'"
         sql = sql.replace(f"${at}", text)
     return "\n".join(row[0] for row in await connection.fetch(f"EXPLAIN {sql}"))
+
+
+async def test_a_migration_may_take_longer_than_a_statement(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    last = len(migrate.migrations())
+    slow = migrate.Migration(last + 1, "slow", "SELECT pg_sleep(3)")
+    whole = (*migrate.migrations(), slow)
+    monkeypatch.setattr(migrate, "migrations", lambda: whole)
+    async with empty_database() as url:
+        engine = await Postgres.open(url, auto_migrate=True, command_timeout_seconds=2)
+        try:
+            found = await engine.fetchval("SELECT max(version) FROM holdfast.migrations", safe=True)
+            limit = await engine.fetchval("SELECT current_setting('statement_timeout')", safe=True)
+            assert (found, limit) == (last + 1, "2s")
+        finally:
+            await engine.aclose()
+    async with empty_database() as url, connected(url) as borrowed:
+        await borrowed.execute("SET statement_timeout = '2500ms'")
+        await migrate.migrate(borrowed)
+        assert await borrowed.fetchval("SHOW statement_timeout") == "2500ms"

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import holdfast
+from holdfast import ChatMessage, Settings
+from holdfast.backends.embedders import limited
+from holdfast.backends.embedders.hashing import HashEmbedder
 from holdfast.bench import recall
 from holdfast.bench.conversations import load_conversations
 from holdfast.kernel.core.errors import ConfigError
+from holdfast.kernel.storage.embedding import EmbeddingMode
+from holdfast.wiring.front_door import Opening
+from tests.backends.postgres_database import empty_database
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -110,3 +119,36 @@ async def test_every_method_answers_every_question_on_both_engines(
     bars = report.to_json()["bars"]
     assert bars["R@5 in memory and on Postgres differ by at most"]["got"] == 0
     assert "R@5 of words and the static embedder on Postgres" not in bars
+
+
+class _SlowEmbedder(HashEmbedder):
+    async def embed(
+        self, texts: Sequence[str], *, mode: EmbeddingMode = "passage"
+    ) -> list[list[float]]:
+        await asyncio.sleep(0.05)
+        return await super().embed(texts, mode=mode)
+
+
+async def test_a_slow_machine_is_measured_and_not_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limited, "LIMIT_SECONDS", 0.001)
+    monkeypatch.setattr(limited, "MORE_SECONDS_PER_TEXT", 0)
+    async with empty_database() as url, recall._opened(url, "slow", _SlowEmbedder()) as state:
+        memory = state.memory("planner", session_id="s1")
+        await memory.record("message", ChatMessage.user("low tide at noon"))
+        await state.embed_pending()
+        [hit] = await memory.recall("low tide")
+        assert (hit.degraded, "semantic" in hit.found_by) == ("", True)
+
+
+async def test_no_statement_of_the_benchmark_is_canceled_after_a_minute(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    used: list[Settings] = []
+
+    def noted(url: str, *, settings: Settings, **how: Any) -> Opening:
+        used.append(settings)
+        return holdfast.open(url, settings=settings, **how)
+
+    monkeypatch.setattr(recall, "open_state", noted)
+    async with recall._opened("memory:", "slow", None):
+        assert used[0].command_timeout_seconds == recall.PATIENCE_SECONDS >= 3600

@@ -166,18 +166,32 @@ def check(found: SchemaStatus) -> None:
 
 
 async def migrate(connection: Any) -> Sequence[Migration | FunctionFile]:
-    """Apply what is pending and return it; other processes wait, and find nothing to do."""
+    """Apply what is pending and return it; other processes wait, and find nothing to do.
+
+    A migration may take as long as it needs, and so may the wait for another process: the session's
+    ``statement_timeout`` is for the statements of stores.
+    """
     with mapped(wrote=True):
-        await connection.execute(_SQL["lock"], LOCK)
+        limit = await connection.fetchval(_SQL["statement_timeout"])
+        await connection.execute(_SQL["set_statement_timeout"], "0")
         try:
-            found = await status(connection)
-            if found.have > found.want or found.tampered:
-                check(found)
-            for one in found.pending:
-                await _apply(connection, one)
+            return await _migrate(connection)
         finally:
             if not connection.is_closed():
-                await connection.execute(_SQL["unlock"], LOCK)
+                await connection.execute(_SQL["set_statement_timeout"], limit)
+
+
+async def _migrate(connection: Any) -> Sequence[Migration | FunctionFile]:
+    await connection.execute(_SQL["lock"], LOCK)
+    try:
+        found = await status(connection)
+        if found.have > found.want or found.tampered:
+            check(found)
+        for one in found.pending:
+            await _apply(connection, one)
+    finally:
+        if not connection.is_closed():
+            await connection.execute(_SQL["unlock"], LOCK)
     return found.pending
 
 
