@@ -10,20 +10,21 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from holdfast.chaos.job import Job, ready_file, stop_file
 from holdfast.chaos.schedule import Fault
+from holdfast.chaos.tasks import TaskWork
 
 _OURS = ("HOLDFAST_", "STORAGE_TYPE", "DATABASE_URL", "REDIS_URL", "BLOB_URL")
-PATIENCE_SECONDS = 10.0
-"""How long a fault waits for somebody to hit."""
+PATIENCE_SECONDS = 120.0
+"""How long a fault waits for somebody to hit: a busy machine takes long to start a process."""
 
-TAKEOVER_SECONDS = 10.0
-"""How much longer one stays frozen at most, until others have taken over."""
+TAKEOVER_SECONDS = 120.0
+"""How much longer one stays frozen at most, until others have taken over; and how long at most it
+then has to find that out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +74,8 @@ class Processes:
         """When a process was killed, by its pid."""
         self.ended = 0
         """How many ended by themselves, and were replaced."""
-        self.holders: Callable[[], Awaitable[set[str]]] = _nobody
-        """The pids of the workers that hold a task."""
+        self.tasks: TaskWork | None = None
+        """What the workers do, if there are any."""
 
     def hire(self, role: str, count: int, *, pace_seconds: float = 0.0) -> None:
         """Start processes of a role."""
@@ -131,33 +132,53 @@ class Processes:
         while True:
             there = [one for one in self._processes if one.role == fault.victim]
             able = [one for one in there if self._at_work(one) and not one.frozen]
-            if fault.verb == "freeze" and fault.victim == "worker":
+            if self.tasks is not None and fault.kind == "freeze worker":
                 # One that holds nothing proves nothing when it wakes up.
-                holding = await self.holders()
+                holding = await self.tasks.holders() or set()
                 able = [one for one in able if str(one.child.pid) in holding]
+                if not able and await self.tasks.all_done():
+                    # Nobody will hold anything again.
+                    return there[int(fault.pick * len(there))]
             if able or time.monotonic() > limit:
                 able = able or there
                 return able[int(fault.pick * len(able))]
             await asyncio.sleep(0.05)
 
     async def _freeze(self, chosen: _Process, for_seconds: float) -> None:
-        """Stop one until others have what it held, then let it go on as if nothing was."""
+        """Stop one until others have what it held, then let it go on until it has noticed."""
         chosen.child.send_signal(signal.SIGSTOP)
         chosen.frozen = True
+        tasks = self.tasks if chosen.role == "worker" else None
+        before, taken = 0, False
         try:
+            held = await tasks.holders() if tasks else None
             await asyncio.sleep(for_seconds)
-            limit = time.monotonic() + TAKEOVER_SECONDS
-            while time.monotonic() < limit and self._others_at_work(chosen):
-                if str(chosen.child.pid) not in await self.holders():
-                    break
-                await asyncio.sleep(0.05)
+            if tasks and held and str(chosen.child.pid) in held:
+                before = tasks.ghosts(chosen.child.pid)
+                taken = await self._taken_over(chosen, tasks)
         finally:
             chosen.child.send_signal(signal.SIGCONT)
             chosen.frozen = False
+        limit = time.monotonic() + TAKEOVER_SECONDS
+        while tasks and taken and chosen.child.poll() is None and time.monotonic() < limit:
+            if tasks.ghosts(chosen.child.pid) > before:
+                return
+            await asyncio.sleep(0.05)
 
-    def _others_at_work(self, chosen: _Process) -> bool:
+    async def _taken_over(self, chosen: _Process, tasks: TaskWork) -> bool:
+        """Wait until others have what one held; false if nobody can take it, or the time is up."""
+        limit = time.monotonic() + TAKEOVER_SECONDS
+        while time.monotonic() < limit and self._others_awake(chosen):
+            held = await tasks.holders()
+            if held is not None and str(chosen.child.pid) not in held:
+                return True
+            await asyncio.sleep(0.05)
+        return False
+
+    def _others_awake(self, chosen: _Process) -> bool:
+        """Whether another can take over; one that is being started will soon."""
         return any(
-            one is not chosen and one.role == chosen.role and not one.frozen and self._at_work(one)
+            one is not chosen and one.role == chosen.role and not one.frozen
             for one in self._processes
         )
 
@@ -191,7 +212,3 @@ class Processes:
         started = _Process(role, slot, child)
         self._processes.append(started)
         return started
-
-
-async def _nobody() -> set[str]:
-    return set()

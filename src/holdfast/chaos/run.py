@@ -29,6 +29,8 @@ from holdfast.wiring.settings import Settings
 
 SERVERS = ("postgres", "valkey")
 LOOK_SECONDS = 0.1
+FREEZE_SECONDS = 3.0
+"""How long one more worker is frozen: longer than a lease."""
 
 
 class ChaosRun:
@@ -126,7 +128,7 @@ class ChaosRun:
                 staff.hire("consolidator", plan.consolidators)
             if "tasks" in plan.parts:
                 self._tasks = TaskWork(durable, plan.tasks, folder, self._findings)
-                staff.holders = self._tasks.holders
+                staff.tasks = self._tasks
                 staff.hire("worker", plan.workers, pace_seconds=plan.task_pace_seconds)
             yield staff
 
@@ -143,9 +145,13 @@ class ChaosRun:
                 group.create_task(self._tasks.submit(over_seconds=self._plan.seconds * 0.8))
             begun, passed = time.monotonic(), 0.0
             faults = deque(self._plan.faults)
-            while faults or passed < self._plan.seconds:
+            begun_faults: list[asyncio.Task[None]] = []
+            # A fault may last longer, and waits for processes that have to be replaced.
+            while (
+                faults or passed < self._plan.seconds or not all(one.done() for one in begun_faults)
+            ):
                 while faults and faults[0].at_seconds <= passed:
-                    group.create_task(self._do(faults.popleft(), staff))
+                    begun_faults.append(group.create_task(self._do(faults.popleft(), staff)))
                 staff.keep()
                 self._progress(self._told(), min(1.0, passed / self._plan.seconds))
                 await asyncio.sleep(LOOK_SECONDS)
@@ -169,7 +175,7 @@ class ChaosRun:
         if self._tasks is not None:
             waits.append(self._tasks.done())
             if self._done["freeze worker"]:
-                waits.append(self._tasks.haunted())
+                waits.append(self._proved(staff, self._tasks))
         waiting = asyncio.gather(*waits)
         limit = time.monotonic() + self._plan.limit_seconds
         while not waiting.done():
@@ -181,6 +187,11 @@ class ChaosRun:
                 return
             await asyncio.sleep(LOOK_SECONDS)
         await waiting
+
+    async def _proved(self, staff: Processes, tasks: TaskWork) -> None:
+        """Freeze until a worker was refused a write: without one the run proves nothing of P3."""
+        while not tasks.zombie_refused and not await tasks.all_done():
+            await staff.do(Fault(0.0, "freeze worker", lasts_seconds=FREEZE_SECONDS))
 
     async def _recorded(self, staff: Processes, memory: MemoryWork) -> None:
         await staff.finish("agent")

@@ -13,7 +13,7 @@ from holdfast.chaos.task_worker import JOURNAL, STEPS, ZOMBIE, expected_artifact
 from holdfast.chaos.verdict import Findings, TaskCounts
 from holdfast.kernel.core.content import ChatMessage, TextBlock
 from holdfast.kernel.core.errors import EngineError
-from holdfast.kernel.core.lifecycle import Actor, TaskState, is_legal
+from holdfast.kernel.core.lifecycle import TERMINAL, Actor, TaskState, is_legal
 from holdfast.kernel.storage.ledger_events import ArtifactChunk, TaskEvent, Transition
 from holdfast.kernel.storage.ledger_records import TaskRecord
 from holdfast.testing.ledger_invariants import check_invariants
@@ -23,6 +23,7 @@ CONTEXT_SIZE = 3
 """How many tasks share a conversation."""
 
 MAX_ATTEMPTS = 50
+_GHOSTS = {"refused", "lost", "unanswered"}
 
 
 class TaskWork:
@@ -57,21 +58,35 @@ class TaskWork:
                 await asyncio.sleep(over_seconds / (self._tasks - at_once))
             await self._submit(number)
 
-    async def holders(self) -> set[str]:
-        """The pids of the workers that hold a task now; none while the ledger does not answer."""
+    async def holders(self) -> set[str] | None:
+        """The pids of the workers that hold a task now; ``None`` if the ledger does not answer."""
         try:
             page = await self._state.tasks.list(states=[TaskState.WORKING], limit=self._tasks)
         except EngineError:
-            return set()
+            return None
         return {_pid(task.worker) for task in page.tasks}
 
-    async def haunted(self) -> None:
-        """Wait until a worker has tried to write after its lease was lost."""
-        while True:
-            said = self._journal.read_bytes()
-            if b" refused " in said or b" lost " in said:
-                return
-            await asyncio.sleep(0.1)
+    def ghosts(self, pid: int) -> int:
+        """How many lines of the journal a worker has written after it lost a lease."""
+        lines = self._journal.read_text().splitlines()
+        said = [line.split(" ")[:2] for line in lines]
+        return sum(who == str(pid) and what in _GHOSTS for who, what in said)
+
+    @property
+    def zombie_refused(self) -> bool:
+        """Whether a worker has tried to write after its lease was lost, and was refused."""
+        return any(map(_is_refusal, self._journal.read_text().splitlines()))
+
+    async def all_done(self) -> bool:
+        """Whether every task was submitted and has ended: no worker will hold one again."""
+        if self.counts.acknowledged < self._tasks:
+            return False
+        live = [one for one in TaskState if one not in TERMINAL]
+        try:
+            page = await self._state.tasks.list(states=live, limit=1)
+        except EngineError:
+            return False
+        return not page.tasks
 
     async def done(self) -> None:
         """Wait until all are completed."""
@@ -211,14 +226,17 @@ class TaskWork:
     def _read_journal(self) -> None:
         counts = self.counts
         for line in self._journal.read_text().splitlines():
-            _, what, *rest = line.split(" ")
+            what = line.split(" ")[1]
             if what == "ran":
                 counts.steps_run += 1
-            elif what == "lost":
-                counts.leases_lost += 1
-                counts.zombie_writes_refused += "refused:" in rest
-            elif what == "refused":
-                counts.zombie_writes_refused += 1
+            counts.leases_lost += what == "lost"
+            counts.zombie_writes_refused += _is_refusal(line)
+
+
+def _is_refusal(line: str) -> bool:
+    """Whether a line of the journal says that a write was refused, whoever made it."""
+    _, what, *rest = line.split(" ")
+    return what == "refused" or (what == "lost" and "refused:" in rest)
 
 
 def _pid(worker: str) -> str:

@@ -27,6 +27,7 @@ SET LOCAL check_function_bodies = off;
 INSERT INTO holdfast.function_files (name, version, sha256) VALUES ($1, $2, $3)
 ON CONFLICT (name) DO UPDATE SET
     version = excluded.version, sha256 = excluded.sha256, applied_at = now();
+
 -- name: statement_timeout
 -- How long a statement may take in this session.
 SELECT current_setting('statement_timeout');

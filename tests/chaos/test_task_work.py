@@ -1,0 +1,53 @@
+"""What the journal of a run tells about workers that lost a lease."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import holdfast
+from holdfast import ChatMessage
+from holdfast.chaos.tasks import TaskWork
+from holdfast.chaos.verdict import Findings
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+@pytest.mark.parametrize(
+    ("line", "refused"),
+    [
+        ("7 ran t1 0", False),
+        ("7 lost t1 stopped: the lease is lost", False),
+        ("7 unanswered t1", False),
+        ("7 refused t1", True),
+        ("7 lost t1 a write was refused: the lease is lost", True),
+    ],
+)
+async def test_only_a_refused_write_proves_that_a_zombie_was_refused(
+    line: str, refused: bool, tmp_path: Path
+) -> None:
+    async with holdfast.open("memory:") as state:
+        work = TaskWork(state, 1, tmp_path, Findings())
+        assert not work.zombie_refused
+        (tmp_path / "journal").write_text(f"7 ran t0 0\n{line}\n")
+        assert work.zombie_refused is refused
+        assert work.ghosts(7) == (0 if "ran" in line else 1)
+        assert work.ghosts(8) == 0
+
+
+async def test_a_run_is_over_when_all_its_tasks_were_submitted_and_have_ended(
+    tmp_path: Path,
+) -> None:
+    async with holdfast.open("memory:") as state:
+        work = TaskWork(state, 1, tmp_path, Findings())
+        assert not await work.all_done()
+        await work.submit(over_seconds=0)
+        assert not await work.all_done()
+        [claimed] = await state.tasks.claim("w-9")
+        assert await work.holders() == {"9"}
+        await state.tasks.transition(
+            claimed.lease, "completed", message=ChatMessage.assistant("counted")
+        )
+        assert await work.holders() == set()
+        assert await work.all_done()
