@@ -18,7 +18,7 @@ FROZEN_WORKERS = Plan(
     parts=("tasks",),
     tasks=16,
     task_pace_seconds=0.9,
-    limit_seconds=60,
+    limit_seconds=300,
 )
 KILLED_AGENTS = Plan(
     seconds=4,

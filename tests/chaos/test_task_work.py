@@ -51,3 +51,13 @@ async def test_a_run_is_over_when_all_its_tasks_were_submitted_and_have_ended(
         )
         assert await work.holders() == set()
         assert await work.all_done()
+
+
+async def test_the_reserve_is_submitted_one_at_a_time_after_the_others(tmp_path: Path) -> None:
+    async with holdfast.open("memory:") as state:
+        work = TaskWork(state, 3, tmp_path, Findings(), reserve=2)
+        await work.submit(over_seconds=0)
+        assert work.counts.acknowledged == 1
+        assert [await work.submit_next() for _ in range(3)] == [True, True, False]
+        asked = [task.submit_key for task in (await state.tasks.list()).tasks]
+        assert sorted(asked) == ["k0", "k1", "k2"]

@@ -24,6 +24,7 @@ SHORT = Plan(
     parts=("tasks",),
     workers=4,
     task_pace_seconds=0.7,
+    limit_seconds=1200,
 )
 LONG = Plan(
     seconds=120,

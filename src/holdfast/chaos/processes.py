@@ -46,6 +46,8 @@ class _Process:
     slot: int
     child: subprocess.Popen[bytes]
     frozen: bool = False
+    spared: bool = False
+    """Nothing else is done to it: it has still to notice what it lost while it was frozen."""
 
 
 class Processes:
@@ -131,7 +133,7 @@ class Processes:
         limit = time.monotonic() + PATIENCE_SECONDS
         while True:
             there = [one for one in self._processes if one.role == fault.victim]
-            able = [one for one in there if self._at_work(one) and not one.frozen]
+            able = [one for one in there if self._at_work(one) and not one.spared]
             if self.tasks is not None and fault.kind == "freeze worker":
                 # One that holds nothing proves nothing when it wakes up.
                 holding = await self.tasks.holders() or set()
@@ -147,7 +149,7 @@ class Processes:
     async def _freeze(self, chosen: _Process, for_seconds: float) -> None:
         """Stop one until others have what it held, then let it go on until it has noticed."""
         chosen.child.send_signal(signal.SIGSTOP)
-        chosen.frozen = True
+        chosen.frozen = chosen.spared = True
         tasks = self.tasks if chosen.role == "worker" else None
         before, taken = 0, False
         try:
@@ -162,8 +164,9 @@ class Processes:
         limit = time.monotonic() + TAKEOVER_SECONDS
         while tasks and taken and chosen.child.poll() is None and time.monotonic() < limit:
             if tasks.ghosts(chosen.child.pid) > before:
-                return
+                break
             await asyncio.sleep(0.05)
+        chosen.spared = False
 
     async def _taken_over(self, chosen: _Process, tasks: TaskWork) -> bool:
         """Wait until others have what one held; false if nobody can take it, or the time is up."""

@@ -29,6 +29,9 @@ from holdfast.wiring.settings import Settings
 
 SERVERS = ("postgres", "valkey")
 LOOK_SECONDS = 0.1
+RESERVE = 4
+"""How many tasks are kept back until a worker was refused a write."""
+
 FREEZE_SECONDS = 3.0
 """How long one more worker is frozen: longer than a lease."""
 
@@ -127,7 +130,8 @@ class ChaosRun:
                 staff.hire("agent", plan.agent_processes, pace_seconds=plan.agent_pace_seconds)
                 staff.hire("consolidator", plan.consolidators)
             if "tasks" in plan.parts:
-                self._tasks = TaskWork(durable, plan.tasks, folder, self._findings)
+                reserve = min(RESERVE, plan.tasks // 4) if plan.counts.get("freeze worker") else 0
+                self._tasks = TaskWork(durable, plan.tasks, folder, self._findings, reserve=reserve)
                 staff.tasks = self._tasks
                 staff.hire("worker", plan.workers, pace_seconds=plan.task_pace_seconds)
             yield staff
@@ -173,9 +177,7 @@ class ChaosRun:
         if self._memory is not None:
             waits.append(self._recorded(staff, self._memory))
         if self._tasks is not None:
-            waits.append(self._tasks.done())
-            if self._done["freeze worker"]:
-                waits.append(self._proved(staff, self._tasks))
+            waits.append(self._completed(staff, self._tasks))
         waiting = asyncio.gather(*waits)
         limit = time.monotonic() + self._plan.limit_seconds
         while not waiting.done():
@@ -188,10 +190,19 @@ class ChaosRun:
             await asyncio.sleep(LOOK_SECONDS)
         await waiting
 
-    async def _proved(self, staff: Processes, tasks: TaskWork) -> None:
-        """Freeze until a worker was refused a write: without one the run proves nothing of P3."""
-        while not tasks.zombie_refused and not await tasks.all_done():
+    async def _completed(self, staff: Processes, tasks: TaskWork) -> None:
+        """Let all tasks be completed; and, where workers were frozen, one be refused a write.
+
+        Without a refused write the run proves nothing of P3. If there was none, more workers are
+        frozen, now that nothing else happens to them.
+        """
+        while self._done["freeze worker"] and not tasks.zombie_refused:
+            if await tasks.all_done() and not await tasks.submit_next():
+                break
             await staff.do(Fault(0.0, "freeze worker", lasts_seconds=FREEZE_SECONDS))
+        while await tasks.submit_next():
+            pass
+        await tasks.done()
 
     async def _recorded(self, staff: Processes, memory: MemoryWork) -> None:
         await staff.finish("agent")

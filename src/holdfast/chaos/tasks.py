@@ -29,7 +29,8 @@ _GHOSTS = {"refused", "lost", "unanswered"}
 class TaskWork:
     """The tasks of a run: submits them, waits for their end, and checks what became of them.
 
-    ``deaths`` tells when a worker was killed, by its pid. ::
+    The last ``reserve`` tasks are submitted by ``submit_next``. ``deaths`` tells when a worker was
+    killed, by its pid. ::
 
         work = TaskWork(state, 40, folder, findings)
         await work.submit(over_seconds=30)
@@ -37,9 +38,12 @@ class TaskWork:
         await work.check(deaths)
     """
 
-    def __init__(self, state: State, tasks: int, folder: Path, findings: Findings) -> None:
+    def __init__(
+        self, state: State, tasks: int, folder: Path, findings: Findings, *, reserve: int = 0
+    ) -> None:
         self._state = state
         self._tasks = tasks
+        self._due = tasks - reserve
         self._contexts = math.ceil(tasks / CONTEXT_SIZE)
         self._journal = folder / JOURNAL
         self._journal.touch()
@@ -53,10 +57,18 @@ class TaskWork:
     async def submit(self, *, over_seconds: float) -> None:
         """Submit one after the other, each until it is acknowledged: some at once, most in time."""
         at_once = self._contexts
-        for number in range(self._tasks):
+        for number in range(self._due):
             if number >= at_once:
-                await asyncio.sleep(over_seconds / (self._tasks - at_once))
+                await asyncio.sleep(over_seconds / (self._due - at_once))
             await self._submit(number)
+
+    async def submit_next(self) -> bool:
+        """Submit the next task of the reserve; false if there is none."""
+        if self._due == self._tasks:
+            return False
+        self._due += 1
+        await self._submit(self._due - 1)
+        return True
 
     async def holders(self) -> set[str] | None:
         """The pids of the workers that hold a task now; ``None`` if the ledger does not answer."""
@@ -78,8 +90,8 @@ class TaskWork:
         return any(map(_is_refusal, self._journal.read_text().splitlines()))
 
     async def all_done(self) -> bool:
-        """Whether every task was submitted and has ended: no worker will hold one again."""
-        if self.counts.acknowledged < self._tasks:
+        """Whether every task that is due was submitted and has ended: nobody holds one again."""
+        if self.counts.acknowledged < self._due:
             return False
         live = [one for one in TaskState if one not in TERMINAL]
         try:
