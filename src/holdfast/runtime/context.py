@@ -25,7 +25,7 @@ from holdfast.runtime.content import to_blocks, to_message
 from holdfast.runtime.journal import Journal, arguments_digest, check_digest
 from holdfast.runtime.offload import load, offload
 from holdfast.runtime.outcome import Reply, Suspended
-from holdfast.runtime.running_task import RunningTask, Stop
+from holdfast.runtime.running_task import RunningTask
 from holdfast.runtime.session import TaskHistory
 from holdfast.runtime.stores import TaskStores
 from holdfast.runtime.task_facts import TaskFacts
