@@ -42,7 +42,7 @@ class PostgresEpisodes(EpisodeStorage):
 
     async def recent(self, scope: EventScope, limit: int) -> list[Event]:
         """Return the newest events, ascending."""
-        sql = _SQL["recent" if scope.session is None else "recent_in_session"]
+        sql = _SQL["recent"] if scope.session is None else _SQL["recent_in_session"]
         rows = await self._engine.fetch(
             _typed(sql, scope), *self._whose(scope), scope.types, limit, safe=True
         )
@@ -50,7 +50,7 @@ class PostgresEpisodes(EpisodeStorage):
 
     async def between(self, scope: EventScope, after: Event | None, limit: int) -> list[Event]:
         """Return the oldest events after one, ascending."""
-        sql = _SQL["between" if scope.session is None else "between_in_session"]
+        sql = _SQL["between"] if scope.session is None else _SQL["between_in_session"]
         place: tuple[Any, ...] = (None, None) if after is None else (after.epoch, after.seq)
         if scope.session is None:
             time = (None, None) if after is None else (after.occurred_at, after.session_id)
@@ -77,11 +77,11 @@ class PostgresEpisodes(EpisodeStorage):
 
     async def end_session(self, session: str) -> Session | None:
         """End a session."""
-        return await self._found("end_session", session)
+        return await self._found(_SQL["end_session"], session)
 
     async def get_session(self, session: str) -> Session | None:
         """Return a session."""
-        return await self._found("get_session", session)
+        return await self._found(_SQL["get_session"], session)
 
     async def list_sessions(self, agent: str, limit: int, after: Session | None) -> list[Session]:
         """Return the sessions that an agent started, newest first."""
@@ -103,8 +103,8 @@ class PostgresEpisodes(EpisodeStorage):
             return (self._tenant, scope.agent)
         return (self._tenant, scope.session, scope.agent)
 
-    async def _found(self, statement: str, session: str) -> Session | None:
-        row = await self._engine.fetchrow(_SQL[statement], self._tenant, session, safe=True)
+    async def _found(self, sql: LiteralString, session: str) -> Session | None:
+        row = await self._engine.fetchrow(sql, self._tenant, session, safe=True)
         return None if row is None else _session(row)
 
 
