@@ -132,16 +132,23 @@ class Processes:
         """One that is at work; on a slow machine, the next that is."""
         limit = time.monotonic() + PATIENCE_SECONDS
         while True:
-            there = [one for one in self._processes if one.role == fault.victim]
-            able = [one for one in there if self._at_work(one) and not one.spared]
+            holding, over = None, time.monotonic() > limit
             if self.tasks is not None and fault.kind == "freeze worker":
                 # One that holds nothing proves nothing when it wakes up.
                 holding = await self.tasks.holders() or set()
-                able = [one for one in able if str(one.child.pid) in holding]
-                if not able and await self.tasks.all_done():
-                    # Nobody will hold anything again.
-                    return there[int(fault.pick * len(there))]
-            if able or time.monotonic() > limit:
+                # Nobody will hold anything again.
+                over = over or (not holding and await self.tasks.all_done())
+            # From here on nothing is awaited, so that no two faults choose the same one.
+            there = [one for one in self._processes if one.role == fault.victim]
+            there = [one for one in there if not one.spared] or there
+            able = [
+                one
+                for one in there
+                if self._at_work(one)
+                and not one.spared
+                and (holding is None or str(one.child.pid) in holding)
+            ]
+            if able or over:
                 able = able or there
                 return able[int(fault.pick * len(able))]
             await asyncio.sleep(0.05)
