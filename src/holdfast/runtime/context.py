@@ -121,6 +121,7 @@ class TaskContext(TaskFacts):
             async def pay(amount: int) -> str:
                 return await bank.pay(amount, key=task.idempotency_key)
 
+
             receipt = await task.step("pay", pay, 100)
         """
         key = _current.get()
