@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -213,3 +214,20 @@ def _refusing_answers(real: Any) -> Any:
         return await real(self, lease, to, **how)
 
     return transition
+
+
+async def test_a_failed_attempt_is_logged_with_the_line_of_the_handler(
+    state: State, caplog: pytest.LogCaptureFixture
+) -> None:
+    app = App("failing")
+
+    @app.handler(max_attempts=1)
+    async def fail(task: TaskContext) -> str:
+        await task.step("parse", json.loads, "no JSON")
+        return "done"
+
+    await app.submit(state, "go")
+    await app.run_until_idle(state)
+    line = fail.__code__.co_firstlineno + 2
+    [logged] = [one.getMessage() for one in caplog.records if "a failed attempt" in one.msg]
+    assert logged.endswith(f"(test_endings.py:{line} in fail)")

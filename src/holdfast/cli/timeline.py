@@ -136,7 +136,8 @@ def draw_head(task: TaskRecord) -> Table:
     took = span((task.updated_at - task.created_at).total_seconds())
     table.add_row("last change", f"{clock(task.updated_at)} (after {took})")
     table.add_row(
-        "claims", f"{task.fence}, {task.attempts} of {task.max_attempts} since the last progress"
+        "claims",
+        f"{task.fence}; {task.attempts} of at most {task.max_attempts} without progress",
     )
     if task.worker:
         until = f" until {clock(task.lease_expires_at)[11:]}" if task.lease_expires_at else ""

@@ -43,7 +43,11 @@ def worker(
     ] = "",
     lease_seconds: Annotated[
         float,
-        typer.Option(min=0.3, help="How long a dead worker's tasks wait until another may go on."),
+        typer.Option(
+            min=0.3,
+            help="How long a dead worker's tasks wait until another may go on, "
+            "and up to --recovery-seconds more.",
+        ),
     ] = LEASE_SECONDS,
     recovery_seconds: Annotated[
         float, typer.Option(min=0.05, help="How often it looks for what dead workers held.")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sysconfig
 import time
 import traceback
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from holdfast.kernel.core.content import ChatMessage
@@ -228,7 +230,11 @@ class Runner:
         """A failed attempt: the task waits for the next, or ends after the last."""
         text = _text("".join(traceback.format_exception(error)))[-MAX_NOTE:]
         why = f"{type(error).__name__}: {_text(error)}"
-        _log.warning("task %s: a failed attempt: %s", record.id, why, extra={"task": record.id})
+        _log.warning(
+            "task %s: a failed attempt: %s%s",
+            *(record.id, why, _place_of(error)),
+            extra={"task": record.id},
+        )
         spent = await self._spent_here(held, record)
         if spent:
             reached, _ = await self._end(held, TaskState.FAILED, note=f"{spent}: {text}")
@@ -304,6 +310,20 @@ class Runner:
 def _spent(attempts: int) -> str:
     """In the words of the ledger, which says so at the task's own limit."""
     return f"gave up after {attempts} attempts without progress"
+
+
+def _place_of(error: BaseException) -> str:
+    """Where a handler's own code raised: the last frame that is neither ours nor a library's."""
+    others = (str(Path(__file__).parents[1]), "site-packages", sysconfig.get_path("stdlib"))
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not any(other in frame.filename for other in others)
+    ]
+    if not frames:
+        return ""
+    last = frames[-1]
+    return f" ({Path(last.filename).name}:{last.lineno} in {last.name})"
 
 
 def _text(value: object) -> str:
