@@ -144,4 +144,8 @@ class ValkeyCluster:
         with socket.create_connection(("127.0.0.1", server.port), timeout=10) as wire:
             wire.sendall(b"CLUSTER INFO\r\n")
             about = wire.recv(1 << 16).decode()
-        return "cluster_state:ok" in about and "cluster_known_nodes:3" in about
+            wire.sendall(b"CLUSTER NODES\r\n")
+            nodes = wire.recv(1 << 16).decode()
+        # A node without a link gets no published message, and nobody is told.
+        linked = nodes.count(" connected ") == 3 and "handshake" not in nodes
+        return "cluster_state:ok" in about and "cluster_known_nodes:3" in about and linked
