@@ -24,6 +24,7 @@ from holdfast.backends.redis.short_term import RedisStates
 from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.contracts.history import History
 from holdfast.contracts.short_term import States
+from holdfast.contracts.wakes import Wakes
 from holdfast.kernel.core.ids import new_ref
 from holdfast.kernel.storage.embedding import Embedder
 from holdfast.memory.consolidation import Consolidator, Pace
@@ -191,7 +192,7 @@ class HybridHarness(PostgresHarness):
     def wakes(self, *, tenant: str = "default") -> Any:
         """How sessions are found."""
         full = self._prefix + tenant
-        return HybridWake(self.log(full), self.short_term(full))
+        return Wakes(HybridWake(self.log(full), self.short_term(full)))
 
     def _composed(self, contract: str, tenant: str, **options: Any) -> Any:
         if contract == "short_term":

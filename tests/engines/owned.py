@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
+from holdfast.contracts.owner_scope import OwnerScope
+from holdfast.contracts.wakes import Wakes
 from holdfast.testing.harness import Harness
 from holdfast.testing.inmemory import InMemoryHarness
-from holdfast.wiring.owned_stores import (
-    OwnedEpisodes,
-    OwnedHistory,
-    OwnedLongTerm,
-    OwnedShortTerm,
-    OwnedWake,
-)
-from holdfast.wiring.owner_scope import OwnerScope
 
 SCOPE = OwnerScope("ana/" + "x" * 508)
 """An owner with the longest name there is: no id of the suite may become too long by it."""
@@ -23,12 +17,9 @@ class OwnedHarness(InMemoryHarness):
     """What ``state.for_owner()`` gives; it differs from the engine below in names alone."""
 
     name = "owned"
-    views: ClassVar[dict[str, type[Any]]] = {
-        "episodes": OwnedEpisodes,
-        "history": OwnedHistory,
-        "long_term": OwnedLongTerm,
-        "short_term": OwnedShortTerm,
-    }
+    views = frozenset(
+        {"boards", "channels", "episodes", "graph", "history", "long_term", "short_term", "vectors"}
+    )
     contracts = frozenset({*views, "memory"})
     machine_thrift = 5
 
@@ -39,9 +30,11 @@ class OwnedHarness(InMemoryHarness):
 
     def store(self, contract: str, *, tenant: str = "default", **options: Any) -> Any:
         """A view on the engine's store."""
+        if contract == "channels" and "name" in options:
+            options["name"] = SCOPE.id("name", options["name"])
         inner = super().store(contract, tenant=tenant, **options)
-        return self.views[contract](inner, SCOPE) if contract in self.views else inner
+        return inner.for_owner(SCOPE) if contract in self.views - {"channels"} else inner
 
-    def wakes(self, *, tenant: str = "default") -> Any:
+    def wakes(self, *, tenant: str = "default") -> Wakes:
         """How the owner's sessions are found."""
-        return OwnedWake(super().wakes(tenant=tenant), SCOPE)
+        return super().wakes(tenant=tenant).for_owner(SCOPE)

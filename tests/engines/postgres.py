@@ -34,6 +34,7 @@ from holdfast.contracts.keys import KeyStore
 from holdfast.contracts.long_term import LongTerm
 from holdfast.contracts.short_term import States
 from holdfast.contracts.vectors import Vectors
+from holdfast.contracts.wakes import Wakes
 from holdfast.kernel.core.ids import new_ref
 from holdfast.testing.harness import Harness, front
 from holdfast.testing.postgres_server import PASSWORD, PostgresServer
@@ -118,9 +119,9 @@ class PostgresHarness(Harness):
         """A store on the shared pool."""
         return self.stores[contract](self.engine, tenant=self._prefix + tenant, **options)
 
-    def wakes(self, *, tenant: str = "default") -> PostgresWake:
+    def wakes(self, *, tenant: str = "default") -> Wakes:
         """How sessions are found."""
-        return PostgresWake(self.engine, tenant=self._prefix + tenant)
+        return Wakes(PostgresWake(self.engine, tenant=self._prefix + tenant))
 
     async def raw(self, contract: str) -> list[str | bytes]:  # noqa: ARG002 - one dump serves all
         """A fingerprint of each table's rows of this test's tenants, read around the stores."""

@@ -11,6 +11,7 @@ import holdfast
 from holdfast import Settings, State
 from holdfast.kernel.core.ids import new_ref
 from tests.backends.postgres_database import empty_database
+from tests.wiring.valkey import valkey
 
 
 @pytest_asyncio.fixture(scope="session")
@@ -28,4 +29,14 @@ async def state(request: pytest.FixtureRequest, database: str) -> AsyncIterator[
     """A state of each kind, in a tenant of its own."""
     url = "memory:" if request.param == "memory" else database
     async with holdfast.open(url, tenant=new_ref(), settings=Settings(max_connections=6)) as opened:
+        yield opened
+
+
+@pytest_asyncio.fixture(params=["memory", "postgres", "hybrid"])
+async def wired(request: pytest.FixtureRequest, database: str) -> AsyncIterator[State]:
+    """A state of each wiring, in a tenant of its own."""
+    url = "memory:" if request.param == "memory" else database
+    redis = valkey().url if request.param == "hybrid" else ""
+    settings = Settings(max_connections=6)
+    async with holdfast.open(url, redis=redis, tenant=new_ref(), settings=settings) as opened:
         yield opened

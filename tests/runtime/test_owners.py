@@ -7,11 +7,10 @@ same context id for another owner, for nobody, for another tenant and for Ana ag
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-import pytest_asyncio
 
 import holdfast
 from holdfast import (
@@ -23,27 +22,20 @@ from holdfast import (
     InvalidInputError,
     NotFoundError,
     NotSupportedError,
-    Settings,
     State,
     TaskContext,
     TextBlock,
 )
 from holdfast.kernel.core.ids import new_ref
-from tests.wiring.valkey import valkey
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 TREASURE = "the gold is under the oak"
-WIRINGS = ["memory", "postgres", "hybrid"]
 
 
-@pytest_asyncio.fixture(params=WIRINGS)
-async def state(request: pytest.FixtureRequest, database: str) -> AsyncIterator[State]:
-    """A state of each wiring, in a tenant of its own."""
-    url = "memory:" if request.param == "memory" else database
-    redis = valkey().url if request.param == "hybrid" else ""
-    settings = Settings(max_connections=6)
-    async with holdfast.open(url, redis=redis, tenant=new_ref(), settings=settings) as opened:
-        yield opened
+@pytest.fixture
+def state(wired: State) -> State:
+    """A state of each wiring."""
+    return wired
 
 
 def _app(**how: Any) -> App:
@@ -175,12 +167,8 @@ async def test_a_view_of_an_owner_reaches_nobody_else(state: State) -> None:
         lambda: ana.for_owner("bob"),
         lambda: ana.for_tenant("other"),
         ana.elsewhere,
-        lambda: ana.graph,
-        lambda: ana.vectors,
-        lambda: ana.boards,
         lambda: ana.keys,
         lambda: ana.work,
-        lambda: ana.channel("alerts"),
         lambda: ana.tasks.claim("worker"),
     ):
         with pytest.raises(NotSupportedError, match="owner"):

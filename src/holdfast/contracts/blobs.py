@@ -9,8 +9,9 @@ from contextlib import aclosing
 from io import BytesIO
 from typing import Any
 
+from holdfast.contracts.front import Front
 from holdfast.kernel.core.checks import check_count, check_id, check_optional_count, check_seconds
-from holdfast.kernel.core.errors import NotFoundError
+from holdfast.kernel.core.errors import NotFoundError, NotSupportedError
 from holdfast.kernel.core.ids import new_ref
 from holdfast.kernel.storage.blob import (
     DEFAULT_TTL_SECONDS,
@@ -26,8 +27,11 @@ from holdfast.kernel.storage.blob import (
 from holdfast.spi.blobs import BlobStorage, end_of, hash_more
 
 
-class StoredBlobs(Blobs):
+class StoredBlobs(Front, Blobs):
     """``Blobs`` on any engine; ``ttl_seconds`` is how long a blob lives that nobody pins.
+
+    A ref does not show who stored it, and may have been given to others. So an owner can store,
+    read and pin, and cannot unpin, delete or sweep.
 
     ::
 
@@ -62,7 +66,9 @@ class StoredBlobs(Blobs):
     async def unpin(self, ref: str) -> None:
         """Let a blob expire again."""
         window = check_seconds("ttl_seconds", self._ttl_seconds)
-        if not await self._storage.unpin(check_id("ref", ref), window):
+        check_id("ref", ref)
+        self._refuse_owner("unpin")
+        if not await self._storage.unpin(ref, window):
             raise NotFoundError("blob", ref)
 
     async def stat(self, ref: str) -> BlobInfo:
@@ -74,7 +80,9 @@ class StoredBlobs(Blobs):
 
     async def delete(self, ref: str) -> bool:
         """Remove a blob."""
-        return await self._storage.delete(check_id("ref", ref))
+        check_id("ref", ref)
+        self._refuse_owner("delete")
+        return await self._storage.delete(ref)
 
     def open(
         self, ref: str, *, offset: int = 0, length: int | None = None
@@ -94,7 +102,17 @@ class StoredBlobs(Blobs):
 
     async def sweep(self) -> int:
         """Free the space of expired blobs."""
+        self._refuse_owner("sweep")
         return await self._storage.sweep()
+
+    def _refuse_owner(self, name: str) -> None:
+        if self._scope.owner:
+            raise NotSupportedError(
+                "blob",
+                f"blobs.{name} for one owner",
+                why="blobs are not divided by owner: "
+                f"call blobs.{name} of the state that the view was made of",
+            )
 
     def _kept_as(self, content_type: str) -> tuple[str, float]:
         window = check_seconds("ttl_seconds", self._ttl_seconds)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from holdfast.contracts.front import Front
 from holdfast.kernel.core.checks import (
     check_count,
     check_id,
@@ -24,7 +26,7 @@ from holdfast.kernel.storage.log_entry import LogEntry, check_embeddings, distin
 from holdfast.spi.episodes import EpisodeStorage, EventScope, EventStorage
 
 
-class Events(MemoryLog):
+class Events(Front, MemoryLog):
     """``MemoryLog`` on an engine that keeps events and no sessions.
 
     ::
@@ -45,7 +47,7 @@ class Events(MemoryLog):
             [event] = await episodes.append([Event(agent, "s1", "decision", {"use": "postgres"})])
         """
         check_list("events", events)
-        entries = [LogEntry.of_event(f"events[{at}]", event) for at, event in enumerate(events)]
+        entries = [self._entry(f"events[{at}]", event) for at, event in enumerate(events)]
         vectors = check_embeddings(embeddings, len(entries))
         unique = distinct(entries)
         if not unique:
@@ -54,7 +56,7 @@ class Events(MemoryLog):
             given = dict(zip((one.key for one in entries), vectors, strict=True))
             vectors = [given[key] for key in unique]
         places = await self._events.append(list(unique.values()), vectors)
-        return [entry.to_event(*places[entry.key]) for entry in entries]
+        return [self._scope.own_event(one.to_event(*places[one.key])) for one in entries]
 
     async def append_checked(self, entry: LogEntry) -> Event:
         """Add an event that its caller has checked, to the log of its session.
@@ -63,8 +65,9 @@ class Events(MemoryLog):
 
             event = await episodes.append_checked(entry)
         """
-        places = await self._events.append((entry,), None)
-        return entry.to_event(*places[entry.key])
+        stored = self._scope.entry("event", entry)
+        places = await self._events.append((stored,), None)
+        return self._scope.own_event(stored.to_event(*places[stored.key]))
 
     async def recent(
         self,
@@ -80,8 +83,9 @@ class Events(MemoryLog):
 
             window = await episodes.recent(agent, session_id="s1", limit=50)
         """
-        scope = _scope(agent_id, session_id, types)
-        return await self._events.recent(scope, check_count("limit", limit))
+        scope = self._events_of(agent_id, session_id, types)
+        found = await self._events.recent(scope, check_count("limit", limit))
+        return self._own(found)
 
     async def between(
         self,
@@ -101,10 +105,13 @@ class Events(MemoryLog):
             tuesday = await episodes.between(agent, start, start + timedelta(days=1))
         """
         span = (check_time("start", start), check_time("end", end))
-        scope = _scope(agent_id, session_id, types, *span)
-        if after is not None and not isinstance(after, Event):
-            raise InvalidInputError("after", "must be the last event of the page before")
-        return await self._events.between(scope, after, check_count("limit", limit))
+        scope = self._events_of(agent_id, session_id, types, *span)
+        if after is not None:
+            if not isinstance(after, Event):
+                raise InvalidInputError("after", "must be the last event of the page before")
+            after = self._scope.event("after", after)
+        found = await self._events.between(scope, after, check_count("limit", limit))
+        return self._own(found)
 
     async def recall(
         self,
@@ -125,15 +132,48 @@ class Events(MemoryLog):
         """
         start = None if since is None else check_time("since", since)
         end = None if until is None else check_time("until", until)
-        scope = _scope(agent_id, session_id, types, start, end)
+        scope = self._events_of(agent_id, session_id, types, start, end)
         limit = check_count("limit", limit)
         if isinstance(query, str):
-            return await self._events.search(scope, check_text("query", query), limit)
+            found = await self._events.search(scope, check_text("query", query), limit)
+            return self._own_hits(found)
         vector = check_vector("query", query)
         dimension, found = await self._events.nearest(scope, vector, limit)
         if dimension is not None:
             check_vector("query", vector, dimension=dimension)
-        return found
+        return self._own_hits(found)
+
+    def _entry(self, field: str, event: Event) -> LogEntry:
+        return self._scope.entry(field, LogEntry.of_event(field, event))
+
+    def _events_of(
+        self,
+        agent_id: AgentId,
+        session_id: str | None,
+        types: list[str] | None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> EventScope:
+        return EventScope(
+            self._scope.agent(agent_id),
+            None if session_id is None else self._scope.recalled_session(session_id),
+            None if types is None else check_ids("types", types),
+            since,
+            until,
+        )
+
+    def _own(self, events: list[Event]) -> list[Event]:
+        scope = self._scope
+        return [scope.own_event(one) for one in events] if scope.owner else events
+
+    def _own_hits(self, hits: list[Recalled]) -> list[Recalled]:
+        scope = self._scope
+        if not scope.owner:
+            return hits
+        return [
+            replace(hit, event=scope.own_event(hit.event), degraded=scope.own_text(hit.degraded))
+            for hit in hits
+        ]
 
 
 class EpisodicMemory(Events):
@@ -221,10 +261,11 @@ class EpisodicMemory(Events):
 
             session = await episodes.start_session(agent, metadata={"channel": "mail"})
         """
-        agent = str(AgentId.parse(agent_id))
-        session = new_id() if session_id is None else check_id("session_id", session_id)
+        agent = self._scope.agent(agent_id)
+        name = new_id() if session_id is None else session_id
+        session = self._scope.id("session_id", name)
         text = None if metadata is None else encode_object(metadata, field="metadata")
-        return await self._storage.start_session(session, agent, text)
+        return self._scope.own_session(await self._storage.start_session(session, agent, text))
 
     async def end_session(self, session_id: str) -> Session:
         """Mark a session as ended; its log stays.
@@ -233,10 +274,10 @@ class EpisodicMemory(Events):
 
             await episodes.end_session(session.id)
         """
-        found = await self._storage.end_session(check_id("session_id", session_id))
+        found = await self._storage.end_session(self._scope.id("session_id", session_id))
         if found is None:
             raise NotFoundError("session", session_id)
-        return found
+        return self._scope.own_session(found)
 
     async def get_session(self, session_id: str) -> Session | None:
         """A session, or ``None``.
@@ -245,7 +286,8 @@ class EpisodicMemory(Events):
 
             session = await episodes.get_session("s1")
         """
-        return await self._storage.get_session(check_id("session_id", session_id))
+        found = await self._storage.get_session(self._scope.id("session_id", session_id))
+        return None if found is None else self._scope.own_session(found)
 
     async def list_sessions(
         self, agent_id: AgentId, *, limit: int = 50, after: Session | None = None
@@ -256,10 +298,19 @@ class EpisodicMemory(Events):
 
             page = await episodes.list_sessions(agent, limit=10)
         """
-        agent, limit = str(AgentId.parse(agent_id)), check_count("limit", limit)
-        if after is not None and not isinstance(after, Session):
-            raise InvalidInputError("after", "must be the last session of the page before")
-        return await self._storage.list_sessions(agent, limit, after)
+        agent, limit = self._scope.agent(agent_id), check_count("limit", limit)
+        if after is not None:
+            if not isinstance(after, Session):
+                raise InvalidInputError("after", "must be the last session of the page before")
+            after = replace(after, id=self._scope.id("after.id", after.id))
+        found: list[Session] = []
+        while True:
+            page = await self._storage.list_sessions(agent, limit, after)
+            # Shared memory is stored under the agent's own name: others' sessions stay theirs.
+            found += [self._scope.own_session(one) for one in page if self._scope.owns(one.id)]
+            if len(page) < limit or len(found) >= limit:
+                return found[:limit]
+            after = page[-1]
 
     async def clear(
         self,
@@ -276,24 +327,8 @@ class EpisodicMemory(Events):
             removed = await episodes.clear("s1")
         """
         return await self._storage.clear(
-            check_id("session_id", session_id),
-            None if agent_id is None else str(AgentId.parse(agent_id)),
+            self._scope.id("session_id", session_id),
+            None if agent_id is None else self._scope.agent(agent_id),
             None if run_id is None else check_id("run_id", run_id),
             None if types is None else check_ids("types", types),
         )
-
-
-def _scope(
-    agent_id: AgentId,
-    session_id: str | None,
-    types: list[str] | None,
-    since: datetime | None = None,
-    until: datetime | None = None,
-) -> EventScope:
-    return EventScope(
-        str(AgentId.parse(agent_id)),
-        None if session_id is None else check_id("session_id", session_id),
-        None if types is None else check_ids("types", types),
-        since,
-        until,
-    )

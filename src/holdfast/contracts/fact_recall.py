@@ -44,6 +44,16 @@ class FactRecall:
         self._embedder = embedder if self.mode in {"vector", "hybrid"} else None
         self._graph = graph if self.mode in {"graph", "hybrid"} else None
 
+    def on_graph(self, graph: Graph) -> FactRecall:
+        """Return the same recall on another graph."""
+        return FactRecall(
+            self._storage,
+            embedder=self._embedder,
+            graph=graph,
+            mode=self.mode,
+            language=self.language,
+        )
+
     async def search(self, scope: FactScope, query: str, wanted: FactFilter) -> list[Memory]:
         """The best facts of a scope. What the engine could not look at is indexed first."""
         self._check_configured()

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+from holdfast.contracts.front import Front
 from holdfast.kernel.core.checks import (
     check_count,
-    check_id,
     check_ids,
     check_list,
     check_text,
 )
 from holdfast.kernel.core.codec import encode_object
-from holdfast.kernel.core.errors import InvalidInputError
+from holdfast.kernel.core.errors import InvalidInputError, NotSupportedError
+from holdfast.kernel.core.owners import owned_id
 from holdfast.kernel.storage.graph import (
     MAX_ENTITIES,
     CypherCapable,
@@ -25,6 +27,8 @@ from holdfast.kernel.storage.graph import (
     check_direction,
 )
 from holdfast.kernel.storage.graph_draft import (
+    EntityDraft,
+    RelationshipDraft,
     Walk,
     draft_entities,
     draft_relationships,
@@ -33,7 +37,7 @@ from holdfast.kernel.storage.graph_draft import (
 from holdfast.spi.graph import CypherStorage, GraphStorage
 
 
-class KnowledgeGraph(Graph):
+class KnowledgeGraph(Front, Graph):
     """``Graph`` on any engine.
 
     ::
@@ -48,14 +52,14 @@ class KnowledgeGraph(Graph):
         """Store entities, all or none; one whose id is there is replaced, its edges stay."""
         drafts = draft_entities(entities)
         if drafts:
-            await self._storage.put_entities(drafts)
+            await self._storage.put_entities(self._stored_entities(drafts))
         return [draft.id for draft in drafts]
 
     async def add_relationships(self, relationships: list[Relationship]) -> list[str]:
         """Store relationships, all or none; ``NotFoundError`` if an end is not there."""
         drafts = draft_relationships(relationships)
         if drafts:
-            await self._storage.put_relationships(drafts)
+            await self._storage.put_relationships(self._stored_relationships(drafts))
         return [draft.id for draft in drafts]
 
     async def get_neighbors(
@@ -70,26 +74,72 @@ class KnowledgeGraph(Graph):
         """An entity, those within ``depth`` steps of it, and all relationships between them."""
         types = relationship_types
         walk = Walk(
-            check_id("entity_id", entity_id),
+            self._scope.known("entity_id", entity_id),
             check_count("depth", depth),
             None if types is None else check_ids("relationship_types", types),
             check_direction(direction),
             check_count("max_entities", max_entities),
         )
-        return await self._storage.walk(walk)
+        found = await self._storage.walk(walk)
+        if self._scope.knower:
+            found = replace(
+                found,
+                entities=tuple(self._own_entities(found.entities)),
+                relationships=tuple(map(self._own_relationship, found.relationships)),
+            )
+        return found
 
     async def delete_entity(self, entity_id: str) -> bool:
         """Remove an entity and its relationships; whether it was there."""
-        return await self._storage.delete_entity(check_id("entity_id", entity_id))
+        return await self._storage.delete_entity(self._scope.known("entity_id", entity_id))
 
     async def delete_relationship(self, relationship_id: str) -> bool:
         """Remove one relationship; whether it was there."""
-        return await self._storage.delete_relationship(check_id("relationship_id", relationship_id))
+        key = self._scope.known("relationship_id", relationship_id)
+        return await self._storage.delete_relationship(key)
 
     async def find_entities(self, names: list[str]) -> list[Entity]:
         """The entities whose id or name is one of these, case and punctuation aside, by id."""
-        wanted = folded_names(names)
-        return await self._storage.find(wanted) if wanted else []
+        wanted = [owned_id(self._scope.knower, name) for name in folded_names(names)]
+        return self._own_entities(await self._storage.find(wanted)) if wanted else []
+
+    def _stored_entities(self, drafts: list[EntityDraft]) -> list[EntityDraft]:
+        knower = self._scope.knower
+        if not knower:
+            return drafts
+        return [
+            replace(
+                draft,
+                id=owned_id(knower, draft.id),
+                names=[owned_id(knower, name) for name in draft.names],
+            )
+            for draft in drafts
+        ]
+
+    def _stored_relationships(self, drafts: list[RelationshipDraft]) -> list[RelationshipDraft]:
+        knower = self._scope.knower
+        if not knower:
+            return drafts
+        return [
+            replace(
+                draft,
+                id=owned_id(knower, draft.id),
+                source=owned_id(knower, draft.source),
+                target=owned_id(knower, draft.target),
+            )
+            for draft in drafts
+        ]
+
+    def _own_entities(self, entities: Sequence[Entity]) -> list[Entity]:
+        if not self._scope.knower:
+            return [*entities]
+        return [replace(one, id=self._scope.own(one.id)) for one in entities]
+
+    def _own_relationship(self, one: Relationship) -> Relationship:
+        own = self._scope.own
+        return replace(
+            one, id=own(one.id), source_id=own(one.source_id), target_id=own(one.target_id)
+        )
 
 
 class CypherGraph(KnowledgeGraph, CypherCapable):
@@ -127,6 +177,12 @@ class CypherGraph(KnowledgeGraph, CypherCapable):
                 columns=["type", "name"],
             )
         """
+        if self._scope.knower:
+            raise NotSupportedError(
+                "graph",
+                "query_cypher for one owner",
+                why="a query reaches the whole graph of the tenant: use the state itself",
+            )
         text = _query(query)
         given = {} if params is None else params
         encode_object(given, field="params")

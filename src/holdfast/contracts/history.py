@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from holdfast.kernel.core.checks import check_id
+from holdfast.contracts.front import Front
+from holdfast.kernel.core.checks import check_id, check_list, check_optional_id
 from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.storage.history import HistoryProvider
-from holdfast.kernel.storage.log_entry import (
-    TranscriptPage,
-    check_messages,
-    check_scope,
-    distinct,
-)
+from holdfast.kernel.storage.log_entry import LogEntry, TranscriptPage, distinct
 from holdfast.spi.transcripts import TranscriptKey, Transcripts
 
 
-class History(HistoryProvider):
+class History(Front, HistoryProvider):
     """``HistoryProvider`` on any engine.
 
     ::
@@ -41,7 +37,15 @@ class History(HistoryProvider):
         run_id: str = "",
     ) -> None:
         """Add messages at the end, next to each other: all of them or none."""
-        entries = check_messages(agent_id, messages, session_id=session_id, run_id=run_id)
+        key = self._key(agent_id, session_id)
+        run = check_optional_id("run_id", run_id)
+        check_list("messages", messages)
+        entries = [
+            LogEntry.of_message(
+                f"messages[{at}]", one, agent=key.agent, session=key.session, run=run
+            )
+            for at, one in enumerate(messages)
+        ]
         if len(entries) > 1:
             entries = list(distinct(entries).values())
         if entries:
@@ -58,19 +62,22 @@ class History(HistoryProvider):
         after_seq: int | None = None,
     ) -> list[ChatMessage]:
         """The transcript, ascending, or a part of it."""
-        key = TranscriptKey(*check_scope(agent_id, session_id))
+        key = self._key(agent_id, session_id)
         page = TranscriptPage.of(limit=limit, offset=offset, last=last, after_seq=after_seq)
         return await self._transcripts.read(key, page)
 
     async def clear(self, agent_id: AgentId, *, session_id: str) -> None:
         """Remove the agent's messages in a session."""
-        await self._transcripts.clear(TranscriptKey(*check_scope(agent_id, session_id)), None)
+        await self._transcripts.clear(self._key(agent_id, session_id), None)
 
     async def clear_run(self, agent_id: AgentId, *, session_id: str, run_id: str) -> None:
         """Remove the agent's messages of one run; the rest of the session stays."""
-        key = TranscriptKey(*check_scope(agent_id, session_id))
+        key = self._key(agent_id, session_id)
         await self._transcripts.clear(key, check_id("run_id", run_id))
 
     async def count_messages(self, agent_id: AgentId, *, session_id: str) -> int:
         """How many messages the agent has in a session."""
-        return await self._transcripts.count(TranscriptKey(*check_scope(agent_id, session_id)))
+        return await self._transcripts.count(self._key(agent_id, session_id))
+
+    def _key(self, agent_id: AgentId, session_id: str) -> TranscriptKey:
+        return TranscriptKey(self._scope.agent(agent_id), self._scope.id("session_id", session_id))

@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from holdfast.contracts.fact_recall import FactRecall
+from holdfast.contracts.front import Front
+from holdfast.contracts.graph import KnowledgeGraph
+from holdfast.contracts.owner_scope import OwnerScope
 from holdfast.kernel.core.checks import (
     check_count,
     check_id,
@@ -23,7 +26,7 @@ from holdfast.kernel.storage.long_term import LongTermMemory, Memory, RecallMode
 from holdfast.spi.long_term import FactFilter, FactScope, LongTermStorage
 
 
-class LongTerm(LongTermMemory):
+class LongTerm(Front, LongTermMemory):
     """``LongTermMemory`` on any engine.
 
     ::
@@ -46,6 +49,13 @@ class LongTerm(LongTermMemory):
             storage, embedder=embedder, graph=graph, mode=mode, language=language
         )
 
+    def _use_scope(self, scope: OwnerScope) -> None:
+        super()._use_scope(scope)
+        if isinstance(self._graph, KnowledgeGraph):
+            # The facts of an owner are about the entities of the same owner.
+            self._graph = self._graph.for_owner(scope)
+            self._recall = self._recall.on_graph(self._graph)
+
     async def save(
         self,
         agent_id: AgentId,
@@ -62,7 +72,7 @@ class LongTerm(LongTermMemory):
         entities: list[str] | None = None,
     ) -> str:
         """Keep a fact, and return its id."""
-        scope = _scope(agent_id, namespace)
+        scope = self._facts_of(agent_id, namespace)
         draft = FactDraft(
             content=check_text("content", content),
             metadata=encode_object({} if metadata is None else metadata, field="metadata"),
@@ -94,7 +104,7 @@ class LongTerm(LongTermMemory):
         min_confidence: float | None = None,
     ) -> list[Memory]:
         """The memories that answer a query, the best first; for an empty query the most recent."""
-        scope = _scope(agent_id, namespace)
+        scope = self._facts_of(agent_id, namespace)
         text = check_text("query", query)
         wanted = FactFilter(
             check_count("limit", limit),
@@ -107,19 +117,19 @@ class LongTerm(LongTermMemory):
         self, agent_id: AgentId, memory_id: str, *, namespace: str = "default"
     ) -> Memory | None:
         """One memory, superseded or not; ``None`` if it is not there or has expired."""
-        scope = _scope(agent_id, namespace)
+        scope = self._facts_of(agent_id, namespace)
         return await self._storage.get(scope, check_id("memory_id", memory_id))
 
     async def delete(
         self, agent_id: AgentId, memory_id: str, *, namespace: str = "default"
     ) -> bool:
         """Forget one memory; whether it was there."""
-        scope = _scope(agent_id, namespace)
+        scope = self._facts_of(agent_id, namespace)
         return await self._storage.delete(scope, check_id("memory_id", memory_id))
 
     async def clear(self, agent_id: AgentId, *, namespace: str = "default") -> None:
         """Forget all memories of an agent in a namespace."""
-        await self._storage.clear(_scope(agent_id, namespace))
+        await self._storage.clear(self._facts_of(agent_id, namespace))
 
     async def _missing_entity(self, entities: tuple[str, ...]) -> str | None:
         """The first entity that is not in the graph."""
@@ -134,6 +144,5 @@ class LongTerm(LongTermMemory):
                 return entity
         return None
 
-
-def _scope(agent_id: AgentId, namespace: object) -> FactScope:
-    return check_id("namespace", namespace), str(AgentId.parse(agent_id))
+    def _facts_of(self, agent_id: AgentId, namespace: object) -> FactScope:
+        return check_id("namespace", namespace), self._scope.agent(agent_id)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from holdfast.contracts.front import Front
 from holdfast.kernel.core.checks import (
-    check_id,
     check_list,
     check_optional_count,
     check_seconds,
@@ -18,7 +18,7 @@ from holdfast.kernel.storage.short_term import ShortTerm, StateSnapshot, StateWr
 from holdfast.spi.states import StateStorage
 
 
-class States(ShortTerm):
+class States(Front, ShortTerm):
     """``ShortTerm`` on any engine; ``ttl_seconds`` is for writes that do not give their own.
 
     ::
@@ -34,7 +34,7 @@ class States(ShortTerm):
         self, session_id: str, *, keys: Sequence[str] | None = None
     ) -> dict[str, Any]:
         """The state of a session, or ``{}``."""
-        session, wanted = _scope(session_id, keys)
+        session, wanted = self._wanted(session_id, keys)
         if wanted is not None and not wanted:
             return {}
         return (await self._storage.read(session, wanted)).state
@@ -48,7 +48,7 @@ class States(ShortTerm):
         ttl_seconds: float | None = None,
     ) -> None:
         """Replace the whole state."""
-        session = check_id("session_id", session_id)
+        session = self._scope.id("session_id", session_id)
         values = encode_fields(state, field="state")
         expected = check_optional_count("expected_version", expected_version)
         window = self._window(ttl_seconds)
@@ -65,7 +65,7 @@ class States(ShortTerm):
         ttl_seconds: float | None = None,
     ) -> None:
         """Merge a patch into the state."""
-        session = check_id("session_id", session_id)
+        session = self._scope.id("session_id", session_id)
         values = encode_fields(patch, field="patch")
         dropped = _keys("delete_keys", delete_keys)
         if not dropped.isdisjoint(values):
@@ -76,22 +76,22 @@ class States(ShortTerm):
 
     async def clear(self, session_id: str) -> None:
         """Remove the state of a session."""
-        await self._storage.clear(check_id("session_id", session_id))
+        await self._storage.clear(self._scope.id("session_id", session_id))
 
     async def snapshot(
         self, session_id: str, *, keys: Sequence[str] | None = None
     ) -> StateSnapshot:
         """The state with its version and its expiry."""
-        return await self._storage.read(*_scope(session_id, keys))
+        found = await self._storage.read(*self._wanted(session_id, keys))
+        return self._scope.own_state(found)
+
+    def _wanted(self, session_id: object, keys: object) -> tuple[str, set[str] | None]:
+        session = self._scope.id("session_id", session_id)
+        return session, None if keys is None else _keys("keys", keys)
 
     def _window(self, ttl_seconds: float | None) -> float | None:
         ttl = self._ttl_seconds if ttl_seconds is None else ttl_seconds
         return None if ttl is None else check_seconds("ttl_seconds", ttl)
-
-
-def _scope(session_id: object, keys: object) -> tuple[str, set[str] | None]:
-    session = check_id("session_id", session_id)
-    return session, None if keys is None else _keys("keys", keys)
 
 
 def _keys(field: str, keys: object) -> set[str]:

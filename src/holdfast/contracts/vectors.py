@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.kernel.core.checks import check_count, check_id, check_ids, check_vector
+from holdfast.contracts.front import Front
+from holdfast.kernel.core.checks import check_count, check_ids, check_vector
 from holdfast.kernel.core.errors import InvalidInputError
 from holdfast.kernel.core.filters import parse
 from holdfast.kernel.storage.document_draft import draft_documents, embed_drafts
@@ -13,7 +14,7 @@ from holdfast.kernel.storage.vector import Document, SearchResult, VectorStore
 from holdfast.spi.vectors import VectorStorage
 
 
-class Vectors(VectorStore):
+class Vectors(Front, VectorStore):
     """``VectorStore`` on any engine.
 
     ::
@@ -42,7 +43,7 @@ class Vectors(VectorStore):
         filter: dict[str, Any] | None = None,
     ) -> list[SearchResult]:
         """The documents closest to a vector that pass the filter, the closest first."""
-        name = check_id("collection", collection)
+        name = self._scope.known("collection", collection)
         query = check_vector("query_embedding", query_embedding)
         wanted = parse(filter)
         found = await self._storage.search(name, query, check_count("limit", limit), wanted)
@@ -52,7 +53,7 @@ class Vectors(VectorStore):
 
     async def get(self, ids: list[str], *, collection: str = "default") -> list[Document]:
         """The documents with these ids, in this order; unknown ids are left out."""
-        name = check_id("collection", collection)
+        name = self._scope.known("collection", collection)
         wanted = list(dict.fromkeys(check_ids("ids", ids)))
         found = await self._storage.get(name, wanted) if wanted else []
         by_id = {document.id: document for document in found}
@@ -60,22 +61,23 @@ class Vectors(VectorStore):
 
     async def delete(self, ids: list[str], *, collection: str = "default") -> int:
         """Remove documents; how many there were."""
-        name = check_id("collection", collection)
+        name = self._scope.known("collection", collection)
         wanted = list(dict.fromkeys(check_ids("ids", ids)))
         return await self._storage.delete(name, wanted) if wanted else 0
 
     async def list_collections(self) -> list[str]:
         """The names of the collections that have documents, in order."""
-        return await self._storage.list_collections()
+        found = await self._storage.list_collections(*self._scope.names())
+        return [self._scope.own(name) for name in found]
 
     async def delete_collection(self, collection: str) -> int:
         """Remove a collection with all its documents; how many there were."""
-        return await self._storage.delete_collection(check_id("collection", collection))
+        return await self._storage.delete_collection(self._scope.known("collection", collection))
 
     async def _write(
         self, documents: list[Document], collection: str, *, replace: bool
     ) -> list[str]:
-        name = check_id("collection", collection)
+        name = self._scope.known("collection", collection)
         drafts = draft_documents(documents, replace=replace)
         await embed_drafts(drafts, self._embedder, engine=self._storage.name)
         most = self._storage.max_dimension

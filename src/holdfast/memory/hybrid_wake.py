@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 
-from holdfast.kernel.core.checks import check_id
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.storage.wake import SessionWake, Wake, WakeStatus
 from holdfast.memory.hybrid_log import HybridLog
@@ -27,11 +26,11 @@ class HybridWake(SessionWake):
 
     async def wake_all(self, agent_id: AgentId) -> Wake:
         """How the sessions that an agent started are found."""
-        return await self._log.wake_all(str(AgentId.parse(agent_id)))
+        return await self._log.wake_all(str(agent_id))
 
     async def wake(self, session_id: str) -> Wake:
         """The newest events of a session and its state, and whether anything of it is missing."""
-        found = await self._log.wake(check_id("session_id", session_id))
+        found = await self._log.wake(session_id)
         state = await self._states.complete(session_id, found.state)
         known = found.status is WakeStatus.NEW and state.version
         status = WakeStatus.WARM if known else found.status

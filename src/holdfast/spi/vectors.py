@@ -58,8 +58,11 @@ class VectorStorage(Protocol):
         """Delete documents, and return how many there were."""
 
     @abstractmethod
-    async def list_collections(self) -> list[str]:
-        """Return the names of the collections that have documents, by code points."""
+    async def list_collections(self, prefix: str, hidden: str) -> list[str]:
+        """Return the names of the collections that have documents, by code points.
+
+        Only names that begin with ``prefix``, and not with ``hidden`` unless that is empty.
+        """
 
     @abstractmethod
     async def delete_collection(self, collection: str) -> int:

@@ -30,6 +30,7 @@ from holdfast.contracts.keys import KeyStore
 from holdfast.contracts.long_term import LongTerm
 from holdfast.contracts.short_term import States
 from holdfast.contracts.vectors import Vectors
+from holdfast.contracts.wakes import Wakes
 from holdfast.kernel.core.clock import ManualClock
 from holdfast.testing.harness import Harness, front
 
@@ -84,9 +85,9 @@ class InMemoryHarness(Harness):
         """A new view on the engine's data."""
         return self.stores[contract](self.engine, tenant=tenant, **options)
 
-    def wakes(self, *, tenant: str = "default") -> InMemoryWake:
+    def wakes(self, *, tenant: str = "default") -> Wakes:
         """How sessions are found."""
-        return InMemoryWake(self.engine, tenant=tenant)
+        return Wakes(InMemoryWake(self.engine, tenant=tenant))
 
     async def raw(self, contract: str) -> list[str | bytes]:  # noqa: ARG002 - one dump serves all
         """All that the engine holds, for every tenant and contract; empty tables are nothing."""

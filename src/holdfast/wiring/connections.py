@@ -7,8 +7,8 @@ import dataclasses
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 
+from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.kernel.core.errors import ConfigError
-from holdfast.kernel.storage.graph import Graph
 from holdfast.kernel.storage.ledger_work import WorkSignal
 from holdfast.kernel.storage.session_moves import SessionMoves
 from holdfast.spi.blob_index import BlobIndexStorage
@@ -34,7 +34,7 @@ class Connections:
     def __init__(
         self,
         *,
-        stores: Callable[[str, Graph | None], Stores],
+        stores: Callable[[str, KnowledgeGraph | None], Stores],
         parts: list[Part],
         work: WorkSignal | None = None,
         again: Callable[[], Awaitable[Connections]] | None = None,
@@ -45,7 +45,7 @@ class Connections:
     ) -> None:
         self._stores = stores
         self._changes: list[Callable[[str, Stores], Stores]] = []
-        self._graph: Callable[[str], Graph] | None = None
+        self._graph: Callable[[str], KnowledgeGraph] | None = None
         self.parts = parts
         self.work = work
         self.again = again
@@ -63,7 +63,7 @@ class Connections:
         self.parts.append(part)
         self._changes.append(change)
 
-    def use_graph(self, part: Part, graph: Callable[[str], Graph]) -> None:
+    def use_graph(self, part: Part, graph: Callable[[str], KnowledgeGraph]) -> None:
         """Let another engine keep the graph, also for what stands on it."""
         self.parts.append(part)
         self._graph = graph

@@ -18,6 +18,7 @@ from holdfast.backends.redis.short_term import RedisStates
 from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.contracts.history import History
 from holdfast.contracts.short_term import States
+from holdfast.contracts.wakes import Wakes
 from holdfast.kernel.core.errors import ConfigError, HoldfastError, UnavailableError
 from holdfast.kernel.core.ids import new_ref
 from holdfast.kernel.storage.hot_log import Marks
@@ -172,7 +173,7 @@ class _Tenants:
             episodes=EpisodicMemory(HybridEpisodes(log, self._durable.episodes(tenant))),
             history=History(HybridTranscripts(log, self._durable.transcripts(tenant))),
             short_term=States(states, ttl_seconds=self._state_ttl_seconds),
-            wakes=HybridWake(log, states),
+            wakes=Wakes(HybridWake(log, states)),
         )
 
     async def _raise(self, tenant: str, session: str, epoch: int) -> None:

@@ -26,7 +26,7 @@ from holdfast.contracts.keys import KeyStore
 from holdfast.contracts.long_term import LongTerm
 from holdfast.contracts.short_term import States
 from holdfast.contracts.vectors import Vectors
-from holdfast.kernel.storage.graph import Graph
+from holdfast.contracts.wakes import Wakes
 from holdfast.wiring.connections import ATTRIBUTES, Connections
 from holdfast.wiring.parts import Part
 from holdfast.wiring.request import OpenRequest
@@ -48,7 +48,9 @@ async def connect(request: OpenRequest) -> Connections:
     )
 
 
-def _stores(engine: InMemory, tenant: str, request: OpenRequest, graph: Graph | None) -> Stores:
+def _stores(
+    engine: InMemory, tenant: str, request: OpenRequest, graph: KnowledgeGraph | None
+) -> Stores:
     settings, embedder = request.settings, request.embedder
     graph = graph or KnowledgeGraph(InMemoryGraph(engine, tenant=tenant))
 
@@ -73,5 +75,5 @@ def _stores(engine: InMemory, tenant: str, request: OpenRequest, graph: Graph | 
         episodes=EpisodicMemory(InMemoryEpisodes(engine, tenant=tenant, embedder=embedder)),
         channel=channel,
         keys=KeyStore(InMemoryKeys(engine, tenant=tenant)),
-        wakes=InMemoryWake(engine, tenant=tenant),
+        wakes=Wakes(InMemoryWake(engine, tenant=tenant)),
     )

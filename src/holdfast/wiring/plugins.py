@@ -18,7 +18,6 @@ from holdfast.contracts.long_term import LongTerm
 from holdfast.contracts.short_term import States
 from holdfast.contracts.vectors import Vectors
 from holdfast.kernel.core.errors import ConfigError
-from holdfast.kernel.storage.graph import Graph
 from holdfast.spi.engine import GROUP, Engine, OpenEngine
 from holdfast.wiring.connections import Connections
 from holdfast.wiring.parts import Part
@@ -75,7 +74,7 @@ async def connect(request: OpenRequest) -> Connections:
             f"and says that it stores {', '.join(sorted(unknown)) or 'nothing'}"
         )
 
-    def stores(tenant: str, _graph: Graph | None) -> Stores:
+    def stores(tenant: str, _graph: KnowledgeGraph | None) -> Stores:
         return Stores(
             **{
                 contract: FRONTS[contract](engine.storage(contract, tenant), request)

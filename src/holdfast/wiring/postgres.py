@@ -38,7 +38,7 @@ from holdfast.contracts.keys import KeyStore
 from holdfast.contracts.long_term import LongTerm
 from holdfast.contracts.short_term import States
 from holdfast.contracts.vectors import Vectors
-from holdfast.kernel.storage.graph import Graph
+from holdfast.contracts.wakes import Wakes
 from holdfast.wiring.connections import ATTRIBUTES, Connections
 from holdfast.wiring.embedding_side import EmbeddingSide
 from holdfast.wiring.hybrid_sides import DurableSide
@@ -151,7 +151,9 @@ def migration_texts(role: str) -> Iterator[str]:
         yield from (f"{statement};" for statement in migrate.grants(role))
 
 
-def _stores(engine: Postgres, tenant: str, request: OpenRequest, graph: Graph | None) -> Stores:
+def _stores(
+    engine: Postgres, tenant: str, request: OpenRequest, graph: KnowledgeGraph | None
+) -> Stores:
     settings, embedder = request.settings, request.embedder
     graph = graph or KnowledgeGraph(PostgresGraph(engine, tenant=tenant))
 
@@ -176,5 +178,5 @@ def _stores(engine: Postgres, tenant: str, request: OpenRequest, graph: Graph | 
         episodes=EpisodicMemory(PostgresEpisodes(engine, tenant=tenant, embedder=embedder)),
         channel=channel,
         keys=KeyStore(PostgresKeys(engine, tenant=tenant)),
-        wakes=PostgresWake(engine, tenant=tenant),
+        wakes=Wakes(PostgresWake(engine, tenant=tenant)),
     )

@@ -13,9 +13,10 @@ from holdfast.backends.redis.transcripts import RedisTranscripts
 from holdfast.backends.redis.wake import RedisWake
 from holdfast.contracts.channel import Channel
 from holdfast.contracts.episodes import Events
+from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.history import History
 from holdfast.contracts.short_term import States
-from holdfast.kernel.storage.graph import Graph
+from holdfast.contracts.wakes import Wakes
 from holdfast.wiring.connections import Connections
 from holdfast.wiring.hybrid import hybrid_part, level_of, put_hybrid
 from holdfast.wiring.parts import Part
@@ -33,11 +34,11 @@ async def connect(request: OpenRequest) -> Connections:
     """Redis alone: transcripts with a time to live, working state and channels."""
     engine = await opened(request, request.url)
 
-    def stores(tenant: str, _graph: Graph | None) -> Stores:
+    def stores(tenant: str, _graph: KnowledgeGraph | None) -> Stores:
         ttl = request.settings.history_ttl_seconds
         history = History(RedisTranscripts(engine, tenant=tenant, ttl_seconds=ttl))
         log = Events(RedisEvents(engine, tenant=tenant, ttl_seconds=ttl))
-        wakes = RedisWake(engine, tenant=tenant)
+        wakes = Wakes(RedisWake(engine, tenant=tenant))
         hot = _hot(engine, tenant, request, Stores())
         return dataclasses.replace(hot, history=history, memory_log=log, wakes=wakes)
 

@@ -200,12 +200,12 @@ class State:
         return State(self._connections, tenant, owns=False)
 
     def for_owner(self, owner: str, *, memory: MemoryScope = "owner") -> State:
-        """A view for one owner of this tenant: its tasks, memory, facts and sessions alone.
+        """A view for one owner of this tenant: its tasks, sessions, memory, facts and documents.
 
         What it stores no other owner sees, whatever ids they use; nor does the state without an
-        owner. With ``memory="shared"`` facts and recall are shared by all owners, and sessions
-        are not. An empty owner is no change. A view gives no wider one: what was made without a
-        shared memory refuses it. ::
+        owner. With ``memory="shared"`` all owners share facts, recall, the graph and documents;
+        sessions, states, boards and channels stay each owner's own. An empty owner is no change.
+        A view gives no wider one: what was made without a shared memory refuses it. ::
 
             ana = state.for_owner("ana")
             await ana.history.append(agent, ChatMessage.user("hello"), session_id="s1")

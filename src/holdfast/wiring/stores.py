@@ -6,69 +6,63 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
+from holdfast.contracts.blobs import StoredBlobs
+from holdfast.contracts.boards import Boards
 from holdfast.contracts.channel import Channel
-from holdfast.contracts.episodes import EpisodicMemory
+from holdfast.contracts.episodes import EpisodicMemory, Events
+from holdfast.contracts.graph import KnowledgeGraph
+from holdfast.contracts.history import History
 from holdfast.contracts.keys import KeyStore
+from holdfast.contracts.long_term import LongTerm
+from holdfast.contracts.owner_scope import OwnerScope
+from holdfast.contracts.short_term import States
+from holdfast.contracts.vectors import Vectors
+from holdfast.contracts.wakes import Wakes
 from holdfast.kernel.core.owners import MemoryScope
-from holdfast.kernel.storage.agent_memory import MemoryLog
-from holdfast.kernel.storage.blob import Blobs
-from holdfast.kernel.storage.boards import TaskStore
-from holdfast.kernel.storage.graph import Graph
-from holdfast.kernel.storage.history import HistoryProvider
 from holdfast.kernel.storage.ledger import TaskLedger
-from holdfast.kernel.storage.long_term import LongTermMemory
-from holdfast.kernel.storage.short_term import ShortTerm
-from holdfast.kernel.storage.vector import VectorStore
-from holdfast.kernel.storage.wake import SessionWake
-from holdfast.wiring.owned_blobs import OwnedBlobs
 from holdfast.wiring.owned_ledger import OwnedLedger
-from holdfast.wiring.owned_stores import (
-    OwnedEpisodes,
-    OwnedHistory,
-    OwnedLog,
-    OwnedLongTerm,
-    OwnedShortTerm,
-    OwnedWake,
-)
-from holdfast.wiring.owner_scope import OwnerScope
 
 
 @dataclass(frozen=True, slots=True)
 class Stores:
     """One store for each contract, all of one tenant; ``None`` where no engine serves it."""
 
-    blobs: Blobs | None = None
-    history: HistoryProvider | None = None
-    vectors: VectorStore | None = None
-    graph: Graph | None = None
-    short_term: ShortTerm | None = None
-    long_term: LongTermMemory | None = None
-    boards: TaskStore | None = None
+    blobs: StoredBlobs | None = None
+    history: History | None = None
+    vectors: Vectors | None = None
+    graph: KnowledgeGraph | None = None
+    short_term: States | None = None
+    long_term: LongTerm | None = None
+    boards: Boards | None = None
     tasks: TaskLedger | None = None
     episodes: EpisodicMemory | None = None
     channel: Callable[[str], Channel] | None = None
     keys: KeyStore | None = None
-    memory_log: MemoryLog | None = None
+    memory_log: Events | None = None
     """What ``memory()`` writes to where there are no episodes; no attribute of its own."""
-    wakes: SessionWake | None = None
+    wakes: Wakes | None = None
     """What ``memory()`` asks how a session is found; no attribute of its own."""
 
 
 def stores_of_owner(stores: Stores, owner: str, *, memory: MemoryScope = "owner") -> Stores:
-    """The stores of one owner: what is not divided by owner is left out.
+    """The stores of one owner, on ids that nobody else can name; without the API keys.
 
-    Blobs stay, without what removes them: nobody can guess a ref. ::
+    Blobs are not divided by owner, but nobody can guess a ref. ::
 
         ana = stores_of_owner(stores, "ana")
     """
-    scope = OwnerScope(owner, memory)
+    scope, channel = OwnerScope(owner, memory), stores.channel
     return Stores(
-        blobs=stores.blobs and OwnedBlobs(stores.blobs),
-        history=stores.history and OwnedHistory(stores.history, scope),
-        short_term=stores.short_term and OwnedShortTerm(stores.short_term, scope),
-        long_term=stores.long_term and OwnedLongTerm(stores.long_term, scope),
+        blobs=stores.blobs and stores.blobs.for_owner(scope),
+        history=stores.history and stores.history.for_owner(scope),
+        vectors=stores.vectors and stores.vectors.for_owner(scope),
+        graph=stores.graph and stores.graph.for_owner(scope),
+        short_term=stores.short_term and stores.short_term.for_owner(scope),
+        long_term=stores.long_term and stores.long_term.for_owner(scope),
+        boards=stores.boards and stores.boards.for_owner(scope),
         tasks=stores.tasks and cast("TaskLedger", OwnedLedger(stores.tasks, owner)),
-        episodes=stores.episodes and OwnedEpisodes(stores.episodes, scope),
-        memory_log=stores.memory_log and OwnedLog(stores.memory_log, scope),
-        wakes=stores.wakes and OwnedWake(stores.wakes, scope),
+        episodes=stores.episodes and stores.episodes.for_owner(scope),
+        channel=channel and (lambda name: channel(scope.id("name", name))),
+        memory_log=stores.memory_log and stores.memory_log.for_owner(scope),
+        wakes=stores.wakes and stores.wakes.for_owner(scope),
     )

@@ -142,9 +142,13 @@ class InMemoryVectors(VectorStorage):
             del self._data.collections[collection]
         return len(gone)
 
-    async def list_collections(self) -> list[str]:
+    async def list_collections(self, prefix: str, hidden: str) -> list[str]:
         """Return the names of the collections."""
-        return sorted(self._data.collections)
+        return sorted(
+            name
+            for name in self._data.collections
+            if name.startswith(prefix) and not (hidden and name.startswith(hidden))
+        )
 
     async def delete_collection(self, collection: str) -> int:
         """Delete a collection."""

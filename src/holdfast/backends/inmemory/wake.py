@@ -5,7 +5,6 @@ from __future__ import annotations
 from holdfast.backends.inmemory.engine import InMemory
 from holdfast.backends.inmemory.session_log import SessionLog
 from holdfast.backends.inmemory.short_term import InMemoryStates
-from holdfast.kernel.core.checks import check_id
 from holdfast.kernel.storage.wake import SessionWake, Wake, WakeStatus
 
 
@@ -21,7 +20,7 @@ class InMemoryWake(SessionWake):
 
     async def wake(self, session_id: str) -> Wake:
         """New, until something was written to its log or to its state."""
-        session = self._log.sessions.get(check_id("session_id", session_id))
+        session = self._log.sessions.get(session_id)
         written = session is not None and session.seq > 0
         known = written or (await self._states.read(session_id, ())).version > 0
         return Wake(WakeStatus.WARM if known else WakeStatus.NEW)

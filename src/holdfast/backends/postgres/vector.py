@@ -88,9 +88,10 @@ class PostgresVectors(VectorStorage):
         args = (self._tenant, collection, ids)
         return int(await self._engine.fetchval(_SQL["delete"], *args, safe=False))
 
-    async def list_collections(self) -> list[str]:
+    async def list_collections(self, prefix: str, hidden: str) -> list[str]:
         """Return the names of the collections."""
-        rows = await self._engine.fetch(_SQL["list_collections"], self._tenant, safe=True)
+        args = (self._tenant, prefix, hidden)
+        rows = await self._engine.fetch(_SQL["list_collections"], *args, safe=True)
         return [row["name"] for row in rows]
 
     async def delete_collection(self, collection: str) -> int:

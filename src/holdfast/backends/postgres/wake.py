@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.queries import load
-from holdfast.kernel.core.checks import check_id
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.storage.durable_log import Gap
 from holdfast.kernel.storage.wake import SessionWake, Wake, WakeStatus
@@ -29,16 +28,13 @@ class PostgresWake(SessionWake):
 
     async def wake_all(self, agent_id: AgentId) -> Wake | None:
         """What was lost of the sessions that an agent started."""
-        rows = await self._engine.fetch(
-            _LOG["agent_gaps"], self._tenant, str(AgentId.parse(agent_id)), safe=True
-        )
+        rows = await self._engine.fetch(_LOG["agent_gaps"], self._tenant, str(agent_id), safe=True)
         gaps = tuple(Gap(*row) for row in rows)
         return Wake(WakeStatus.GAP, gaps=gaps) if gaps else None
 
     async def wake(self, session_id: str) -> Wake:
         """New, until something was written to its log or to its state."""
-        session = check_id("session_id", session_id)
-        rows = await self._engine.fetch(_SQL["known"], self._tenant, session, safe=True)
+        rows = await self._engine.fetch(_SQL["known"], self._tenant, session_id, safe=True)
         if gaps := tuple(Gap(*row[1:]) for row in rows if row[1] is not None):
             return Wake(WakeStatus.GAP, gaps=gaps)
         return Wake(WakeStatus.WARM if rows[0][0] else WakeStatus.NEW)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Self, TypeVar
@@ -213,30 +213,3 @@ class TranscriptPage:
         if last is not None and (limit is not None or page.offset or after_seq is not None):
             raise InvalidInputError("last", "goes alone: leave out limit, offset and after_seq")
         return page
-
-
-def check_messages(
-    agent_id: AgentId, messages: Sequence[ChatMessage], *, session_id: str, run_id: str
-) -> list[LogEntry]:
-    """A batch of a transcript, checked.
-
-    >>> agent = AgentId.parse("a1")
-    >>> check_messages(agent, [], session_id="s1", run_id="")
-    []
-    """
-    agent, session = check_scope(agent_id, session_id)
-    run = check_optional_id("run_id", run_id)
-    check_list("messages", messages)
-    return [
-        LogEntry.of_message(f"messages[{at}]", message, agent=agent, session=session, run=run)
-        for at, message in enumerate(messages)
-    ]
-
-
-def check_scope(agent_id: AgentId, session_id: str) -> tuple[str, str]:
-    """Whose transcript: the agent's canonical string, and the session.
-
-    >>> check_scope(AgentId("writer", "ana"), "s1")
-    ('writer/ana', 's1')
-    """
-    return str(AgentId.parse(agent_id)), check_id("session_id", session_id)

@@ -94,9 +94,10 @@ WITH doomed AS (
 SELECT count(*) FROM gone;
 
 -- name: list_collections
--- The names of the collections that have documents.
+-- The names of the collections that have documents, which begin with $2 and not with $3.
 SELECT c.name FROM holdfast.collections c
-WHERE c.tenant = $1
+WHERE c.tenant = $1 AND c.name >= $2 AND starts_with(c.name, $2)
+    AND ($3 = '' OR NOT starts_with(c.name, $3))
     AND (SELECT d.id FROM holdfast.documents d WHERE d.tenant = $1 AND d.collection = c.name
          ORDER BY d.id LIMIT 1) IS NOT NULL
 ORDER BY c.name;

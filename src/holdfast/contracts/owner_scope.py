@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
-import inspect
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
 
 from holdfast.kernel.core.checks import check_id, check_unreserved
 from holdfast.kernel.core.errors import HoldfastError
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.core.owners import OWNED, MemoryScope, owned_id, split_owned
 from holdfast.kernel.storage.episodes import Event, Session
+from holdfast.kernel.storage.log_entry import LogEntry
 from holdfast.kernel.storage.short_term import StateSnapshot
 
-C = TypeVar("C")
 _QUOTES = "'\""
 """An id with both quotes is shown with a backslash before the first."""
 
@@ -25,40 +21,70 @@ _QUOTES = "'\""
 class OwnerScope:
     """The ids of an owner: what a caller calls ``s1``, and what an engine stores it under.
 
+    Without an owner both are the same.
+
     >>> scope = OwnerScope("ana")
-    >>> scope.session("session_id", "s1"), str(scope.agent("planner"))
+    >>> scope.id("session_id", "s1"), scope.agent("planner")
     ('holdfast.owner:3:ana:s1', 'holdfast.owner:3:ana:planner')
     """
 
     owner: str
     memory: MemoryScope = "owner"
 
-    def session(self, field: str, session_id: object) -> str:
-        """The stored id of a session; errors name ``field``."""
-        return owned_id(self.owner, check_id(field, session_id))
+    def id(self, field: str, id: object) -> str:
+        """The stored id of a session, a board or a channel; errors name ``field``."""
+        return owned_id(self.owner, check_id(field, id))
 
-    def recalled_session(self, session_id: str) -> str:
+    def known(self, field: str, id: object) -> str:
+        """The stored id of what an owner knows: an entity, a collection. It may be shared."""
+        return owned_id(self.knower, check_id(field, id))
+
+    @property
+    def knower(self) -> str:
+        """Who knows what is remembered: the owner, or with shared memory the whole tenant."""
+        return "" if self.memory == "shared" else self.owner
+
+    def names(self) -> tuple[str, str]:
+        """What the stored ids of all that an owner knows begin with, and what they do not."""
+        return owned_id(self.knower, ""), "" if self.knower else OWNED
+
+    def recalled_session(self, session_id: object) -> str:
         """The same, for a session that a shared recall may have found at another owner."""
-        if self.memory == "shared" and session_id.startswith(OWNED):
-            return session_id
-        return self.session("session_id", session_id)
+        session = check_id("session_id", session_id)
+        shared = self.memory == "shared" and session.startswith(OWNED)
+        return session if shared else owned_id(self.owner, session)
 
-    def agent(self, agent_id: AgentId | str) -> AgentId:
+    def agent(self, agent_id: AgentId | str) -> str:
         """The stored id of an agent: shared memory is stored under the agent's own name."""
-        agent = AgentId.parse(agent_id)
-        if self.memory == "shared":
+        agent = str(AgentId.parse(agent_id))
+        if self.owner and self.memory == "shared":
             # The stored name of another owner's agent must not be given here.
-            check_unreserved("agent_id", str(agent))
-            return agent
-        return AgentId.parse(owned_id(self.owner, str(agent)))
+            check_unreserved("agent_id", agent)
+        return owned_id(self.knower, agent)
+
+    def entry(self, field: str, entry: LogEntry) -> LogEntry:
+        """An entry of the session log under its stored ids."""
+        if not self.owner:
+            return entry
+        return dataclasses.replace(
+            entry,
+            agent=self.agent(entry.agent),
+            session=self.id(f"{field}.session_id", entry.session),
+        )
 
     def event(self, field: str, event: Event) -> Event:
         """An event under its stored ids."""
+        if not self.owner:
+            return event
         return dataclasses.replace(
             event,
-            agent_id=self.agent(event.agent_id),
-            session_id=self.session(f"{field}.session_id", event.session_id),
+            agent_id=AgentId.parse(self.agent(event.agent_id)),
+            session_id=self.id(f"{field}.session_id", event.session_id),
         )
+
+    def owns(self, id: str) -> bool:
+        """Whether a stored id is the owner's; without an owner every id is."""
+        return id.startswith(owned_id(self.owner, ""))
 
     def own(self, id: str) -> str:
         """The caller's id for a stored one; an id of another owner stays as it is."""
@@ -88,12 +114,14 @@ class OwnerScope:
 
     def own_state(self, snapshot: StateSnapshot) -> StateSnapshot:
         """A snapshot whose problems name the caller's ids."""
-        if not snapshot.degraded:
+        if not self.owner or not snapshot.degraded:
             return snapshot
         return dataclasses.replace(snapshot, degraded=self.own_text(snapshot.degraded))
 
     def own_event(self, event: Event) -> Event:
         """A stored event under the caller's ids."""
+        if not self.owner:
+            return event
         return dataclasses.replace(
             event,
             agent_id=AgentId.parse(self.own(str(event.agent_id))),
@@ -102,6 +130,8 @@ class OwnerScope:
 
     def own_session(self, session: Session) -> Session:
         """A stored session under the caller's ids."""
+        if not self.owner:
+            return session
         return dataclasses.replace(
             session,
             id=self.own(session.id),
@@ -109,27 +139,5 @@ class OwnerScope:
         )
 
 
-def names_own_ids(view: type[C]) -> type[C]:
-    """A class whose coroutines have a ``_scope``: the errors they raise name the caller's ids.
-
-    ::
-
-        @names_own_ids
-        class OwnedHistory(HistoryProvider): ...
-    """
-    for name, method in list(vars(view).items()):
-        if inspect.iscoroutinefunction(method) and not name.startswith("_"):
-            setattr(view, name, _named(method))
-    return view
-
-
-def _named(method: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(method)
-    async def called(self: Any, *args: Any, **options: Any) -> Any:
-        try:
-            return await method(self, *args, **options)
-        except HoldfastError as error:
-            self._scope.own_error(error)
-            raise
-
-    return called
+NO_OWNER = OwnerScope("")
+"""The ids of a tenant as they are."""

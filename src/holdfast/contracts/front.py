@@ -1,0 +1,60 @@
+"""What the fronts of all contracts share: they serve a whole tenant, or one owner of it."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, Self, cast
+
+from holdfast.contracts.owner_scope import NO_OWNER, OwnerScope
+from holdfast.kernel.core.errors import HoldfastError
+
+
+class Front:
+    """A contract on any engine, for a tenant or for one owner of it.
+
+    A front passes ids through its scope, which adds the owner on the way in and removes it on the
+    way out.
+    """
+
+    _scope: OwnerScope = NO_OWNER
+
+    def for_owner(self, scope: OwnerScope) -> Self:
+        """Return the same contract for one owner; its errors name ids as the caller wrote them.
+
+        ::
+
+            history = History(storage).for_owner(OwnerScope("ana"))
+        """
+        own: Any = type(self)
+        view = cast("Self", object.__new__(_naming_own_ids(own)))
+        view.__dict__.update(self.__dict__)
+        view._use_scope(scope)  # noqa: SLF001 - it is one of us
+        return view
+
+    def _use_scope(self, scope: OwnerScope) -> None:
+        self._scope = scope
+
+
+@functools.cache
+def _naming_own_ids(front: Any) -> Any:
+    methods = {
+        name: _named(method)
+        for name, method in inspect.getmembers(front, inspect.iscoroutinefunction)
+        if not name.startswith("_")
+    }
+    named = {"__module__": front.__module__, "__doc__": front.__doc__}
+    return type(front)(front.__name__, (front,), named | methods)
+
+
+def _named(method: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(method)
+    async def called(self: Any, *args: Any, **options: Any) -> Any:
+        try:
+            return await method(self, *args, **options)
+        except HoldfastError as error:
+            self._scope.own_error(error)
+            raise
+
+    return called

@@ -1,0 +1,51 @@
+"""How sessions are found when an agent wakes up, as its memory asks for it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from holdfast.contracts.front import Front
+from holdfast.kernel.core.identity import AgentId
+from holdfast.kernel.storage.wake import SessionWake, Wake, WakeStatus
+
+
+class Wakes(Front, SessionWake):
+    """``SessionWake`` on any engine.
+
+    ::
+
+        wakes = Wakes(PostgresWake(engine, tenant="acme"))
+    """
+
+    def __init__(self, storage: SessionWake) -> None:
+        self._storage = storage
+        self.brings_events = storage.brings_events
+
+    async def wake(self, session_id: str) -> Wake:
+        """How a session is found now."""
+        found = await self._storage.wake(self._scope.id("session_id", session_id))
+        return self._own(found)
+
+    async def wake_all(self, agent_id: AgentId) -> Wake | None:
+        """How the sessions that an agent started are found."""
+        agent = AgentId.parse(self._scope.agent(agent_id))
+        found = await self._storage.wake_all(agent)
+        if found is None or not self._scope.owner:
+            return found
+        # Of a shared memory the sessions of others are not this owner's to know.
+        gaps = tuple(gap for gap in found.gaps if self._scope.owns(gap.session_id))
+        lost = found.status is WakeStatus.GAP and not gaps
+        status = WakeStatus.WARM if lost else found.status
+        return self._own(replace(found, gaps=gaps, status=status))
+
+    def _own(self, found: Wake) -> Wake:
+        scope = self._scope
+        if not scope.owner:
+            return found
+        return replace(
+            found,
+            events=[scope.own_event(one) for one in found.events],
+            gaps=tuple(replace(gap, session_id=scope.own(gap.session_id)) for gap in found.gaps),
+            state=None if found.state is None else scope.own_state(found.state),
+            degraded=scope.own_text(found.degraded),
+        )
