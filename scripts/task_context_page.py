@@ -12,20 +12,25 @@ from typing import Any
 from holdfast.kernel.storage.working_memory import WorkingMemory
 from holdfast.runtime.context import TaskContext
 from holdfast.runtime.session import TaskHistory
+from holdfast.runtime.stores import HandlerStores
 
 GROUPS = {
     "The request": ("message", "messages", "conversation", "metadata"),
     "Durable work": (
         *("step", "idempotency_key", "ask", "say", "artifact", "reply", "sleep", "sleep_until"),
     ),
-    "Memory": ("state", "history", "memory"),
+    "Memory": ("state", "history", "memory", "stores"),
     "Who and what": ("id", "context_id", "agent", "owner", "tenant"),
-    "This run": ("attempt", "fence", "cancelled", "log"),
+    "This run": ("attempt", "fence", "cancelled", "log", "resources"),
 }
 INTERNAL = {"resume", "check_reply", "cleanup"}
 """What the worker uses, and a handler does not."""
 
-BOUND: dict[str, type[Any]] = {"state": WorkingMemory, "history": TaskHistory}
+BOUND: dict[str, type[Any]] = {
+    "state": WorkingMemory,
+    "history": TaskHistory,
+    "stores": HandlerStores,
+}
 """Attributes with methods of their own."""
 
 _INTRO = """\

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias, TypeVar, overload
@@ -24,6 +25,7 @@ from holdfast.runtime.context import TaskContext
 from holdfast.runtime.skills import MODES, Provider, Skill, check_modes
 from holdfast.runtime.stores import TaskStores
 
+Lifespan: TypeAlias = Callable[[], AbstractAsyncContextManager[Any]]
 HandlerFunction: TypeAlias = Callable[[TaskContext], Awaitable[Any]]
 F = TypeVar("F", bound=HandlerFunction)
 
@@ -85,7 +87,11 @@ class App:
     ``memory="shared"`` all owners of the tenant share facts and recall; transcripts and states stay
     each owner's own. What is said in a task is in the transcript and the memory of its context,
     unless ``remember`` is false. ``provider``, ``input_modes``, ``output_modes`` and
-    ``documentation_url`` are for the agent card. ::
+    ``documentation_url`` are for the agent card.
+
+    ``lifespan`` makes what handlers share and is not stored, such as an HTTP client: a function
+    that returns an async context manager. A worker enters it before its first task and leaves it
+    after its last one; what it yields is ``task.resources``. ::
 
         app = holdfast.App("researcher")
 
@@ -108,6 +114,7 @@ class App:
         input_modes: Sequence[str] = MODES,
         output_modes: Sequence[str] = MODES,
         documentation_url: str = "",
+        lifespan: Lifespan | None = None,
     ) -> None:
         self.agent = AgentId.parse(name)
         self.description = check_text("description", description)
@@ -122,6 +129,11 @@ class App:
         self.input_modes = check_modes("input_modes", input_modes)
         self.output_modes = check_modes("output_modes", output_modes)
         self.documentation_url = check_text("documentation_url", documentation_url)
+        if lifespan is not None and not callable(lifespan):
+            raise InvalidInputError(
+                "lifespan", "must be a function that returns an async context manager"
+            )
+        self._lifespan = lifespan
         self._handlers: dict[AgentId, Handler] = {}
 
     def __repr__(self) -> str:
@@ -232,6 +244,23 @@ class App:
             return given
 
         return add if function is None else add(function)
+
+    def resources(self) -> AbstractAsyncContextManager[Any]:
+        """What handlers share, as ``lifespan`` makes it; a worker enters it.
+
+        ::
+
+            async with app.resources() as shared: ...
+        """
+        if self._lifespan is None:
+            return nullcontext()
+        found: object = self._lifespan()
+        if not isinstance(found, AbstractAsyncContextManager):
+            raise ConfigError(
+                f"the lifespan of the app {self.name} must return an async context manager, "
+                f"not {type(found).__name__}: put @contextlib.asynccontextmanager before it"
+            )
+        return found
 
     def handler_of(self, agent: AgentId | str) -> Handler:
         """The handler of an agent; ``NotFoundError`` if it has none.

@@ -27,7 +27,7 @@ from holdfast.runtime.offload import load, offload
 from holdfast.runtime.outcome import Reply, Suspended
 from holdfast.runtime.running_task import RunningTask
 from holdfast.runtime.session import TaskHistory
-from holdfast.runtime.stores import TaskStores
+from holdfast.runtime.stores import HandlerStores, TaskStores
 from holdfast.runtime.task_facts import TaskFacts
 
 _current: ContextVar[StepKey | None] = ContextVar("holdfast_step", default=None)
@@ -58,6 +58,7 @@ class TaskContext(TaskFacts):
         retention: HistoryRetention = HistoryRetention.PERMANENT,
         memory: MemoryScope = "owner",
         said: Callable[[ChatMessage], Awaitable[None]] | None = None,
+        resources: Any = None,
     ) -> None:
         super().__init__(place, record, held)
         self._owned = place.for_owner(record.owner, memory=memory)
@@ -85,6 +86,21 @@ class TaskContext(TaskFacts):
 
             await task.history.append(ChatMessage.assistant("thinking"))
             window = await task.history.messages(last=20)
+        """
+        self.stores = HandlerStores(self._owned)
+        """Every store of the task's tenant and owner.
+
+        A handler may run again: write with an id of its own, or inside of a step. ::
+
+            board = await task.stores.boards.get_by_conversation(task.context_id)
+            await task.stores.channel("alerts").publish({"reading": len(pages)}, id=task.id)
+        """
+        self.resources = resources
+        """What the app's ``lifespan`` has yielded; ``None`` without one.
+
+        ::
+
+            client = task.resources
         """
         self.log = logging.LoggerAdapter(
             logging.getLogger("holdfast.handler"),

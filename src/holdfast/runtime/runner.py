@@ -85,11 +85,13 @@ class Runner:
         handler: Handler,
         complete: Callable[[RunningTask], Awaitable[TaskState | None]],
         remembering: Remembering | None = None,
+        resources: Any = None,
     ) -> None:
         self._place = place
         self._handler = handler
         self._complete = complete
         self._remembering = remembering
+        self._resources = resources
 
     async def run(self, claimed: ClaimedTask, held: RunningTask) -> Ending:
         """Run the handler until it ends, is suspended or is stopped."""
@@ -101,6 +103,7 @@ class Runner:
             retention=self._handler.retention,
             memory=self._handler.memory,
             said=self._says(claimed.task),
+            resources=self._resources,
         )
         try:
             reached, why = await self._work(task, claimed, held)

@@ -5,22 +5,20 @@ from __future__ import annotations
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
+from holdfast.contracts.channel import Channel
+from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.core.owners import MemoryScope
 from holdfast.kernel.storage.agent_memory import AgentMemory
 from holdfast.kernel.storage.blob import Blobs
+from holdfast.kernel.storage.boards import TaskStore
+from holdfast.kernel.storage.graph import Graph
 from holdfast.kernel.storage.history import HistoryProvider
 from holdfast.kernel.storage.ledger import TaskLedger
 from holdfast.kernel.storage.ledger_work import WorkSignal
+from holdfast.kernel.storage.long_term import LongTermMemory
 from holdfast.kernel.storage.short_term import ShortTerm
-
-
-class SessionLogs(Protocol):
-    """What the runtime needs of session logs."""
-
-    async def clear(self, session_id: str) -> int:
-        """Remove the log of a session; returns how many events it had."""
-        ...
+from holdfast.kernel.storage.vector import VectorStore
 
 
 class TaskStores(Protocol):
@@ -47,8 +45,32 @@ class TaskStores(Protocol):
         ...
 
     @property
-    def episodes(self) -> SessionLogs:
+    def episodes(self) -> EpisodicMemory:
         """The session logs of contexts."""
+        ...
+
+    @property
+    def vectors(self) -> VectorStore:
+        """Documents, searched by meaning."""
+        ...
+
+    @property
+    def graph(self) -> Graph:
+        """Entities and their relationships."""
+        ...
+
+    @property
+    def long_term(self) -> LongTermMemory:
+        """Facts."""
+        ...
+
+    @property
+    def boards(self) -> TaskStore:
+        """To-do boards."""
+        ...
+
+    def channel(self, name: str) -> Channel:
+        """A named stream of events."""
         ...
 
     @property
@@ -79,3 +101,114 @@ class TaskStores(Protocol):
         ``None`` where there are none to be had, as in memory.
         """
         ...
+
+
+class HandlerStores:
+    """Every store of a task's tenant and owner, without what opens, closes or reaches further.
+
+    A handler may run again: write with ids of its own, or inside of a step. ::
+
+        await task.stores.graph.add_entities([Entity("Person", {"name": "Ana"}, "ana")])
+        await task.stores.channel("alerts").publish({"done": task.id}, id=task.id)
+    """
+
+    def __init__(self, stores: TaskStores) -> None:
+        self._stores = stores
+
+    @property
+    def blobs(self) -> Blobs:
+        """Large binary things, by ref.
+
+        ::
+
+            ref = await task.stores.blobs.store(pages[0])
+        """
+        return self._stores.blobs
+
+    @property
+    def history(self) -> HistoryProvider:
+        """Transcripts, by agent and session.
+
+        ::
+
+            messages = await task.stores.history.get_messages("planner", session_id="s1")
+        """
+        return self._stores.history
+
+    @property
+    def episodes(self) -> EpisodicMemory:
+        """The session log, recalled by time and by meaning.
+
+        ::
+
+            events = await task.stores.episodes.recent("planner", limit=50)
+        """
+        return self._stores.episodes
+
+    @property
+    def short_term(self) -> ShortTerm:
+        """Working state, by session.
+
+        ::
+
+            await task.stores.short_term.update_state("s1", {"page": 2})
+        """
+        return self._stores.short_term
+
+    @property
+    def long_term(self) -> LongTermMemory:
+        """Facts, by agent and namespace.
+
+        ::
+
+            facts = await task.stores.long_term.search("planner", "what does Ana sail?")
+        """
+        return self._stores.long_term
+
+    @property
+    def vectors(self) -> VectorStore:
+        """Documents, searched by meaning.
+
+        ::
+
+            found = await task.stores.vectors.get(["d1"], collection="notes")
+        """
+        return self._stores.vectors
+
+    @property
+    def graph(self) -> Graph:
+        """Entities and their relationships.
+
+        ::
+
+            around = await task.stores.graph.get_neighbors("ana", depth=2)
+        """
+        return self._stores.graph
+
+    @property
+    def boards(self) -> TaskStore:
+        """To-do boards, by conversation and agent.
+
+        ::
+
+            board = await task.stores.boards.get_by_conversation(task.context_id)
+        """
+        return self._stores.boards
+
+    def channel(self, name: str) -> Channel:
+        """A named stream of events between agents.
+
+        ::
+
+            await task.stores.channel("alerts").publish({"level": "high"}, id=task.id)
+        """
+        return self._stores.channel(name)
+
+    def memory(self, agent: AgentId | str, *, session_id: str | None = None) -> AgentMemory:
+        """The memory of another agent of the same owner.
+
+        ::
+
+            hits = await task.stores.memory("planner").recall("which database?")
+        """
+        return self._stores.memory(agent, session_id=session_id)

@@ -8,8 +8,9 @@ import logging
 import os
 import platform
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import Any
 
 from holdfast.kernel.core.checks import check_count, check_id, check_seconds
 from holdfast.kernel.core.errors import ConfigError, HoldfastError
@@ -84,6 +85,7 @@ class Worker:
         self._remembering = Remembering(app)
         self._rested = asyncio.Event()
         self._swept_earlier: set[str] = set()
+        self._resources: Any = None
 
     @property
     def running(self) -> int:
@@ -103,7 +105,7 @@ class Worker:
             await worker.run()
         """
         _log.info("worker %s: up to %s tasks at once", self.name, self._concurrency)
-        async with LeaseKeeper(self._state, self.name, lease_seconds=self._lease_seconds) as keeper:
+        async with self._working() as keeper:
             jobs = [
                 BackgroundJob("listening for work", self._listen, pause_seconds=0),
                 BackgroundJob("recovery", self._recover, pause_seconds=self._recovery_seconds),
@@ -144,7 +146,7 @@ class Worker:
 
             await worker.run_until_idle()
         """
-        async with LeaseKeeper(self._state, self.name, lease_seconds=self._lease_seconds) as keeper:
+        async with self._working() as keeper:
             try:
                 while await self._claim(keeper) or self._running:
                     if self._running:
@@ -155,6 +157,15 @@ class Worker:
                     one.cancel()
                 await asyncio.gather(*self._running, return_exceptions=True)
         return self._runs
+
+    @asynccontextmanager
+    async def _working(self) -> AsyncIterator[LeaseKeeper]:
+        """Hold the app's resources and renew leases, for as long as handlers run."""
+        async with (
+            self._app.resources() as self._resources,
+            LeaseKeeper(self._state, self.name, lease_seconds=self._lease_seconds) as keeper,
+        ):
+            yield keeper
 
     @property
     def _free(self) -> int:
@@ -241,7 +252,8 @@ class Worker:
         if handler.timeout_seconds is not None:
             held.beats_until = claimed_at + handler.timeout_seconds
         keeper.watch(held)
-        runner = Runner(place, handler, self._completions[place.tenant].complete, self._remembering)
+        complete = self._completions[place.tenant].complete
+        runner = Runner(place, handler, complete, self._remembering, self._resources)
         work = asyncio.create_task(self._see_through(runner, claimed, held, keeper))
         self._running[work] = held
         return held
