@@ -19,6 +19,7 @@ from holdfast.backends.postgres.graph import PostgresGraph
 from holdfast.backends.postgres.queries import load
 from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.kernel.core.errors import NotFoundError
+from holdfast.kernel.core.limits import Limits
 from holdfast.kernel.storage.graph import Entity, Relationship
 from tests.backends.postgres_database import connected, empty_database
 
@@ -100,6 +101,7 @@ async def test_a_walk_along_a_long_chain_comes_to_its_end(scene: Scene) -> None:
             for one, other in itertools.pairwise(names)
         ]
     )
+    scene.store.use_limits(Limits(walk_depth=0))
     found = await scene.store.get_neighbors("e0000", depth=10**6, direction="out")
     assert ([one.id for one in found.entities], found.truncated) == (names, False)
     assert len(found.relationships) == 799
@@ -120,6 +122,7 @@ async def test_a_walk_finds_what_the_in_memory_engine_finds(scene: Scene) -> Non
     ]
     model = KnowledgeGraph(InMemoryGraph(InMemory(), tenant="t"))
     for store in (scene.store, model):
+        store.use_limits(Limits(walk_depth=0, walk_entities=0))
         await store.add_entities(entities)
         await store.add_relationships(edges)
     seen = set()

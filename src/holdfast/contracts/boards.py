@@ -51,6 +51,7 @@ class Boards(Front, TaskStore):
             parent_agent_id=parent_agent_id,
             max_retries=max_retries,
         )
+        self._limits.check_value("task_titles", *(card.title for card in board.tasks))
         stored = replace(
             board,
             id=self._scope.id("id", board.id),
@@ -79,6 +80,7 @@ class Boards(Front, TaskStore):
     ) -> Task | None:
         """Move a card; an empty ``note`` keeps the one it has."""
         wanted, text = check_status(status), check_text("note", note)
+        self._limits.check_value("note", text)
         moved = await self._storage.move_card(*self._card(task_list_id, task_id), wanted, text)
         return _moved(task_id, moved, wanted)
 
@@ -86,6 +88,7 @@ class Boards(Front, TaskStore):
         """Append cards to a board; ``NotFoundError`` if there is no such board."""
         board_id = self._scope.id("task_list_id", task_list_id)
         cards = new_cards(check_titles("titles", titles))
+        self._limits.check_value("titles", *(card.title for card in cards))
         first = await self._storage.add_cards(board_id, cards)
         return [replace(card, order=first + card.order) for card in cards]
 
@@ -105,6 +108,7 @@ class Boards(Front, TaskStore):
     async def update_task_title(self, task_list_id: str, task_id: str, title: str) -> Task | None:
         """Rename a card."""
         stripped = check_title(title)
+        self._limits.check_value("title", stripped)
         return await self._storage.rename_card(*self._card(task_list_id, task_id), stripped)
 
     def _card(self, task_list_id: str, task_id: str) -> tuple[str, str]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import AsyncGenerator
 from typing import Any
 
+from holdfast.contracts.front import Front
 from holdfast.kernel.core.checks import check_count, check_id, check_seconds, check_text
 from holdfast.kernel.core.codec import decode_json, encode_object
 from holdfast.kernel.core.errors import InvalidInputError
@@ -14,7 +15,7 @@ from holdfast.kernel.storage.channel import DEFAULT_RETENTION_SECONDS, ChannelEv
 from holdfast.spi.channels import ChannelStorage, StoredEvent
 
 
-class Channel:
+class Channel(Front):
     """A named stream of events that any number of subscribers read, each at its own pace.
 
     The channel does not know its subscribers: each keeps the cursor of the last event it has dealt
@@ -77,6 +78,7 @@ class Channel:
             sent = await channel.publish({"type": "handover", "to": "writer"})
         """
         text = encode_object(event, field="event")
+        self._limits.check_value("event", text)
         event_id = new_id() if id is None else check_id("id", id)
         retention = check_seconds("retention_seconds", self._retention_seconds)
         name = check_id("name", self._name)

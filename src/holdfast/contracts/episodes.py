@@ -48,6 +48,8 @@ class Events(Front, MemoryLog):
         """
         check_list("events", events)
         entries = [self._entry(f"events[{at}]", event) for at, event in enumerate(events)]
+        for at, entry in enumerate(entries):
+            self._limits.check_value(f"events[{at}]", entry.body)
         vectors = check_embeddings(embeddings, len(entries))
         unique = distinct(entries)
         if not unique:
@@ -65,6 +67,7 @@ class Events(Front, MemoryLog):
 
             event = await episodes.append_checked(entry)
         """
+        self._limits.check_value("payload", entry.body)
         stored = self._scope.entry("event", entry)
         places = await self._events.append((stored,), None)
         return self._scope.own_event(stored.to_event(*places[stored.key]))
@@ -135,7 +138,8 @@ class Events(Front, MemoryLog):
         scope = self._events_of(agent_id, session_id, types, start, end)
         limit = check_count("limit", limit)
         if isinstance(query, str):
-            found = await self._events.search(scope, check_text("query", query), limit)
+            text = self._limits.check_query("query", check_text("query", query))
+            found = await self._events.search(scope, text, limit)
             return self._own_hits(found)
         vector = check_vector("query", query)
         dimension, found = await self._events.nearest(scope, vector, limit)
@@ -265,6 +269,7 @@ class EpisodicMemory(Events):
         name = new_id() if session_id is None else session_id
         session = self._scope.id("session_id", name)
         text = None if metadata is None else encode_object(metadata, field="metadata")
+        self._limits.check_value("metadata", text or "")
         return self._scope.own_session(await self._storage.start_session(session, agent, text))
 
     async def end_session(self, session_id: str) -> Session:

@@ -9,6 +9,7 @@ from typing import Any, Self, cast
 
 from holdfast.contracts.owner_scope import NO_OWNER, OwnerScope
 from holdfast.kernel.core.errors import HoldfastError
+from holdfast.kernel.core.limits import DEFAULT_LIMITS, Limits
 
 
 class Front:
@@ -19,6 +20,16 @@ class Front:
     """
 
     _scope: OwnerScope = NO_OWNER
+    _limits: Limits = DEFAULT_LIMITS
+
+    def use_limits(self, limits: Limits) -> None:
+        """Use other limits than the default ones.
+
+        ::
+
+            history.use_limits(Limits(value_bytes=0))
+        """
+        self._limits = limits
 
     def for_owner(self, scope: OwnerScope) -> Self:
         """Return the same contract for one owner; its errors name ids as the caller wrote them.

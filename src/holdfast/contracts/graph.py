@@ -51,6 +51,8 @@ class KnowledgeGraph(Front, Graph):
     async def add_entities(self, entities: list[Entity]) -> list[str]:
         """Store entities, all or none; one whose id is there is replaced, its edges stay."""
         drafts = draft_entities(entities)
+        for at, draft in enumerate(drafts):
+            self._limits.check_value(f"entities[{at}].properties", draft.properties)
         if drafts:
             await self._storage.put_entities(self._stored_entities(drafts))
         return [draft.id for draft in drafts]
@@ -58,6 +60,8 @@ class KnowledgeGraph(Front, Graph):
     async def add_relationships(self, relationships: list[Relationship]) -> list[str]:
         """Store relationships, all or none; ``NotFoundError`` if an end is not there."""
         drafts = draft_relationships(relationships)
+        for at, draft in enumerate(drafts):
+            self._limits.check_value(f"relationships[{at}].properties", draft.properties)
         if drafts:
             await self._storage.put_relationships(self._stored_relationships(drafts))
         return [draft.id for draft in drafts]
@@ -80,6 +84,7 @@ class KnowledgeGraph(Front, Graph):
             check_direction(direction),
             check_count("max_entities", max_entities),
         )
+        self._limits.check_walk(walk.depth, walk.max_entities)
         found = await self._storage.walk(walk)
         if self._scope.knower:
             found = replace(

@@ -46,6 +46,8 @@ class History(Front, HistoryProvider):
             )
             for at, one in enumerate(messages)
         ]
+        for at, entry in enumerate(entries):
+            self._limits.check_value(f"messages[{at}]", entry.body)
         if len(entries) > 1:
             entries = list(distinct(entries).values())
         if entries:

@@ -84,6 +84,7 @@ class LongTerm(Front, LongTermMemory):
             supersedes=None if supersedes is None else check_id("supersedes", supersedes),
             key=None if idempotency_key is None else check_id("idempotency_key", idempotency_key),
         )
+        self._limits.check_value("content", draft.content, draft.metadata)
         missing = await self._missing_entity(draft.entities)
         if missing is not None:
             # The same save again is the same memory, also when what it was about is gone.
@@ -105,7 +106,7 @@ class LongTerm(Front, LongTermMemory):
     ) -> list[Memory]:
         """The memories that answer a query, the best first; for an empty query the most recent."""
         scope = self._facts_of(agent_id, namespace)
-        text = check_text("query", query)
+        text = self._limits.check_query("query", check_text("query", query))
         wanted = FactFilter(
             check_count("limit", limit),
             None if topic is None else check_text("topic", topic),

@@ -49,7 +49,7 @@ class States(Front, ShortTerm):
     ) -> None:
         """Replace the whole state."""
         session = self._scope.id("session_id", session_id)
-        values = encode_fields(state, field="state")
+        values = self._fields("state", state)
         expected = check_optional_count("expected_version", expected_version)
         window = self._window(ttl_seconds)
         write = StateWrite(session, values, ttl_seconds=window, fresh=True)
@@ -66,7 +66,7 @@ class States(Front, ShortTerm):
     ) -> None:
         """Merge a patch into the state."""
         session = self._scope.id("session_id", session_id)
-        values = encode_fields(patch, field="patch")
+        values = self._fields("patch", patch)
         dropped = _keys("delete_keys", delete_keys)
         if not dropped.isdisjoint(values):
             raise InvalidInputError("delete_keys", "names a key of the patch: choose one of them")
@@ -88,6 +88,11 @@ class States(Front, ShortTerm):
     def _wanted(self, session_id: object, keys: object) -> tuple[str, set[str] | None]:
         session = self._scope.id("session_id", session_id)
         return session, None if keys is None else _keys("keys", keys)
+
+    def _fields(self, field: str, state: dict[str, Any]) -> dict[str, str]:
+        values = encode_fields(state, field=field)
+        self._limits.check_value(field, *values, *values.values())
+        return values
 
     def _window(self, ttl_seconds: float | None) -> float | None:
         ttl = self._ttl_seconds if ttl_seconds is None else ttl_seconds

@@ -45,7 +45,7 @@ class Vectors(Front, VectorStore):
         """The documents closest to a vector that pass the filter, the closest first."""
         name = self._scope.known("collection", collection)
         query = check_vector("query_embedding", query_embedding)
-        wanted = parse(filter)
+        wanted = self._limits.check_filter("filter", parse(filter))
         found = await self._storage.search(name, query, check_count("limit", limit), wanted)
         if found.dimension is not None:
             check_vector("query_embedding", query, dimension=found.dimension)
@@ -79,6 +79,8 @@ class Vectors(Front, VectorStore):
     ) -> list[str]:
         name = self._scope.known("collection", collection)
         drafts = draft_documents(documents, replace=replace)
+        for at, draft in enumerate(drafts):
+            self._limits.check_value(f"documents[{at}]", draft.content, draft.metadata)
         await embed_drafts(drafts, self._embedder, engine=self._storage.name)
         most = self._storage.max_dimension
         for at, draft in enumerate(drafts):

@@ -25,6 +25,7 @@ from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.core.errors import ConflictError, InvalidInputError, NotSupportedError
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.core.ids import new_id
+from holdfast.kernel.core.limits import DEFAULT_LIMITS, first_words
 from holdfast.kernel.storage.agent_memory import (
     DAY_SECONDS,
     AgentMemory,
@@ -61,6 +62,8 @@ class MemoryStores:
     short_term: ShortTerm
     wakes: SessionWake
     long_term: LongTermMemory | None = None
+    query_words: int = DEFAULT_LIMITS.query_words
+    """By how many different words of a text ``hydrate`` and ``assemble`` recall."""
 
 
 def own_session(agent_id: AgentId) -> str:
@@ -218,7 +221,7 @@ class StoredMemory(AgentMemory):
         """All that an agent needs when it wakes up, read at the same time."""
         limit, k = check_count("window", window), check_count("k", k)
         if isinstance(query, str):
-            check_text("query", query)
+            query = first_words(check_text("query", query), self._stores.query_words)
         elif query is not None:
             check_vector("query", query)
         return await hydrate(
@@ -243,7 +246,7 @@ class StoredMemory(AgentMemory):
         """What a model should see before it answers, in at most ``budget_tokens``."""
         budget, k = check_count("budget_tokens", budget_tokens), check_count("k", k)
         last, most = check_count("window", window), check_count("facts", facts)
-        text = check_text("query", query)
+        text = first_words(check_text("query", query), self._stores.query_words)
         state, recent, (recalled, problem), known = await asyncio.gather(
             self.state.get(), self.recent(last), self._recalled(text, k), self._known(text, most)
         )

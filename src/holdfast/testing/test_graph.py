@@ -33,7 +33,7 @@ def _knows(source: str, target: str, id: str, type: str = "knows") -> Relationsh
 
 async def _all(store: Graph, start: str) -> tuple[list[str], list[str]]:
     """The ids of everything within reach."""
-    found = await store.get_neighbors(start, depth=99)
+    found = await store.get_neighbors(start, depth=10)
     return [one.id for one in found.entities], [one.id for one in found.relationships]
 
 

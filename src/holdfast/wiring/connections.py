@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack
 
 from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.kernel.core.errors import ConfigError
+from holdfast.kernel.core.limits import DEFAULT_LIMITS
 from holdfast.kernel.storage.ledger_work import WorkSignal
 from holdfast.kernel.storage.session_moves import SessionMoves
 from holdfast.spi.blob_index import BlobIndexStorage
@@ -54,6 +55,7 @@ class Connections:
         self.moves = moves
         self.hybrid: HybridSide | None = None
         self.embedding = embedding
+        self.limits = DEFAULT_LIMITS
         self.on_close: list[Callable[[], Awaitable[None]]] = []
         self.loop = asyncio.get_running_loop()
         self.closed = False
@@ -73,6 +75,7 @@ class Connections:
         found = self._stores(tenant, self._graph(tenant) if self._graph else None)
         for change in self._changes:
             found = change(tenant, found)
+        found.use_limits(self.limits)
         return found
 
     @property

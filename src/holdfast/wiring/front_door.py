@@ -95,6 +95,7 @@ class Opening:
             raise missing
         request = with_limit(made)
         connections = await load(self._spec or INMEMORY).connect(request)
+        connections.limits = request.settings.limits
         try:
             for beside in self._beside():
                 await load(beside).put_beside(connections, request)

@@ -55,6 +55,7 @@ async def connect(request: OpenRequest, *, revive: Revive | None = None) -> Conn
         request.url,
         max_connections=settings.max_connections,
         command_timeout_seconds=settings.command_timeout_seconds,
+        search_timeout_seconds=settings.search_timeout_seconds,
         pooler=settings.pooler,
         auto_migrate=settings.auto_migrate,
         allow_unsafe=settings.allow_unsafe,

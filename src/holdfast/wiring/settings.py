@@ -12,6 +12,7 @@ from typing import Any
 from dotenv import dotenv_values
 
 from holdfast.kernel.core.errors import ConfigError, UnknownSchemeError
+from holdfast.kernel.core.limits import DEFAULT_LIMITS, Limits
 from holdfast.wiring.masking import mask_url
 from holdfast.wiring.notices import notice
 
@@ -46,6 +47,12 @@ _NAMES = {
     "hard_mark": "HOLDFAST_HARD_MARK",
     "embedder": "HOLDFAST_EMBEDDER",
     "embedder_key": "HOLDFAST_EMBEDDER_KEY",
+    "max_value_bytes": "HOLDFAST_MAX_VALUE_BYTES",
+    "max_filter_terms": "HOLDFAST_MAX_FILTER_TERMS",
+    "max_query_words": "HOLDFAST_MAX_QUERY_WORDS",
+    "max_walk_depth": "HOLDFAST_MAX_WALK_DEPTH",
+    "max_walk_entities": "HOLDFAST_MAX_WALK_ENTITIES",
+    "search_timeout_seconds": "HOLDFAST_SEARCH_TIMEOUT_SECONDS",
     "dedupe_message_ids": "HOLDFAST_DEDUPE_MESSAGE_IDS",
     "push_allow_private": "HOLDFAST_PUSH_ALLOW_PRIVATE",
 }
@@ -121,6 +128,18 @@ class Settings:
     """``HOLDFAST_EMBEDDER``: none, static, onnx:FOLDER, openai:URL?model=NAME&dimension=N, hash."""
     embedder_key: str = ""
     """``HOLDFAST_EMBEDDER_KEY``: the secret of an embedding service."""
+    max_value_bytes: int = DEFAULT_LIMITS.value_bytes
+    """``HOLDFAST_MAX_VALUE_BYTES``: one message, event, state, document or fact; 0: any size."""
+    max_filter_terms: int = DEFAULT_LIMITS.filter_terms
+    """``HOLDFAST_MAX_FILTER_TERMS``: the conditions of a filter; 0: any number."""
+    max_query_words: int = DEFAULT_LIMITS.query_words
+    """``HOLDFAST_MAX_QUERY_WORDS``: the different words of a question; 0: any number."""
+    max_walk_depth: int = DEFAULT_LIMITS.walk_depth
+    """``HOLDFAST_MAX_WALK_DEPTH``: how deep a walk through the graph goes; 0: any depth."""
+    max_walk_entities: int = DEFAULT_LIMITS.walk_entities
+    """``HOLDFAST_MAX_WALK_ENTITIES``: how many entities a walk returns; 0: any number."""
+    search_timeout_seconds: float = 5
+    """``HOLDFAST_SEARCH_TIMEOUT_SECONDS``: how long a search on Postgres may take."""
     dedupe_message_ids: bool = False
     """``HOLDFAST_DEDUPE_MESSAGE_IDS``: to the service, the same messageId again is one send."""
     push_allow_private: bool = False
@@ -159,6 +178,21 @@ class Settings:
                 text = _masked(slot.name, value)
                 shown.append(f"{slot.name}={text!r}")
         return f"Settings({', '.join(shown)})"
+
+    @property
+    def limits(self) -> Limits:
+        """How large a value, a filter, a question and a walk may be.
+
+        >>> Settings(max_walk_depth=3).limits.walk_depth
+        3
+        """
+        return Limits(
+            value_bytes=self.max_value_bytes,
+            filter_terms=self.max_filter_terms,
+            query_words=self.max_query_words,
+            walk_depth=self.max_walk_depth,
+            walk_entities=self.max_walk_entities,
+        )
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Settings:
@@ -259,6 +293,15 @@ def _mark(name: str, text: str) -> int:
     return int(text)
 
 
+def _limit(name: str, text: str) -> int:
+    if not text.isdecimal() or int(text) > 1_000_000_000:
+        raise ConfigError(
+            f"{name} must be a whole number from 1 to 1000000000, "
+            f"or 0 to switch it off, not {text!r}"
+        )
+    return int(text)
+
+
 def _switch(name: str, text: str) -> bool:
     if text.lower() not in _SWITCH:
         raise UnknownSchemeError(text, known=list(_SWITCH), setting=name)
@@ -280,6 +323,12 @@ _READ: dict[str, Callable[[str, str], Any]] = {
     "background": _switch,
     "soft_mark": _mark,
     "hard_mark": _mark,
+    "max_value_bytes": _limit,
+    "max_filter_terms": _limit,
+    "max_query_words": _limit,
+    "max_walk_depth": _limit,
+    "max_walk_entities": _limit,
+    "search_timeout_seconds": _statement_seconds,
     "dedupe_message_ids": _switch,
     "push_allow_private": _switch,
 }

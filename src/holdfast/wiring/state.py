@@ -155,6 +155,7 @@ class State:
                 short_term=self._served("memory", stores.short_term),
                 wakes=self._served("memory", stores.wakes),
                 long_term=stores.long_term,
+                query_words=self._connections.limits.query_words,
             ),
             agent,
             session_id=session_id,
@@ -186,7 +187,9 @@ class State:
 
             await state.channel("alerts").publish({"level": "high"})
         """
-        return self._served("channel", self._open.channel)(check_id("name", name))
+        found = self._served("channel", self._open.channel)(check_id("name", name))
+        found.use_limits(self._connections.limits)
+        return found
 
     def for_tenant(self, tenant: str) -> State:
         """A view for another tenant over the same connections, which stay this state's to close.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
@@ -10,6 +11,7 @@ from holdfast.contracts.blobs import StoredBlobs
 from holdfast.contracts.boards import Boards
 from holdfast.contracts.channel import Channel
 from holdfast.contracts.episodes import EpisodicMemory, Events
+from holdfast.contracts.front import Front
 from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.history import History
 from holdfast.contracts.keys import KeyStore
@@ -18,6 +20,7 @@ from holdfast.contracts.owner_scope import OwnerScope
 from holdfast.contracts.short_term import States
 from holdfast.contracts.vectors import Vectors
 from holdfast.contracts.wakes import Wakes
+from holdfast.kernel.core.limits import Limits
 from holdfast.kernel.core.owners import MemoryScope
 from holdfast.kernel.storage.ledger import TaskLedger
 from holdfast.wiring.owned_ledger import OwnedLedger
@@ -42,6 +45,18 @@ class Stores:
     """What ``memory()`` writes to where there are no episodes; no attribute of its own."""
     wakes: Wakes | None = None
     """What ``memory()`` asks how a session is found; no attribute of its own."""
+
+    def use_limits(self, limits: Limits) -> None:
+        """Use other limits than the default ones in all stores.
+
+        ::
+
+            stores.use_limits(settings.limits)
+        """
+        for slot in dataclasses.fields(self):
+            store = getattr(self, slot.name)
+            if isinstance(store, Front):
+                store.use_limits(limits)
 
 
 def stores_of_owner(stores: Stores, owner: str, *, memory: MemoryScope = "owner") -> Stores:

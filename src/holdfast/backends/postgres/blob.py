@@ -105,7 +105,7 @@ class PostgresBlobs(BlobStorage):
                 if len(batch) == _BATCH:
                     if connection is None:
                         await held.enter_async_context(self._engine.part(_Uploads).turns)
-                        lent = self._engine.connection(writes=True)
+                        lent = self._engine.connection(writes=True, tenant=self._tenant)
                         connection = await held.enter_async_context(lent)
                         await held.enter_async_context(connection.transaction())
                     await connection.execute(

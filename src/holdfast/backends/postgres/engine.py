@@ -13,12 +13,19 @@ import stamina
 from holdfast.backends.postgres import migrate
 from holdfast.backends.postgres.capabilities import Capabilities, read_capabilities
 from holdfast.backends.postgres.connect import APP_ROLE, connected_pool, prepare
-from holdfast.backends.postgres.errors import TRY_AGAIN, mapped, nothing_was_sent, to_holdfast
+from holdfast.backends.postgres.errors import mapped, to_holdfast
 from holdfast.backends.postgres.queries import load
+from holdfast.backends.postgres.retries import NotConnectedError, cause_of, may_retry
+from holdfast.backends.postgres.tenant_turns import TenantTurns
 from holdfast.backends.postgres.watchdog import Watchdog
 from holdfast.backends.postgres.watched import LEAVE_SECONDS, WatchedConnection
 from holdfast.backends.retry_log import tell_retries
-from holdfast.kernel.core.errors import ConfigError, HoldfastError, UnavailableError
+from holdfast.kernel.core.errors import (
+    ConfigError,
+    HoldfastError,
+    TimedOutError,
+    UnavailableError,
+)
 
 _SQL = load("engine")
 _LOGGER = "holdfast.postgres"
@@ -31,11 +38,12 @@ _DRIVER_ERRORS = (
     OSError,
 )
 
+SEARCH_SECONDS = 5.0
+"""How long a search may take."""
 _GRACE_SECONDS = 5
 """How much longer than the server the client waits for a statement to end."""
 _GOODBYE_SECONDS = 5
 """How long closing waits for a server that has nothing more to answer."""
-
 
 Revive = Callable[[], Awaitable[None]]
 """Makes the server run that nothing listens for any more, or raises our error."""
@@ -71,6 +79,7 @@ class Postgres:
         revive: Revive | None = None,
     ) -> None:
         self._pool = pool
+        self._turns = TenantTurns(pool.get_max_size())
         self._owns = owns
         self._revive = revive
         self._at_hand: list[Any] = []
@@ -78,6 +87,7 @@ class Postgres:
         self._closing = False
         self.capabilities = capabilities
         self.command_timeout_seconds = command_timeout_seconds
+        self.search_timeout_seconds = SEARCH_SECONDS
         self._watchdog = Watchdog(command_timeout_seconds + _GRACE_SECONDS)
         self._parts: dict[Any, _Part] = {}
         self.login = ""
@@ -92,6 +102,7 @@ class Postgres:
         pooler: bool = False,
         connect_timeout_seconds: float = 10,
         command_timeout_seconds: float = 60,
+        search_timeout_seconds: float = SEARCH_SECONDS,
         auto_migrate: bool = False,
         allow_unsafe: bool = False,
         revive: Revive | None = None,
@@ -122,7 +133,7 @@ class Postgres:
                 pool.terminate()
                 session |= {"role": APP_ROLE}
                 pool = await connected_pool(url, pooler=pooler, session=session, **how)
-            return await cls._checked(
+            engine = await cls._checked(
                 pool,
                 owns=True,
                 auto_migrate=auto_migrate and pooler,
@@ -134,6 +145,8 @@ class Postgres:
         except BaseException:
             pool.terminate()
             raise
+        engine.search_timeout_seconds = search_timeout_seconds
+        return engine
 
     @classmethod
     async def from_pool(
@@ -234,11 +247,28 @@ class Postgres:
         await self.fetch(_SQL["ping"], safe=True)
 
     async def fetch(self, sql: LiteralString, *args: Any, safe: bool) -> Sequence[Any]:
-        """All rows. ``safe``: it may run twice, being a read or idempotent, so it is retried."""
+        """Run a statement and return its rows. A tenant's statement has the tenant as ``$1``.
+
+        ``safe`` marks it as idempotent: it is retried when its answer was lost.
+        """
         try:
             return await self._once(sql, args)
         except _DRIVER_ERRORS as error:
             return await self._again(error, sql, args, safe=safe)
+
+    async def search(self, sql: LiteralString, *args: Any) -> Sequence[Any]:
+        """Run a search and return its rows. It may take ``search_timeout_seconds``.
+
+        Raises ``TimedOutError`` when that is over; the statement is cancelled.
+        """
+        limit = self.search_timeout_seconds
+        try:
+            return await self._once(sql, args, limit)
+        except TimeoutError as error:
+            why = "narrow it, or raise HOLDFAST_SEARCH_TIMEOUT_SECONDS"
+            raise TimedOutError(self.name, f"no answer within {limit:g} s: {why}") from error
+        except _DRIVER_ERRORS as error:
+            return await self._again(error, sql, args, safe=True)
 
     async def fetchrow(self, sql: LiteralString, *args: Any, safe: bool) -> Any:
         """The first row, or ``None``."""
@@ -251,12 +281,21 @@ class Postgres:
         return rows[0][0] if rows else None
 
     @asynccontextmanager
-    async def connection(self, *, writes: bool) -> AsyncIterator[Any]:
+    async def connection(self, *, writes: bool, tenant: str = "") -> AsyncIterator[Any]:
         """One connection for a stream of statements; nothing is retried, and each is watched."""
+        await self._turns.take(tenant)
+        try:
+            async with self._lent(writes=writes) as connection:
+                yield connection
+        finally:
+            self._turns.give_back(tenant)
+
+    @asynccontextmanager
+    async def _lent(self, *, writes: bool) -> AsyncIterator[Any]:
         try:
             held = await self._take()
-        except _NotConnectedError as error:
-            raise to_holdfast(_cause(error), wrote=False) from error
+        except NotConnectedError as error:
+            raise to_holdfast(cause_of(error), wrote=False) from error
         connection = WatchedConnection(held, self._watchdog)
         try:
             with mapped(wrote=writes):
@@ -267,11 +306,23 @@ class Postgres:
         with mapped(wrote=writes), connection.watched():
             await self._pool.release(held)
 
-    async def _once(self, sql: LiteralString, args: tuple[Any, ...]) -> Sequence[Any]:
+    async def _once(
+        self, sql: LiteralString, args: tuple[Any, ...], limit: float | None = None
+    ) -> Sequence[Any]:
+        tenant = args[0] if args and type(args[0]) is str else ""
+        await self._turns.take(tenant)
+        try:
+            return await self._run(sql, args, limit)
+        finally:
+            self._turns.give_back(tenant)
+
+    async def _run(
+        self, sql: LiteralString, args: tuple[Any, ...], limit: float | None
+    ) -> Sequence[Any]:
         connection = await self._take()
         self._watchdog.sent(connection)
         try:
-            rows: Sequence[Any] = await connection.fetch(sql, *args)
+            rows: Sequence[Any] = await connection.fetch(sql, *args, timeout=limit)
         except BaseException as error:
             await self._leave(connection, error)
             raise
@@ -315,7 +366,7 @@ class Postgres:
             return await self._connected()
         except _DRIVER_ERRORS as error:
             # Nothing was sent: whatever it was, trying again is safe.
-            raise _NotConnectedError(error) from error
+            raise NotConnectedError(error) from error
         finally:
             self._waiting -= 1
 
@@ -332,11 +383,11 @@ class Postgres:
         self, error: BaseException, sql: LiteralString, args: tuple[Any, ...], *, safe: bool
     ) -> Sequence[Any]:
         """Retry what may be retried, for a while; else raise our own error."""
-        if not _may_retry(error, safe=safe):
-            raise to_holdfast(_cause(error), wrote=not safe) from error
+        if not may_retry(error, safe=safe):
+            raise to_holdfast(cause_of(error), wrote=not safe) from error
         try:
             async for attempt in stamina.retry_context(
-                on=lambda failed: _may_retry(failed, safe=safe),
+                on=lambda failed: may_retry(failed, safe=safe),
                 attempts=10,
                 timeout=15,
                 wait_initial=0.02,
@@ -345,39 +396,5 @@ class Postgres:
                 with attempt:
                     return await self._once(sql, args)
         except _DRIVER_ERRORS as failed:
-            raise to_holdfast(_cause(failed), wrote=not safe) from failed
+            raise to_holdfast(cause_of(failed), wrote=not safe) from failed
         raise UnavailableError(self.name, "no answer")
-
-
-class _NotConnectedError(OSError):
-    """No connection could be had; nothing was sent."""
-
-    def __init__(self, cause: BaseException) -> None:
-        super().__init__(str(cause))
-        self.cause = cause
-
-
-def _cause(error: BaseException) -> BaseException:
-    if not isinstance(error, _NotConnectedError):
-        return error
-    told = isinstance(error.cause, (asyncpg.PostgresError, asyncpg.InterfaceError, HoldfastError))
-    return error.cause if told else ConnectionRefusedError(str(error))
-
-
-def _may_retry(error: BaseException, *, safe: bool) -> bool:
-    if isinstance(error, _NotConnectedError):
-        # Wrong password, unknown database, closed pool, a server of ours that does not start:
-        # the next try would say the same.
-        state = str(getattr(error.cause, "sqlstate", None) or "")
-        hopeless = isinstance(error.cause, (asyncpg.InterfaceError, HoldfastError))
-        return state[:2] not in {"28", "3D"} and not hopeless
-    state = str(getattr(error, "sqlstate", None) or "")
-    if state in TRY_AGAIN or state in {"57P01", "57P02", "57P03", "53300"}:
-        return True
-    if nothing_was_sent(error):
-        return True
-    return safe and (
-        state[:2] == "08"
-        or isinstance(error, (OSError, asyncpg.InternalClientError))
-        or (isinstance(error, asyncpg.InterfaceError) and "closed" in str(error))
-    )

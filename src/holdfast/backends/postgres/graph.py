@@ -58,12 +58,12 @@ class PostgresGraph(GraphStorage):
 
     async def walk(self, walk: Walk) -> SubGraph:
         """Return what is within reach of an entity."""
-        nearer, numbers, entities, relationships, more = await self._engine.fetchval(
+        rows = await self._engine.search(
             _SQL["walk"],
             *(self._tenant, walk.start, walk.depth, walk.types),
             *(walk.direction != "in", walk.direction != "out", walk.max_entities),
-            safe=True,
         )
+        nearer, numbers, entities, relationships, more = rows[0][0]
         between = read_relationships(relationships)
         between.sort(key=_by_id)
         return SubGraph(

@@ -100,14 +100,13 @@ class PostgresLongTerm(LongTermStorage):
         """Return the best facts. A row without a score is a fact that lacks words or a vector."""
         by_words = question.mode in {"text", "hybrid"}
         lexemes = list(_lexemes(question.text, question.language)) if by_words else []
-        rows = await self._engine.fetch(
+        rows = await self._engine.search(
             _SQL["search"],
             *(self._tenant, *scope, *_narrowed(wanted)),
             *(question.language, lexemes, K1, B),
             *(_model(question), question.vector),
             *(list(question.entities), list(question.entities.values())),
             *(question.mode, LEXICAL_WEIGHT, LINK_WEIGHT),
-            safe=True,
         )
         return FoundFacts(
             [_memory(row, row["score"], _arms(row)) for row in rows if row["score"] is not None],

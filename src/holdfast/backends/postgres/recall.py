@@ -57,10 +57,9 @@ class Recall:
 
     async def by_vector(self, vector: list[float], scope: EventScope, limit: int) -> NearestEvents:
         """The nearest events that have a vector."""
-        rows = await self._engine.fetch(
+        rows = await self._engine.search(
             narrowed(_SQL["nearest"], scope),
             *(self._tenant, scope.agent, vector, len(vector), limit, *_filters(scope)),
-            safe=True,
         )
         found = []
         for _, semantic, *row in rows:
@@ -92,15 +91,14 @@ class Recall:
     ) -> _Found:
         whose = (self._tenant, scope.agent, lexemes)
         if asked.vector is None:
-            rows = await self._engine.fetch(
-                _SQL["search_words"], *whose, limit, *_filters(scope), K1, B, safe=True
+            rows = await self._engine.search(
+                _SQL["search_words"], *whose, limit, *_filters(scope), K1, B
             )
         else:
-            rows = await self._engine.fetch(
+            rows = await self._engine.search(
                 narrowed(_SQL["search"], scope),
                 *(*whose, asked.vector, limit, *_filters(scope)),
                 *(K1, B, LEXICAL_WEIGHT, self._model),
-                safe=True,
             )
         hits = []
         for _, _, _, score, lexical, semantic, *row in rows:

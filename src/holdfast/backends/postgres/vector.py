@@ -124,12 +124,11 @@ class PostgresVectors(VectorStorage):
                 "/* near */ embedding": near.embedding,
                 "/* query */ (SELECT $3::real[]::public.vector)": near.query,
             }
-        return await self._engine.fetch(
+        return await self._engine.search(
             filled(_SQL["search_indexed"] if indexed else _SQL["search"], parts),
             *(self._tenant, name, query, len(query)),
             *(limit, 2 * limit + 16 if limit else 0, len(query) * _EPSILON),
             *condition.parameters,
-            safe=True,
         )
 
 

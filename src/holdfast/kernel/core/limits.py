@@ -1,0 +1,136 @@
+"""How large a value, a filter, a question and a walk may be.
+
+Limits are for new writes and new questions. What is stored is read, flushed and replayed whatever
+its size.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import assert_never
+
+from holdfast.kernel.core.errors import InvalidInputError
+from holdfast.kernel.core.filters import And, Compare, Exists, Filter, Not, OneOf, Or
+from holdfast.kernel.core.text import tokenize
+
+MIB = 1 << 20
+_BYTES_PER_CHARACTER = 4
+_SPACED = re.compile(r"\S+")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The limits of one state; 0 switches one off.
+
+    >>> Limits().value_bytes
+    1048576
+    """
+
+    value_bytes: int = MIB
+    """One message, event, state, document, fact, entity or channel event, as JSON text."""
+
+    filter_terms: int = 256
+    """The conditions of a filter, each counted once for every value it compares with."""
+
+    query_words: int = 512
+    """The distinct words of a question."""
+
+    walk_depth: int = 10
+    walk_entities: int = 10_000
+
+    def check_value(self, field: str, *texts: str) -> None:
+        """Refuse a value whose parts are too large together.
+
+        >>> Limits(value_bytes=3).check_value("message", "low", "tide")
+        Traceback (most recent call last):
+            ...
+        holdfast.kernel.core.errors.InvalidInputError: message: has 7 bytes, and at most 3 are allowed: store it as a blob, or raise HOLDFAST_MAX_VALUE_BYTES
+        """  # noqa: E501 - a doctest compares whole lines
+        most = self.value_bytes
+        if not most or sum(map(len, texts)) * _BYTES_PER_CHARACTER <= most:
+            return
+        size = sum(len(text.encode()) for text in texts)
+        if size > most:
+            raise InvalidInputError(
+                field,
+                f"has {size} bytes, and at most {most} are allowed: "
+                "store it as a blob, or raise HOLDFAST_MAX_VALUE_BYTES",
+            )
+
+    def check_filter(self, field: str, filter: Filter) -> Filter:
+        """Refuse a filter with too many conditions.
+
+        >>> Limits(filter_terms=1).check_filter("filter", Exists(("price",)))
+        Exists(path=('price',))
+        """
+        count = _terms(filter)
+        if self.filter_terms and count > self.filter_terms:
+            raise InvalidInputError(
+                field,
+                f"has {count} conditions, and at most {self.filter_terms} are allowed: "
+                "ask several times, or raise HOLDFAST_MAX_FILTER_TERMS",
+            )
+        return filter
+
+    def check_query(self, field: str, query: str) -> str:
+        """Refuse a question with too many distinct words.
+
+        >>> Limits(query_words=2).check_query("query", "low tide")
+        'low tide'
+        """
+        most = self.query_words
+        if most and len(query) > most and (count := len(set(tokenize(query)))) > most:
+            raise InvalidInputError(
+                field,
+                f"has {count} different words, and at most {most} are allowed: "
+                "shorten it, or raise HOLDFAST_MAX_QUERY_WORDS",
+            )
+        return query
+
+    def check_walk(self, depth: int, max_entities: int) -> None:
+        """Refuse a walk that is too deep or too wide.
+
+        >>> Limits().check_walk(depth=2, max_entities=1000)
+        """
+        bounds: Iterable[tuple[str, int, int, str]] = (
+            ("depth", depth, self.walk_depth, "HOLDFAST_MAX_WALK_DEPTH"),
+            ("max_entities", max_entities, self.walk_entities, "HOLDFAST_MAX_WALK_ENTITIES"),
+        )
+        for field, asked, most, setting in bounds:
+            if most and asked > most:
+                raise InvalidInputError(field, f"must be at most {most}, or raise {setting}")
+
+
+DEFAULT_LIMITS = Limits()
+
+
+def first_words(text: str, most: int) -> str:
+    """The beginning of a text with at most so many different words; all of it if ``most`` is 0.
+
+    >>> first_words("low tide at low noon", 3)
+    'low tide at'
+    """
+    if not most or len(text) <= most:
+        return text
+    seen: set[str] = set()
+    for word in _SPACED.finditer(text):
+        seen.update(tokenize(word[0]))
+        if len(seen) > most:
+            return text[: word.start()].rstrip()
+    return text
+
+
+def _terms(filter: Filter) -> int:
+    match filter:
+        case OneOf():
+            return max(1, len(filter.values))
+        case Compare() | Exists():
+            return 1
+        case And() | Or():
+            return sum(map(_terms, filter.parts))
+        case Not():
+            return _terms(filter.part)
+        case _:
+            assert_never(filter)
