@@ -13,8 +13,6 @@ import pytest_asyncio
 
 from holdfast.backends.inmemory.engine import InMemory
 from holdfast.backends.inmemory.graph import InMemoryGraph
-from holdfast.backends.postgres.age import AgeGraph
-from holdfast.backends.postgres.age_engine import Age, GraphInfo, graph_name, on_graph
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.graph import PostgresGraph
 from holdfast.backends.postgres.queries import load
@@ -22,6 +20,8 @@ from holdfast.contracts.graph import CypherGraph, KnowledgeGraph
 from holdfast.kernel.core.errors import ConfigError, NotSupportedError, SchemaError
 from holdfast.kernel.core.ids import new_ref
 from holdfast.kernel.storage.graph import Direction, Entity, Graph, Relationship
+from holdfast_age.engine import Age, GraphInfo, graph_name, on_graph
+from holdfast_age.graph import AgeGraph
 from tests.backends.postgres_database import empty_database
 from tests.engines.age import connect, server
 from tests.engines.age_server import AgeServer
@@ -135,14 +135,14 @@ async def test_every_statement_prepares_and_reads_by_index(age: Age) -> None:
     tenant = new_ref()
     await age.create(tenant)
     async with age.postgres.connection(writes=True) as connection:
-        for sql in load("age/graph").values():
+        for sql in load("graph", package="holdfast_age").values():
             await connection.prepare(on_graph(sql, graph_name(tenant)))
         await connection.execute(
             "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off"
         )
         plans = {}
         for name, nulls in (("walk", 6), ("find_entities", 1), ("delete_entity", 1)):
-            sql = on_graph(load("age/graph")[name], graph_name(tenant))
+            sql = on_graph(load("graph", package="holdfast_age")[name], graph_name(tenant))
             await connection.execute(f"PREPARE planned AS {sql}")
             holes = ", ".join(["NULL"] * nulls)
             rows = await connection.fetch(f"EXPLAIN EXECUTE planned ({holes})")

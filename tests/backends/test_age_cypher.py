@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from holdfast.backends.postgres.age import AgeGraph
-from holdfast.backends.postgres.age_engine import Age, graph_name
-from holdfast.backends.postgres.age_values import same
 from holdfast.contracts.graph import CypherGraph
 from holdfast.kernel.core.errors import InvalidInputError
 from holdfast.kernel.core.ids import new_ref
 from holdfast.kernel.storage.graph import CypherCapable, Entity, Graph, Relationship
+from holdfast_age.agtype import same
+from holdfast_age.engine import Age, graph_name
+from holdfast_age.graph import AgeGraph
 from tests.backends.test_age_values import HOSTILE, random_value
 from tests.engines.age import connect
 

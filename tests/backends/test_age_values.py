@@ -10,8 +10,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.backends.postgres.age_values import from_agtype, same, to_agtype
 from holdfast.kernel.core.errors import CodecError
+from holdfast_age.agtype import from_agtype, same, to_agtype
 
 HOSTILE = [
     "a:b{c}*",

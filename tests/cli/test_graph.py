@@ -8,8 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from holdfast.backends.postgres.age_engine import graph_name
 from holdfast.kernel.core.ids import new_ref
+from holdfast_age.engine import graph_name
 from tests.engines.age import server
 
 COMMAND = Path(sys.executable).with_name("holdfast")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from holdfast.backends.postgres.age import AgeGraph
-from holdfast.backends.postgres.age_engine import Age, graph_name
 from holdfast.contracts.graph import CypherGraph
 from holdfast.kernel.core.ids import new_ref
 from holdfast.testing.harness import Harness
+from holdfast_age.engine import Age, graph_name
+from holdfast_age.graph import AgeGraph
 from tests.engines.age_server import AgeServer
 
 

@@ -19,7 +19,7 @@ from holdfast.wiring.engines import POSTGRES, engine_of_settings, load
 from holdfast.wiring.settings import Settings
 
 if TYPE_CHECKING:
-    from holdfast.backends.postgres.age_engine import Age
+    from holdfast_age.engine import Age
 
 app = typer.Typer(help="Make and list the graphs of Apache AGE.", no_args_is_help=True)
 _out = Console()
@@ -35,7 +35,7 @@ async def _opened() -> AsyncIterator[Age]:
             "embedded", "Apache AGE", why="set DATABASE_URL to a Postgres server that has AGE"
         )
     load(POSTGRES)
-    from holdfast.backends.postgres.age_engine import Age  # noqa: PLC0415 - needs the driver
+    from holdfast_age.engine import Age  # noqa: PLC0415 - needs the driver
 
     age = await Age.open(
         settings.database_url, max_connections=1, allow_unsafe=settings.allow_unsafe

@@ -4,10 +4,24 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 GROUP = "holdfast.engines"
 """The group of entry points. The name of one is the scheme of the URLs that it opens."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineOptions:
+    """What the settings of a state say about an engine.
+
+    >>> EngineOptions().command_timeout_seconds
+    60
+    """
+
+    command_timeout_seconds: float = 60
+    allow_unsafe: bool = False
+    """Accept a server that may lose an acknowledged write."""
 
 
 class Engine(Protocol):
@@ -44,5 +58,5 @@ class Engine(Protocol):
         """Close its connections."""
 
 
-OpenEngine: TypeAlias = Callable[[str], Awaitable[Engine]]
-"""What an entry point names: takes the whole URL, and returns the connected engine."""
+OpenEngine: TypeAlias = Callable[[str, EngineOptions], Awaitable[Engine]]
+"""What an entry point names: takes the whole URL and the options, returns the connected engine."""

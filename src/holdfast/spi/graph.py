@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from holdfast.kernel.storage.graph import Entity, SubGraph
 from holdfast.kernel.storage.graph_draft import EntityDraft, RelationshipDraft, Walk
@@ -41,6 +41,7 @@ class GraphStorage(Protocol):
         """Return the entities that have one of these folded names, by id."""
 
 
+@runtime_checkable
 class CypherStorage(GraphStorage, Protocol):
     """A ``GraphStorage`` that runs Cypher."""
 

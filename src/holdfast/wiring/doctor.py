@@ -7,15 +7,17 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TypeVar
 
-from holdfast.kernel.core.errors import ConfigError, HoldfastError
+from holdfast.kernel.core.errors import HoldfastError
 from holdfast.wiring.connections import Connections
 from holdfast.wiring.engines import (
-    AGE,
     EMBEDDED,
     OBJECTS,
+    PLUGINS,
     POSTGRES,
     REDIS,
+    TABLES,
     EngineSpec,
+    check_graph,
     engine_of_settings,
     load,
     where_of,
@@ -46,17 +48,28 @@ async def examine(settings: Settings | None = None) -> AsyncIterator[EngineHealt
     )
     main = engine_of_settings(chosen) or EMBEDDED
     yield await _told(main.name, lambda: _main(main, request))
-    if request.graph == "age":
-        yield await _told(AGE.name, lambda: _beside(AGE, main, request))
+    if request.graph != TABLES:
+        yield await _told(request.graph, lambda: _graph(main, request))
     if request.redis:
-        redis = await _told(REDIS.name, lambda: _beside(REDIS, main, request))
+        redis = await _told(REDIS.name, lambda: _beside(REDIS, request))
         yield redis
         if main in (POSTGRES, EMBEDDED) and redis.status != "down":
             together = await _told("hybrid", lambda: _hybrid(request))
             if together is not None:
                 yield together
     if request.blobs:
-        yield await _told(OBJECTS.name, lambda: _beside(OBJECTS, main, request))
+        yield await _told(OBJECTS.name, lambda: _beside(OBJECTS, request))
+
+
+async def _graph(main: EngineSpec, request: OpenRequest) -> EngineHealth:
+    check_graph(request.graph, main)
+    wiring = load(PLUGINS)
+    engine = await wiring.opened(request.graph, request)
+    try:
+        part: Part = wiring.part_of(engine, "graph")
+        return await part.probe()
+    finally:
+        await engine.aclose()
 
 
 async def _hybrid(request: OpenRequest) -> EngineHealth | None:
@@ -102,9 +115,7 @@ async def _main(spec: EngineSpec, request: OpenRequest) -> EngineHealth:
         await found.close()
 
 
-async def _beside(spec: EngineSpec, main: EngineSpec, request: OpenRequest) -> EngineHealth:
-    if spec is AGE and main is not POSTGRES:
-        raise ConfigError("the graph can be on AGE only where DATABASE_URL is postgresql://")
+async def _beside(spec: EngineSpec, request: OpenRequest) -> EngineHealth:
     wiring = load(spec)
     if spec is REDIS:
         engine = await wiring.opened(request, request.redis)

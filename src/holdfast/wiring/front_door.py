@@ -13,13 +13,14 @@ from holdfast.kernel.core.clock import Clock
 from holdfast.kernel.core.errors import ConfigError, MissingExtraError, UnknownSchemeError
 from holdfast.kernel.storage.embedding import Embedder
 from holdfast.wiring.engines import (
-    AGE,
     BLOB_SCHEMES,
     INMEMORY,
     OBJECTS,
-    POSTGRES,
+    PLUGINS,
     REDIS,
+    TABLES,
     EngineSpec,
+    check_graph,
     engine_of_settings,
     engine_of_url,
     load,
@@ -29,7 +30,7 @@ from holdfast.wiring.engines import (
 from holdfast.wiring.notices import notice
 from holdfast.wiring.request import OpenRequest, check_embedder, with_embedder, with_limit
 from holdfast.wiring.session_moves import move_sessions
-from holdfast.wiring.settings import GRAPHS, Settings
+from holdfast.wiring.settings import Settings
 from holdfast.wiring.state import State
 
 _NOT_YET = (
@@ -97,6 +98,8 @@ class Opening:
         connections = await load(self._spec or INMEMORY).connect(request)
         connections.limits = request.settings.limits
         try:
+            if request.graph != TABLES:
+                await load(PLUGINS).put_graph_beside(connections, request)
             for beside in self._beside():
                 await load(beside).put_beside(connections, request)
             await move_sessions(connections)
@@ -112,12 +115,6 @@ class Opening:
             raise
 
     def _beside(self) -> Iterator[EngineSpec]:
-        if self._request.graph == "age":
-            if self._spec is not POSTGRES:
-                raise ConfigError(
-                    "the graph can be on AGE only where the main URL is postgresql://"
-                )
-            yield AGE
         if self._request.redis:
             yield REDIS
         if self._request.blobs:
@@ -166,15 +163,16 @@ def open(  # noqa: A001 - holdfast.open is the front door's name
         raise UnknownSchemeError(
             blobs.partition(":")[0], known=BLOB_SCHEMES, setting="blob URL scheme"
         )
-    if graph is not None and graph not in GRAPHS:
-        raise UnknownSchemeError(graph, known=GRAPHS, setting="graph")
+    spec = engine_of_settings(chosen) if address is None else engine_of_url(address)
+    graph = graph or chosen.graph
+    check_graph(graph, spec)
     return Opening(
-        engine_of_settings(chosen) if address is None else engine_of_url(address),
+        spec,
         OpenRequest(
             url=address or chosen.database_url,
             redis=redis,
             blobs=blobs,
-            graph=graph or chosen.graph,
+            graph=graph,
             settings=chosen,
             embedder=embedder,
             clock=clock,

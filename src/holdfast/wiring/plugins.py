@@ -11,18 +11,24 @@ from holdfast.contracts.blobs import StoredBlobs
 from holdfast.contracts.boards import Boards
 from holdfast.contracts.channel import Channel
 from holdfast.contracts.episodes import EpisodicMemory
-from holdfast.contracts.graph import KnowledgeGraph
+from holdfast.contracts.graph import CypherGraph, KnowledgeGraph
 from holdfast.contracts.history import History
 from holdfast.contracts.keys import KeyStore
 from holdfast.contracts.long_term import LongTerm
 from holdfast.contracts.short_term import States
 from holdfast.contracts.vectors import Vectors
-from holdfast.kernel.core.errors import ConfigError
-from holdfast.spi.engine import GROUP, Engine, OpenEngine
+from holdfast.kernel.core.errors import ConfigError, NotSupportedError
+from holdfast.spi.engine import GROUP, Engine, EngineOptions, OpenEngine
+from holdfast.spi.graph import CypherStorage
 from holdfast.wiring.connections import Connections
+from holdfast.wiring.engines import providers
 from holdfast.wiring.parts import Part
 from holdfast.wiring.request import OpenRequest
 from holdfast.wiring.stores import Stores
+
+
+def _graph(storage: Any) -> KnowledgeGraph:
+    return CypherGraph(storage) if isinstance(storage, CypherStorage) else KnowledgeGraph(storage)
 
 
 def _channel(storage: Any, request: OpenRequest) -> Callable[[str], Channel]:
@@ -37,7 +43,7 @@ FRONTS: dict[str, Callable[[Any, OpenRequest], Any]] = {
     "boards": lambda storage, _request: Boards(storage),
     "channel": _channel,
     "episodes": lambda storage, _request: EpisodicMemory(storage),
-    "graph": lambda storage, _request: KnowledgeGraph(storage),
+    "graph": lambda storage, _request: _graph(storage),
     "history": lambda storage, _request: History(storage),
     "keys": lambda storage, _request: KeyStore(storage),
     "long_term": lambda storage, request: LongTerm(storage, embedder=request.embedder),
@@ -62,17 +68,7 @@ def plugins() -> dict[str, EntryPoint]:
 
 async def connect(request: OpenRequest) -> Connections:
     """Open the engine that the scheme of the URL names."""
-    scheme = request.url.partition(":")[0]
-    opens: OpenEngine = plugins()[scheme].load()
-    engine = await opens(request.url)
-    unknown = engine.contracts - FRONTS.keys()
-    if unknown or not engine.contracts:
-        await engine.aclose()
-        known = ", ".join(sorted(FRONTS))
-        raise ConfigError(
-            f"the engine {engine.name!r} must store some of {known}, "
-            f"and says that it stores {', '.join(sorted(unknown)) or 'nothing'}"
-        )
+    engine = await opened(request.url.partition(":")[0], request)
 
     def stores(tenant: str, _graph: KnowledgeGraph | None) -> Stores:
         return Stores(
@@ -85,11 +81,45 @@ async def connect(request: OpenRequest) -> Connections:
     return Connections(stores=stores, parts=[part_of(engine)])
 
 
-def part_of(engine: Engine) -> Part:
+async def put_graph_beside(found: Connections, request: OpenRequest) -> None:
+    """Let the engine that ``request.graph`` names keep the graph of an opened state."""
+    engine = await opened(request.graph, request)
+    if "graph" not in engine.contracts:
+        await engine.aclose()
+        raise NotSupportedError(engine.name, "graph", why=f"{providers('graph')}")
+    found.use_graph(
+        part_of(engine, "graph"), lambda tenant: _graph(engine.storage("graph", tenant))
+    )
+
+
+async def opened(scheme: str, request: OpenRequest) -> Engine:
+    """Connect the engine of a scheme to the URL of the request."""
+    settings, point = request.settings, plugins()[scheme]
+    try:
+        opens: OpenEngine = point.load()
+    except ImportError as error:
+        raise ConfigError(
+            f"the engine {scheme!r} ({point.value}) cannot be imported: {error}: "
+            "install what it needs, or remove the package"
+        ) from error
+    options = EngineOptions(settings.command_timeout_seconds, settings.allow_unsafe)
+    engine = await opens(request.url, options)
+    unknown = engine.contracts - FRONTS.keys()
+    if unknown or not engine.contracts:
+        await engine.aclose()
+        known = ", ".join(sorted(FRONTS))
+        raise ConfigError(
+            f"the engine {engine.name!r} must store some of {known}, "
+            f"and says that it stores {', '.join(sorted(unknown)) or 'nothing'}"
+        )
+    return engine
+
+
+def part_of(engine: Engine, *serves: str) -> Part:
     """The engine as a part of a ``State``."""
     return Part(
         engine.name,
-        tuple(sorted(engine.contracts)),
+        serves or tuple(sorted(engine.contracts)),
         engine.durability,
         engine.ping,
         engine.aclose,

@@ -17,7 +17,6 @@ from holdfast.wiring.masking import mask_url
 from holdfast.wiring.notices import notice
 
 STORAGE_TYPES = ("memory", "embedded", "postgres")
-GRAPHS = ("tables", "age")
 ACK_LEVELS = ("", "hot", "fsync", "committed")
 REDIS_LEVELS = ("", "hot", "fsync")
 
@@ -105,7 +104,7 @@ class Settings:
     allow_unsafe: bool = False
     """``HOLDFAST_ALLOW_UNSAFE``: accept a server that may lose an acknowledged write."""
     graph: str = "tables"
-    """``HOLDFAST_GRAPH``: tables, or age for Apache AGE on the same Postgres."""
+    """``HOLDFAST_GRAPH``: tables, or the name of an engine for it, such as age."""
     history_ttl_seconds: float = 604_800
     """``HOLDFAST_HISTORY_TTL_SECONDS``: how long Redis alone keeps a transcript that rests."""
     state_ttl_seconds: float | None = None
@@ -148,8 +147,6 @@ class Settings:
     def __post_init__(self) -> None:
         if self.storage_type and self.storage_type not in STORAGE_TYPES:
             raise UnknownSchemeError(self.storage_type, known=STORAGE_TYPES, setting="STORAGE_TYPE")
-        if self.graph not in GRAPHS:
-            raise UnknownSchemeError(self.graph, known=GRAPHS, setting="HOLDFAST_GRAPH")
         if self.ack_level not in ACK_LEVELS:
             raise UnknownSchemeError(
                 self.ack_level, known=ACK_LEVELS[1:], setting="HOLDFAST_ACK_LEVEL"

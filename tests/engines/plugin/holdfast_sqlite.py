@@ -15,7 +15,7 @@ from holdfast import ChatMessage, StateSnapshot
 from holdfast.contracts.history import History
 from holdfast.contracts.short_term import States
 from holdfast.spi import states, transcripts
-from holdfast.spi.engine import Engine
+from holdfast.spi.engine import Engine, EngineOptions
 from holdfast.spi.transcripts import LogEntry, TranscriptKey, TranscriptPage
 from holdfast.testing import Harness
 
@@ -193,7 +193,7 @@ class SqliteStates(states.StateStorage):
         return None if row and row[3] is not None and row[3] <= self._engine.now() else row
 
 
-async def open_engine(url: str) -> SqliteEngine:
+async def open_engine(url: str, _options: EngineOptions | None = None) -> SqliteEngine:
     """Open ``sqlite:PATH``."""
     return SqliteEngine(url.partition(":")[2])
 

@@ -12,13 +12,15 @@ _HEAD = re.compile(r"^-- name: (\w+)[ \t]*\n", re.MULTILINE)
 
 
 @cache
-def load(contract: str) -> Mapping[str, LiteralString]:
+def load(contract: str, *, package: str = __package__) -> Mapping[str, LiteralString]:
     """The statements of one contract by name; what they say never depends on input.
+
+    ``package`` is the one whose folder ``sql`` holds the file.
 
     >>> "ping" in load("engine")
     True
     """
-    text = (files(__package__) / "sql" / f"{contract}.sql").read_text(encoding="utf-8")
+    text = (files(package) / "sql" / f"{contract}.sql").read_text(encoding="utf-8")
     parts = _HEAD.split(text)
     found: dict[str, LiteralString] = {}
     for name, body in zip(parts[1::2], parts[2::2], strict=True):

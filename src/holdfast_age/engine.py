@@ -23,7 +23,7 @@ from holdfast.backends.postgres.queries import load
 from holdfast.kernel.core.checks import check_id
 from holdfast.kernel.core.errors import ConfigError, NotSupportedError, SchemaError
 
-_SQL = load("age/session")
+_SQL = load("session", package="holdfast_age")
 _ABOUT = "holdfast graph of tenant "
 _PLACE = "holdfast_graph"
 
@@ -47,7 +47,7 @@ def graph_name(tenant: str) -> str:
 
 
 def on_graph(sql: LiteralString, graph: str) -> LiteralString:
-    """A statement of ``sql/age`` on one graph; its name is a digest, never anybody's text.
+    """A statement of ``sql`` on one graph; its name is a digest, never anybody's text.
 
     >>> on_graph('SELECT FROM holdfast_graph."Entity"', graph_name("acme"))
     'SELECT FROM holdfast_822b33ad87c148a0a20a5ba7cd5ebcaa."Entity"'
@@ -142,7 +142,7 @@ class Age:
             await age.create("acme", role="holdfast_app")
         """
         graph = graph_name(tenant)
-        script = (files(__package__) / "sql" / "age" / "create.sql").read_text(encoding="utf-8")
+        script = (files(__package__) / "sql" / "create.sql").read_text(encoding="utf-8")
         async with self.postgres.connection(writes=True) as connection, connection.transaction():
             await connection.fetch(_SQL["lock"], LOCK)
             new = not await connection.fetchval(_SQL["is_there"], graph)

@@ -13,9 +13,6 @@ from typing import Any, LiteralString, TypeVar, cast
 
 import asyncpg
 
-from holdfast.backends.postgres.age_cypher import check_calls
-from holdfast.backends.postgres.age_engine import Age, graph_name, no_graph, on_graph
-from holdfast.backends.postgres.age_values import EXACT, NAMES, from_agtype, same, to_agtype
 from holdfast.backends.postgres.index_key import index_key
 from holdfast.backends.postgres.queries import load
 from holdfast.kernel.core.codec import decode_json
@@ -23,8 +20,11 @@ from holdfast.kernel.core.errors import InvalidInputError, NotFoundError, Schema
 from holdfast.kernel.storage.graph import Entity, Relationship, SubGraph
 from holdfast.kernel.storage.graph_draft import EntityDraft, RelationshipDraft, Walk
 from holdfast.spi.graph import CypherStorage
+from holdfast_age.agtype import EXACT, NAMES, from_agtype, same, to_agtype
+from holdfast_age.cypher import check_calls
+from holdfast_age.engine import Age, graph_name, no_graph, on_graph
 
-_SQL = load("age/graph")
+_SQL = load("graph", package="holdfast_age")
 _ENTITY, _RELATIONSHIP, _TRUNCATED = 1, 2, 3
 _OF_ENTITY = frozenset({"id", "label", EXACT, NAMES})
 _OF_RELATIONSHIP = frozenset({"id", "type", EXACT})
