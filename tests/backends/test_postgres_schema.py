@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -309,3 +310,28 @@ async def test_a_migration_may_take_longer_than_a_statement(
         await borrowed.execute("SET statement_timeout = '2500ms'")
         await migrate.migrate(borrowed)
         assert await borrowed.fetchval("SHOW statement_timeout") == "2500ms"
+
+
+async def test_a_process_of_an_earlier_version_appends_while_a_newer_one_has_migrated() -> None:
+    first, later = datetime(2030, 1, 1, tzinfo=UTC), datetime(2030, 1, 2, tzinfo=UTC)
+    one = "SELECT * FROM holdfast.append_event($1, 's1', 'a', 'note', $2, '', $3, '{}')"
+    some = (
+        "SELECT * FROM holdfast.append_to_session("
+        "$1, 's1', '{a}', '{note}', ARRAY[$2, 'e3'], ARRAY[''], ARRAY[$3, $3]::timestamptz[],"
+        ' \'{"{}", "{}"}\')'
+    )
+    many = (
+        "SELECT * FROM holdfast.append_events("
+        "$1, '{s1}', '{a}', '{note}', ARRAY[$2], ARRAY[''], ARRAY[$3]::timestamptz[], '{\"{}\"}')"
+    )
+    embedded = many.replace("append_events", "append_embedded_events")[:-1] + ", '{1,2}', 2)"
+    async with empty_database() as url, connected(url) as connection:
+        await migrate.migrate(connection)
+        assert await connection.fetch(one, "t", "e1", first) == [(1, 1, 1)]
+        assert await connection.fetch(one, "t", "e1", later) == [(1, 1, 1)]
+        assert await connection.fetch(some, "t", "e2", first) == [(1, 1, 2), (2, 1, 3)]
+        assert await connection.fetch(some, "t", "e2", later) == [(1, 1, 2), (2, 1, 3)]
+        assert await connection.fetch(many, "t", "e1", later) == [(1, 1, 1)]
+        assert await connection.fetch(embedded, "t", "e1", later) == [(1, 1, 1)]
+        rows = await connection.fetch("SELECT DISTINCT occurred_at FROM holdfast.events")
+        assert rows == [(first,)]

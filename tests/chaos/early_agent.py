@@ -13,6 +13,7 @@ from typing import Any
 from holdfast.chaos.job import Job
 from holdfast.chaos.memory_agent import main
 from holdfast.kernel.core.errors import BackPressureError, EngineError
+from holdfast.kernel.storage.hot_entry import PlacedEntry
 from holdfast.kernel.storage.log_entry import LogEntry
 from holdfast.memory.hybrid_log import HybridLog
 
@@ -24,10 +25,10 @@ _waiting: list[tuple[HybridLog, Sequence[LogEntry]]] = []
 
 async def _append_later(
     self: HybridLog, entries: Sequence[LogEntry], **_named: Any
-) -> dict[str, tuple[int, int]]:
+) -> list[PlacedEntry]:
     """As if it were written: the caller cannot tell."""
     _waiting.append((self, entries))
-    return {entry.key: (1, 1) for entry in entries}
+    return [PlacedEntry(entry, 1, 1) for entry in entries]
 
 
 async def _write() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+from datetime import UTC, datetime
 from typing import Any
 
 from holdfast.kernel.core.content import ChatMessage
@@ -12,13 +13,17 @@ from tests.mutants.registry import mutant
 
 
 @mutant(
-    "memory", "test_the_same_event_id_and_payload_again_is_a_no_op_that_returns_the_first_place"
+    "memory",
+    "test_the_same_event_id_and_payload_again_is_a_no_op_that_returns_the_first_place",
+    "test_the_same_event_id_and_payload_with_another_time_is_the_same_event_and_the_first_time_stays",
 )
-class RetryIsAConflict(StoredMemory):
-    """A retry without a time of its own is refused, since the times differ."""
+class RetryHasItsOwnTime(StoredMemory):
+    """A retry returns the stored event with the time of the retry."""
 
-    async def _recorded(self, event: Any) -> Any:
-        del event
+    async def record(self, type: str, payload: Any, **how: Any) -> Any:
+        found = await super().record(type, payload, **how)
+        when = how.get("occurred_at") or getattr(payload, "created_at", None) or datetime.now(UTC)
+        return dataclasses.replace(found, occurred_at=when)
 
 
 @mutant("memory", "test_two_equal_records_without_an_event_id_stay_two")

@@ -7,6 +7,7 @@ from typing import Any
 from holdfast.backends.inmemory.episodes import InMemoryEpisodes
 from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.kernel.core.errors import InvalidInputError
+from holdfast.kernel.storage.hot_entry import PlacedEntry
 from tests.mutants.registry import mutant
 
 
@@ -93,3 +94,18 @@ class EndMovesTheEnd(InMemoryEpisodes):
         if session in self._log.sessions:
             self._log.sessions[session].ended_at = None
         return await super().end_session(session)
+
+
+@mutant(
+    "episodes",
+    "test_the_same_id_and_body_with_another_time_is_the_same_event_and_the_first_time_stays",
+)
+class ARetryReturnsItsOwnTime(InMemoryEpisodes):
+    """The log keeps the first event, and the caller gets the time of the retry."""
+
+    async def append(self, entries: Any, vectors: Any) -> Any:
+        stored = await super().append(entries, vectors)
+        return [
+            PlacedEntry.of(one.entry, one.epoch, one.seq, given.occurred_at)
+            for one, given in zip(stored, entries, strict=True)
+        ]

@@ -6,7 +6,7 @@ from typing import Any
 from holdfast.backends.inmemory.transcripts import InMemoryTranscripts
 from holdfast.contracts.history import History
 from holdfast.kernel.core.errors import ConflictError, InvalidInputError
-from holdfast.spi.transcripts import TranscriptKey
+from holdfast.spi.transcripts import TranscriptKey, another_body
 from tests.mutants.registry import mutant
 
 
@@ -116,3 +116,40 @@ class LimitTakesTheNewest(History):
             how["limit"] = None
             return (await super().get_messages(agent_id, **how))[-limit:]
         return found
+
+
+_RETRY = "test_the_same_id_and_body_with_another_time_is_the_same_message_and_the_first_time_stays"
+
+
+@mutant("history", _RETRY)
+class TheTimeCounts(InMemoryTranscripts):
+    """A retry with another time is another message."""
+
+    async def append(self, entries: Any) -> None:
+        for entry in entries:
+            there = self._log.transcript(entry.session, entry.agent).get(entry.id)
+            if there is not None and there.occurred_at != entry.occurred_at:
+                raise another_body(entry.session, entry.id)
+        await super().append(entries)
+
+
+@mutant("history", _RETRY)
+class TheLastTimeStays(InMemoryTranscripts):
+    """A retry overwrites the time of the first one."""
+
+    async def append(self, entries: Any) -> None:
+        await super().append(entries)
+        for entry in entries:
+            rows = self._log.transcript(entry.session, entry.agent)
+            rows[entry.id].occurred_at = entry.occurred_at
+
+
+@mutant("history", "test_the_same_id_of_another_agent_in_the_session_is_a_conflict")
+class TheAgentDoesNotCount(InMemoryTranscripts):
+    """A known id of another agent is taken for a retry."""
+
+    async def append(self, entries: Any) -> None:
+        session = self._log.sessions.get(entries[0].session)
+        known = session.rows if session else {}
+        others = {row.id for row in known.values() if row.agent != entries[0].agent}
+        await super().append([one for one in entries if one.id not in others])

@@ -20,7 +20,7 @@ from holdfast import (
     TaskContext,
     TaskState,
 )
-from holdfast.backends.postgres import migrate
+from holdfast.backends.postgres import migrate, session_log
 from holdfast.kernel.core.ids import new_ref
 from holdfast.wiring import front_door
 from holdfast.wiring.doctor import examine
@@ -30,6 +30,10 @@ from tests.wiring.valkey import valkey
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 BEFORE = 20
 """The last migration before owners were kept apart."""
+APPEND_BEFORE = (
+    "SELECT *, NULL::timestamptz FROM holdfast.append_event($1, $2, $3, $4, $5, $6, $7, $8)"
+)
+"""How an event was appended then."""
 
 
 def _app() -> App:
@@ -80,6 +84,7 @@ async def _before_owners(
         if not redis:
             old.setattr(migrate, "migrations", lambda: every[:BEFORE])
             old.setattr(migrate, "function_files", lambda: ())
+            old.setattr(session_log, "_SQL", {**session_log._SQL, "append_one": APPEND_BEFORE})
         old.setattr(State, "for_owner", lambda self, _owner, **_how: self)
         old.setattr(front_door, "move_sessions", _nothing)
         async with holdfast.open(url, **how) as state:

@@ -40,9 +40,11 @@ class Events(Front, MemoryLog):
     async def append(
         self, events: list[Event], *, embeddings: list[list[float]] | None = None
     ) -> list[Event]:
-        """Add events to the logs of their sessions, all or none; returns them with their place.
+        """Add events to the logs of their sessions, all or none; returns them as they are stored.
 
-        ::
+        An event whose id is in its session already is the same event if agent, type, run and
+        payload are the same: the stored one is returned, with its place and its time. Otherwise it
+        is a ``ConflictError``. ::
 
             [event] = await episodes.append([Event(agent, "s1", "decision", {"use": "postgres"})])
         """
@@ -57,8 +59,9 @@ class Events(Front, MemoryLog):
         if vectors is not None:
             given = dict(zip((one.key for one in entries), vectors, strict=True))
             vectors = [given[key] for key in unique]
-        places = await self._events.append(list(unique.values()), vectors)
-        return [self._scope.own_event(one.to_event(*places[one.key])) for one in entries]
+        stored = await self._events.append(list(unique.values()), vectors)
+        placed = dict(zip(unique, stored, strict=True))
+        return [self._scope.own_event(placed[entry.key].to_event()) for entry in entries]
 
     async def append_checked(self, entry: LogEntry) -> Event:
         """Add an event that its caller has checked, to the log of its session.
@@ -68,9 +71,8 @@ class Events(Front, MemoryLog):
             event = await episodes.append_checked(entry)
         """
         self._limits.check_value("payload", entry.body)
-        stored = self._scope.entry("event", entry)
-        places = await self._events.append((stored,), None)
-        return self._scope.own_event(stored.to_event(*places[stored.key]))
+        [stored] = await self._events.append((self._scope.entry("event", entry),), None)
+        return self._scope.own_event(stored.to_event())
 
     async def recent(
         self,
@@ -195,6 +197,7 @@ class EpisodicMemory(Events):
     - a batch is atomic: one bad event and none is stored
     - an empty batch does nothing
     - the same id and body again is a no-op that returns the first place
+    - the same id and body with another time is the same event, and the first time stays
     - the same id with another body is a conflict and nothing is written
     - two equal events with different ids stay two
     - any type is legal

@@ -22,7 +22,7 @@ from holdfast.kernel.core.checks import (
 )
 from holdfast.kernel.core.codec import encode_object, message_to_payload
 from holdfast.kernel.core.content import ChatMessage
-from holdfast.kernel.core.errors import ConflictError, InvalidInputError, NotSupportedError
+from holdfast.kernel.core.errors import InvalidInputError, NotSupportedError
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.core.ids import new_id
 from holdfast.kernel.core.limits import DEFAULT_LIMITS, first_words
@@ -49,9 +49,6 @@ from holdfast.memory.reranking import (
     with_neighbours,
     with_recency,
 )
-
-RETRIES_SEEN = 200
-"""Among how many of a session's newest events a retried ``record`` is looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,18 +130,9 @@ class StoredMemory(AgentMemory):
         occurred_at: datetime | None = None,
     ) -> Event:
         """Write down one thing that happened; with an ``event_id`` a retry is the same event."""
-        entry = self._entry(type, payload, event_id, run_id, occurred_at)
-        try:
-            return await self._episodes.append_checked(entry)
-        except ConflictError:
-            # The caller gave an id but no time, so a retry has another one. It is the same event
-            # if nothing else differs.
-            if event_id is None or occurred_at is not None or isinstance(payload, ChatMessage):
-                raise
-            first = await self._recorded(entry.to_event(0, 0))
-            if first is None:
-                raise
-            return first
+        return await self._episodes.append_checked(
+            self._entry(type, payload, event_id, run_id, occurred_at)
+        )
 
     async def record_many(
         self, events: Sequence[Recordable], embeddings: list[list[float]] | None = None
@@ -280,20 +268,6 @@ class StoredMemory(AgentMemory):
         if self._stores.long_term is None:
             return []
         return await self.facts.search(query, limit=limit)
-
-    async def _recorded(self, event: Event) -> Event | None:
-        """The event that is stored under the same id, if it says the same."""
-        newest = await self._episodes.recent(
-            self._agent, session_id=self._home, limit=RETRIES_SEEN, types=[event.type]
-        )
-        return next(
-            (
-                one
-                for one in newest
-                if (one.id, one.run_id, one.payload) == (event.id, event.run_id, event.payload)
-            ),
-            None,
-        )
 
     def _entry(
         self,

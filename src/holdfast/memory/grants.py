@@ -12,9 +12,8 @@ from weakref import WeakValueDictionary
 from holdfast.kernel.core.errors import TimedOutError, UnavailableError
 from holdfast.kernel.core.failpoints import hit
 from holdfast.kernel.storage.durable_log import DurableLog, Gap
-from holdfast.kernel.storage.hot_entry import NOWHERE
+from holdfast.kernel.storage.hot_entry import NOWHERE, PlacedEntry
 from holdfast.kernel.storage.hot_log import WINDOW, HotLog, UsedUp, Window
-from holdfast.kernel.storage.log_entry import LogEntry
 from holdfast.memory.metrics import HybridMetrics
 from holdfast.memory.reach import Reach
 
@@ -55,16 +54,16 @@ class Grants:
         self.recover: Callable[[str], Awaitable[None]] | None = None
         """Writes to the durable log what this process wrote to a session and the hot log lost."""
 
-    def overtake(self, entries: Sequence[LogEntry], places: dict[str, tuple[int, int]]) -> None:
+    def overtake(self, entries: Sequence[PlacedEntry]) -> None:
         """The durable log numbers these sessions now; the hot log is raised before it does.
 
         ::
 
-            grants.overtake(batch, places)
+            grants.overtake(await durable.append(batch))
         """
-        for entry in entries:
-            epoch, _ = places[entry.key]
-            self.aside[entry.session] = max(epoch, self.aside.get(entry.session, 0))
+        for one in entries:
+            session = one.entry.session
+            self.aside[session] = max(one.epoch, self.aside.get(session, 0))
 
     async def compare(self, session: str, window: Window) -> str:
         """Find out whether a session went on past the hot log; why that is not known, if not.

@@ -28,15 +28,15 @@ class HybridEpisodes(EpisodeStorage):
 
     async def append(
         self, entries: Sequence[LogEntry], vectors: Sequence[list[float]] | None
-    ) -> dict[str, tuple[int, int]]:
+    ) -> list[PlacedEntry]:
         """Append entries, all or none."""
         if vectors is None:
             return await self._log.append(entries)
         await self._log.durable.check_dimension(len(vectors[0]))
         # A vector belongs to a stored event.
-        places = await self._log.append(entries, commit=True)
+        stored = await self._log.append(entries, commit=True)
         await self._log.durable.keep_vectors(entries, vectors)
-        return places
+        return stored
 
     async def recent(self, scope: EventScope, limit: int) -> list[Event]:
         """Return the newest events, ascending."""

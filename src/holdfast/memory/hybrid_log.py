@@ -91,13 +91,13 @@ class HybridLog:
 
     async def append(
         self, entries: Sequence[LogEntry], *, commit: bool = False
-    ) -> dict[str, tuple[int, int]]:
-        """Append what is new, all or nothing; the place of each entry by its key.
+    ) -> list[PlacedEntry]:
+        """Append what is new, all or nothing; returns all entries as they are stored, in order.
 
         The ids make it idempotent: after a lost answer it may simply run again. ``commit`` waits
         until it is durable, whatever the level. ::
 
-            places = await log.append(entries)
+            stored = await log.append(entries)
         """
         crowded = False
         try:
@@ -123,7 +123,7 @@ class HybridLog:
             # It was on its way while this process said that it misses nothing.
             for session in {one.entry.session for one in new}:
                 await self._back.recover(session)
-        return appended.places
+        return new
 
     async def commit(self, entries: Sequence[PlacedEntry]) -> None:
         """Have entries of the hot log flushed, for a reader who needs them in the durable one.
@@ -300,22 +300,20 @@ class HybridLog:
             else:
                 await self._grants.go_on(answer)
 
-    async def _append_aside(
-        self, batch: Sequence[LogEntry], why: SilentError
-    ) -> dict[str, tuple[int, int]]:
+    async def _append_aside(self, batch: Sequence[LogEntry], why: SilentError) -> list[PlacedEntry]:
         """Past the hot log, which does not answer; it is raised before it numbers again."""
         try:
-            places = await self.durable.append(batch)
+            stored = await self.durable.append(batch)
         except (UnavailableError, TimedOutError) as error:
             self._metrics.refused += 1
             raise BackPressureError(
                 retry_after_seconds=1.0, message=f"neither store answers: {why}; {error}"
             ) from error
         hit("append.after_aside")
-        self._grants.overtake(batch, places)
+        self._grants.overtake(stored)
         self._metrics.aside += len(batch)
         _log.warning("%d events went to the durable log directly: %s", len(batch), why)
-        return places
+        return stored
 
     async def _admit(self, pressure: Pressure) -> bool:
         """Refuse at a hard mark; whether a soft one is passed."""
@@ -325,13 +323,13 @@ class HybridLog:
             self._metrics.refused += 1
             raise
 
-    async def _slow_down(self, entries: Sequence[PlacedEntry]) -> dict[str, tuple[int, int]]:
+    async def _slow_down(self, entries: list[PlacedEntry]) -> list[PlacedEntry]:
         """Wait for the commit as at level committed; the acknowledgement stands without it."""
         try:
             return await self._back.committed(entries, limit_seconds=self._reach.patience_seconds)
         except TimedOutError as error:
             _log.warning("too much is waiting, and cannot be flushed: %s", error)
-            return {one.entry.key: one.place for one in entries}
+            return entries
 
 
 def _newest(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 
 from holdfast.kernel.core.errors import EngineError, TimedOutError, UnavailableError
 from holdfast.kernel.core.failpoints import hit
@@ -28,7 +29,7 @@ class WriteBack:
 
     ::
 
-        places = await back.committed(placed(batch, appended))
+        stored = await back.committed(placed(batch, appended))
     """
 
     def __init__(
@@ -52,25 +53,25 @@ class WriteBack:
 
     async def committed(
         self, entries: Sequence[PlacedEntry], *, limit_seconds: float = COMMIT_SECONDS
-    ) -> dict[str, tuple[int, int]]:
-        """The places of entries, once the durable log has committed every one of them.
+    ) -> list[PlacedEntry]:
+        """Entries as they are stored, once the durable log has committed every one of them.
 
         What the hot log has lost meanwhile is written to the durable log here: it is still at
         hand. ``TimedOutError`` when it takes too long: whoever repeats it finds out.
         """
-        places = {one.entry.key: one.place for one in entries}
+        stored = {one.entry.key: one for one in entries}
         try:
             async with asyncio.timeout(limit_seconds):
                 unnamed = await self._flushed(entries)
                 if unnamed:
-                    places |= await self._read_back(unnamed)
+                    stored |= {one.entry.key: one for one in await self._read_back(unnamed)}
         except TimeoutError as error:
             if isinstance(error, TimedOutError):
                 raise
             raise TimedOutError("hybrid", "the commit takes too long") from None
         except UnavailableError as error:
             raise TimedOutError("hybrid", f"not committed yet: {error}") from error
-        return places
+        return list(stored.values())
 
     async def _flushed(self, entries: Sequence[PlacedEntry]) -> list[PlacedEntry]:
         """Have entries flushed; those that no commit of this process has named."""
@@ -81,9 +82,9 @@ class WriteBack:
             _log.warning("%d events are not flushed: %s", len(entries), error)
             return list(entries)
 
-    async def _read_back(self, entries: Sequence[PlacedEntry]) -> dict[str, tuple[int, int]]:
-        """Where the durable log has entries that left the hot log; the lost are written to it."""
-        places: dict[str, tuple[int, int]] = {}
+    async def _read_back(self, entries: Sequence[PlacedEntry]) -> list[PlacedEntry]:
+        """Entries that left the hot log as the durable log has them; it is given the lost ones."""
+        stored: list[PlacedEntry] = []
         lost: list[LogEntry] = []
         for one, found in zip(entries, await self._durable.find(entries), strict=True):
             if found.other:
@@ -96,22 +97,22 @@ class WriteBack:
                 )
             if found.outcome is None:
                 lost.append(one.entry)
-            elif found.place is not None:
-                places[one.entry.key] = found.place
-        return places | await self._rewrite(lost)
+            elif found.stored is not None:
+                stored.append(found.stored)
+        return stored + await self._rewrite(lost)
 
-    async def _rewrite(self, lost: Sequence[LogEntry]) -> dict[str, tuple[int, int]]:
+    async def _rewrite(self, lost: Sequence[LogEntry]) -> list[PlacedEntry]:
         """Write to the durable log what the hot log lost before it was flushed."""
         if not lost:
-            return {}
-        places = await self._durable.append(lost)
+            return []
+        stored = await self._durable.append(lost)
         hit("append.after_rewrite")
-        self._grants.overtake(lost, places)
+        self._grants.overtake(stored)
         self._metrics.rewritten += len(lost)
         _log.warning(
             "Redis lost %d events before they were flushed: written to the durable log", len(lost)
         )
-        return places
+        return stored
 
     async def recover(self, session: str) -> None:
         """Write to the durable log what this process wrote to a session and the hot log has lost.
@@ -181,12 +182,15 @@ class WriteBack:
 
 
 def placed(batch: Sequence[LogEntry], appended: Appended) -> list[PlacedEntry]:
-    """Entries with where the hot log has put them.
+    """Entries with where the hot log has put them, as it has them.
 
     >>> placed([], Appended({}, {}))
     []
     """
-    return [
-        PlacedEntry(entry, *appended.places[entry.key], appended.marks[entry.key])
-        for entry in batch
-    ]
+    found = []
+    for entry in batch:
+        key = entry.key
+        when = appended.first.get(key)
+        there = entry if when is None else replace(entry, occurred_at=when)
+        found.append(PlacedEntry(there, *appended.places[key], appended.marks[key]))
+    return found

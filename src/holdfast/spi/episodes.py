@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from holdfast.kernel.storage.episodes import Event, Recalled, Session
+from holdfast.kernel.storage.hot_entry import PlacedEntry
 from holdfast.kernel.storage.log_entry import LogEntry
 
 
@@ -54,12 +55,13 @@ class EventStorage(Protocol):
     @abstractmethod
     async def append(
         self, entries: Sequence[LogEntry], vectors: Sequence[list[float]] | None
-    ) -> dict[str, tuple[int, int]]:
-        """Append entries, all or none, and return the position of each by its ``key``.
+    ) -> list[PlacedEntry]:
+        """Append entries, all or none, and return them as they are stored, in the same order.
 
         Keys within a batch differ, and there is at least one; ``vectors`` are as many as entries.
-        An entry whose id is stored with the same content keeps its position. With another content
-        it raises ``ConflictError`` (see ``another_body``). Raises
+        An entry whose id is stored with the same content (see ``LogEntry.content``) keeps its
+        position and its time. With another content it raises ``ConflictError`` (see
+        ``another_body``). Raises
         ``InvalidInputError("embeddings[N]", …)`` if a vector has another dimension than the log.
         """
 

@@ -34,8 +34,9 @@ class Transcripts(Protocol):
     async def append(self, entries: Sequence[LogEntry]) -> None:
         """Append entries of one agent, session and run next to each other, all or none.
 
-        An entry whose id is stored with the same content keeps its position. With another content
-        it raises ``ConflictError`` (see ``another_body``), and nothing is written.
+        An entry whose id is stored with the same content (see ``LogEntry.content``) keeps its
+        position and its time. With another content it raises ``ConflictError`` (see
+        ``another_body``), and nothing is written.
         """
 
     @abstractmethod

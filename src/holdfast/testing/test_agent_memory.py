@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -84,6 +85,22 @@ async def test_the_same_event_id_and_payload_again_is_a_no_op_that_returns_the_f
     assert _notes(await memory.recent()) == [1, 2]
 
 
+async def test_the_same_event_id_and_payload_with_another_time_is_the_same_event_and_the_first_time_stays(  # noqa: E501 - the promise
+    memory: AgentMemory,
+) -> None:
+    first = await memory.record("decision", {"note": 1}, event_id="turn-1", occurred_at=NOON)
+    said = ChatMessage.user("hello", created_at=NOON)
+    message = await memory.record("message", said)
+    for when in (NOON, NOON + HOUR, None):
+        again = memory.record("decision", {"note": 1}, event_id="turn-1", occurred_at=when)
+        assert await again == first
+        assert await memory.record("message", said, occurred_at=when) == message
+    rebuilt = dataclasses.replace(said, created_at=NOON + HOUR)
+    assert await memory.record("message", rebuilt) == message
+    assert await memory.record_many([rebuilt]) == [message]
+    assert await memory.recent() == [first, message]
+
+
 async def test_the_same_event_id_with_another_payload_is_a_conflict_and_nothing_is_written(
     memory: AgentMemory,
 ) -> None:
@@ -92,7 +109,7 @@ async def test_the_same_event_id_with_another_payload_is_a_conflict_and_nothing_
         memory.record("decision", {"note": 2}, event_id="turn-1"),
         memory.record("decision", {"note": 1}, event_id="turn-1", run_id="r2"),
         memory.record("observation", {"note": 1}, event_id="turn-1"),
-        memory.record("decision", {"note": 1}, event_id="turn-1", occurred_at=NOON),
+        memory.record("decision", {"note": 2}, event_id="turn-1", occurred_at=NOON),
     ):
         with pytest.raises(ConflictError):
             await changed

@@ -108,6 +108,26 @@ async def test_the_same_id_and_body_again_is_a_no_op_that_returns_the_first_plac
     assert _notes(await store.recent(ANA, session_id="s1")) == ["once", "between"]
 
 
+async def test_the_same_id_and_body_with_another_time_is_the_same_event_and_the_first_time_stays(
+    store: Any,
+) -> None:
+    event, other = _event("once", occurred_at=NOON), _event("there", session="s2")
+    later = dataclasses.replace(event, occurred_at=NOON + timedelta(days=1))
+    [first] = await store.append([event])
+    assert await store.append([later]) == [first]
+    [_, there] = await store.append([_event("between"), other])
+    again = dataclasses.replace(other, occurred_at=NOON)
+    found = await store.append([again, later, _event("last"), event])
+    assert [found[0], found[1], found[3]] == [there, first, first]
+    twice = dataclasses.replace(found[2], id="twice", epoch=0, seq=0)
+    [one, two] = await store.append([twice, dataclasses.replace(twice, occurred_at=NOON)])
+    assert (one, two) == (two, dataclasses.replace(twice, epoch=one.epoch, seq=one.seq))
+    log = await store.recent(ANA, session_id="s1")
+    assert _notes(log) == ["once", "between", "last", "last"]
+    assert (log[0], log[3]) == (first, one)
+    assert await store.recent(ANA, session_id="s2") == [there]
+
+
 async def test_the_same_id_with_another_body_is_a_conflict_and_nothing_is_written(
     store: Any,
 ) -> None:
@@ -118,11 +138,12 @@ async def test_the_same_id_with_another_body_is_a_conflict_and_nothing_is_writte
         {"type": "decision"},
         {"run_id": "r2"},
         {"agent_id": BEN},
-        {"occurred_at": NOON},
     ):
-        with pytest.raises(ConflictError) as caught:
-            await store.append([_event("new"), dataclasses.replace(event, **changed)])
-        assert caught.value.key == event.id
+        for when in (event.occurred_at, NOON):
+            other = dataclasses.replace(event, occurred_at=when, **changed)
+            with pytest.raises(ConflictError) as caught:
+                await store.append([_event("new"), other])
+            assert caught.value.key == event.id
     assert _notes(await store.recent(ANA, session_id="s1")) == ["first"]
 
 

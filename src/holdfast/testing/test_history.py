@@ -24,7 +24,7 @@ from holdfast.kernel.core.content import (
     UnknownBlock,
     VideoBlock,
 )
-from holdfast.kernel.core.errors import ConflictError, InvalidInputError
+from holdfast.kernel.core.errors import InvalidInputError
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.storage.episodes import Event
 from holdfast.testing.harness import Harness
@@ -161,54 +161,6 @@ async def test_append_many_of_an_empty_list_does_nothing(store: Any) -> None:
     assert await store.count_messages(ANA, session_id="s1") == 0
 
 
-async def test_the_same_id_and_body_again_is_a_no_op(store: Any) -> None:
-    first, second = _turns(2)
-    await store.append_many(ANA, [first, second], session_id="s1", run_id="r1")
-    await store.append(ANA, first, session_id="s1", run_id="r1")
-    await store.append_many(ANA, [second, first], session_id="s1", run_id="r1")
-    assert await store.get_messages(ANA, session_id="s1") == [first, second]
-
-
-async def test_the_same_id_twice_in_one_batch_is_stored_once(store: Any) -> None:
-    message = ChatMessage.user("once")
-    await store.append_many(ANA, [message, message], session_id="s1")
-    assert await _texts(store) == ["once"]
-
-
-async def test_the_same_id_with_another_body_is_a_conflict_and_nothing_is_written(
-    store: Any,
-) -> None:
-    first = ChatMessage.user("first")
-    await store.append(ANA, first, session_id="s1")
-    changed = dataclasses.replace(first, content=[TextBlock("changed")])
-    with pytest.raises(ConflictError) as caught:
-        await store.append_many(ANA, [ChatMessage.user("new"), changed], session_id="s1")
-    assert caught.value.key == first.id
-    assert await store.get_messages(ANA, session_id="s1") == [first]
-
-
-async def test_the_same_id_with_another_run_is_a_conflict(store: Any) -> None:
-    message = ChatMessage.user("hello")
-    await store.append(ANA, message, session_id="s1", run_id="r1")
-    with pytest.raises(ConflictError):
-        await store.append(ANA, message, session_id="s1", run_id="r2")
-
-
-async def test_two_equal_messages_with_different_ids_stay_two(store: Any) -> None:
-    when = datetime(2030, 1, 1, tzinfo=UTC)
-    for _ in range(2):
-        await store.append(ANA, ChatMessage.user("yes", created_at=when), session_id="s1")
-    assert await _texts(store) == ["yes", "yes"]
-
-
-async def test_the_same_id_in_another_session_is_another_message(store: Any) -> None:
-    message = ChatMessage.user("hello")
-    await store.append(ANA, message, session_id="s1")
-    await store.append(ANA, dataclasses.replace(message, content=[]), session_id="s2")
-    assert await store.count_messages(ANA, session_id="s2") == 1
-    assert await _texts(store, session="s1") == ["hello"]
-
-
 async def test_concurrent_appenders_get_one_total_order_with_nothing_lost(store: Any) -> None:
     writers = [_turns(25, prefix=f"writer {at}") for at in range(8)]
 
@@ -223,12 +175,6 @@ async def test_concurrent_appenders_get_one_total_order_with_nothing_lost(store:
     for messages in writers:
         ids = {message.id for message in messages}
         assert [one for one in found if one.id in ids] == messages
-
-
-async def test_concurrent_retries_of_one_message_store_it_once(store: Any) -> None:
-    message = ChatMessage.user("once")
-    await asyncio.gather(*(store.append(ANA, message, session_id="s1") for _ in range(20)))
-    assert await store.count_messages(ANA, session_id="s1") == 1
 
 
 async def test_a_limit_takes_from_the_oldest(store: Any) -> None:

@@ -24,7 +24,7 @@ CREATE TABLE IF NOT EXISTS counters (
     tenant TEXT, name TEXT, last INTEGER NOT NULL, PRIMARY KEY (tenant, name)
 );
 CREATE TABLE IF NOT EXISTS messages (
-    tenant TEXT, session TEXT, id TEXT, seq INTEGER, agent TEXT, run TEXT, at TEXT, body TEXT,
+    tenant TEXT, session TEXT, id TEXT, seq INTEGER, agent TEXT, run TEXT, body TEXT, at TEXT,
     PRIMARY KEY (tenant, session, id)
 );
 CREATE INDEX IF NOT EXISTS by_agent ON messages (tenant, session, agent, seq);
@@ -35,7 +35,7 @@ CREATE TABLE IF NOT EXISTS states (
 """
 NUMBER = """INSERT INTO counters VALUES (?, ?, 1)
 ON CONFLICT (tenant, name) DO UPDATE SET last = last + 1 RETURNING last"""
-FIND = "SELECT agent, run, at, body FROM messages WHERE tenant = ? AND session = ? AND id = ?"
+FIND = "SELECT agent, run, body FROM messages WHERE tenant = ? AND session = ? AND id = ?"
 MINE = "FROM messages WHERE tenant = ? AND session = ? AND agent = ?"
 PAGE = f"SELECT body, id, at, seq {MINE} AND seq > ? ORDER BY seq LIMIT ? OFFSET ?"
 NEWEST = f"SELECT body, id, at, seq {MINE} ORDER BY seq DESC LIMIT ?"
@@ -103,14 +103,14 @@ class SqliteTranscripts(transcripts.Transcripts):
 
     def _append(self, database: sqlite3.Connection, entries: Sequence[LogEntry]) -> None:
         for one in entries:
-            row = (one.agent, one.run, one.occurred_at.isoformat(), one.body)
+            row = (one.agent, one.run, one.body)
             where = (self._tenant, one.session)
             there = database.execute(FIND, (*where, one.id)).fetchone()
             if there not in (None, row):
                 raise transcripts.another_body(one.session, one.id)
             if there is None:
                 [seq] = database.execute(NUMBER, (self._tenant, f"m{one.session}")).fetchone()
-                values = (*where, one.id, seq, *row)
+                values = (*where, one.id, seq, *row, one.occurred_at.isoformat())
                 database.execute("INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
 
     async def read(self, key: TranscriptKey, page: TranscriptPage) -> list[ChatMessage]:

@@ -12,6 +12,7 @@ from holdfast.kernel.core.codec import decode_json
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.storage.embedding import Embedder
 from holdfast.kernel.storage.episodes import Event, Recalled, Session
+from holdfast.kernel.storage.hot_entry import PlacedEntry
 from holdfast.kernel.storage.log_entry import LogEntry
 from holdfast.spi.episodes import EpisodeStorage, EventScope, NearestEvents
 
@@ -31,10 +32,10 @@ class InMemoryEpisodes(EpisodeStorage):
 
     async def append(
         self, entries: Sequence[LogEntry], vectors: Sequence[list[float]] | None
-    ) -> dict[str, tuple[int, int]]:
+    ) -> list[PlacedEntry]:
         """Append entries, all or none."""
         rows = self._log.append(entries, vectors, self._engine.now())
-        return {row.key: (row.epoch, row.seq) for row in rows}
+        return [PlacedEntry(row, row.epoch, row.seq) for row in rows]
 
     async def recent(self, scope: EventScope, limit: int) -> list[Event]:
         """Return the newest events, ascending."""

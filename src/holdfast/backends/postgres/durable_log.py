@@ -74,9 +74,10 @@ class PostgresDurableLog(DurableLog):
         rows = await self._engine.fetch(_SQL["hot_sessions"], self._tenant, agent, limit, safe=True)
         return dict(map(tuple, rows))
 
-    async def append(self, entries: Sequence[LogEntry]) -> dict[str, tuple[int, int]]:
+    async def append(self, entries: Sequence[LogEntry]) -> list[PlacedEntry]:
         """Append past the hot log."""
-        return await session_log.append(self._engine, self._tenant, entries)
+        rows = await session_log.append(self._engine, self._tenant, entries)
+        return session_log.stored(entries, rows)
 
     async def reached(self, session: str) -> tuple[tuple[int, int] | None, tuple[Gap, ...]]:
         """Up to which place a session is stored, and its gaps."""
@@ -97,11 +98,10 @@ class PostgresDurableLog(DurableLog):
             [one.agent for one in given],
             [one.type for one in given],
             [one.run for one in given],
-            [one.occurred_at for one in given],
             [one.body for one in given],
             safe=True,
         )
-        return [_found(one.place, row) for one, row in zip(entries, rows, strict=True)]
+        return [_found(one, row) for one, row in zip(entries, rows, strict=True)]
 
     async def tail(self, session: str, limit: int) -> list[PlacedEntry]:
         """The newest entries of a session, ascending."""
@@ -154,11 +154,12 @@ class PostgresDurableLog(DurableLog):
             )
 
 
-def _found(place: tuple[int, int], row: Any) -> Found:
-    epoch, seq, same, covered, dead, rested = row
+def _found(one: PlacedEntry, row: Any) -> Found:
+    epoch, seq, first, same, covered, dead, rested = row
     if same:
-        stored = (epoch, seq)
-        return Found(Outcome.STORED if stored == place else Outcome.KNOWN, stored, rested=rested)
+        stored = PlacedEntry.of(one.entry, epoch, seq, first)
+        outcome = Outcome.STORED if stored.place == one.place else Outcome.KNOWN
+        return Found(outcome, stored, rested=rested)
     if covered:
         return Found(Outcome.COVERED, rested=rested)
     other = epoch is not None

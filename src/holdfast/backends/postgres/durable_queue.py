@@ -165,9 +165,8 @@ class _Flush(ShardFlush):
         """
         try:
             async with self._connection.transaction():
-                [(_, epoch, _)] = await self._connection.fetch(
-                    _SQL["move"],
-                    *(self._tenant, turn.session, *_body(turn)),
+                epoch = await self._connection.fetchval(
+                    _SQL["move"], self._tenant, turn.session, *_body(turn)
                 )
         except (asyncpg.PostgresError, asyncpg.DataError) as error:
             if not is_poison(error) and _state(error) != "HF001":

@@ -8,11 +8,12 @@ from typing import Any, LiteralString
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.queries import filled, load
 from holdfast.backends.postgres.recall import Recall
-from holdfast.backends.postgres.session_log import append
+from holdfast.backends.postgres.session_log import append, stored
 from holdfast.kernel.core.codec import decode_json
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.storage.embedding import Embedder
 from holdfast.kernel.storage.episodes import Event, Recalled, Session
+from holdfast.kernel.storage.hot_entry import PlacedEntry
 from holdfast.kernel.storage.log_entry import LogEntry
 from holdfast.spi.episodes import EpisodeStorage, EventScope, NearestEvents
 
@@ -36,9 +37,9 @@ class PostgresEpisodes(EpisodeStorage):
 
     async def append(
         self, entries: Sequence[LogEntry], vectors: Sequence[list[float]] | None
-    ) -> dict[str, tuple[int, int]]:
+    ) -> list[PlacedEntry]:
         """Append entries, all or none."""
-        return await append(self._engine, self._tenant, entries, vectors)
+        return stored(entries, await append(self._engine, self._tenant, entries, vectors))
 
     async def recent(self, scope: EventScope, limit: int) -> list[Event]:
         """Return the newest events, ascending."""

@@ -8,6 +8,7 @@ from typing import Any
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.queries import load
 from holdfast.kernel.core.errors import ConflictError
+from holdfast.kernel.storage.hot_entry import PlacedEntry
 from holdfast.kernel.storage.log_entry import LogEntry, another_body
 
 _SQL = load("history")
@@ -18,40 +19,44 @@ async def append(
     tenant: str,
     entries: Sequence[LogEntry],
     vectors: Sequence[list[float]] | None = None,
-) -> dict[str, tuple[int, int]]:
-    """Append what is new, all or nothing; the place of each entry by its key.
+) -> Sequence[Any]:
+    """Append what is new, all or nothing; a row for each entry, which ``stored`` reads.
 
     The ids make it idempotent: after a lost answer it may simply run again.
     """
     try:
         if vectors is not None:
             numbers = [number for vector in vectors for number in vector]
-            rows = await engine.fetch(
+            return await engine.fetch(
                 _SQL["append_embedded"],
                 *(tenant, *_columns(entries), numbers, len(vectors[0])),
                 safe=True,
             )
-        elif len(entries) == 1:
+        if len(entries) == 1:
             one = entries[0]
-            rows = await engine.fetch(
+            return await engine.fetch(
                 _SQL["append_one"],
                 *(tenant, one.session, one.agent, one.type, one.id, one.run),
                 *(one.occurred_at, one.body),
                 safe=True,
             )
-        elif len({one.session for one in entries}) == 1:
+        if len({one.session for one in entries}) == 1:
             _, agents, types, ids, runs, times, bodies = _columns(entries)
-            rows = await engine.fetch(
+            return await engine.fetch(
                 _SQL["append_to_session"],
                 *(tenant, entries[0].session, _brief(agents), _brief(types), ids, _brief(runs)),
                 *(times, bodies),
                 safe=True,
             )
-        else:
-            rows = await engine.fetch(_SQL["append_many"], tenant, *_columns(entries), safe=True)
+        return await engine.fetch(_SQL["append_many"], tenant, *_columns(entries), safe=True)
     except ConflictError as error:
         raise another_body(str(error), error.key) from error
-    return {entries[place - 1].key: (epoch, seq) for place, epoch, seq in rows}
+
+
+def stored(entries: Sequence[LogEntry], rows: Sequence[Any]) -> list[PlacedEntry]:
+    """Entries as the log has them, from what ``append`` returned."""
+    found = {place: PlacedEntry.of(entries[place - 1], *rest) for place, *rest in rows}
+    return [found[at] for at in range(1, len(entries) + 1)]
 
 
 def _columns(entries: Sequence[LogEntry]) -> tuple[list[Any], ...]:

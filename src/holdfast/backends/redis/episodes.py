@@ -14,6 +14,7 @@ from holdfast.kernel.core.checks import check_seconds
 from holdfast.kernel.core.codec import decode_json, encode_json
 from holdfast.kernel.core.errors import NotSupportedError
 from holdfast.kernel.storage.episodes import Event, Recalled
+from holdfast.kernel.storage.hot_entry import PlacedEntry
 from holdfast.kernel.storage.log_entry import LogEntry, another_body
 from holdfast.spi.episodes import EventScope, EventStorage, NearestEvents
 
@@ -46,7 +47,7 @@ class RedisEvents(EventStorage):
 
     async def append(
         self, entries: Sequence[LogEntry], vectors: Sequence[list[float]] | None
-    ) -> dict[str, tuple[int, int]]:
+    ) -> list[PlacedEntry]:
         """Append entries of one session, all or none."""
         if vectors is not None:
             raise self._no("embeddings", "it compares no vectors")
@@ -63,7 +64,10 @@ class RedisEvents(EventStorage):
         answer = await self._engine.run("memory_append", (keys.index,), args, safe=True)
         if isinstance(answer, bytes):
             raise another_body(session, answer.decode())
-        return {one.key: (1, int(seq)) for one, seq in zip(entries, answer, strict=True)}
+        return [
+            PlacedEntry.of(one, 1, int(seq), datetime.fromisoformat(when.decode()))
+            for one, seq, when in zip(entries, *answer, strict=True)
+        ]
 
     async def recent(self, scope: EventScope, limit: int) -> list[Event]:
         """Return the newest events of a session, ascending."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
@@ -13,7 +14,13 @@ from holdfast.backends.redis.short_term import snapshot_of
 from holdfast.kernel.core.errors import BackPressureError, CodecError, EngineError
 from holdfast.kernel.core.ids import new_ref
 from holdfast.kernel.storage.durable_log import Gap, Grant, Known, Reserved
-from holdfast.kernel.storage.hot_entry import PlacedEntry, digest, pack, unpack
+from holdfast.kernel.storage.hot_entry import (
+    PlacedEntry,
+    digest,
+    digest_with_time,
+    pack,
+    unpack,
+)
 from holdfast.kernel.storage.hot_log import (
     SEEN_SECONDS,
     Appended,
@@ -75,16 +82,16 @@ class RedisHotLog(HotLog):
             for entry in turns:
                 event, payload = encode(entry.id), pack(entry)
                 seen.append(f"{keys.prefix}evt:{keys.name}:{event}")
-                given += (f"{keys.name}:{event}", entry.agent, digest(payload), payload)
+                given += (f"{keys.name}:{event}", entry.agent, _remembered(entry), payload)
                 batch.append(entry)
         counts = [len(turns) for turns in sessions.values()]
         marks = (self._marks.soft, self._marks.hard)
+        head = (own[0].tenant, *marks, len(own), self.writer)
         # Safe to repeat: with the same id it is the same entry.
-        answer = await self._run(
-            "hot_append",
-            [*where, *seen],
-            [own[0].tenant, *marks, len(own), self.writer, *counts, *given],
-        )
+        answer = await self._run("hot_append", [*where, *seen], [*head, "", *counts, *given])
+        if answer[0] == b"OLDER":
+            older = "".join(map(digest_with_time, batch))
+            answer = await self._run("hot_append", [*where, *seen], [*head, older, *counts, *given])
         if answer[0] == b"OK":
             _, crowded, places, marks = answer
             return _appended(batch, crowded, places, marks)
@@ -98,7 +105,7 @@ class RedisHotLog(HotLog):
         head = await self._run(
             "hot_append_one",
             (keys.log, keys.meta, keys.late, keys.work, f"{keys.prefix}evt:{name}"),
-            (keys.tenant, self._room, name, entry.agent, digest(payload), payload, self.writer),
+            (keys.tenant, self._room, name, entry.agent, _remembered(entry), payload, self.writer),
         )
         if head is None:
             return None
@@ -165,9 +172,8 @@ class RedisHotLog(HotLog):
         given: list[Any] = [grant.epoch, grant.seq, grant.limit, grant.heat, _text(grant.gaps)]
         given += (f"{floor[0]} {floor[1]}", SEEN_SECONDS * 1000, keys.member)
         for one in entries:
-            payload = pack(one.entry)
             where.append(keys.event(one.entry.id))
-            given += (f"{one.epoch} {one.seq}", digest(payload), payload)
+            given += (f"{one.epoch} {one.seq}", _remembered(one.entry), pack(one.entry))
         # Safe to repeat: the same grant is not taken twice.
         await self._run("hot_warm", where, given)
 
@@ -246,12 +252,18 @@ class RedisHotLog(HotLog):
 def _appended(batch: Sequence[LogEntry], crowded: int, places: bytes, marks: bytes) -> Appended:
     numbers = [int(number) for number in places.split()]
     pairs = zip(numbers[::2], numbers[1::2], strict=True)
-    turns = ("" if mark == "-" else mark for mark in marks.decode().split())
-    return Appended(
-        {entry.key: place for entry, place in zip(batch, pairs, strict=True)},
-        {entry.key: turn for entry, turn in zip(batch, turns, strict=True)},
-        bool(crowded),
-    )
+    found = Appended({}, {}, bool(crowded))
+    for entry, place, mark in zip(batch, pairs, marks.decode().split(), strict=True):
+        key, is_known = entry.key, mark[0] == "-"
+        found.places[key], found.marks[key] = place, "" if is_known else mark
+        if is_known:
+            found.first[key] = datetime.fromisoformat(mark[1:])
+    return found
+
+
+def _remembered(entry: LogEntry) -> str:
+    """What is kept of an event by its id, beside its place."""
+    return f"{digest(entry)} {entry.occurred_at.isoformat()}"
 
 
 def _refused(

@@ -48,7 +48,7 @@ _TYPES = {
 _NUMBER = re.compile(rb"[0-9]{1,18}")
 _PLACE = re.compile(rb"[0-9]{1,9} [0-9]{1,18}")
 _HEAD = re.compile(rb"[0-9]+-[0-9]+ [0-9]{1,9} [0-9]{1,18}")
-_SEEN = re.compile(rb"[0-9]{1,9} [0-9]{1,18} [0-9a-f]+")
+_SEEN = re.compile(rb"[0-9]{1,9} [0-9]{1,18} [0-9a-f]+( [0-9T:.+-]+)?")
 
 
 def is_damage(error: BaseException) -> bool:

@@ -151,6 +151,7 @@ class AgentMemory(Protocol):
     - a message is recorded as it is and is in the transcript
     - a message of the transcript is recalled too
     - the same event_id and payload again is a no-op that returns the first place
+    - the same event_id and payload with another time is the same event, and the first time stays
     - the same event_id with another payload is a conflict and nothing is written
     - two equal records without an event_id stay two
     - record_many keeps the order of its events
@@ -218,7 +219,8 @@ class AgentMemory(Protocol):
     ) -> Event:
         """Write down one thing that happened; with an ``event_id`` a retry is the same event.
 
-        ::
+        The stored event is returned, with its place and its time. The same ``event_id`` with
+        another type, run or payload is a ``ConflictError``. ::
 
             await memory.record("decision", {"use": "postgres"})
             await memory.record("message", ChatMessage.user("hello"))

@@ -135,13 +135,13 @@ class Flushed:
 class Found:
     """What the durable log has of an entry that left the hot log; no outcome if it has nothing.
 
-    >>> Found(None).place is None
+    >>> Found(None).stored is None
     True
     """
 
     outcome: Outcome | None
-    place: tuple[int, int] | None = None
-    """Where it is stored."""
+    stored: PlacedEntry | None = None
+    """The entry as it is stored."""
 
     other: bool = False
     """Another event is stored under its id."""
@@ -226,8 +226,11 @@ class DurableLog(Protocol):
         """Sessions that an agent started and the hot log numbers, with the heat of their grants."""
 
     @abstractmethod
-    async def append(self, entries: Sequence[LogEntry]) -> dict[str, tuple[int, int]]:
-        """Append past the hot log, all or none; takes the numbering back where it was granted."""
+    async def append(self, entries: Sequence[LogEntry]) -> list[PlacedEntry]:
+        """Append past the hot log, all or none; takes the numbering back where it was granted.
+
+        Returns the entries as they are stored, in the same order.
+        """
 
     @abstractmethod
     async def reached(self, session: str) -> tuple[tuple[int, int] | None, tuple[Gap, ...]]:

@@ -46,9 +46,11 @@ class HistoryProvider(Protocol):
     - append_many is atomic: one bad message and none is stored
     - append_many of an empty list does nothing
     - the same id and body again is a no-op
+    - the same id and body with another time is the same message, and the first time stays
     - the same id twice in one batch is stored once
     - the same id with another body is a conflict and nothing is written
     - the same id with another run is a conflict
+    - the same id of another agent in the session is a conflict
     - two equal messages with different ids stay two
     - the same id in another session is another message
     - concurrent appenders get one total order with nothing lost
@@ -81,7 +83,8 @@ class HistoryProvider(Protocol):
     ) -> None:
         """Add one message at the end; again with the same id and body does nothing.
 
-        ::
+        ``created_at`` is not compared: a message that the caller built again for a retry is the
+        same one, and the stored one keeps its time. ::
 
             await history.append(agent, ChatMessage.user("hello"), session_id="s1")
         """

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import sha256
+from typing import Self
 
 from holdfast.kernel.core.checks import check_id, check_optional_id, check_time
 from holdfast.kernel.core.codec import decode_json
@@ -36,6 +37,16 @@ class PlacedEntry:
     def place(self) -> tuple[int, int]:
         """Where it stands: order within a session is by this."""
         return self.epoch, self.seq
+
+    @classmethod
+    def of(cls, entry: LogEntry, epoch: int, seq: int, first: datetime | None) -> Self:
+        """An entry as it is stored: ``first`` is the time that an earlier append gave it.
+
+        >>> entry = LogEntry("a1", "s1", "note", "{}", "e1", "", datetime(2030, 1, 2))
+        >>> PlacedEntry.of(entry, 1, 7, datetime(2030, 1, 1)).entry.occurred_at.day
+        1
+        """
+        return cls(entry if first is None else replace(entry, occurred_at=first), epoch, seq)
 
     def to_event(self) -> Event:
         """A new event for the caller to keep."""
@@ -85,10 +96,28 @@ def check_entry(entry: LogEntry) -> LogEntry:
     return entry
 
 
-def digest(payload: bytes) -> str:
-    """What tells two events under one id apart.
+def digest(entry: LogEntry) -> str:
+    """What tells two events under one id apart; the time is no part of it.
 
-    >>> digest(b"x") == digest(b"x"), digest(b"x") == digest(b"y")
-    (True, False)
+    >>> entry = LogEntry("a1", "s1", "note", "{}", "e1", "", datetime(2030, 1, 1))
+    >>> digest(entry) == digest(replace(entry, occurred_at=datetime(2030, 1, 2)))
+    True
+    >>> digest(entry) == digest(replace(entry, run="r1"))
+    False
     """
-    return sha256(payload).hexdigest()[:32]
+    return _short("\n".join(entry.content()).encode())
+
+
+def digest_with_time(entry: LogEntry) -> str:
+    """The digest that earlier versions left in Redis: the time is part of it.
+
+    >>> entry = LogEntry("a1", "s1", "note", "{}", "e1", "", datetime(2030, 1, 1))
+    >>> later = replace(entry, occurred_at=datetime(2030, 1, 2))
+    >>> digest_with_time(entry) == digest_with_time(later)
+    False
+    """
+    return _short(pack(entry))
+
+
+def _short(content: bytes) -> str:
+    return sha256(content).hexdigest()[:32]

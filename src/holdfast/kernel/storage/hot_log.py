@@ -8,6 +8,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Protocol
 
 from holdfast.kernel.storage.durable_log import Gap, Grant, Known, Outcome, Reserved
@@ -53,6 +54,9 @@ class Appended:
 
     crowded: bool = False
     """A soft mark was passed: wait for the flush."""
+
+    first: dict[str, datetime] = field(default_factory=dict)
+    """By the key of an entry that was there already the time that it has there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +182,8 @@ class HotLog(Protocol):
     async def append(self, entries: Sequence[LogEntry]) -> Appended | Cold | UsedUp:
         """Append entries with different keys, all or none, in one round trip.
 
-        ``ConflictError`` for a known id with another body, ``BackPressureError`` at the hard mark.
+        ``ConflictError`` for a known id with another content (see ``LogEntry.content``),
+        ``BackPressureError`` at the hard mark.
         """
 
     @abstractmethod

@@ -88,8 +88,12 @@ class LogEntry:
         return f"{self.session}\x00{self.id}"
 
     def content(self) -> tuple[str, ...]:
-        """What makes a second event with the same id the same event."""
-        return (self.agent, self.type, self.run, self.occurred_at.isoformat(), self.body)
+        """What makes a second event with the same id the same event: all but its time.
+
+        A caller that builds an event again for a retry gives it another time. The SQL functions
+        and Lua scripts compare the same four values.
+        """
+        return (self.agent, self.type, self.run, self.body)
 
     def check_same(self, other: LogEntry) -> None:
         """Refuse another event under the same id."""

@@ -24,7 +24,11 @@ TIMES = st.integers(0, 5).map(lambda hours: START + timedelta(hours=hours))
 WORDS = st.lists(st.sampled_from(["tide", "moon", "harbour", "sailing"]), max_size=3).map(" ".join)
 IDS = st.integers(0, 15).map("e{}".format)
 MESSAGES = st.sampled_from(
-    [ChatMessage.user(f"word{at}", id=f"m{at}", created_at=START) for at in range(4)]
+    [
+        ChatMessage.user(f"word{at}", id=f"m{at}", created_at=START + timedelta(hours=hours))
+        for at in range(4)
+        for hours in range(2)
+    ]
 )
 VALUES = st.dictionaries(st.sampled_from(["a", "b"]), st.integers(0, 3), max_size=2)
 UNIDENTIFIED = "aside"
@@ -33,7 +37,10 @@ UNIDENTIFIED = "aside"
 
 def _event(event: Event) -> tuple[Any, ...]:
     name = "" if event.type == UNIDENTIFIED else event.id
-    return (event.session_id, event.type, event.payload, name, event.run_id, event.epoch, event.seq)
+    # A time that the memory took from the clock is another on each side.
+    when = event.occurred_at if event.occurred_at.year == START.year else None
+    place = (event.epoch, event.seq)
+    return (event.session_id, event.type, event.payload, name, event.run_id, when, place)
 
 
 def _events(events: list[Event]) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -47,6 +48,12 @@ class EpisodesMachine(EngineMachine):
         """A batch; ids repeat, with the same body or another."""
         self.both(lambda log: log.append(events))
         self.elapse(1)  # the real clock of a server goes on too: sessions begin at different times
+
+    @rule(events=st.lists(EVENTS, min_size=1, max_size=3), when=TIMES)
+    def append_again(self, events: list[Event], when: datetime) -> None:
+        """A batch, and a retry of it whose events were built again, at another time."""
+        self.append(events)
+        self.append([replace(event, occurred_at=when) for event in events])
 
     @rule(agent=AGENTS, session=st.none() | SESSIONS, limit=LIMITS, types=SOME_TYPES)
     def recent(self, agent: AgentId, session: str | None, limit: int, types: Any) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
@@ -16,17 +17,18 @@ SESSIONS = st.sampled_from(["s1", "s2"])
 RUNS = st.sampled_from(["", "r1"])
 BOUNDS = st.none() | st.integers(0, 5)
 MESSAGES = st.builds(
-    lambda role, text, key, extra: ChatMessage(
+    lambda role, text, key, extra, day: ChatMessage(
         role,
         ChatMessage.user(text).content,
         id=key,
         metadata=extra,
-        created_at=datetime(2030, 1, 1, tzinfo=UTC),
+        created_at=datetime(2030, 1, day, tzinfo=UTC),
     ),
     st.sampled_from(["user", "assistant"]),
     st.sampled_from(["yes", "no", "a\x00b", ""]),
     st.integers(0, 30).map("m{}".format),
     st.sampled_from([{}, {"k": 1e16}]),
+    st.integers(1, 3),
 )
 
 
@@ -39,6 +41,15 @@ class HistoryMachine(EngineMachine):
     def append(self, agent: AgentId, message: ChatMessage, session: str, run: str) -> None:
         """One message; ids repeat, with the same body or another."""
         self.both(lambda store: store.append(agent, message, session_id=session, run_id=run))
+
+    @rule(agent=AGENTS, message=MESSAGES, session=SESSIONS, run=RUNS, days=st.integers(-1, 1))
+    def append_again(
+        self, agent: AgentId, message: ChatMessage, session: str, run: str, days: int
+    ) -> None:
+        """A message, and a retry of it that was built again, at the same time or another."""
+        self.append(agent, message, session, run)
+        again = replace(message, created_at=message.created_at + timedelta(days=days))
+        self.append(agent, again, session, run)
 
     @rule(agent=AGENTS, messages=st.lists(MESSAGES, max_size=4), session=SESSIONS, run=RUNS)
     def append_many(

@@ -88,17 +88,13 @@ class NaiveMemory:
         run_id: str = "",
         occurred_at: datetime | None = None,
     ) -> Event:
-        """One event; a retry without a time is the one that is there, if it says the same."""
+        """One event."""
         if isinstance(payload, ChatMessage):
             event = Event.of_message(self._agent, self._home, payload, run_id=run_id)
         else:
             when = occurred_at or datetime.now(UTC)
             name = event_id or new_id()
             event = Event(self._agent, self._home, type, payload, name, run_id, when)
-            for one in await self._log.recent(self._agent, session_id=self._home, limit=10**9):
-                same = (one.id, one.type, one.payload, one.run_id) == (name, type, payload, run_id)
-                if same and occurred_at is None:
-                    return one
         [placed] = await self._log.append([event])
         return placed
 

@@ -1,4 +1,4 @@
--- version: 1
+-- version: 2
 -- Sessions that Redis numbers, and what it flushes.
 
 -- Writers with one more; beyond sixteen they are not told apart.
@@ -119,8 +119,8 @@ BEGIN
                         AND (t.types IS NULL OR i.type = ANY (t.types))
                 ) THEN 'covered'
                 WHEN e.id IS NULL THEN 'new'
-                WHEN (e.agent, e.type, e.run, e.occurred_at, e.body)
-                    IS DISTINCT FROM (i.agent, i.type, i.run, i.occurred_at, i.body) THEN 'conflict'
+                WHEN NOT holdfast.is_same_event(e, i.agent, i.type, i.run, i.body)
+                    THEN 'conflict'
                 WHEN (e.epoch, e.seq) = (i.epoch, i.seq) THEN 'stored'
                 ELSE 'known'
             END AS outcome
@@ -250,7 +250,7 @@ BEGIN
         VALUES (the_tenant, the_agent, session.key, the_epoch, the_seq, the_seq);
         RETURN QUERY SELECT the_epoch, the_seq;
     ELSE
-        RETURN QUERY SELECT a.epoch, a.seq FROM holdfast.append_event(
+        RETURN QUERY SELECT a.epoch, a.seq FROM holdfast.store_event(
             the_tenant, the_session, the_agent, the_type, the_id, the_run, the_time, the_body) a;
     END IF;
 END

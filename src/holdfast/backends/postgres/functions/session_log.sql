@@ -1,4 +1,4 @@
--- version: 1
+-- version: 2
 -- The session log: appends, clears and moves.
 
 -- The owner in the stored id of a session; empty for a session that nobody owns.
@@ -63,13 +63,25 @@ BEGIN
 END
 $$;
 
+-- Whether an event that is stored under an id is the one that is appended under it again. The time is
+-- no part of it: whoever builds an event again for a retry gives it another.
+CREATE OR REPLACE FUNCTION holdfast.is_same_event(
+    stored holdfast.events, the_agent text, the_type text, the_run text, the_body text
+) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+AS $$
+    SELECT (stored.agent, stored.type, stored.run, stored.body)
+        IS NOT DISTINCT FROM (the_agent, the_type, the_run, the_body);
+$$;
+
 -- Append a batch to the log of one session, all or nothing, without a gap; ids that are there
--- already keep their place. Returns the places in the order of the input. Agents, types and runs
--- that are the same for all may be given once.
-CREATE OR REPLACE FUNCTION holdfast.append_to_session(
+-- already keep their place and time. Returns the places in the order of the input, and the time that is
+-- stored, or NULL for the one that was given. Agents, types and runs that are the same for all may be
+-- given once.
+CREATE OR REPLACE FUNCTION holdfast.store_session_events(
     the_tenant text, the_session text, the_agents text[], the_types text[], the_ids text[],
     the_runs text[], the_times timestamptz[], the_bodies text[]
-) RETURNS TABLE (place int, epoch int, seq bigint)
+) RETURNS TABLE (place int, epoch int, seq bigint, first timestamptz)
 LANGUAGE plpgsql
 AS $$
 #variable_conflict use_column
@@ -89,13 +101,12 @@ BEGIN
         added := added - cardinality(known);
         SELECT e.id INTO clash
         FROM holdfast.events e
-        JOIN unnest(the_agents, the_types, the_ids, the_runs, the_times, the_bodies)
-            AS i (agent, type, id, run, occurred_at, body) ON i.id = e.id
+        JOIN unnest(the_agents, the_types, the_ids, the_runs, the_bodies)
+            AS i (agent, type, id, run, body) ON i.id = e.id
         WHERE e.tenant = the_tenant AND e.session_key = session.key AND e.id = ANY (known)
-            AND (e.agent, e.type, e.run, e.occurred_at, e.body)
-                IS DISTINCT FROM (
-                    coalesce(i.agent, the_agents[1]), coalesce(i.type, the_types[1]),
-                    coalesce(i.run, the_runs[1]), i.occurred_at, i.body)
+            AND NOT holdfast.is_same_event(
+                e, coalesce(i.agent, the_agents[1]), coalesce(i.type, the_types[1]),
+                coalesce(i.run, the_runs[1]), i.body)
         LIMIT 1;
         IF clash IS NOT NULL THEN
             PERFORM holdfast.fail(
@@ -144,10 +155,10 @@ BEGIN
     END IF;
 
     IF known IS NULL THEN
-        RETURN QUERY SELECT n::int, session.epoch, session.seq + n
+        RETURN QUERY SELECT n::int, session.epoch, session.seq + n, NULL::timestamptz
                      FROM generate_series(1, added) AS n;
     ELSE
-        RETURN QUERY SELECT i.at::int, e.epoch, e.seq
+        RETURN QUERY SELECT i.at::int, e.epoch, e.seq, e.occurred_at
                      FROM unnest(the_ids) WITH ORDINALITY AS i (id, at)
                      JOIN holdfast.events e ON e.tenant = the_tenant
                          AND e.session_key = session.key AND e.id = i.id;
@@ -156,10 +167,10 @@ END
 $$;
 
 -- One event, the hot path of every turn without Redis.
-CREATE OR REPLACE FUNCTION holdfast.append_event(
+CREATE OR REPLACE FUNCTION holdfast.store_event(
     the_tenant text, the_session text, the_agent text, the_type text, the_id text, the_run text,
     the_time timestamptz, the_body text
-) RETURNS TABLE (place int, epoch int, seq bigint)
+) RETURNS TABLE (place int, epoch int, seq bigint, first timestamptz)
 LANGUAGE plpgsql
 AS $$
 #variable_conflict use_column
@@ -184,7 +195,7 @@ BEGIN
         INSERT INTO holdfast.unindexed_events
             (tenant, agent, session_key, epoch, first_seq, last_seq)
         VALUES (the_tenant, the_agent, session.key, session.epoch, session.seq, session.seq);
-        RETURN QUERY SELECT 1, session.epoch, session.seq;
+        RETURN QUERY SELECT 1, session.epoch, session.seq, NULL::timestamptz;
         RETURN;
     END IF;
 
@@ -193,21 +204,20 @@ BEGIN
     WHERE s.tenant = the_tenant AND s.id = the_session;
     SELECT * INTO stored FROM holdfast.events e
     WHERE e.tenant = the_tenant AND e.session_key = session.key AND e.id = the_id;
-    IF (stored.agent, stored.type, stored.run, stored.occurred_at, stored.body)
-        IS DISTINCT FROM (the_agent, the_type, the_run, the_time, the_body) THEN
+    IF NOT holdfast.is_same_event(stored, the_agent, the_type, the_run, the_body) THEN
         PERFORM holdfast.fail(
             'HF001', the_session, jsonb_build_object('kind', 'event', 'key', the_id));
     END IF;
-    RETURN QUERY SELECT 1, stored.epoch, stored.seq;
+    RETURN QUERY SELECT 1, stored.epoch, stored.seq, stored.occurred_at;
 END
 $$;
 
 -- Append a batch that spans sessions, all or nothing. They are locked in the order of their ids, so
 -- that two batches never wait for each other.
-CREATE OR REPLACE FUNCTION holdfast.append_events(
+CREATE OR REPLACE FUNCTION holdfast.store_events(
     the_tenant text, the_sessions text[], the_agents text[], the_types text[], the_ids text[],
     the_runs text[], the_times timestamptz[], the_bodies text[]
-) RETURNS TABLE (place int, epoch int, seq bigint)
+) RETURNS TABLE (place int, epoch int, seq bigint, first timestamptz)
 LANGUAGE plpgsql
 AS $$
 #variable_conflict use_column
@@ -225,8 +235,8 @@ BEGIN
         GROUP BY i.session ORDER BY i.session COLLATE "C"
     LOOP
         RETURN QUERY
-        SELECT part.places[a.place], a.epoch, a.seq
-        FROM holdfast.append_to_session(
+        SELECT part.places[a.place], a.epoch, a.seq, a.first
+        FROM holdfast.store_session_events(
             the_tenant, part.session, part.agents, part.types, part.ids, part.runs, part.times,
             part.bodies) a;
     END LOOP;
@@ -261,15 +271,15 @@ END
 $$;
 
 -- Append a batch with the vectors of its events.
-CREATE OR REPLACE FUNCTION holdfast.append_embedded_events(
+CREATE OR REPLACE FUNCTION holdfast.store_embedded_events(
     the_tenant text, the_sessions text[], the_agents text[], the_types text[], the_ids text[],
     the_runs text[], the_times timestamptz[], the_bodies text[],
     the_numbers real[], the_dimension int
-) RETURNS TABLE (place int, epoch int, seq bigint)
+) RETURNS TABLE (place int, epoch int, seq bigint, first timestamptz)
 LANGUAGE plpgsql
 AS $$
 BEGIN
-    RETURN QUERY SELECT * FROM holdfast.append_events(
+    RETURN QUERY SELECT * FROM holdfast.store_events(
         the_tenant, the_sessions, the_agents, the_types, the_ids, the_runs, the_times, the_bodies);
     PERFORM holdfast.keep_event_vectors(
         the_tenant, the_sessions, the_ids, the_numbers, the_dimension);

@@ -63,12 +63,11 @@ SELECT epoch, seq FROM holdfast.sessions
 WHERE tenant = $1 AND id = $2 AND (seq > 0 OR reserved > 0 OR hot);
 
 -- name: find
--- What became of entries that left Redis: $2 sessions, $3 ids, $4 epochs, $5 seqs, $6 to $10 what they
--- say. Where each is stored and whether it says the same, whether a clear covers it, whether it is a
--- dead letter, and whether its session was released since.
-SELECT e.epoch, e.seq,
-    COALESCE((e.agent, e.type, e.run, e.occurred_at, e.body)
-        = (i.agent, i.type, i.run, i.occurred_at, i.body), false),
+-- What became of entries that left Redis: $2 sessions, $3 ids, $4 epochs, $5 seqs, $6 to $9 what they
+-- say. Where and with which time each is stored, and whether it says the same; whether a clear covers it,
+-- whether it is a dead letter, and whether its session was released since.
+SELECT e.epoch, e.seq, e.occurred_at,
+    holdfast.is_same_event(e, i.agent, i.type, i.run, i.body),
     EXISTS (
         SELECT FROM holdfast.session_tombstones t
         WHERE t.tenant = $1 AND t.session_key = s.key AND NOT t.exact
@@ -82,8 +81,8 @@ SELECT e.epoch, e.seq,
             AND d.event = i.id),
     COALESCE(NOT s.hot AND NOT s.overtaken, false)
 FROM unnest($2::text[], $3::text[], $4::int[], $5::bigint[], $6::text[], $7::text[], $8::text[],
-            $9::timestamptz[], $10::text[]) WITH ORDINALITY
-    AS i (session, id, epoch, seq, agent, type, run, occurred_at, body, at)
+            $9::text[]) WITH ORDINALITY
+    AS i (session, id, epoch, seq, agent, type, run, body, at)
 LEFT JOIN holdfast.sessions s ON s.tenant = $1 AND s.id = i.session
 LEFT JOIN holdfast.events e ON e.tenant = s.tenant AND e.session_key = s.key AND e.id = i.id
 ORDER BY i.at;
@@ -135,7 +134,7 @@ SELECT holdfast.cool_session($1, $2, $3);
 
 -- name: move
 -- Store a turn behind all that was ever numbered in its session, whose numbering is taken back.
-SELECT * FROM holdfast.append_event($1, $2, $3, $4, $5, $6, $7, $8);
+SELECT epoch FROM holdfast.store_event($1, $2, $3, $4, $5, $6, $7, $8);
 
 -- name: overtaken
 -- Sessions whose numbering was taken back from Redis and has not been granted to it again: $1 limit.

@@ -1,21 +1,30 @@
 -- Appends entries to the hot log, all or none: KEYS log, session, late and work of each session, then
 -- where each event id is remembered; ARGV tenant, soft and hard mark, number of sessions, who
--- acknowledges before it is stored or nothing, number of entries of each, then name, agent, digest and
--- payload of each entry. What came of it: the places of all entries, and their turns, '-' for one that
--- was there already.
+-- acknowledges before it is stored or nothing, the older digests of all entries or nothing, number of
+-- entries of each, then name, agent, digest with time, and payload of each entry. What came of it: the
+-- places of all entries, and their turns; for one that was there already '-' and its time.
 local sessions = ARGV[4] + 0
 local soft, hard = ARGV[2] + 0, ARGV[3] + 0
-local first_key, first_arg, writer = 4 * sessions, 5 + sessions, ARGV[5]
+local first_key, first_arg, writer, older = 4 * sessions, 6 + sessions, ARGV[5], ARGV[6]
 local places, marks, todo, crowded, event = {}, {}, {}, 0, 0
 for at = 1, #KEYS - first_key do
   local seen = redis.call('GET', KEYS[first_key + at])
   if seen then
-    local place, digest = string.match(seen, '^(%d+ %d+) (%x+)$')
+    local place, digest, time = string.match(seen, '^(%d+ %d+) (%x+) ?(%S*)$')
     -- What cannot be read says nothing: it is written again.
-    if place and digest ~= ARGV[first_arg + 4 * at - 1] then
-      return {'OTHER', at}
-    elseif place then
-      places[at], marks[at] = place, '-'
+    if place then
+      local ours, now = string.match(ARGV[first_arg + 4 * at - 1], '^(%x+) (%S+)$')
+      if time == '' then
+        -- An earlier version wrote it: the time is in the digest.
+        if older == '' then
+          return {'OLDER'}
+        end
+        ours, time = string.sub(older, 32 * at - 31, 32 * at), now
+      end
+      if digest ~= ours then
+        return {'OTHER', at}
+      end
+      places[at], marks[at] = place, '-' .. time
     end
   end
 end
@@ -25,7 +34,7 @@ for s = 1, sessions do
     return {'COLD', s}
   end
   local fresh = {}
-  for _ = 1, ARGV[5 + s] do
+  for _ = 1, ARGV[6 + s] do
     event = event + 1
     if not places[event] then
       fresh[#fresh + 1] = event

@@ -1,6 +1,6 @@
 -- Appends one entry to the hot log if it is new and there is room, as nearly always, with as few calls as
 -- will do: KEYS log, session, late, work, where its id is remembered; ARGV tenant, lowest mark, name,
--- agent, digest, payload, who acknowledges before it is stored or nothing. Its turn and place; nothing,
+-- agent, digest with time, payload, who acknowledges before it is stored or nothing. Its turn and place; nothing,
 -- and nothing written, where hot_append is to say what it is.
 local log, session = KEYS[1], KEYS[2]
 local there = redis.call('HMGET', session, 'epoch', 'seq', 'limit', 'pending', 'cold', 'w')

@@ -1,7 +1,7 @@
 -- Takes over the numbers of a session, unless a newer grant is there: KEYS session, window, late, idle,
 -- then where each event id is remembered; ARGV epoch, number, limit, heat, gaps, floor, how long ids are
--- known in milliseconds, its member of idle, then place, digest and payload of each entry of the durable
--- log. Whether it did.
+-- known in milliseconds, its member of idle, then place, digest with time, and payload of each entry of
+-- the durable log. Whether it did.
 -- include clock
 local there = redis.call('HMGET', KEYS[1], 'heat', 'cold', 'pending', 'epoch', 'seq')
 if there[1] and there[1] + 0 >= ARGV[4] + 0 then

@@ -1,9 +1,9 @@
 -- Appends events of one session, all or none: KEYS index; ARGV prefix of streams, window in
--- milliseconds, then stream, run, id, time and body of each. Their numbers, in order; or the id that
--- is another event's. The streams are those of transcripts, and beside each one for what is no
+-- milliseconds, then stream, run, id, time and body of each. Their numbers and times, in order; or the id
+-- that is another event's. The streams are those of transcripts, and beside each one for what is no
 -- message: they share the numbers and the index of ids.
 local index, prefix, window = KEYS[1], ARGV[1], ARGV[2]
-local places, fresh = {}, {}
+local places, times, fresh = {}, {}, {}
 for at = 3, #ARGV, 5 do
   local place = redis.call('HGET', index, 'm' .. ARGV[at + 2])
   local seq, of, entry
@@ -13,15 +13,15 @@ for at = 3, #ARGV, 5 do
   end
   if entry then
     local said = entry[2]
-    if of ~= ARGV[at] or said[4] ~= ARGV[at + 1] or said[6] ~= ARGV[at + 3]
-        or said[8] ~= ARGV[at + 4] then
+    -- The time is no part of what it says: a retry may have another.
+    if of ~= ARGV[at] or said[4] ~= ARGV[at + 1] or said[8] ~= ARGV[at + 4] then
       return ARGV[at + 2]
     end
-    places[#places + 1] = seq + 0
+    places[#places + 1], times[#times + 1] = seq + 0, said[6]
   else
     -- Not seen, or left of a stream that has expired.
     fresh[#fresh + 1] = at
-    places[#places + 1] = -#fresh
+    places[#places + 1], times[#times + 1] = -#fresh, ARGV[at + 3]
   end
 end
 local last = redis.call('HINCRBY', index, 's', #fresh) - #fresh
@@ -57,4 +57,4 @@ for i, place in ipairs(places) do
     places[i] = last - place
   end
 end
-return places
+return {places, times}
