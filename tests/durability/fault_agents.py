@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 from pathlib import Path
 
 import holdfast
@@ -59,6 +60,17 @@ async def crash(task: holdfast.TaskContext) -> None:
     """Kills its worker."""
     note(task, "crash")
     os._exit(9)
+
+
+@app.handler(agent="noter", retention=holdfast.HistoryRetention.PERMANENT)
+async def append(task: holdfast.TaskContext) -> None:
+    """Appends to its transcript, with ids that it mints on every run; is killed after the first."""
+    await task.history.append(holdfast.ChatMessage.assistant("one"))
+    note(task, "appended")
+    if task.fence == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    await task.history.append(holdfast.ChatMessage.assistant("two"))
+    await task.ask("Go on?")
 
 
 @app.handler(agent="counter")

@@ -203,6 +203,22 @@ async def test_a_question_survives_the_death_of_the_worker_and_of_postgres(
     await check_invariants(state.tasks, submitted=1)
 
 
+async def test_what_a_killed_handler_appended_to_its_transcript_is_there_once(
+    state: State, staff: Staff
+) -> None:
+    task = await _submit(state, "noter", "go")
+    assert await _ended(staff.hire()) == -signal.SIGKILL
+    staff.hire()
+    waiting = await _until(state, task, _is(TaskState.INPUT_REQUIRED))
+    await state.tasks.respond(task.id, ChatMessage.user("yes"))
+    done = await _until(state, task, lambda one: one.terminal)
+    assert (done.state, waiting.fence) == (TaskState.COMPLETED, 2), done.note
+    assert staff.noted(task) == ["appended"] * 3
+    # It is beside what was said in the task.
+    said = await state.history.get_messages(task.agent, session_id=task.context_id)
+    assert [one.text for one in said if one.text in {"one", "two"}] == ["one", "two"]
+
+
 async def test_a_task_that_kills_its_workers_fails_and_all_others_are_done(
     state: State, staff: Staff
 ) -> None:

@@ -17,12 +17,12 @@ from holdfast.kernel.core.lifecycle import TaskState
 from holdfast.kernel.core.owners import MemoryScope, owned_id
 from holdfast.kernel.storage.agent_memory import AgentMemory
 from holdfast.kernel.storage.history import HistoryRetention
-from holdfast.kernel.storage.ledger_events import ArtifactChunk, StepKey
-from holdfast.kernel.storage.ledger_records import TaskRecord
+from holdfast.kernel.storage.ledger_events import ArtifactChunk, StepKey, StepRecord
+from holdfast.kernel.storage.ledger_records import TaskRecord, content_digest
 from holdfast.kernel.storage.working_memory import WorkingMemory
 from holdfast.runtime.cleanup import Cleanup
 from holdfast.runtime.content import to_blocks, to_message
-from holdfast.runtime.journal import Journal, arguments_digest, check_digest
+from holdfast.runtime.journal import HISTORY, Journal, arguments_digest, check_digest
 from holdfast.runtime.offload import load, offload
 from holdfast.runtime.outcome import Reply, Suspended
 from holdfast.runtime.running_task import RunningTask
@@ -37,8 +37,9 @@ class TaskContext(TaskFacts):
     """A task in the hands of its handler.
 
     A handler may be run again from the start at any time, after a crash, an answer or a pause; what
-    is stored by ``step``, ``ask``, ``say`` and ``sleep`` is not done again. So a handler takes the
-    same steps in the same order on every run, and does whatever is not repeatable inside of one. ::
+    is stored by ``step``, ``ask``, ``say``, ``sleep`` and ``history.append`` is not done again. So
+    a handler takes the same steps in the same order on every run, and does whatever is not
+    repeatable inside of one. ::
 
         @app.handler
         async def research(task: holdfast.TaskContext) -> None:
@@ -79,10 +80,13 @@ class TaskContext(TaskFacts):
             await task.state.update({"page": 2})
             page = (await task.state.get())["page"]
         """
-        self.history = TaskHistory(self._owned.history, record, retention, self.cleanup)
+        self.history = TaskHistory(
+            self._owned.history, record, retention, self.cleanup, self._keep_ids
+        )
         """The agent's transcript in this context, each message marked with this task's run.
 
-        ::
+        A message is appended once: a later run that builds it again, with a new id, adds nothing.
+        One with another content is another message: take what varies from a step. ::
 
             await task.history.append(ChatMessage.assistant("thinking"))
             window = await task.history.messages(last=20)
@@ -310,10 +314,7 @@ class TaskContext(TaskFacts):
         """
         key = await self._next("sleep", name)
         check_time("when", when)
-        stored = self._journal.find(key)
-        if stored is None:
-            moment = when.astimezone(UTC).isoformat()
-            stored = await self._place.tasks.record_step(self._held.lease, key, moment)
+        stored = await self._keep(key, when.astimezone(UTC).isoformat())
         until = datetime.fromisoformat(stored.result)
         # The ledger's clock decided that it is due; a second of difference to ours is no reason to
         # go back to sleep.
@@ -322,6 +323,26 @@ class TaskContext(TaskFacts):
                 self._held.lease, TaskState.SUBMITTED, run_after=until, progress=True
             )
             raise Suspended(gone.state)
+
+    async def _keep_ids(self, contents: list[str], ids: list[str]) -> list[str]:
+        """The ids under which the first run appended these contents, also inside of a step.
+
+        The key is made of the contents and not of their number: an append that a later run leaves
+        out, since the transcript has it, must not stand for the next one.
+        """
+        inside = _current.get()
+        name = content_digest([str(inside or ""), *contents])
+        key = self._journal.next_key(HISTORY, name) if inside else await self._next(HISTORY, name)
+        kept: list[str] = (await self._keep(key, ids)).result
+        return kept
+
+    async def _keep(self, key: StepKey, result: Any) -> StepRecord:
+        """Store the result of a step, unless an earlier run has; what is stored."""
+        stored = self._journal.find(key)
+        if stored is None:
+            stored = await self._place.tasks.record_step(self._held.lease, key, result)
+            self._journal.keep(stored)
+        return stored
 
     async def _next(self, kind: str, name: str) -> StepKey:
         if _current.get() is not None:

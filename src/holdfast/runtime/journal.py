@@ -11,6 +11,9 @@ from holdfast.kernel.core.errors import ConflictError, InvalidInputError
 from holdfast.kernel.storage.ledger_events import StepKey, StepRecord
 from holdfast.kernel.storage.ledger_records import content_digest
 
+HISTORY = "history"
+"""The kind of a step that is an append to the transcript."""
+
 
 class Journal:
     """The steps that are stored, and the next key of each name in this run of the handler.
@@ -25,8 +28,9 @@ class Journal:
         self._seen: Counter[tuple[str, str]] = Counter()
 
     def __bool__(self) -> bool:
-        """Whether the task has a stored step, or this run has begun one."""
-        return bool(self._stored or self._seen)
+        """Whether the task has a stored step, or this run has begun one; appends do not count."""
+        kinds = [*(key.kind for key in self._stored), *(kind for kind, _ in self._seen)]
+        return any(kind != HISTORY for kind in kinds)
 
     def next_key(self, kind: str, name: str) -> StepKey:
         """The key of the next step of this kind and name."""

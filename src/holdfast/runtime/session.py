@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import TypeAlias
+
 from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.storage.history import HistoryProvider, HistoryRetention
 from holdfast.kernel.storage.ledger_records import TaskRecord
+from holdfast.kernel.storage.ledger_stored import StoredMessage
 from holdfast.runtime.cleanup import Cleanup
+
+KeepIds: TypeAlias = Callable[[list[str], list[str]], Awaitable[list[str]]]
+"""Stores the ids of an append with these contents as a step; returns those of the first run."""
 
 
 class TaskHistory:
@@ -23,26 +31,34 @@ class TaskHistory:
         record: TaskRecord,
         retention: HistoryRetention,
         cleanup: Cleanup,
+        keep_ids: KeepIds,
     ) -> None:
         self._history = history
         self._record = record
         self._retention = retention
         self._cleanup = cleanup
+        self._keep_ids = keep_ids
 
     async def append(self, *messages: ChatMessage) -> None:
-        """Add messages.
+        """Add messages, once: a later run with the same contents adds nothing, whatever their ids.
 
         ::
 
             await task.history.append(ChatMessage.user("hello"))
         """
-        if self._retention is HistoryRetention.NONE:
+        if self._retention is HistoryRetention.NONE or not messages:
             return
+        contents = [
+            StoredMessage.of(one, field=f"messages[{at}]").digest()
+            for at, one in enumerate(messages)
+        ]
         if self._retention is HistoryRetention.RUN:
             await self._cleanup.of_run()
+        # Before the append: a run after a crash appends under the same ids.
+        ids = await self._keep_ids(contents, [one.id for one in messages])
         await self._history.append_many(
             self._record.agent,
-            list(messages),
+            [replace(one, id=id_) for one, id_ in zip(messages, ids, strict=True)],
             session_id=self._record.context_id,
             run_id=self._record.id,
         )

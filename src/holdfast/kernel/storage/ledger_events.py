@@ -18,7 +18,8 @@ EventKind: TypeAlias = Literal["transition", "request", "message", "step", "arti
 class StepKey:
     """The name of one stored step of a task: what it is called, and for the how-manieth time.
 
-    ``kind`` keeps the names of steps, questions (``ask``), remarks (``say``) and sleeps apart.
+    ``kind`` keeps the names of steps, questions (``ask``), remarks (``say``), sleeps and appends to
+    the transcript (``history``) apart.
 
     >>> StepKey("fetch") == StepKey("fetch", occurrence=1, kind="step")
     True
