@@ -1,17 +1,25 @@
 """The bare driver doing the same work: the floors that ratios are taken against.
 
-One held connection, parameters already encoded, results not decoded, tables with only the columns
-that the work needs.
+One held connection, parameters already encoded, tables with only the columns that the work needs.
+Results are not decoded, except those of transcripts: a read that returns messages has to decode
+them, and so does its floor, into plain objects.
 """
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
+
+import msgspec
+
+from holdfast.kernel.core.ids import new_id
 
 SCHEMA = """
 DROP SCHEMA IF EXISTS holdfast_floor CASCADE;
 CREATE SCHEMA holdfast_floor;
 CREATE TABLE holdfast_floor.t (session int, seq bigint, body text, PRIMARY KEY (session, seq));
+CREATE TABLE holdfast_floor.m (
+    session int, seq bigint, id text, at timestamptz, body text, PRIMARY KEY (session, seq));
 CREATE TABLE holdfast_floor.s (k int PRIMARY KEY, state jsonb NOT NULL);
 CREATE TABLE holdfast_floor.v (agent int, id int, e public.vector NOT NULL);
 CREATE INDEX ON holdfast_floor.v (agent);
@@ -25,8 +33,15 @@ APPEND_500 = (
     "INSERT INTO holdfast_floor.t (session, seq, body) "
     "SELECT $1, s, b FROM unnest($2::bigint[], $3::text[]) AS r (s, b)"
 )
-LAST_20 = "SELECT body FROM holdfast_floor.t WHERE session = $1 ORDER BY seq DESC LIMIT 20"
-ALL = "SELECT body FROM holdfast_floor.t WHERE session = $1 ORDER BY seq"
+FILL_500 = (
+    "INSERT INTO holdfast_floor.m (session, seq, id, at, body) "
+    "SELECT $1, s, i, $3, $4 FROM unnest($2::text[]) WITH ORDINALITY AS r (i, s)"
+)
+LAST_20 = (
+    "SELECT id, at, seq, body FROM holdfast_floor.m WHERE session = $1 ORDER BY seq DESC LIMIT 20"
+)
+ALL = "SELECT id, at, seq, body FROM holdfast_floor.m WHERE session = $1 ORDER BY seq"
+BODIES = "SELECT body FROM holdfast_floor.m WHERE session = $1 ORDER BY seq"
 STATE_GET = "SELECT state FROM holdfast_floor.s WHERE k = $1"
 STATE_PATCH = (
     "INSERT INTO holdfast_floor.s AS s (k, state) VALUES ($1, $2) "
@@ -49,12 +64,29 @@ GRAPH_2 = (
 )
 
 
+async def decoded(connection: Any, sql: str, *args: Any) -> list[tuple[Any, ...]]:
+    """Rows that end with a JSON text, with the value of that text in its place.
+
+    ::
+
+        await decoded(connection, LAST_20, 0)
+    """
+    rows = await connection.fetch(sql, *args)
+    return [(*row[:-1], msgspec.json.decode(row[-1])) for row in rows]
+
+
 async def prepare(
-    connection: Any, *, body: str, vectors: list[list[float]], edges: list[tuple[int, int]]
+    connection: Any, *, message: str, vectors: list[list[float]], edges: list[tuple[int, int]]
 ) -> None:
-    """The same data as ours: 500 rows of history, a state, 50 agents of 500 vectors, a graph."""
+    """The same data as ours: 500 messages, a state, 50 agents of 500 vectors, a graph.
+
+    The connection works as a role that may not make tables; its login may, and lends them to it.
+    """
+    [(role,)] = await connection.fetch("SELECT current_user")
+    await connection.execute("SET ROLE NONE")
     await connection.execute(SCHEMA)
-    await connection.execute(APPEND_500, 0, list(range(500)), [body] * 500)
+    ids = [new_id() for _ in range(500)]
+    await connection.execute(FILL_500, 0, ids, datetime.now(UTC), message)
     await connection.execute(STATE_PATCH, 1, '{"current_task": "\\"x\\"", "other": "\\"y\\""}')
     rows = [(agent, at, str(vector)) for agent in range(50) for at, vector in enumerate(vectors)]
     await connection.executemany(
@@ -62,3 +94,7 @@ async def prepare(
     )
     await connection.executemany("INSERT INTO holdfast_floor.edges VALUES ($1, $2)", edges)
     await connection.execute("ANALYZE")
+    await connection.execute(
+        f'GRANT USAGE ON SCHEMA holdfast_floor TO "{role}"; '
+        f'GRANT ALL ON ALL TABLES IN SCHEMA holdfast_floor TO "{role}"; RESET ROLE'
+    )
