@@ -6,6 +6,7 @@ from holdfast.contracts.front import Front
 from holdfast.kernel.core.checks import check_id, check_list, check_optional_id
 from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.core.identity import AgentId
+from holdfast.kernel.core.stored_messages import messages_from_rows
 from holdfast.kernel.storage.history import HistoryProvider
 from holdfast.kernel.storage.log_entry import LogEntry, TranscriptPage, distinct
 from holdfast.spi.transcripts import TranscriptKey, Transcripts
@@ -66,7 +67,7 @@ class History(Front, HistoryProvider):
         """The transcript, ascending, or a part of it."""
         key = self._key(agent_id, session_id)
         page = TranscriptPage.of(limit=limit, offset=offset, last=last, after_seq=after_seq)
-        return await self._transcripts.read(key, page)
+        return messages_from_rows(await self._transcripts.read(key, page))
 
     async def clear(self, agent_id: AgentId, *, session_id: str) -> None:
         """Remove the agent's messages in a session."""

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.storage.hot_entry import PlacedEntry
 from holdfast.kernel.storage.hot_log import Window
 from holdfast.kernel.storage.log_entry import LogEntry, TranscriptPage
 from holdfast.memory.hybrid_log import HybridLog, once
-from holdfast.spi.transcripts import TranscriptKey, Transcripts
+from holdfast.spi.transcripts import MessageRow, TranscriptKey, Transcripts
 
 
 class HybridTranscripts(Transcripts):
@@ -29,20 +28,18 @@ class HybridTranscripts(Transcripts):
         """Append entries, all or none."""
         await self._log.append(entries)
 
-    async def read(self, key: TranscriptKey, page: TranscriptPage) -> list[ChatMessage]:
+    async def read(self, key: TranscriptKey, page: TranscriptPage) -> Sequence[MessageRow]:
         """Return a page of messages, ascending."""
         if page.last is not None:
             enough, newest = await self._log.newest(key.session, page.last, _chosen(key.agent))
             if enough:
-                return [one.entry.to_message(one.seq) for one in newest]
+                return [one.entry.to_row(one.seq) for one in newest]
             found = await self._merged(key, newest, page)
             return found[max(len(found) - page.last, 0) :]
         window = await self._log.window(key.session)
         mine = _mine(window, key.agent)
         if window.floor == (0, 0):
-            found = [
-                one.entry.to_message(one.seq) for one in mine if one.seq > (page.after_seq or 0)
-            ]
+            found = [one.entry.to_row(one.seq) for one in mine if one.seq > (page.after_seq or 0)]
         else:
             late = [one for one in mine if one.entry.id in window.unflushed]
             if not late:
@@ -68,20 +65,20 @@ class HybridTranscripts(Transcripts):
 
     async def _merged(
         self, key: TranscriptKey, late: list[PlacedEntry], page: TranscriptPage
-    ) -> list[ChatMessage]:
+    ) -> Sequence[MessageRow]:
         """The durable transcript and what is not in it yet, in the order of the log."""
         stored = await self._durable.read(key, page)
-        known = {message.id for message in stored}
+        known = {row[1] for row in stored}
         places = {one.entry.id: one.place for one in late}
         fresh = [
-            one.entry.to_message(one.seq)
+            one.entry.to_row(one.seq)
             for one in late
             if one.entry.id not in known and one.seq > (page.after_seq or 0)
         ]
         if not fresh:
             return stored
         # A number grows with its epoch, so that it alone orders the messages of both.
-        return sorted([*stored, *fresh], key=lambda one: (one.seq or 0, places.get(one.id, (0, 0))))
+        return sorted([*stored, *fresh], key=lambda one: (one[3], places.get(one[1], (0, 0))))
 
 
 def _chosen(agent: str) -> Callable[[PlacedEntry], bool]:

@@ -6,17 +6,16 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from holdfast.kernel.core.codec import message_from_body
-from holdfast.kernel.core.content import ChatMessage
+from holdfast.kernel.core.stored_messages import MessageRow
 from holdfast.kernel.storage.log_entry import LogEntry, TranscriptPage, another_body
 
 __all__ = [
     "LogEntry",
+    "MessageRow",
     "TranscriptKey",
     "TranscriptPage",
     "Transcripts",
     "another_body",
-    "message_from_body",
 ]
 
 
@@ -40,8 +39,8 @@ class Transcripts(Protocol):
         """
 
     @abstractmethod
-    async def read(self, key: TranscriptKey, page: TranscriptPage) -> list[ChatMessage]:
-        """Return a page of messages, ascending, each with its ``seq``."""
+    async def read(self, key: TranscriptKey, page: TranscriptPage) -> Sequence[MessageRow]:
+        """Return a page of messages, ascending, as they are stored: body, id, time and seq."""
 
     @abstractmethod
     async def clear(self, key: TranscriptKey, run: str | None) -> None:

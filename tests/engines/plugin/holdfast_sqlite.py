@@ -11,12 +11,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from holdfast import ChatMessage, StateSnapshot
+from holdfast import StateSnapshot
 from holdfast.contracts.history import History
 from holdfast.contracts.short_term import States
 from holdfast.spi import states, transcripts
 from holdfast.spi.engine import Engine, EngineOptions
-from holdfast.spi.transcripts import LogEntry, TranscriptKey, TranscriptPage
+from holdfast.spi.transcripts import LogEntry, MessageRow, TranscriptKey, TranscriptPage
 from holdfast.testing import Harness
 
 SCHEMA = """
@@ -113,7 +113,7 @@ class SqliteTranscripts(transcripts.Transcripts):
                 values = (*where, one.id, seq, *row, one.occurred_at.isoformat())
                 database.execute("INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
 
-    async def read(self, key: TranscriptKey, page: TranscriptPage) -> list[ChatMessage]:
+    async def read(self, key: TranscriptKey, page: TranscriptPage) -> Sequence[MessageRow]:
         """Return a page of messages, ascending."""
         mine = (self._tenant, key.session, key.agent)
         if page.last is not None:
@@ -121,12 +121,7 @@ class SqliteTranscripts(transcripts.Transcripts):
         else:
             limit = ALL if page.limit is None else page.limit
             rows = await self._rows(PAGE, *mine, page.after_seq or 0, limit, page.offset)
-        return [
-            transcripts.message_from_body(
-                body, id=name, created_at=datetime.fromisoformat(at), seq=seq
-            )
-            for body, name, at, seq in rows
-        ]
+        return [(body, name, datetime.fromisoformat(at), seq) for body, name, at, seq in rows]
 
     async def clear(self, key: TranscriptKey, run: str | None) -> None:
         """Delete messages; the session's last number stays."""

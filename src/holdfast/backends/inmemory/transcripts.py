@@ -7,9 +7,8 @@ from itertools import islice
 
 from holdfast.backends.inmemory.engine import InMemory
 from holdfast.backends.inmemory.session_log import Row, SessionLog
-from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.storage.log_entry import LogEntry, TranscriptPage
-from holdfast.spi.transcripts import TranscriptKey, Transcripts
+from holdfast.spi.transcripts import MessageRow, TranscriptKey, Transcripts
 
 _MESSAGES = ("message",)
 
@@ -28,7 +27,7 @@ class InMemoryTranscripts(Transcripts):
         """Append entries, all or none."""
         self._log.append(entries, None, self._engine.now())
 
-    async def read(self, key: TranscriptKey, page: TranscriptPage) -> list[ChatMessage]:
+    async def read(self, key: TranscriptKey, page: TranscriptPage) -> Sequence[MessageRow]:
         """Return a page of messages, ascending."""
         rows: Iterable[Row] = self._log.transcript(key.session, key.agent).values()
         if page.last is not None:
@@ -38,7 +37,7 @@ class InMemoryTranscripts(Transcripts):
             rows = (row for row in rows if row.seq > (page.after_seq or 0))
             end = None if page.limit is None else page.offset + page.limit
             rows = islice(rows, page.offset, end)
-        return [row.to_message(row.seq) for row in rows]
+        return [row.to_row(row.seq) for row in rows]
 
     async def clear(self, key: TranscriptKey, run: str | None) -> None:
         """Delete messages."""

@@ -6,10 +6,11 @@ from functools import lru_cache
 from itertools import groupby
 from typing import Any, assert_never, cast
 
-from holdfast.kernel.core.codec import decode_json, message_from_body
+from holdfast.kernel.core.codec import decode_json
 from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.core.lifecycle import Actor, TaskState
+from holdfast.kernel.core.stored_messages import messages_from_rows
 from holdfast.kernel.storage.ledger_events import (
     ArtifactChunk,
     EventBody,
@@ -89,16 +90,8 @@ def to_origin(row: Any) -> TaskRecord:
 
 def to_messages(row: Any) -> list[ChatMessage]:
     """The messages in the columns that ``task_messages`` makes."""
-    return [
-        message_from_body(body, id=message_id, created_at=at, seq=seq)
-        for message_id, at, body, seq in zip(
-            row["message_ids"],
-            row["message_times"],
-            row["message_bodies"],
-            row["message_seqs"],
-            strict=True,
-        )
-    ]
+    columns = ("message_bodies", "message_ids", "message_times", "message_seqs")
+    return messages_from_rows(zip(*(row[one] for one in columns), strict=True))
 
 
 def to_artifacts(row: Any) -> list[Artifact]:

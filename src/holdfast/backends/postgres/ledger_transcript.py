@@ -8,8 +8,8 @@ from typing import Any
 from holdfast.backends.postgres.ledger_view import LedgerView
 from holdfast.backends.postgres.queries import load
 from holdfast.kernel.core.checks import check_count, check_id, check_optional_id
-from holdfast.kernel.core.codec import message_from_body
 from holdfast.kernel.core.identity import AgentId
+from holdfast.kernel.core.stored_messages import message_from_body
 from holdfast.kernel.storage.ledger_transcript import (
     CONTEXT_MESSAGES,
     TaskMessage,

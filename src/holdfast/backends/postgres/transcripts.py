@@ -7,10 +7,8 @@ from collections.abc import Sequence
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.queries import load
 from holdfast.backends.postgres.session_log import append
-from holdfast.kernel.core.codec import message_from_body
-from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.storage.log_entry import LogEntry, TranscriptPage
-from holdfast.spi.transcripts import TranscriptKey, Transcripts
+from holdfast.spi.transcripts import MessageRow, TranscriptKey, Transcripts
 
 _SQL = load("history")
 
@@ -31,18 +29,13 @@ class PostgresTranscripts(Transcripts):
         """Append entries, all or none."""
         await append(self._engine, self._tenant, entries)
 
-    async def read(self, key: TranscriptKey, page: TranscriptPage) -> list[ChatMessage]:
+    async def read(self, key: TranscriptKey, page: TranscriptPage) -> Sequence[MessageRow]:
         """Return a page of messages, ascending."""
         whose = (self._tenant, key.session, key.agent)
         if page.last is not None:
-            rows = (await self._engine.fetch(_SQL["newest"], *whose, page.last, safe=True))[::-1]
-        else:
-            bounds = (page.limit, page.offset, page.after_seq or 0)
-            rows = await self._engine.fetch(_SQL["page"], *whose, *bounds, safe=True)
-        return [
-            message_from_body(body, id=name, created_at=when, seq=seq)
-            for body, name, when, seq in rows
-        ]
+            return (await self._engine.fetch(_SQL["newest"], *whose, page.last, safe=True))[::-1]
+        bounds = (page.limit, page.offset, page.after_seq or 0)
+        return await self._engine.fetch(_SQL["page"], *whose, *bounds, safe=True)
 
     async def clear(self, key: TranscriptKey, run: str | None) -> None:
         """Delete messages."""

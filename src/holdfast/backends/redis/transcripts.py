@@ -10,10 +10,8 @@ from typing import Any
 from holdfast.backends.redis.engine import Redis
 from holdfast.backends.redis.keys import SessionKeys, encode_agent
 from holdfast.kernel.core.checks import check_seconds
-from holdfast.kernel.core.codec import message_from_body
-from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.storage.log_entry import LogEntry, TranscriptPage, another_body
-from holdfast.spi.transcripts import TranscriptKey, Transcripts
+from holdfast.spi.transcripts import MessageRow, TranscriptKey, Transcripts
 
 DEFAULT_TTL_SECONDS = 7 * 86_400.0
 """How long a transcript is kept after its last message, unless the store is told otherwise."""
@@ -56,21 +54,21 @@ class RedisTranscripts(Transcripts):
         if other is not None:
             raise another_body(first.session, other.decode())
 
-    async def read(self, key: TranscriptKey, page: TranscriptPage) -> list[ChatMessage]:
+    async def read(self, key: TranscriptKey, page: TranscriptPage) -> Sequence[MessageRow]:
         """Return a page of messages, ascending."""
         stream = self._keys(key.session).transcript(key.agent)
         if 0 in {page.last, page.limit}:
             return []
         if page.last is not None:
             newest = ("xrevrange", stream, "+", "-", "count", page.last)
-            return _messages(reversed(await self._engine.command(stream, *newest, safe=True)))
+            return _rows(reversed(await self._engine.command(stream, *newest, safe=True)))
         start = (page.after_seq or 0) + 1
         if page.offset:
             bounds = (start, page.offset, "" if page.limit is None else page.limit)
-            return _messages(await self._engine.run("history_page", (stream,), bounds, safe=True))
+            return _rows(await self._engine.run("history_page", (stream,), bounds, safe=True))
         count = () if page.limit is None else ("count", page.limit)
         page_of = ("xrange", stream, start, "+", *count)
-        return _messages(await self._engine.command(stream, *page_of, safe=True))
+        return _rows(await self._engine.command(stream, *page_of, safe=True))
 
     async def clear(self, key: TranscriptKey, run: str | None) -> None:
         """Delete messages."""
@@ -92,13 +90,13 @@ class RedisTranscripts(Transcripts):
         return SessionKeys.of(self._tenant, session_id, self._engine.shards)
 
 
-def _messages(entries: Iterable[Any]) -> list[ChatMessage]:
+def _rows(entries: Iterable[Any]) -> list[MessageRow]:
     return [
-        message_from_body(
-            body.decode(),
-            id=key.decode(),
-            created_at=datetime.fromisoformat(when.decode()),
-            seq=int(number.partition(b"-")[0]),
+        (
+            body,
+            key.decode(),
+            datetime.fromisoformat(when.decode()),
+            int(number.partition(b"-")[0]),
         )
         for number, (_, key, _, _, _, when, _, body) in entries
     ]

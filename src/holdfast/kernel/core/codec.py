@@ -17,7 +17,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
@@ -28,7 +28,6 @@ from holdfast.kernel.core.content import (
     ChatMessage,
     ContentBlock,
     DataBlock,
-    Role,
     TextBlock,
     ToolResultBlock,
     UnknownBlock,
@@ -306,6 +305,8 @@ def message_from_payload(
 ) -> ChatMessage:
     """The message in the payload of an event; a plain string as ``content`` is one text block.
 
+    So is an object in it that has nothing but ``text``.
+
     >>> from datetime import UTC
     >>> when = datetime(2030, 1, 1, tzinfo=UTC)
     >>> message_from_payload({"role": "user", "content": "hi"}, id="m1", created_at=when).text
@@ -325,48 +326,20 @@ def message_from_payload(
         raise CodecError(
             "a stored message has a name that is not text, or metadata that is no dict"
         )
-    blocks: list[ContentBlock] = (
-        [TextBlock(content)] if isinstance(content, str) else blocks_from_json(content)
-    )
+    if isinstance(content, str):
+        content = [{"text": content}]
+    elif not isinstance(content, list):
+        raise CodecError("stored content is not a list of blocks")
+    # An event may carry text without a type: whoever made it did not use ``Event.of_message``.
+    blocks = [
+        TextBlock(block["text"]) if _is_bare_text(block) else block_from_json(block)
+        for block in content
+    ]
     return stored_message(role, blocks, name, metadata, id, created_at, seq)
 
 
-class _TextPart(msgspec.Struct, tag_field="type", tag="text", forbid_unknown_fields=True):
-    text: str
-
-
-class _TextMessage(msgspec.Struct, forbid_unknown_fields=True):
-    """A message of nothing but text, which most are: read in one go."""
-
-    role: Role
-    content: list[_TextPart]
-    v: Literal[1] = 1
-    name: str = ""
-    metadata: dict[str, Any] = {}
-
-
-_text_messages = msgspec.json.Decoder(_TextMessage)
-
-
-def message_from_body(
-    body: str, *, id: str, created_at: datetime, seq: int | None = None
-) -> ChatMessage:
-    """The message in the stored payload of an event.
-
-    >>> from datetime import UTC
-    >>> body = '{"v":1,"role":"user","content":[{"type":"text","text":"hi"}]}'
-    >>> message_from_body(body, id="m1", created_at=datetime(2030, 1, 1, tzinfo=UTC)).text
-    'hi'
-    """
-    try:
-        found = _text_messages.decode(body)
-    except (msgspec.ValidationError, msgspec.DecodeError):
-        payload = decode_json(body)
-        if not isinstance(payload, dict):
-            raise CodecError("a stored message is not a JSON object") from None
-        return message_from_payload(payload, id=id, created_at=created_at, seq=seq)
-    blocks: list[ContentBlock] = [TextBlock(part.text) for part in found.content]
-    return stored_message(found.role, blocks, found.name, found.metadata, id, created_at, seq)
+def _is_bare_text(block: Any) -> bool:
+    return isinstance(block, dict) and block.keys() == {"text"} and isinstance(block["text"], str)
 
 
 def encode_message(message: ChatMessage) -> str:

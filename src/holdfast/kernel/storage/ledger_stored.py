@@ -17,11 +17,11 @@ from holdfast.kernel.core.codec import (
     decode_json,
     encode_json,
     encode_object,
-    message_from_body,
     message_to_payload,
 )
 from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.core.errors import InvalidInputError
+from holdfast.kernel.core.stored_messages import message_from_body
 from holdfast.kernel.storage.ledger_events import (
     ArtifactChunk,
     StepKey,

@@ -19,12 +19,12 @@ from holdfast.kernel.core.codec import (
     decode_json,
     encode_json,
     encode_object,
-    message_from_body,
     message_to_payload,
 )
 from holdfast.kernel.core.content import ChatMessage, TextBlock
 from holdfast.kernel.core.errors import CodecError, ConflictError, InvalidInputError
 from holdfast.kernel.core.identity import AgentId
+from holdfast.kernel.core.stored_messages import MessageRow, message_from_body
 from holdfast.kernel.storage.episodes import Event
 
 
@@ -100,9 +100,9 @@ class LogEntry:
         if self.content() != other.content():
             raise another_body(self.session, self.id)
 
-    def to_message(self, seq: int) -> ChatMessage:
-        """A new message for the caller to keep, with its place."""
-        return message_from_body(self.body, id=self.id, created_at=self.occurred_at, seq=seq)
+    def to_row(self, seq: int) -> MessageRow:
+        """A message of a transcript as an engine returns it."""
+        return (self.body, self.id, self.occurred_at, seq)
 
     def to_event(self, epoch: int, seq: int) -> Event:
         """A new event for the caller to keep, at its place."""
