@@ -15,23 +15,25 @@ _relationships = msgspec.json.Decoder(list[Relationship])
 
 
 def entity_text(draft: EntityDraft) -> str:
-    """An entity as text, its properties exact; to have none needs no words.
+    """An entity as text, its properties exact.
+
+    All fields are in it: a default takes the decoder longer than a field that is there.
 
     >>> entity_text(EntityDraft("ravi", "Person", '{"age":7}', ["ravi"]))
     '{"label":"Person","properties":{"age":7},"id":"ravi"}'
     """
-    rest = f'{_properties(draft.properties)}"id":{encode_json(draft.id)}}}'
+    rest = f'"properties":{draft.properties},"id":{encode_json(draft.id)}}}'
     return f'{{"label":{encode_json(draft.label)},{rest}'
 
 
 def relationship_text(draft: RelationshipDraft) -> str:
-    """A relationship as text, its properties exact; to have none needs no words.
+    """A relationship as text, its properties exact.
 
     >>> relationship_text(RelationshipDraft("r1", "ravi", "x", "knows", "{}"))
-    '{"source_id":"ravi","target_id":"x","type":"knows","id":"r1"}'
+    '{"source_id":"ravi","target_id":"x","type":"knows","properties":{},"id":"r1"}'
     """
     ends = f'"source_id":{encode_json(draft.source)},"target_id":{encode_json(draft.target)}'
-    rest = f'{_properties(draft.properties)}"id":{encode_json(draft.id)}}}'
+    rest = f'"properties":{draft.properties},"id":{encode_json(draft.id)}}}'
     return f'{{{ends},"type":{encode_json(draft.type)},{rest}'
 
 
@@ -57,7 +59,3 @@ def read_relationships(texts: str | None) -> list[Relationship]:
         return _relationships.decode(f"[{texts or ''}]")
     except msgspec.DecodeError as error:
         raise CodecError(f"a stored relationship cannot be read: {error}") from error
-
-
-def _properties(text: str) -> str:
-    return "" if text == "{}" else f'"properties":{text},'
