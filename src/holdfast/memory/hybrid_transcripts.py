@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from holdfast.kernel.storage.hot_entry import PlacedEntry
 from holdfast.kernel.storage.hot_log import Window
@@ -45,7 +44,7 @@ class HybridTranscripts(Transcripts):
             if not late:
                 return await self._durable.read(key, page)
             most = None if page.limit is None else page.limit + page.offset
-            found = await self._merged(key, late, replace(page, limit=most, offset=0))
+            found = await self._merged(key, late, page._replace(limit=most, offset=0))
         until = len(found) if page.limit is None else page.offset + page.limit
         return found[page.offset : until]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Self, TypeVar
+from typing import NamedTuple, Self, TypeVar
 
 from holdfast.kernel.core.checks import (
     check_id,
@@ -185,8 +185,7 @@ def check_embeddings(embeddings: object, count: int) -> list[list[float]] | None
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class TranscriptPage:
+class TranscriptPage(NamedTuple):
     """Which part of a transcript is asked for, checked.
 
     >>> TranscriptPage.of(limit=None, offset=2, last=None, after_seq=None).offset

@@ -25,7 +25,7 @@ SELECT * FROM holdfast.store_embedded_events($1, $2, $3, $4, $5, $6, $7, $8, $9,
 -- A page from the oldest: $3 agent, $4 limit, $5 offset, $6 the cursor.
 SELECT e.body, e.id, e.occurred_at, e.seq
 FROM (
-    SELECT * FROM holdfast.events i
+    SELECT i.body, i.id, i.occurred_at, i.seq, i.agent, i.type FROM holdfast.events i
     WHERE i.tenant = $1 AND i.seq > $6
         AND i.session_key = (SELECT key FROM holdfast.sessions WHERE tenant = $1 AND id = $2)
     ORDER BY i.epoch, i.seq OFFSET 0
@@ -37,7 +37,7 @@ LIMIT (SELECT $4::bigint) OFFSET (SELECT $5::bigint);
 -- The newest $4 messages, the newest first.
 SELECT e.body, e.id, e.occurred_at, e.seq
 FROM (
-    SELECT * FROM holdfast.events i
+    SELECT i.body, i.id, i.occurred_at, i.seq, i.agent, i.type FROM holdfast.events i
     WHERE i.tenant = $1
         AND i.session_key = (SELECT key FROM holdfast.sessions WHERE tenant = $1 AND id = $2)
     ORDER BY i.epoch DESC, i.seq DESC OFFSET 0
