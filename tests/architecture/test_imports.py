@@ -84,6 +84,30 @@ def test_a_driver_is_imported_only_by_its_engine() -> None:
     assert wrong == []
 
 
+def test_engines_of_the_ledger_check_no_input() -> None:
+    """Their front does. What a task may become depends on what is stored, and is theirs."""
+    wrong = [
+        f"{path.relative_to(PACKAGE)}:{node.lineno} imports {name.name}"
+        for path, tree in modules(PACKAGE / "backends")
+        if path.name.startswith("ledger")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for name in node.names
+        if name.name.startswith("check_") and name.name != "check_edge"
+    ]
+    assert wrong == []
+
+
+def test_the_naive_models_share_nothing_with_what_they_are_compared_with() -> None:
+    wrong = [
+        f"{path.relative_to(PACKAGE)}:{line} imports {name}"
+        for path, tree in modules(PACKAGE / "testing" / "models")
+        for name, line in imports(tree)
+        if name.startswith(("holdfast.contracts", "holdfast.spi"))
+    ]
+    assert wrong == []
+
+
 def test_nobody_imports_pickle_or_another_way_to_run_stored_bytes() -> None:
     never = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "yaml"}
     wrong = [

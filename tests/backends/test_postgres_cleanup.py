@@ -12,6 +12,8 @@ from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.ledger import PostgresLedger
 from holdfast.backends.postgres.ledger_work import PostgresWork
 from holdfast.backends.postgres.queries import load
+from holdfast.contracts.tasks.ledger import Ledger
+from holdfast.contracts.tasks.work import Work
 from holdfast.kernel.core.lifecycle import TERMINAL
 from holdfast.kernel.core.owners import owned_id
 from tests.backends.postgres_database import connected, empty_database, generic_plan
@@ -83,8 +85,8 @@ async def test_marks_that_were_kept_in_working_states_are_moved(
         await _as_before(url, monkeypatch)
         engine = await Postgres.open(url, auto_migrate=True)
         try:
-            ledger = PostgresLedger(engine, tenant="acme")
-            assert await PostgresWork(engine).tenants("cleanup") == ["acme"]
+            ledger = Ledger(PostgresLedger(engine, tenant="acme"))
+            assert await Work(PostgresWork(engine)).tenants("cleanup") == ["acme"]
             due = {
                 (one.task_id, one.kind, one.ref, one.agent) for one in await ledger.claim_cleanup()
             }

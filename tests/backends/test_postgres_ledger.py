@@ -11,14 +11,15 @@ from typing import Any
 
 import pytest
 
-from holdfast.backends.postgres import ledger_submit
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.ledger import PostgresLedger
 from holdfast.backends.postgres.listener import Listener
 from holdfast.backends.postgres.queries import load
+from holdfast.contracts.tasks.ledger import Ledger
 from holdfast.kernel.core.content import ChatMessage, TextBlock
 from holdfast.kernel.core.errors import ConflictError
 from holdfast.kernel.core.lifecycle import EDGES, TaskState
+from holdfast.kernel.storage.ledger_draft import Draft
 from holdfast.kernel.storage.ledger_events import StepKey, TaskEvent
 from holdfast.kernel.storage.ledger_push import PushConfig
 from holdfast.kernel.storage.ledger_records import Lease
@@ -41,10 +42,10 @@ async def _engine(url: str, **how: Any) -> AsyncIterator[Postgres]:
 
 
 @asynccontextmanager
-async def _ledger() -> AsyncIterator[tuple[PostgresLedger, Any]]:
+async def _ledger() -> AsyncIterator[tuple[Ledger, Any]]:
     """A ledger in a database of its own, and a connection around it."""
     async with empty_database() as url, _engine(url) as engine, connected(url) as connection:
-        yield PostgresLedger(engine), connection
+        yield Ledger(PostgresLedger(engine)), connection
 
 
 async def test_the_edges_in_the_database_are_those_of_the_kernel() -> None:
@@ -151,7 +152,7 @@ async def _all_read(engine: Postgres, connection: Any) -> int:
 async def test_calls_on_tables_without_statistics_read_no_other_tasks() -> None:
     """Plans are kept from when the tables were all but empty, as they are after a first start."""
     async with empty_database() as url, _engine(url, max_connections=1) as engine:
-        ledger = PostgresLedger(engine)
+        ledger = Ledger(PostgresLedger(engine))
         for _ in range(300):
             await ledger.submit("writer", HELLO)
         async with connected(url) as connection:
@@ -165,7 +166,7 @@ async def test_calls_on_tables_without_statistics_read_no_other_tasks() -> None:
     assert read < 20 * 11 * 20
 
 
-async def _worked_on(ledger: PostgresLedger, length: int) -> Lease:
+async def _worked_on(ledger: Ledger, length: int) -> Lease:
     """The lease on a new task with a timeline of some length."""
     await ledger.submit("writer", HELLO)
     [claimed] = await ledger.claim("w1")
@@ -184,8 +185,8 @@ async def test_no_call_reads_more_of_a_long_timeline_than_of_a_short_one() -> No
     async with empty_database() as url, _engine(url) as engine, connected(url) as connection:
         # Many tenants with little, as the planner expects it, and one with much.
         for at in range(30):
-            await _worked_on(PostgresLedger(engine, tenant=f"tenant {at}"), 1)
-        ledger = PostgresLedger(engine)
+            await _worked_on(Ledger(PostgresLedger(engine, tenant=f"tenant {at}")), 1)
+        ledger = Ledger(PostgresLedger(engine))
         leases = [await _worked_on(ledger, length) for length in (2, 300)]
         await connection.execute("ANALYZE")
         for write in WRITES:
@@ -232,13 +233,11 @@ async def test_a_lost_race_for_a_submit_key_leaves_nothing_behind() -> None:
         assert len(await connection.fetch("TABLE holdfast.task_events")) == 2
 
 
-async def test_a_submit_that_runs_again_after_a_lost_answer_is_one_task(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_submit_that_runs_again_after_a_lost_answer_is_one_task() -> None:
     async with _ledger() as (ledger, connection):
-        monkeypatch.setattr(ledger_submit, "new_id", lambda: "minted")
-        first = await ledger.submit("writer", HELLO)
-        assert await ledger.submit("writer", HELLO) == first
+        draft = Draft.of("writer", HELLO)
+        first = await ledger._storage.submit(draft)
+        assert await ledger._storage.submit(draft) == first
         assert await connection.fetchval("SELECT count(*) FROM holdfast.task_events") == 2
 
 
@@ -263,7 +262,7 @@ async def test_a_context_that_is_cleared_while_tasks_come_in_leaves_no_orphans()
         await check_invariants(ledger)
 
 
-async def _client(ledger: PostgresLedger, random: Random) -> None:
+async def _client(ledger: Ledger, random: Random) -> None:
     """One of many clients, who do this and that to any task."""
     tasks = (await ledger.list(owner=None, limit=100)).tasks
     task = random.choice(tasks).id
@@ -281,7 +280,7 @@ async def _client(ledger: PostgresLedger, random: Random) -> None:
             await ledger.submit("writer", HELLO, push=[PushConfig("p", "x:y")])
 
 
-async def _worker(ledger: PostgresLedger, random: Random, leases: list[Lease]) -> None:
+async def _worker(ledger: Ledger, random: Random, leases: list[Lease]) -> None:
     """One of many workers, under leases that may be anybody's."""
     if not leases or random.random() < 0.4:
         taken = await ledger.claim("w", limit=3, serial_contexts=random.random() < 0.8)
@@ -299,7 +298,7 @@ async def _worker(ledger: PostgresLedger, random: Random, leases: list[Lease]) -
                 await ledger.transition(lease, to, message=ChatMessage.assistant("?"))
 
 
-async def _storm(ledger: PostgresLedger, seed: int, leases: list[Lease]) -> None:
+async def _storm(ledger: Ledger, seed: int, leases: list[Lease]) -> None:
     random = Random(seed)  # noqa: S311 - the same storm each time
     for _ in range(40):
         with suppress(ConflictError):
@@ -327,7 +326,7 @@ async def test_a_storm_of_clients_and_workers_keeps_every_invariant_and_never_de
         )
 
 
-async def _all(ledger: PostgresLedger, task_id: str) -> list[TaskEvent]:
+async def _all(ledger: Ledger, task_id: str) -> list[TaskEvent]:
     async with asyncio.timeout(20):
         return [event async for event in ledger.follow(task_id)]
 
@@ -338,7 +337,7 @@ async def test_a_follower_is_woken_by_a_notice_of_another_process(
     # Nobody looks without a notice while this test runs.
     monkeypatch.setattr("holdfast.backends.postgres.listener.LISTENING_POLL_SECONDS", 1000)
     async with empty_database() as url, _engine(url) as engine, _engine(url) as other:
-        ledger, elsewhere = PostgresLedger(engine), PostgresLedger(other)
+        ledger, elsewhere = Ledger(PostgresLedger(engine)), Ledger(PostgresLedger(other))
         task = await ledger.submit("writer", HELLO)
         following = asyncio.create_task(_all(ledger, task.id))
         async with asyncio.timeout(20):
@@ -359,7 +358,7 @@ async def test_without_notices_a_follower_looks_by_itself() -> None:
         _engine(url, max_connections=1) as engine,
         _engine(url) as other,
     ):
-        ledger, elsewhere = PostgresLedger(engine), PostgresLedger(other)
+        ledger, elsewhere = Ledger(PostgresLedger(engine)), Ledger(PostgresLedger(other))
         task = await ledger.submit("writer", HELLO)
         following = asyncio.create_task(_all(ledger, task.id))
         await asyncio.sleep(0.05)

@@ -14,24 +14,26 @@ from holdfast.chaos.job import Job
 from holdfast.chaos.task_worker import main
 from holdfast.kernel.core.errors import LeaseLostError
 from holdfast.kernel.storage.ledger_records import Lease
+from holdfast.kernel.storage.ledger_stored import StoredChunk
+from holdfast.spi.tasks_records import Extent, TaskKey
 
-_append_artifact = PostgresProgress.append_artifact
+_append_chunk = PostgresProgress.append_chunk
 
 
-async def _append_whatever(self: Any, lease: Lease, *args: Any, **named: Any) -> Any:
+async def _append_whatever(self: Any, lease: Lease, chunk: StoredChunk) -> StoredChunk:
     """As if the fence of the lease were not compared: with whatever fence the task has now."""
     for _ in range(40):
-        task = await self.get(lease.task_id, owner=None, history_length=0, artifacts=False)
-        current = dataclasses.replace(lease, fence=task.fence)
+        found = await self.get(TaskKey(lease.task_id, None), Extent())
+        current = dataclasses.replace(lease, fence=found.task.fence)
         try:
-            return await _append_artifact(self, current, *args, **named)
+            return await _append_chunk(self, current, chunk)
         except LeaseLostError:
             # Nobody works on it just now.
             await asyncio.sleep(0.1)
-    return await _append_artifact(self, lease, *args, **named)
+    return await _append_chunk(self, lease, chunk)
 
 
-PostgresProgress.append_artifact = _append_whatever  # type: ignore[method-assign]
+PostgresProgress.append_chunk = _append_whatever  # type: ignore[method-assign]
 
 if __name__ == "__main__":
     asyncio.run(main(Job.read()))

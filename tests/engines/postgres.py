@@ -33,6 +33,7 @@ from holdfast.contracts.history import History
 from holdfast.contracts.keys import KeyStore
 from holdfast.contracts.long_term import LongTerm
 from holdfast.contracts.short_term import States
+from holdfast.contracts.tasks.ledger import Ledger
 from holdfast.contracts.vectors import Vectors
 from holdfast.contracts.wakes import Wakes
 from holdfast.kernel.core.ids import new_ref
@@ -74,7 +75,7 @@ class PostgresHarness(Harness):
         "episodes": front(EpisodicMemory, PostgresEpisodes),
         "history": front(History, PostgresTranscripts),
         "keys": front(KeyStore, PostgresKeys),
-        "tasks": PostgresLedger,
+        "tasks": front(Ledger, PostgresLedger),
         "vectors": front(Vectors, PostgresVectors, "embedder"),
         "graph": front(KnowledgeGraph, PostgresGraph),
         "long_term": front(LongTerm, PostgresLongTerm, "embedder", "graph", "mode", "language"),

@@ -1,28 +1,29 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 from holdfast.backends.inmemory.ledger import InMemoryLedger
 from holdfast.backends.inmemory.ledger_data import TaskRow
-from holdfast.kernel.core.codec import encode_json
-from holdfast.kernel.core.content import ChatMessage
+from holdfast.contracts.tasks.ledger import Ledger
 from holdfast.kernel.core.errors import ConflictError, LeaseLostError
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.core.lifecycle import TERMINAL, TaskState
 from holdfast.kernel.storage.ledger_draft import Draft
-from holdfast.kernel.storage.ledger_events import StepKey, StepRecord, TaskEvent
-from holdfast.kernel.storage.ledger_push import OutboxEntry
-from holdfast.kernel.storage.ledger_records import (
-    ClaimedTask,
-    Lease,
-    TaskPage,
-    TaskRecord,
+from holdfast.kernel.storage.ledger_events import TaskEvent
+from holdfast.kernel.storage.ledger_records import Lease, TaskPage, TaskRecord
+from holdfast.kernel.storage.ledger_stored import (
+    StoredChunk,
+    StoredMessage,
+    StoredPush,
+    StoredStep,
 )
-from holdfast.kernel.storage.ledger_stored import StoredChunk
+from holdfast.spi.tasks_push import FailedDelivery
+from holdfast.spi.tasks_records import EntryKey, TaskKey, TaskSnapshot
+from holdfast.spi.tasks_workers import Outcome, StepDraft, TaskClaim
 from tests.mutants.registry import mutant
 
 
@@ -64,12 +65,12 @@ class ExpiredLeaseIsLostByItself(InMemoryLedger):
 class CrashIsNoAttempt(InMemoryLedger):
     """An attempt counts only when it is reported: a task may kill its workers for ever."""
 
-    async def recover_expired(self, *, limit: int = 100) -> list[TaskRecord]:
+    async def recover_expired(self, limit: int) -> list[TaskSnapshot]:
         for task_id in self._data.working:
             row = self._data.tasks[task_id]
             if row.lease_expires_at is not None and row.lease_expires_at <= self._engine.now():
                 row.attempts = max(row.attempts - 1, 0)
-        return await super().recover_expired(limit=limit)
+        return await super().recover_expired(limit)
 
 
 @mutant(
@@ -80,11 +81,11 @@ class CrashIsNoAttempt(InMemoryLedger):
 class FailedAttemptsGoOnForEver(InMemoryLedger):
     """A worker that reports a failed attempt may do so without end."""
 
-    async def transition(self, lease: Lease, to: TaskState | str, **how: Any) -> TaskRecord:
+    async def transition(self, lease: Lease, outcome: Outcome) -> TaskSnapshot:
         row = self._held(lease)
         limit, row.max_attempts = row.max_attempts, 10**6
         try:
-            return await super().transition(lease, to, **how)
+            return await super().transition(lease, outcome)
         finally:
             row.max_attempts = limit
 
@@ -111,7 +112,7 @@ class CompletionOverwritesCancel(InMemoryLedger):
     "test_a_released_task_can_be_claimed_at_once_and_has_not_used_an_attempt",
     "test_what_was_recovered_or_released_goes_on_before_what_came_after_it",
 )
-class ReleaseCountsAnAttempt(InMemoryLedger):
+class ReleaseCountsAnAttempt(Ledger):
     """A worker that shuts down uses up an attempt of what it hands back."""
 
     async def release(self, lease: Lease, *, note: str = "") -> TaskRecord:
@@ -143,12 +144,12 @@ class SubmitContentIsNotCompared(InMemoryLedger):
 class SubmitKeyIsLookedUpTooEarly(InMemoryLedger):
     """The submit key is looked up, and the task stored a moment later."""
 
-    async def submit(self, agent: AgentId | str, *given: Any, **how: Any) -> TaskRecord:
-        key = (how.get("owner", ""), how.get("submit_key", ""))
+    async def submit(self, draft: Draft) -> TaskSnapshot:
+        key = (draft.owner, draft.submit_key)
         if key[1] and key not in self._data.keys:
             await asyncio.sleep(0)
             self._data.keys.pop(key, None)
-        return await super().submit(agent, *given, **how)
+        return await super().submit(draft)
 
 
 @mutant(
@@ -160,24 +161,20 @@ class SubmitKeyIsLookedUpTooEarly(InMemoryLedger):
 class LastStepResultWins(InMemoryLedger):
     """A step that is stored again has the new result."""
 
-    async def record_step(
-        self, lease: Lease, key: StepKey, result: Any, *, digest: str = ""
-    ) -> StepRecord:
-        await super().record_step(lease, key, result, digest=digest)
-        row = self._held(lease)
-        row.steps[key] = replace(row.steps[key], result=encode_json(result))
-        return row.steps[key].load(row.id)
+    async def record_step(self, lease: Lease, step: StepDraft) -> StoredStep:
+        stored = replace(await super().record_step(lease, step), result=step.result)
+        self._held(lease).steps[step.key] = stored
+        return stored
 
 
 @mutant("tasks", "test_a_terminal_task_can_be_neither_answered_nor_paused_nor_resumed")
 class TerminalIsRevived(InMemoryLedger):
     """A task that has ended can be resumed."""
 
-    async def resume(self, task_id: str, *, owner: str | None = "", note: str = "") -> TaskRecord:
-        row = self._owned(task_id, owner)
+    def _resume(self, row: TaskRow, note: str) -> None:
         if row.state in TERMINAL:
             row.state = TaskState.PAUSED
-        return await super().resume(task_id, owner=owner, note=note)
+        super()._resume(row, note)
 
 
 @mutant("tasks", "test_a_claim_takes_at_most_one_task_of_a_context")
@@ -185,7 +182,7 @@ class BatchIgnoresContexts(InMemoryLedger):
     """A context is free for all tasks of one claim."""
 
     def _choose(
-        self, names: set[AgentId] | None, limit: int, *, serial_contexts: bool
+        self, names: Collection[AgentId] | None, limit: int, *, serial_contexts: bool
     ) -> list[TaskRow]:
         chosen = super()._choose(names, limit, serial_contexts=False)
         return [row for row in chosen if not (serial_contexts and self._context(row).working)]
@@ -200,7 +197,7 @@ class OnlyTheBatchIsSerial(InMemoryLedger):
     """What was claimed before does not keep a context busy."""
 
     def _choose(
-        self, names: set[AgentId] | None, limit: int, *, serial_contexts: bool
+        self, names: Collection[AgentId] | None, limit: int, *, serial_contexts: bool
     ) -> list[TaskRow]:
         busy = {key: context.working for key, context in self._data.contexts.items()}
         for context in self._data.contexts.values():
@@ -215,18 +212,17 @@ class OnlyTheBatchIsSerial(InMemoryLedger):
 class ClaimReadsThenWrites(InMemoryLedger):
     """Tasks are chosen, and taken a moment later."""
 
-    async def claim(self, worker: str, **how: Any) -> list[ClaimedTask]:
-        chosen = self._choose(None, how.get("limit", 1), serial_contexts=True)
+    async def claim(self, claim: TaskClaim) -> list[TaskSnapshot]:
+        chosen = self._choose(None, claim.limit, serial_contexts=True)
         await asyncio.sleep(0)
-        claimed = await super().claim(worker, **how)
-        if claimed or not chosen or worker == "w1":
+        claimed = await super().claim(claim)
+        if claimed or not chosen or claim.worker == "w1":
             return claimed
-        row = chosen[0]
-        return [ClaimedTask(row.load(), Lease(row.id, row.fence, worker, row.updated_at))]
+        return [chosen[0].snapshot()]
 
 
 @mutant("tasks", "test_another_owners_task_is_not_in_a_list")
-class ContextShowsEveryOwnersTasks(InMemoryLedger):
+class ContextShowsEveryOwnersTasks(Ledger):
     """A listing of a context forgets to ask whose the tasks are."""
 
     async def list(self, **how: Any) -> TaskPage:
@@ -236,7 +232,7 @@ class ContextShowsEveryOwnersTasks(InMemoryLedger):
 
 
 @mutant("tasks", "test_another_owners_task_is_not_found_on_any_path")
-class AnyTaskCanBeRetried(InMemoryLedger):
+class AnyTaskCanBeRetried(Ledger):
     """What is retried is not asked whose it is."""
 
     async def retry(self, task_id: str, **how: Any) -> TaskRecord:
@@ -247,10 +243,9 @@ class AnyTaskCanBeRetried(InMemoryLedger):
 class LogHasAGap(InMemoryLedger):
     """A resumed task leaves a number of its log out."""
 
-    async def resume(self, task_id: str, *, owner: str | None = "", note: str = "") -> TaskRecord:
-        row = self._owned(task_id, owner)
+    def _resume(self, row: TaskRow, note: str) -> None:
         row.transitions += row.state is TaskState.PAUSED
-        return await super().resume(task_id, owner=owner, note=note)
+        super()._resume(row, note)
 
 
 @mutant(
@@ -271,11 +266,11 @@ class LaterAttemptIsAppended(InMemoryLedger):
 class AnswerCountsAgainOnceTheTaskWorks(InMemoryLedger):
     """A repeated answer is known only while the task has not been taken up again."""
 
-    async def respond(self, task_id: str, message: ChatMessage, **how: Any) -> TaskRecord:
-        row = self._owned(task_id, how.get("owner", ""))
-        if row.state is TaskState.WORKING and message.id in row.messages:
-            raise ConflictError("message", message.id)
-        return await super().respond(task_id, message, **how)
+    async def respond(self, key: TaskKey, answer: StoredMessage, result: str) -> TaskSnapshot:
+        row = self._owned(*key)
+        if row.state is TaskState.WORKING and answer.id in row.messages:
+            raise ConflictError("message", answer.id)
+        return await super().respond(key, answer, result)
 
 
 @mutant(
@@ -297,7 +292,7 @@ class PauseIsOnlyAHint(InMemoryLedger):
 
 
 @mutant("tasks", "test_a_history_length_of_zero_is_no_messages")
-class HistoryLengthOfZeroIsAll(InMemoryLedger):
+class HistoryLengthOfZeroIsAll(Ledger):
     """Nothing asked for is read as nothing said."""
 
     async def get(self, task_id: str, **how: Any) -> TaskRecord | None:
@@ -310,7 +305,7 @@ class HistoryLengthOfZeroIsAll(InMemoryLedger):
     "test_follow_from_a_cursor_repeats_nothing_and_misses_nothing",
     "test_follow_of_an_ended_task_ends_at_once",
 )
-class FollowRepeatsTheCursor(InMemoryLedger):
+class FollowRepeatsTheCursor(Ledger):
     """A resumed stream begins with the event that was seen last."""
 
     async def follow(
@@ -324,39 +319,40 @@ class FollowRepeatsTheCursor(InMemoryLedger):
 class FailureReportsAreNotFenced(InMemoryLedger):
     """Who lost a delivery can still put it off."""
 
-    async def mark_failed(self, entry: OutboxEntry, error: str, **how: Any) -> bool:
-        _, delivery = self._delivery(entry)
-        attempts = entry.attempts if delivery is None else delivery.attempts
-        return await super().mark_failed(replace(entry, attempts=attempts), error, **how)
+    async def mark_failed(self, key: EntryKey, failure: FailedDelivery) -> bool:
+        delivery = self._data.lanes.get(key[:2], {}).get(key.seq)
+        attempts = failure.attempts if delivery is None else delivery.attempts
+        return await super().mark_failed(key, failure._replace(attempts=attempts))
 
 
 @mutant("tasks", "test_deleting_a_push_config_removes_its_deliveries")
 class DeletedPushConfigStillHears(InMemoryLedger):
     """What was on its way to a deleted push config waits for the next of that name."""
 
-    async def delete_push_config(
-        self, task_id: str, config_id: str, *, owner: str | None = ""
-    ) -> bool:
-        lane = self._data.lanes.pop((task_id, config_id), None)
-        deleted = await super().delete_push_config(task_id, config_id, owner=owner)
+    async def delete_push_config(self, key: TaskKey, config_id: str) -> bool:
+        lane = self._data.lanes.pop((key.task_id, config_id), None)
+        deleted = await super().delete_push_config(key, config_id)
         if lane is not None:
-            self._kept = {(task_id, config_id): lane}
+            self._kept = {(key.task_id, config_id): lane}
         return deleted
 
-    async def upsert_push_config(self, task_id: str, config: Any, **how: Any) -> None:
-        await super().upsert_push_config(task_id, config, **how)
+    async def upsert_push_config(
+        self, key: TaskKey, config: StoredPush, max_configs: int | None
+    ) -> bool:
+        done = await super().upsert_push_config(key, config, max_configs)
         self._data.lanes.update(getattr(self, "_kept", {}))
+        return done
 
 
 @mutant("tasks", "test_a_task_whose_lease_has_not_expired_is_not_recovered")
 class RecoveryIsHasty(InMemoryLedger):
     """A lease is taken back a moment before it expires."""
 
-    async def recover_expired(self, *, limit: int = 100) -> list[TaskRecord]:
+    async def recover_expired(self, limit: int) -> list[TaskSnapshot]:
         now = self._engine.now()
         for task_id in self._data.working:
             row = self._data.tasks[task_id]
             until = row.lease_expires_at
             if until is not None and now < until <= now + timedelta(seconds=0.5):
                 row.lease_expires_at = now
-        return await super().recover_expired(limit=limit)
+        return await super().recover_expired(limit)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.backends.inmemory.ledger import InMemoryLedger
+from holdfast.contracts.tasks.ledger import Ledger
 from holdfast.kernel.storage.ledger_push import OutboxEntry
 from holdfast.kernel.storage.ledger_records import ContextRecord, TaskPage
 from tests.mutants.registry import mutant
@@ -15,7 +15,7 @@ from tests.mutants.registry import mutant
     "test_a_task_of_which_something_was_left_out_says_so",
     "test_the_newest_message_comes_whatever_max_bytes_is",
 )
-class PagesOfAnySize(InMemoryLedger):
+class PagesOfAnySize(Ledger):
     """However large its tasks are, a page is full."""
 
     async def list(self, *args: Any, max_bytes: int | None = None, **how: Any) -> TaskPage:
@@ -27,7 +27,7 @@ class PagesOfAnySize(InMemoryLedger):
     "tasks",
     "test_max_bytes_gives_the_newest_messages_of_a_context_that_fit_and_always_the_newest",
 )
-class ContextsOfAnySize(InMemoryLedger):
+class ContextsOfAnySize(Ledger):
     """A context comes with all its messages."""
 
     async def get_context(
@@ -42,7 +42,7 @@ class ContextsOfAnySize(InMemoryLedger):
     "test_of_each_owner_at_most_per_owner_entries_are_claimed_those_that_are_busy_counted",
     "test_owners_take_turns_first_those_with_the_fewest_entries_that_are_busy",
 )
-class TheOldestGoFirst(InMemoryLedger):
+class TheOldestGoFirst(Ledger):
     """Whoever has the oldest entries gets all deliveries."""
 
     async def claim_outbox(
@@ -57,7 +57,7 @@ class TheOldestGoFirst(InMemoryLedger):
     "test_one_push_config_more_than_allowed_is_refused_and_a_known_one_is_replaced",
     "test_10_concurrent_push_configs_are_no_more_than_allowed",
 )
-class AnyNumberOfPushConfigs(InMemoryLedger):
+class AnyNumberOfPushConfigs(Ledger):
     """A task has as many push configs as anybody stores."""
 
     async def upsert_push_config(

@@ -1,12 +1,7 @@
 from __future__ import annotations
 
 from holdfast.backends.inmemory.ledger import InMemoryLedger
-from holdfast.kernel.storage.ledger_cleanup import (
-    RETRY_SECONDS,
-    CleanupKind,
-    CleanupMark,
-    check_mark,
-)
+from holdfast.kernel.storage.ledger_cleanup import CleanupMark
 from holdfast.kernel.storage.ledger_records import Lease
 from tests.mutants.registry import mutant
 
@@ -20,11 +15,9 @@ from tests.mutants.registry import mutant
 class ClaimedMarkStaysDue(InMemoryLedger):
     """A mark that cannot be carried out holds up those behind it for ever."""
 
-    async def claim_cleanup(
-        self, *, limit: int = 100, retry_seconds: float = RETRY_SECONDS
-    ) -> list[CleanupMark]:
+    async def claim_cleanup(self, limit: int, retry_seconds: float) -> list[CleanupMark]:
         before = {id(row): (row, when) for when, row in self._due()}
-        found = await super().claim_cleanup(limit=limit, retry_seconds=retry_seconds)
+        found = await super().claim_cleanup(limit, retry_seconds)
         for row, when in before.values():
             row.due_at = when
         return found
@@ -34,10 +27,7 @@ class ClaimedMarkStaysDue(InMemoryLedger):
 class MarkNeedsNoLease(InMemoryLedger):
     """Whoever lost a task may still add to what is cleaned up after it."""
 
-    async def add_cleanup(
-        self, lease: Lease, kind: CleanupKind, ref: str, *, agent: str = ""
-    ) -> None:
-        mark = check_mark(lease.task_id, kind, ref, agent)
+    async def add_cleanup(self, lease: Lease, mark: CleanupMark) -> None:
         self._mark(self._owned(lease.task_id, None), mark)
 
 

@@ -13,6 +13,7 @@ from holdfast.backends.inmemory.channel import InMemoryChannels
 from holdfast.backends.inmemory.episodes import InMemoryEpisodes
 from holdfast.backends.inmemory.graph import InMemoryGraph
 from holdfast.backends.inmemory.keys import InMemoryKeys
+from holdfast.backends.inmemory.ledger import InMemoryLedger
 from holdfast.backends.inmemory.long_term import InMemoryLongTerm
 from holdfast.backends.inmemory.short_term import InMemoryStates
 from holdfast.backends.inmemory.transcripts import InMemoryTranscripts
@@ -27,6 +28,7 @@ from holdfast.contracts.history import History
 from holdfast.contracts.keys import KeyStore
 from holdfast.contracts.long_term import LongTerm
 from holdfast.contracts.short_term import States
+from holdfast.contracts.tasks.ledger import Ledger
 from holdfast.contracts.vectors import Vectors
 from holdfast.testing.harness import front
 from holdfast.testing.inmemory import InMemoryHarness
@@ -54,6 +56,7 @@ FRONTS: dict[str, tuple[type[Any], type[Any]]] = {
     "keys": (KeyStore, InMemoryKeys),
     "long_term": (LongTerm, InMemoryLongTerm),
     "short_term": (States, InMemoryStates),
+    "tasks": (Ledger, InMemoryLedger),
     "vectors": (Vectors, InMemoryVectors),
 }
 """What checks the calls of a contract, and what stores for it."""

@@ -24,8 +24,7 @@ from holdfast import (
     UnavailableError,
     Worker,
 )
-from holdfast.backends.inmemory.ledger_lease import InMemoryLeases
-from holdfast.backends.postgres.ledger_lease import PostgresLeases
+from holdfast.contracts.tasks.ledger import Ledger
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -117,8 +116,7 @@ async def test_a_report_that_the_ledger_never_takes_is_given_up_and_the_reason_k
     state: State, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Heartbeats go on meanwhile, so that the lease alone would not end it."""
-    for leases in (InMemoryLeases, PostgresLeases):
-        monkeypatch.setattr(leases, "transition", _refusing_answers(leases.transition))
+    monkeypatch.setattr(Ledger, "transition", _refusing_answers(Ledger.transition))
 
     async def work(_task: TaskContext) -> str:
         return "done"
@@ -149,9 +147,8 @@ async def test_a_report_is_kept_for_longer_than_the_lease_while_the_ledger_is_aw
 
         return call
 
-    for leases in (InMemoryLeases, PostgresLeases):
-        monkeypatch.setattr(leases, "transition", away(leases.transition))
-        monkeypatch.setattr(leases, "heartbeat", away(leases.heartbeat))
+    monkeypatch.setattr(Ledger, "transition", away(Ledger.transition))
+    monkeypatch.setattr(Ledger, "heartbeat", away(Ledger.heartbeat))
 
     async def work(_task: TaskContext) -> str:
         return "done"
@@ -170,8 +167,7 @@ async def test_a_task_of_which_nothing_can_be_reported_is_named_in_the_log(
     async def broken(*_given: Any, **_how: Any) -> None:
         raise RuntimeError("a bug of an engine")
 
-    for leases in (InMemoryLeases, PostgresLeases):
-        monkeypatch.setattr(leases, "transition", broken)
+    monkeypatch.setattr(Ledger, "transition", broken)
 
     async def work(_task: TaskContext) -> str:
         return "done"

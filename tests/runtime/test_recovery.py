@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, cast
 
 import asyncpg
 import pytest
@@ -22,6 +22,7 @@ from holdfast import (
     Worker,
 )
 from holdfast.backends.inmemory.ledger import InMemoryLedger
+from holdfast.contracts.tasks.ledger import Ledger
 from holdfast.kernel.core.ids import new_ref
 from holdfast.runtime.background import BackgroundJob
 from holdfast.runtime.cleanup import clear_context, sweep, sweep_earlier
@@ -149,8 +150,9 @@ async def test_a_tenant_whose_tasks_cannot_be_read_stops_no_other_tenants_recove
     app = _app()
     async with _working(app, state):
         task_id = await _dead_workers_task(damaged)
-        if isinstance(damaged.tasks, InMemoryLedger):
-            damaged.tasks._data.tasks[task_id].metadata = "{"
+        storage = cast("Ledger", damaged.tasks)._storage
+        if isinstance(storage, InMemoryLedger):
+            storage._data.tasks[task_id].metadata = "{"
         else:
             connection = await asyncpg.connect(database)
             await connection.execute(

@@ -9,19 +9,13 @@ import pytest
 
 import holdfast
 from holdfast import State, TaskContext, TaskState, Worker
-from holdfast.backends.inmemory.ledger_lease import InMemoryLeases
-from holdfast.backends.postgres.ledger_lease import PostgresLeases
+from holdfast.contracts.tasks.ledger import Ledger
 from tests.runtime.test_worker import _app, _is, _until, _working
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 LEASE_SECONDS = 600
 """So long that the next heartbeat by the clock comes after 200 seconds."""
-
-
-def _leases(state: State) -> Any:
-    memory = state.engines["tasks"] == "inmemory"
-    return InMemoryLeases if memory else PostgresLeases
 
 
 async def test_a_cancel_reaches_a_running_handler_without_waiting_for_a_heartbeat(
@@ -48,7 +42,7 @@ async def test_a_cancel_reaches_a_running_handler_without_waiting_for_a_heartbea
 async def test_a_cancel_that_comes_before_the_answer_to_the_claim_is_seen(
     state: State, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    claim = _leases(state).claim
+    claim = Ledger.claim
 
     async def slow(self: Any, *args: Any, **how: Any) -> Any:
         claimed = await claim(self, *args, **how)
@@ -63,7 +57,7 @@ async def test_a_cancel_that_comes_before_the_answer_to_the_claim_is_seen(
 
     app = _app(work)
     task = await app.submit(state, "go")
-    monkeypatch.setattr(_leases(state), "claim", slow)
+    monkeypatch.setattr(Ledger, "claim", slow)
     async with _working(app, state, lease_seconds=LEASE_SECONDS):
         await _until(state, task.id, _is(TaskState.CANCELED))
 
@@ -100,7 +94,7 @@ async def test_a_pause_and_its_withdrawal_reach_a_running_handler_at_once(state:
 
 async def test_new_work_sends_no_heartbeats(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
     beats, begun, go = list[str](), asyncio.Event(), asyncio.Event()
-    heartbeat = _leases(state).heartbeat
+    heartbeat = Ledger.heartbeat
 
     async def counted(self: Any, lease: Any, **how: Any) -> Any:
         beats.append(lease.task_id)
@@ -111,7 +105,7 @@ async def test_new_work_sends_no_heartbeats(state: State, monkeypatch: pytest.Mo
             begun.set()
             await go.wait()
 
-    monkeypatch.setattr(_leases(state), "heartbeat", counted)
+    monkeypatch.setattr(Ledger, "heartbeat", counted)
     app = _app(work)
     await app.submit(state, "long")
     async with _working(app, state, lease_seconds=LEASE_SECONDS):

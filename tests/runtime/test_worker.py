@@ -20,8 +20,7 @@ from holdfast import (
     UnavailableError,
     Worker,
 )
-from holdfast.backends.inmemory.ledger_lease import InMemoryLeases
-from holdfast.backends.postgres.ledger_lease import PostgresLeases
+from holdfast.contracts.tasks.ledger import Ledger
 from holdfast.kernel.storage.ledger_records import Lease
 from holdfast.runtime.runner import Ending
 from holdfast.testing.ledger_invariants import check_invariants
@@ -254,8 +253,7 @@ async def test_a_worker_that_cannot_send_heartbeats_fences_itself(
     async def unreachable(_self: Any, lease: Lease, **_how: Any) -> Lease:
         raise UnavailableError("ledger", f"no way to it for {lease.task_id}")
 
-    monkeypatch.setattr(InMemoryLeases, "heartbeat", unreachable)
-    monkeypatch.setattr(PostgresLeases, "heartbeat", unreachable)
+    monkeypatch.setattr(Ledger, "heartbeat", unreachable)
     app = _app(work)
     await app.submit(state, "go")
     async with _working(app, state, lease_seconds=0.6, recovery_seconds=60):

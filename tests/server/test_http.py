@@ -13,7 +13,7 @@ import pytest_asyncio
 
 import holdfast
 from holdfast import BackPressureError, HoldfastError, State, UnavailableError
-from holdfast.backends.inmemory.ledger import InMemoryLedger
+from holdfast.contracts.tasks.ledger import Ledger
 from holdfast.kernel.core import errors
 from holdfast.server.errors import to_a2a
 from holdfast.server.service import Service
@@ -283,7 +283,7 @@ async def test_what_fails_inside_tells_nothing_but_when_to_try_again(
     async def broken(*_: Any, **__: Any) -> Any:
         raise error
 
-    monkeypatch.setattr(InMemoryLedger, "get", broken)
+    monkeypatch.setattr(Ledger, "get", broken)
     for answer in (
         await http.get("/tasks/t1"),
         await http.post("/", json=_rpc("GetTask", {"id": "t1"})),

@@ -11,6 +11,7 @@ import asyncpg
 
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.ledger import PostgresLedger
+from holdfast.contracts.tasks.ledger import Ledger
 from holdfast.kernel.core.content import ChatMessage
 
 BODY = "the tide is low and the harbour is full of ships"
@@ -46,7 +47,7 @@ class Holdfast(Queue):
     async def open(self, url: str) -> None:
         """One connection, as all have."""
         self._engine = await Postgres.open(url, auto_migrate=True, max_connections=1)
-        self._ledger = PostgresLedger(self._engine, tenant="bench")
+        self._ledger = Ledger(PostgresLedger(self._engine, tenant="bench"))
 
     async def submit(self) -> None:
         """A task with its first message, in a context of its own."""

@@ -15,6 +15,7 @@ from holdfast.backends.postgres.embedded import EmbeddedPostgres
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.ledger import PostgresLedger
 from holdfast.bench.queues import Queue, contestants
+from holdfast.contracts.tasks.ledger import Ledger
 from holdfast.kernel.core.content import ChatMessage
 
 BODY = "the tide is low and the harbour is full of ships " * 24
@@ -102,7 +103,7 @@ async def _contest(
 async def _growth(url: str, calls: int) -> float:
     """What a message costs in a task with 1,000 of them against one with 10."""
     engine = await Postgres.open(url, max_connections=1)
-    ledger = PostgresLedger(engine, tenant="growth")
+    ledger = Ledger(PostgresLedger(engine, tenant="growth"))
     leases = []
     for length in (10, 1000):
         await ledger.submit("bench", ChatMessage.user(BODY))

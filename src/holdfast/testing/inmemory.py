@@ -29,6 +29,7 @@ from holdfast.contracts.history import History
 from holdfast.contracts.keys import KeyStore
 from holdfast.contracts.long_term import LongTerm
 from holdfast.contracts.short_term import States
+from holdfast.contracts.tasks.ledger import Ledger
 from holdfast.contracts.vectors import Vectors
 from holdfast.contracts.wakes import Wakes
 from holdfast.kernel.core.clock import ManualClock
@@ -48,7 +49,7 @@ class InMemoryHarness(Harness):
         "episodes": front(EpisodicMemory, InMemoryEpisodes),
         "history": front(History, InMemoryTranscripts),
         "keys": front(KeyStore, InMemoryKeys),
-        "tasks": InMemoryLedger,
+        "tasks": front(Ledger, InMemoryLedger),
         "vectors": front(Vectors, InMemoryVectors, "embedder"),
         "graph": front(KnowledgeGraph, InMemoryGraph),
         "long_term": front(LongTerm, InMemoryLongTerm, "embedder", "graph", "mode", "language"),

@@ -25,6 +25,8 @@ from holdfast.contracts.history import History
 from holdfast.contracts.keys import KeyStore
 from holdfast.contracts.long_term import LongTerm
 from holdfast.contracts.short_term import States
+from holdfast.contracts.tasks.ledger import Ledger
+from holdfast.contracts.tasks.work import Work
 from holdfast.contracts.vectors import Vectors
 from holdfast.contracts.wakes import Wakes
 from holdfast.wiring.connections import ATTRIBUTES, Connections
@@ -44,7 +46,7 @@ async def connect(request: OpenRequest) -> Connections:
     return Connections(
         stores=lambda tenant, graph: _stores(engine, tenant, request, graph),
         parts=[Part(engine.name, ATTRIBUTES, durability, nothing, nothing)],
-        work=InMemoryWork(engine),
+        work=Work(InMemoryWork(engine)),
     )
 
 
@@ -71,7 +73,7 @@ def _stores(
         ),
         long_term=LongTerm(InMemoryLongTerm(engine, tenant=tenant), embedder=embedder, graph=graph),
         boards=Boards(InMemoryBoards(engine, tenant=tenant)),
-        tasks=InMemoryLedger(engine, tenant=tenant),
+        tasks=Ledger(InMemoryLedger(engine, tenant=tenant)),
         episodes=EpisodicMemory(InMemoryEpisodes(engine, tenant=tenant, embedder=embedder)),
         channel=channel,
         keys=KeyStore(InMemoryKeys(engine, tenant=tenant)),

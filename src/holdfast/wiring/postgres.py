@@ -37,6 +37,8 @@ from holdfast.contracts.history import History
 from holdfast.contracts.keys import KeyStore
 from holdfast.contracts.long_term import LongTerm
 from holdfast.contracts.short_term import States
+from holdfast.contracts.tasks.ledger import Ledger
+from holdfast.contracts.tasks.work import Work
 from holdfast.contracts.vectors import Vectors
 from holdfast.contracts.wakes import Wakes
 from holdfast.wiring.connections import ATTRIBUTES, Connections
@@ -76,7 +78,7 @@ def connections(
     return Connections(
         stores=lambda tenant, graph: _stores(engine, tenant, request, graph),
         parts=[part_of(engine)],
-        work=PostgresWork(engine),
+        work=Work(PostgresWork(engine)),
         again=lambda: connect(_small(request), revive=revive),
         blob_index=lambda tenant: PostgresBlobIndex(engine, tenant=tenant, place="objects"),
         embedding=EmbeddingSide(
@@ -175,7 +177,7 @@ def _stores(
         ),
         long_term=LongTerm(PostgresLongTerm(engine, tenant=tenant), embedder=embedder, graph=graph),
         boards=Boards(PostgresBoards(engine, tenant=tenant)),
-        tasks=PostgresLedger(engine, tenant=tenant),
+        tasks=Ledger(PostgresLedger(engine, tenant=tenant)),
         episodes=EpisodicMemory(PostgresEpisodes(engine, tenant=tenant, embedder=embedder)),
         channel=channel,
         keys=KeyStore(PostgresKeys(engine, tenant=tenant)),

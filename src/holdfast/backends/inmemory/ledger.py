@@ -9,8 +9,7 @@ from holdfast.backends.inmemory.ledger_context import InMemoryContexts
 from holdfast.backends.inmemory.ledger_lease import InMemoryLeases
 from holdfast.backends.inmemory.ledger_progress import InMemoryProgress
 from holdfast.backends.inmemory.ledger_push import InMemoryPush
-from holdfast.backends.inmemory.ledger_transcript import InMemoryTranscripts
-from holdfast.kernel.storage.ledger import TaskLedger
+from holdfast.spi.tasks import TaskStorage
 
 
 class InMemoryLedger(
@@ -20,14 +19,13 @@ class InMemoryLedger(
     InMemoryAudit,
     InMemoryContexts,
     InMemoryPush,
-    InMemoryTranscripts,
     InMemoryCleanup,
-    TaskLedger,
+    TaskStorage,
 ):
-    """``TaskLedger`` in the process; two views of one tenant see the same tasks.
+    """``TaskStorage`` in the process; two views of one tenant see the same tasks.
 
     Cost of a write does not grow with what a task already holds.
 
     >>> from holdfast.backends.inmemory.engine import InMemory
-    >>> ledger = InMemoryLedger(InMemory(), tenant="acme")
+    >>> storage = InMemoryLedger(InMemory(), tenant="acme")
     """

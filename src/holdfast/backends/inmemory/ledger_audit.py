@@ -3,110 +3,69 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 
-from holdfast.backends.inmemory.ledger_data import event_bytes
+from holdfast.backends.inmemory.ledger_data import TaskRow, event_bytes
 from holdfast.backends.inmemory.ledger_view import LedgerView
-from holdfast.kernel.core.checks import check_count, check_optional_count
-from holdfast.kernel.core.errors import ConflictError
-from holdfast.kernel.core.lifecycle import TERMINAL
-from holdfast.kernel.storage.ledger_audit import AuditLedger
-from holdfast.kernel.storage.ledger_events import TaskEvent
-from holdfast.kernel.storage.ledger_input import check_feedback
-from holdfast.kernel.storage.ledger_records import Feedback, TaskRecord
-from holdfast.kernel.storage.ledger_replay import replay
-from holdfast.kernel.storage.ledger_stored import fitting
+from holdfast.kernel.storage.ledger_stored import StoredFeedback, fitting
+from holdfast.spi.tasks_conflicts import other_body
+from holdfast.spi.tasks_records import StoredEvent, TaskKey
+from holdfast.spi.tasks_timeline import AuditStorage, Followed, Timeline
 
 
-class InMemoryAudit(LedgerView, AuditLedger):
-    """``AuditLedger`` in the process."""
+@dataclass(slots=True)
+class Follower(Followed):
+    """One who waits for news of a task."""
+
+    rung: asyncio.Event
+
+    async def wait(self, *, found: bool) -> None:  # noqa: ARG002 - no news is ever missed here
+        """Return when something has happened."""
+        await self.rung.wait()
+        self.rung.clear()
+
+
+class InMemoryAudit(LedgerView, AuditStorage):
+    """``AuditStorage`` in the process."""
 
     async def events(
-        self,
-        task_id: str,
-        *,
-        after: int = 0,
-        limit: int | None = None,
-        owner: str | None = "",
-        max_bytes: int | None = None,
-    ) -> list[TaskEvent]:
-        """The events of a task above a cursor, ascending; ``[]`` for an unknown task."""
-        check_count("after", after)
-        check_optional_count("limit", limit)
-        check_optional_count("max_bytes", max_bytes)
-        row = self._find(task_id, owner)
-        if row is None:
-            return []
-        end = len(row.events) if limit is None else min(after + limit, len(row.events))
-        seqs = range(after + 1, end + 1)
-        count = fitting((event_bytes(row.events[seq - 1]) for seq in seqs), max_bytes)
-        return [row.load_event(seq) for seq in seqs[:count]]
+        self, key: TaskKey, after: int, limit: int | None, max_bytes: int | None
+    ) -> list[StoredEvent]:
+        """The events of a task above a cursor."""
+        row = self._find(*key)
+        found = [] if row is None else row.events[after:][:limit]
+        return found[: fitting(map(event_bytes, found), max_bytes)]
 
-    async def follow(
-        self, task_id: str, *, after: int = 0, owner: str | None = ""
-    ) -> AsyncIterator[TaskEvent]:
-        """The events of a task above a cursor, then each as it happens, until it has ended."""
-        seen = check_count("after", after)
-        row = self._owned(task_id, owner)
-        while self._data.tasks.get(task_id) is row:
-            while seen < len(row.events):
-                seen += 1
-                yield row.load_event(seen)
-            if row.state in TERMINAL:
-                return
-            await self._news(task_id)
+    async def next_events(self, key: TaskKey, after: int) -> Timeline | None:
+        """All events of a task above a cursor."""
+        row = self._find(*key)
+        return None if row is None else Timeline(row.state, row.version, row.events[after:])
 
-    async def _news(self, task_id: str) -> None:
-        """Wait until the timeline of a task has grown, or the task is gone."""
-        waiter = asyncio.Event()
-        waiters = self._data.waiters.setdefault(task_id, set())
-        waiters.add(waiter)
-        try:
-            await waiter.wait()
-        finally:
-            waiters.discard(waiter)
-            if not waiters:
-                self._data.waiters.pop(task_id, None)
+    @contextmanager
+    def following(self, task_id: str) -> Iterator[Follower]:
+        """Notice what happens to a task."""
+        with self._data.followers.bell(task_id) as rung:
+            yield Follower(rung)
 
-    async def replay(
-        self, task_id: str, at_seq: int, *, owner: str | None = ""
-    ) -> TaskRecord | None:
-        """The task as it was after the event ``at_seq``, with messages and artifacts."""
-        check_count("at_seq", at_seq)
-        row = self._find(task_id, owner)
-        if row is None:
-            return None
-        count = min(at_seq, len(row.events))
-        return replay(row.load(), (row.load_event(seq) for seq in range(1, count + 1)))
+    async def first_events(
+        self, key: TaskKey, until: int
+    ) -> tuple[TaskRow, list[StoredEvent]] | None:
+        """A task and its first events."""
+        row = self._find(*key)
+        return None if row is None else (row, row.events[:until])
 
-    async def append_feedback(
-        self,
-        task_id: str,
-        text: str,
-        *,
-        rating: int | None = None,
-        metadata: dict[str, Any] | None = None,
-        feedback_id: str = "",
-        owner: str | None = "",
-    ) -> Feedback:
-        """Store what somebody thinks of a task, in whatever state that is."""
-        feedback = check_feedback(
-            text,
-            rating=rating,
-            metadata=metadata,
-            feedback_id=feedback_id,
-            now=self._engine.now(),
-        )
-        row = self._owned(task_id, owner)
-        known = row.feedback.setdefault(feedback.id, feedback)
+    async def append_feedback(self, key: TaskKey, feedback: StoredFeedback) -> StoredFeedback:
+        """Store feedback, unless it is there."""
+        row = self._owned(*key)
+        fresh = replace(feedback, created_at=self._engine.now())
+        known = row.feedback.setdefault(feedback.id, fresh)
         if known.digest() != feedback.digest():
-            raise ConflictError(
-                "feedback", feedback.id, f"feedback {feedback.id!r} is there with another body"
-            )
-        return known.load(row.id)
+            raise other_body("feedback", feedback.id)
+        return known
 
-    async def list_feedback(self, task_id: str, *, owner: str | None = "") -> list[Feedback]:
-        """The feedback on a task, in the order it was given."""
-        row = self._find(task_id, owner)
-        return [] if row is None else [one.load(row.id) for one in row.feedback.values()]
+    async def list_feedback(self, key: TaskKey) -> list[StoredFeedback]:
+        """The feedback on a task, in order."""
+        row = self._find(*key)
+        return [] if row is None else list(row.feedback.values())

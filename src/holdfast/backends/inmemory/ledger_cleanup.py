@@ -7,59 +7,37 @@ from datetime import datetime, timedelta
 
 from holdfast.backends.inmemory.ledger_data import MarkRow, TaskRow
 from holdfast.backends.inmemory.ledger_view import LedgerView
-from holdfast.kernel.core.checks import (
-    check_count,
-    check_id,
-    check_ids,
-    check_optional_id,
-    check_seconds,
-)
-from holdfast.kernel.storage.ledger_cleanup import (
-    RETRY_SECONDS,
-    CleanupKind,
-    CleanupLedger,
-    CleanupMark,
-    check_mark,
-    check_marks,
-)
-from holdfast.kernel.storage.ledger_input import check_lease
+from holdfast.kernel.storage.ledger_cleanup import CleanupMark
 from holdfast.kernel.storage.ledger_records import Lease
+from holdfast.spi.tasks_cleanup import CleanupStorage
+from holdfast.spi.tasks_records import ContextKey
 
 
-class InMemoryCleanup(LedgerView, CleanupLedger):
-    """``CleanupLedger`` in the process."""
+class InMemoryCleanup(LedgerView, CleanupStorage):
+    """``CleanupStorage`` in the process."""
 
-    async def add_cleanup(
-        self, lease: Lease, kind: CleanupKind, ref: str, *, agent: str = ""
-    ) -> None:
-        """Store a mark of the leased task; the same again changes nothing."""
-        mark = check_mark(check_lease(lease).task_id, kind, ref, agent)
+    async def add_cleanup(self, lease: Lease, mark: CleanupMark) -> None:
+        """Store a mark, unless it is there."""
         self._mark(self._held(lease), mark)
 
     def _mark(self, row: TaskRow, mark: CleanupMark) -> None:
         rows = self._data.cleanup.setdefault(row.id, {})
         rows.setdefault((mark.kind, mark.ref), MarkRow(mark, row.owner, row.context_id))
 
-    async def claim_cleanup(
-        self, *, limit: int = 100, retry_seconds: float = RETRY_SECONDS
-    ) -> list[CleanupMark]:
-        """Take up to ``limit`` due marks, the longest due first; each is due again later."""
-        check_count("limit", limit)
+    async def claim_cleanup(self, limit: int, retry_seconds: float) -> list[CleanupMark]:
+        """Take due marks, the longest due first."""
         now = self._engine.now()
-        later = now + timedelta(seconds=check_seconds("retry_seconds", retry_seconds))
         due = [row for due_at, row in self._due() if due_at <= now][:limit]
         for row in due:
-            row.due_at = later
+            row.due_at = now + timedelta(seconds=retry_seconds)
         return [row.mark for row in due]
 
     async def list_cleanup(self, task_id: str) -> list[CleanupMark]:
-        """The due marks of one task, claimed or not; ``[]`` while it is live."""
-        check_id("task_id", task_id)
+        """The due marks of one task."""
         return [row.mark for _, row in self._due([task_id])]
 
-    async def list_context_cleanup(self, context_id: str, *, owner: str = "") -> list[CleanupMark]:
-        """The due marks of all tasks that a context has or had, claimed or not."""
-        key = check_optional_id("owner", owner), check_id("context_id", context_id)
+    async def list_context_cleanup(self, key: ContextKey) -> list[CleanupMark]:
+        """The due marks of all tasks that a context has or had."""
         return [row.mark for _, row in self._due() if (row.owner, row.context_id) == key]
 
     def _due(self, task_ids: Iterable[str] | None = None) -> list[tuple[datetime, MarkRow]]:
@@ -73,25 +51,22 @@ class InMemoryCleanup(LedgerView, CleanupLedger):
         return sorted(found, key=lambda one: (one[0], _order(one[1].mark)))
 
     async def keep_files(self, task_id: str, refs: Sequence[str]) -> bool:
-        """Mark blobs as files of the task's artifacts: due when the task is removed."""
-        marks = [check_mark(task_id, "artifact", ref) for ref in check_ids("refs", refs)]
+        """Store marks of files, if the task is there."""
         row = self._find(task_id, None)
         if row is None:
             return False
-        for mark in marks:
-            self._mark(row, mark)
+        for ref in refs:
+            self._mark(row, CleanupMark(task_id, "artifact", ref))
         return True
 
-    async def delete_cleanup(self, marks: Sequence[CleanupMark]) -> int:
-        """Delete marks that were carried out, all of one task; how many there were."""
-        count = 0
-        for mark in check_marks(marks):
-            rows = self._data.cleanup.get(mark.task_id, {})
-            count += rows.pop((mark.kind, mark.ref), None) is not None
-            if all(row.due_at is None for row in rows.values()):
-                self._data.cleanup_due.pop(mark.task_id, None)
-            if not rows:
-                self._data.cleanup.pop(mark.task_id, None)
+    async def delete_cleanup(self, task_id: str, marks: Sequence[CleanupMark]) -> int:
+        """Delete marks of one task."""
+        rows = self._data.cleanup.get(task_id, {})
+        count = sum(rows.pop((mark.kind, mark.ref), None) is not None for mark in marks)
+        if all(row.due_at is None for row in rows.values()):
+            self._data.cleanup_due.pop(task_id, None)
+        if not rows:
+            self._data.cleanup.pop(task_id, None)
         return count
 
 

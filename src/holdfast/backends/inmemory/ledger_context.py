@@ -1,81 +1,61 @@
-"""The contexts of the in-memory ledger."""
+"""The contexts of the in-memory ledger, and which of their messages are not copied yet."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import replace
+from collections.abc import Collection, Sequence
 from datetime import datetime
+from itertools import islice
 
 from holdfast.backends.inmemory.ledger_data import ContextRow, TaskRow
 from holdfast.backends.inmemory.ledger_view import LedgerView
-from holdfast.kernel.core.checks import (
-    check_count,
-    check_id,
-    check_optional_count,
-    check_optional_id,
-)
-from holdfast.kernel.core.content import ChatMessage
+from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.core.lifecycle import TaskState
-from holdfast.kernel.storage.ledger_context import ContextLedger
-from holdfast.kernel.storage.ledger_input import check_owner
-from holdfast.kernel.storage.ledger_records import (
-    ContextPage,
-    ContextRecord,
-    decode_cursor,
-    encode_cursor,
-)
+from holdfast.kernel.storage.ledger_records import ContextRecord
 from holdfast.kernel.storage.ledger_stored import StoredMessage, fitting, text_bytes
+from holdfast.spi.tasks_contexts import (
+    ContextAfter,
+    ContextSnapshot,
+    ContextStorage,
+    SaidMessage,
+)
+from holdfast.spi.tasks_records import ContextKey, Extent
+
+_BUSY = (TaskState.SUBMITTED, TaskState.WORKING)
 
 
-class InMemoryContexts(LedgerView, ContextLedger):
-    """``ContextLedger`` in the process."""
+class InMemoryContexts(LedgerView, ContextStorage):
+    """``ContextStorage`` in the process."""
 
     async def list_contexts(
-        self, *, owner: str | None = "", limit: int = 50, cursor: str | None = None
-    ) -> ContextPage:
-        """Contexts, the newest first (those of one moment by id, descending), without messages."""
-        whose = check_owner(owner)
-        check_count("limit", limit)
-        found = [one for one in self._data.contexts.values() if whose in (None, one.owner)]
+        self, owner: str | None, after: ContextAfter | None, limit: int
+    ) -> list[ContextRecord]:
+        """Contexts, the newest first."""
+        found = [
+            one
+            for one in self._data.contexts.values()
+            if owner in (None, one.owner) and (after is None or _newest(one) < after)
+        ]
         found.sort(key=_newest, reverse=True)
-        if cursor is not None:
-            when, [context_id, of] = decode_cursor(cursor, names=2)
-            found = [one for one in found if _newest(one) < (when, context_id, of)]
-        page = found[:limit]
-        more = len(found) > limit > 0
-        return ContextPage(
-            [_record(one, []) for one in page],
-            next_cursor=encode_cursor(*_newest(page[-1])) if more else None,
-        )
+        return [_record(one) for one in found[:limit]]
 
-    async def get_context(
-        self,
-        context_id: str,
-        *,
-        owner: str = "",
-        history_length: int | None = None,
-        max_bytes: int | None = None,
-    ) -> ContextRecord | None:
-        """A context with its last ``history_length`` messages (all, unless told), or ``None``."""
-        check_optional_count("history_length", history_length)
-        check_optional_count("max_bytes", max_bytes)
-        context = self._data.contexts.get(_key(context_id, owner))
+    async def get_context(self, key: ContextKey, extent: Extent) -> ContextSnapshot | None:
+        """A context with its last messages."""
+        context = self._data.contexts.get(key)
         if context is None:
             return None
-        start = 0
-        if history_length is not None:
-            start = max(len(context.messages) - history_length, 0)
-        last = [self._message(*one) for one in reversed(context.messages[start:])]
-        fit = last[: fitting((text_bytes(one.payload) for one in last), max_bytes)]
-        messages = [one.load(None) for one in reversed(fit)]
-        return replace(_record(context, messages), truncated=len(fit) < len(last))
+        count = len(context.messages) if extent.history_length is None else extent.history_length
+        last = [self._message(*one) for one in islice(reversed(context.messages), count)]
+        fit = last[: fitting((text_bytes(one.payload) for one in last), extent.max_bytes)]
+        messages = [one._replace(seq=None) for one in reversed(fit)]
+        return ContextSnapshot(_record(context), messages, truncated=len(fit) < len(last))
 
     def _message(self, task_id: str, message_id: str) -> StoredMessage:
-        return self._data.tasks[task_id].messages[message_id][1]
+        return self._data.tasks[task_id].messages[message_id]
 
-    async def clear_context(self, context_id: str, *, owner: str = "") -> int:
-        """Remove a context with its tasks, and return how many those were."""
-        context = self._data.contexts.pop(_key(context_id, owner), None)
+    async def clear_context(self, key: ContextKey) -> int:
+        """Delete a context with its tasks."""
+        context = self._data.contexts.pop(key, None)
         if context is None:
             return 0
         for task_id in context.tasks:
@@ -94,22 +74,52 @@ class InMemoryContexts(LedgerView, ContextLedger):
         for config in row.push:
             data.lanes.pop((row.id, config), None)
         self._clean_up(row.id, files=True)
-        self._wake(row.id)
+        data.followers.ring(row.id)
 
+    async def resting_messages(self, agents: Collection[AgentId], limit: int) -> list[SaidMessage]:
+        """All messages of tasks that are not copied and rest."""
+        resting = (
+            row
+            for row in map(self._data.tasks.__getitem__, self._data.uncopied)
+            if row.agent in agents and row.state not in _BUSY
+        )
+        return [
+            _said(row, message)
+            for row in islice(resting, limit)
+            for message in row.messages.values()
+        ]
 
-def _key(context_id: object, owner: object) -> tuple[str, str]:
-    return check_optional_id("owner", owner), check_id("context_id", context_id)
+    async def context_messages(
+        self, key: ContextKey, agents: Collection[AgentId], last: int
+    ) -> list[SaidMessage]:
+        """Those of a context's last messages whose tasks are not copied."""
+        context = self._data.contexts.get(key)
+        if not last or context is None:
+            return []
+        return [
+            _said(row, row.messages[message_id])
+            for task_id, message_id in context.messages[-last:]
+            if task_id in self._data.uncopied and (row := self._data.tasks[task_id]).agent in agents
+        ]
+
+    async def mark_copied(self, tasks: Sequence[tuple[str, int]]) -> set[str]:
+        """Mark tasks as copied."""
+        there = {task_id: version for task_id, version in tasks if task_id in self._data.tasks}
+        for task_id, version in there.items():
+            row = self._data.tasks[task_id]
+            if row.state not in _BUSY and row.version == version:
+                self._data.uncopied.pop(task_id, None)
+        return set(there)
 
 
 def _newest(context: ContextRow) -> tuple[datetime, str, str]:
     return context.created_at, context.id, context.owner
 
 
-def _record(context: ContextRow, messages: list[ChatMessage]) -> ContextRecord:
-    return ContextRecord(
-        context.id,
-        context.created_at,
-        owner=context.owner,
-        tasks=len(context.tasks),
-        messages=messages,
-    )
+def _record(context: ContextRow) -> ContextRecord:
+    tasks = len(context.tasks)
+    return ContextRecord(context.id, context.created_at, owner=context.owner, tasks=tasks)
+
+
+def _said(row: TaskRow, message: StoredMessage) -> SaidMessage:
+    return SaidMessage(row.id, row.agent, row.owner, row.context_id, row.version, message)

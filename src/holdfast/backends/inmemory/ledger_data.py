@@ -1,27 +1,16 @@
-"""What the in-memory ledger keeps: rows of its own, turned into records when they are read."""
+"""What the in-memory ledger keeps: rows of its own, and what is read of them."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
-from typing import TypeAlias
 
-from holdfast.kernel.core.codec import decode_json
-from holdfast.kernel.core.content import ChatMessage
-from holdfast.kernel.core.identity import AgentId
-from holdfast.kernel.core.lifecycle import Actor, TaskState
 from holdfast.kernel.storage.ledger_cleanup import CleanupMark
-from holdfast.kernel.storage.ledger_events import (
-    EventBody,
-    StepKey,
-    TaskEvent,
-    TaskRequest,
-    Transition,
-)
-from holdfast.kernel.storage.ledger_records import Artifact, TaskRecord
-from holdfast.kernel.storage.ledger_replay import assemble
+from holdfast.kernel.storage.ledger_events import StepKey
 from holdfast.kernel.storage.ledger_stored import (
     StoredChunk,
     StoredFeedback,
@@ -31,18 +20,37 @@ from holdfast.kernel.storage.ledger_stored import (
     fitting,
     text_bytes,
 )
+from holdfast.spi.tasks_records import (
+    Extent,
+    StoredEvent,
+    StoredTask,
+    TaskSnapshot,
+    WrittenChunk,
+)
 
-StoredBody: TypeAlias = Transition | TaskRequest | StoredMessage | StoredStep | StoredChunk
 
+@dataclass(slots=True)
+class Doorbell:
+    """Those who wait for something, by its name."""
 
-@dataclass(frozen=True, slots=True)
-class StoredEvent:
-    """One entry of a timeline; its place in the list is its ``seq``, less one."""
+    waiting: dict[str, set[asyncio.Event]] = field(default_factory=dict)
 
-    at: datetime
-    by: Actor
-    fence: int
-    body: StoredBody
+    def ring(self, name: str = "") -> None:
+        """Wake all who wait for it."""
+        for event in self.waiting.get(name, ()):
+            event.set()
+
+    @contextmanager
+    def bell(self, name: str = "") -> Iterator[asyncio.Event]:
+        """An event that ``ring`` sets."""
+        rung, waiting = asyncio.Event(), self.waiting.setdefault(name, set())
+        waiting.add(rung)
+        try:
+            yield rung
+        finally:
+            waiting.discard(rung)
+            if not waiting and self.waiting.get(name) is waiting:
+                del self.waiting[name]
 
 
 def event_bytes(event: StoredEvent) -> int:
@@ -59,132 +67,65 @@ def event_bytes(event: StoredEvent) -> int:
 
 
 @dataclass(slots=True)
-class TaskRow:
-    """A task: what never changes, what changes, and its timeline with four indexes into it.
+class TaskRow(StoredTask):
+    """A task with its timeline and five indexes into that.
 
-    ``chunks`` are those that an artifact is made of now; ``step_chunks`` those written in a step
-    under a fence, for a later attempt to put back.
+    ``said`` are the ids of messages that a step's result names. ``chunks`` are those that an
+    artifact is made of now; ``step_chunks`` those written in a step under a fence, for a later
+    attempt to put back.
     """
 
-    id: str
-    context_id: str
-    owner: str
-    agent: AgentId
-    metadata: str
-    max_attempts: int
-    submit_key: str
-    retry_of: str
-    created_at: datetime
-
-    updated_at: datetime
-    state: TaskState = TaskState.SUBMITTED
-    note: str = ""
     status: str = ""
-    fence: int = 0
-    attempts: int = 0
-    worker: str = ""
-    lease_expires_at: datetime | None = None
     lease_seconds: float = 0.0
-    run_after: datetime | None = None
     due_at: datetime | None = None
-    cancel_requested: bool = False
-    pause_requested: bool = False
     ask: StepKey | None = None
 
     events: list[StoredEvent] = field(default_factory=list)
     transitions: int = 0
-    messages: dict[str, tuple[int, StoredMessage]] = field(default_factory=dict, repr=False)
+    messages: dict[str, StoredMessage] = field(default_factory=dict, repr=False)
     steps: dict[StepKey, StoredStep] = field(default_factory=dict, repr=False)
-    chunks: dict[str, list[tuple[StoredChunk, datetime]]] = field(default_factory=dict, repr=False)
+    said: dict[StepKey, str] = field(default_factory=dict, repr=False)
+    chunks: dict[str, list[WrittenChunk]] = field(default_factory=dict, repr=False)
     step_chunks: dict[tuple[StepKey, int], list[StoredChunk]] = field(
         default_factory=dict, repr=False
     )
     feedback: dict[str, StoredFeedback] = field(default_factory=dict)
     push: dict[str, StoredPush] = field(default_factory=dict)
 
-    def load_message(self, message_id: str) -> ChatMessage:
-        """One message, made anew."""
-        seq, message = self.messages[message_id]
-        return message.load(seq)
-
-    def last_messages(self, length: int | None) -> list[tuple[int, StoredMessage]]:
+    def last_messages(self, length: int | None) -> list[StoredMessage]:
         """The last messages, the newest first."""
         count = len(self.messages) if length is None else length
         return list(islice(reversed(self.messages.values()), count))
 
+    def all_chunks(self) -> list[WrittenChunk]:
+        """The chunks of all artifacts."""
+        return [chunk for held in self.chunks.values() for chunk in held]
+
     def artifact_bytes(self) -> int:
         """How many bytes the artifacts take, as JSON text."""
-        chunks = (chunk for one in self.chunks.values() for chunk, _ in one)
+        chunks = (chunk for chunk, _ in self.all_chunks())
         return sum(text_bytes(chunk.parts) + text_bytes(chunk.metadata) for chunk in chunks)
 
-    def page_bytes(self, *, history_length: int | None, artifacts: bool) -> int:
+    def page_bytes(self, extent: Extent) -> int:
         """How many bytes of a page the task takes."""
-        said = [text_bytes(one.payload) for _, one in self.last_messages(history_length)]
-        status = self.messages[self.status][1].payload if self.status else ""
+        said = [text_bytes(one.payload) for one in self.last_messages(extent.history_length)]
+        status = self.messages[self.status].payload if self.status else ""
         whole = text_bytes(self.metadata) + text_bytes(status) + sum(said)
-        return whole + (self.artifact_bytes() if artifacts else 0)
+        return whole + (self.artifact_bytes() if extent.artifacts else 0)
 
-    def load_artifact(self, artifact_id: str) -> Artifact:
-        """An artifact, put together from its chunks."""
-        chunks = ((chunk.load(), at) for chunk, at in self.chunks[artifact_id])
-        return assemble(artifact_id, chunks, task_id=self.id)
-
-    def load_event(self, seq: int) -> TaskEvent:
-        """An entry of the timeline, made anew."""
-        stored = self.events[seq - 1]
-        body: EventBody
-        match stored.body:
-            case StoredMessage() as message:
-                body = message.load(seq)
-            case StoredStep() as step:
-                body = step.load(self.id)
-            case StoredChunk() as chunk:
-                body = chunk.load()
-            case frozen:
-                body = frozen
-        return TaskEvent(self.id, seq, stored.at, stored.by, stored.fence, body)
-
-    def load(
-        self,
-        *,
-        history_length: int | None = 0,
-        artifacts: bool = False,
-        max_bytes: int | None = None,
-    ) -> TaskRecord:
-        """The task, made anew."""
-        taken = self.artifact_bytes() if artifacts and max_bytes is not None else 0
-        dropped = max_bytes is not None and taken > max_bytes
-        left = max_bytes if max_bytes is None or dropped else max_bytes - taken
-        last = self.last_messages(history_length)
-        fit = last[: fitting((text_bytes(one.payload) for _, one in last), left)]
-        return TaskRecord(
-            self.id,
-            self.context_id,
-            self.agent,
-            self.state,
-            self.created_at,
-            self.updated_at,
-            owner=self.owner,
-            note=self.note,
-            status_message=self.load_message(self.status) if self.status else None,
-            messages=[message.load(seq) for seq, message in reversed(fit)],
-            artifacts=(
-                [self.load_artifact(one) for one in self.chunks]
-                if artifacts and not dropped
-                else []
-            ),
-            metadata=decode_json(self.metadata),
-            version=len(self.events),
-            fence=self.fence,
-            attempts=self.attempts,
-            max_attempts=self.max_attempts,
-            worker=self.worker,
-            lease_expires_at=self.lease_expires_at,
-            run_after=self.run_after,
-            cancel_requested=self.cancel_requested,
-            pause_requested=self.pause_requested,
-            submit_key=self.submit_key,
-            retry_of=self.retry_of,
+    def snapshot(self, extent: Extent | None = None) -> TaskSnapshot:
+        """The task with what is asked for: the row itself, to be read before the next await."""
+        length, artifacts, most = extent or Extent()
+        taken = self.artifact_bytes() if artifacts and most is not None else 0
+        dropped = most is not None and taken > most
+        left = most if most is None or dropped else most - taken
+        last = self.last_messages(length)
+        fit = last[: fitting((text_bytes(one.payload) for one in last), left)]
+        return TaskSnapshot(
+            self,
+            self.messages[self.status] if self.status else None,
+            fit[::-1],
+            self.all_chunks() if artifacts and not dropped else (),
             truncated=dropped or len(fit) < len(last),
         )
 
@@ -203,9 +144,9 @@ class ContextRow:
 
 @dataclass(slots=True)
 class Delivery:
-    """One event on its way to one push config."""
+    """One event on its way to one push config; ``number`` grows with the time it was stored."""
 
-    id: str
+    number: str
     seq: int
     due_at: datetime
     attempts: int = 0
@@ -228,9 +169,9 @@ class LedgerData:
     """All tasks of one tenant.
 
     ``queue`` is sorted by the moment a task is due; ``lanes`` holds the deliveries of each push
-    config of each task, in order. ``uncopied``: tasks whose messages may not all be in the session
-    log of their context. ``cleanup``: the marks of each task by kind and ref, of tasks that are
-    gone too; ``cleanup_due``: the tasks of which some are due.
+    config of each task by the event's ``seq``, in order. ``uncopied``: tasks whose messages may not
+    all be in the session log of their context. ``cleanup``: the marks of each task by kind and ref,
+    of tasks that are gone too; ``cleanup_due``: the tasks of which some are due.
     """
 
     tasks: dict[str, TaskRow] = field(default_factory=dict)
@@ -238,8 +179,8 @@ class LedgerData:
     keys: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
     queue: list[tuple[datetime, str]] = field(default_factory=list)
     working: dict[str, None] = field(default_factory=dict)
-    lanes: dict[tuple[str, str], dict[str, Delivery]] = field(default_factory=dict)
+    lanes: dict[tuple[str, str], dict[int, Delivery]] = field(default_factory=dict)
     uncopied: dict[str, None] = field(default_factory=dict)
     cleanup: dict[str, dict[tuple[str, str], MarkRow]] = field(default_factory=dict)
     cleanup_due: dict[str, None] = field(default_factory=dict)
-    waiters: dict[str, set[asyncio.Event]] = field(default_factory=dict, repr=False)
+    followers: Doorbell = field(default_factory=Doorbell, repr=False)

@@ -2,96 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from holdfast.backends.inmemory.ledger_data import TaskRow
 from holdfast.backends.inmemory.ledger_view import LedgerView
-from holdfast.kernel.core.checks import check_id, check_text
-from holdfast.kernel.core.codec import decode_json, encode_json
-from holdfast.kernel.core.content import ChatMessage, ContentBlock
-from holdfast.kernel.core.errors import ConflictError
 from holdfast.kernel.core.lifecycle import Actor
-from holdfast.kernel.storage.ledger_events import ArtifactChunk, StepKey, StepRecord
-from holdfast.kernel.storage.ledger_input import check_chunk, check_step, message_named
-from holdfast.kernel.storage.ledger_progress import ProgressLedger
-from holdfast.kernel.storage.ledger_records import Artifact, Lease
-from holdfast.kernel.storage.ledger_stored import StoredChunk, StoredMessage
+from holdfast.kernel.storage.ledger_events import StepKey
+from holdfast.kernel.storage.ledger_records import Lease
+from holdfast.kernel.storage.ledger_stored import StoredChunk, StoredMessage, StoredStep
+from holdfast.spi.tasks_conflicts import last_chunk_written, no_message, other_arguments
+from holdfast.spi.tasks_records import TaskKey, WrittenChunk
+from holdfast.spi.tasks_workers import ProgressStorage, StepDraft
 
 
-class InMemoryProgress(LedgerView, ProgressLedger):
-    """``ProgressLedger`` in the process."""
+class InMemoryProgress(LedgerView, ProgressStorage):
+    """``ProgressStorage`` in the process."""
 
     async def append_message(
-        self, lease: Lease, message: ChatMessage, *, step: StepKey | None = None
-    ) -> ChatMessage:
-        """Add a message to the task and return it as stored."""
-        said = StoredMessage.of(message)
-        key = None if step is None else check_step(step)
+        self, lease: Lease, message: StoredMessage, step: StepDraft | None
+    ) -> StoredMessage:
+        """Store a message with its step, unless they are there."""
         row = self._held(lease)
-        if key in row.steps:
-            return row.load_message(_said(row, key))
-        if not self._known(row, said):
-            self._say(row, said, Actor.WORKER)
-        if key is not None:
-            result = encode_json({"message_id": said.id})
-            self._keep(row, key, result, digest="", by=Actor.WORKER)
-        return row.load_message(said.id)
+        if step is not None and step.key in row.steps:
+            if row.said[step.key] not in row.messages:
+                raise no_message(step.key)
+            return row.messages[row.said[step.key]]
+        if not self._known(row, message):
+            self._say(row, message, Actor.WORKER)
+        if step is not None:
+            self._keep(row, step, Actor.WORKER)
+        return row.messages[message.id]
 
-    async def record_step(
-        self, lease: Lease, key: StepKey, result: Any, *, digest: str = ""
-    ) -> StepRecord:
-        """Store the result of a step, and return the one that is stored: the first wins."""
-        check_step(key)
-        text = encode_json(result, field="result")
-        check_text("digest", digest)
+    async def record_step(self, lease: Lease, step: StepDraft) -> StoredStep:
+        """Store a step, unless it is there."""
         row = self._held(lease)
-        stored = row.steps.get(key)
+        stored = row.steps.get(step.key)
         if stored is None:
-            self._keep(row, key, text, digest=digest, by=Actor.WORKER)
-        elif digest and stored.digest and digest != stored.digest:
-            raise ConflictError(
-                "step", str(key), f"{key} is stored for other arguments: give it another name"
-            )
-        return row.steps[key].load(row.id)
+            self._keep(row, step, Actor.WORKER)
+        elif step.digest and stored.digest and step.digest != stored.digest:
+            raise other_arguments(step.key)
+        return row.steps[step.key]
 
-    async def steps(self, task_id: str) -> list[StepRecord]:
-        """The stored steps of a task, for its worker, in the order they were stored."""
+    async def steps(self, task_id: str) -> list[StoredStep]:
+        """The steps of a task, in order."""
         row = self._find(task_id, None)
-        return [] if row is None else [step.load(row.id) for step in row.steps.values()]
+        return [] if row is None else list(row.steps.values())
 
-    async def append_artifact(
-        self,
-        lease: Lease,
-        artifact_id: str,
-        parts: Sequence[ContentBlock],
-        *,
-        name: str = "",
-        metadata: dict[str, Any] | None = None,
-        append: bool = False,
-        last_chunk: bool = False,
-        step: StepKey | None = None,
-    ) -> ArtifactChunk:
-        """Write a chunk of an artifact and return it as a stream shows it."""
-        chunk = check_chunk(
-            artifact_id,
-            parts,
-            name=name,
-            metadata=metadata,
-            append=append,
-            last_chunk=last_chunk,
-            step=step,
-        )
+    async def append_chunk(self, lease: Lease, chunk: StoredChunk) -> StoredChunk:
+        """Store a chunk of an artifact."""
         row = self._held(lease)
-        last = self._last(row, artifact_id)
+        last = self._last(row, chunk.artifact_id)
         if chunk.append and last is not None and last.last_chunk:
-            raise ConflictError(
-                "artifact",
-                artifact_id,
-                f"artifact {artifact_id!r} has its last chunk: begin it anew to change it",
-            )
-        return self._write(row, chunk).load()
+            raise last_chunk_written(chunk.artifact_id)
+        return self._write(row, chunk)
 
     def _last(self, row: TaskRow, artifact_id: str) -> StoredChunk | None:
         """The last chunk that this attempt wrote to an artifact."""
@@ -112,34 +75,18 @@ class InMemoryProgress(LedgerView, ProgressLedger):
         self._log(row, Actor.WORKER, stored, now)
         return stored
 
-    async def restore_artifacts(self, lease: Lease, step: StepKey) -> list[ArtifactChunk]:
-        """Write the chunks of a stored step again in this attempt; they are returned."""
-        check_step(step)
+    async def restore_chunks(self, lease: Lease, step: StepKey) -> list[StoredChunk]:
+        """Store the chunks of a step again, once under this fence."""
         row = self._held(lease)
         stored = row.steps.get(step)
         if stored is None or (step, row.fence) in row.step_chunks:
             return []
         chunks = row.step_chunks.get((step, stored.fence), [])
-        return [self._write(row, chunk).load() for chunk in list(chunks)]
+        return [self._write(row, chunk) for chunk in list(chunks)]
 
-    async def artifacts(self, task_id: str, *, owner: str | None = "") -> list[Artifact]:
-        """The artifacts of a task, in the order they were begun."""
-        row = self._find(task_id, owner)
-        return [] if row is None else [row.load_artifact(one) for one in row.chunks]
-
-    async def get_artifact(
-        self, task_id: str, artifact_id: str, *, owner: str | None = ""
-    ) -> Artifact | None:
-        """One artifact of a task, or ``None``."""
-        check_id("artifact_id", artifact_id)
-        row = self._find(task_id, owner)
-        known = row is not None and artifact_id in row.chunks
-        return row.load_artifact(artifact_id) if row is not None and known else None
-
-
-def _said(row: TaskRow, key: StepKey) -> str:
-    """The message that was stored under a step key."""
-    message_id = message_named(decode_json(row.steps[key].result))
-    if message_id not in row.messages:
-        raise ConflictError("step", str(key), f"{key} is stored, and not as a message")
-    return message_id
+    async def chunks(self, key: TaskKey, artifact_id: str | None) -> list[WrittenChunk]:
+        """The chunks that the artifacts of a task, or one of them, are made of."""
+        row = self._find(*key)
+        if row is None:
+            return []
+        return row.all_chunks() if artifact_id is None else list(row.chunks.get(artifact_id, []))

@@ -9,21 +9,20 @@ from holdfast.backends.inmemory.engine import InMemory
 from holdfast.backends.inmemory.ledger_data import (
     ContextRow,
     Delivery,
+    Doorbell,
     LedgerData,
-    StoredBody,
-    StoredEvent,
     TaskRow,
 )
-from holdfast.backends.inmemory.ledger_work import Doorbell
-from holdfast.kernel.core.checks import check_id
-from holdfast.kernel.core.errors import ConflictError, LeaseLostError, NotFoundError
+from holdfast.kernel.core.errors import LeaseLostError, NotFoundError
 from holdfast.kernel.core.ids import new_id
 from holdfast.kernel.core.lifecycle import TERMINAL, Actor, TaskState, check_edge
 from holdfast.kernel.storage.ledger_draft import beyond_the_calendar
-from holdfast.kernel.storage.ledger_events import StepKey, Transition
-from holdfast.kernel.storage.ledger_input import check_lease, check_owner
+from holdfast.kernel.storage.ledger_events import Transition
 from holdfast.kernel.storage.ledger_records import Lease
 from holdfast.kernel.storage.ledger_stored import StoredChunk, StoredMessage, StoredStep
+from holdfast.spi.tasks_conflicts import other_body
+from holdfast.spi.tasks_records import StoredBody, StoredEvent
+from holdfast.spi.tasks_workers import StepDraft
 
 _ANNOUNCED = (Transition, StoredMessage, StoredChunk)
 
@@ -35,12 +34,10 @@ class LedgerView:
         self._engine = engine
         self._data = engine.table(tenant, LedgerData)
 
-    def _find(self, task_id: object, owner: object) -> TaskRow | None:
+    def _find(self, task_id: str, owner: str | None) -> TaskRow | None:
         """The task, unless it is not there or another owner's, which must look the same."""
-        key = check_id("task_id", task_id)
-        whose = check_owner(owner)
-        row = self._data.tasks.get(key)
-        return row if row is not None and whose in (None, row.owner) else None
+        row = self._data.tasks.get(task_id)
+        return row if row is not None and owner in (None, row.owner) else None
 
     def _owned(self, task_id: str, owner: str | None) -> TaskRow:
         row = self._find(task_id, owner)
@@ -50,7 +47,6 @@ class LedgerView:
 
     def _held(self, lease: Lease) -> TaskRow:
         """The task, while it is working under the fence of this lease."""
-        check_lease(lease)
         row = self._data.tasks.get(lease.task_id)
         if row is None or row.fence != lease.fence or row.state is not TaskState.WORKING:
             raise LeaseLostError("task", lease.task_id)
@@ -68,23 +64,17 @@ class LedgerView:
         except OverflowError:
             raise beyond_the_calendar() from None
 
-    def _log(self, row: TaskRow, by: Actor, body: StoredBody, now: datetime) -> int:
+    def _log(self, row: TaskRow, by: Actor, body: StoredBody, now: datetime) -> None:
         """Add one entry to the timeline, and announce it to whoever wants to know."""
-        row.events.append(StoredEvent(now, by, row.fence, body))
+        row.version += 1
+        row.events.append(StoredEvent(row.version, now, by, row.fence, body))
         if isinstance(body, Transition):
             self._data.uncopied[row.id] = None
-        seq = len(row.events)
         if isinstance(body, _ANNOUNCED):
             for config in row.push:
                 lane = self._data.lanes.setdefault((row.id, config), {})
-                delivery = Delivery(new_id(), seq, now)
-                lane[delivery.id] = delivery
-        self._wake(row.id)
-        return seq
-
-    def _wake(self, task_id: str) -> None:
-        for waiter in self._data.waiters.get(task_id, ()):
-            waiter.set()
+                lane[row.version] = Delivery(new_id(), row.version, now)
+        self._data.followers.ring(row.id)
 
     def _move(
         self,
@@ -152,22 +142,22 @@ class LedgerView:
     def _known(self, row: TaskRow, message: StoredMessage) -> bool:
         """Whether the task has this message; another one under its id is a conflict."""
         known = row.messages.get(message.id)
-        if known is not None and not known[1].same_body(message):
-            raise ConflictError(
-                "message", message.id, f"message {message.id!r} is there with another body"
-            )
+        if known is not None and not known.same_body(message):
+            raise other_body("message", message.id)
         return known is not None
 
     def _say(self, row: TaskRow, message: StoredMessage, by: Actor) -> None:
         """Add a message to the task and to its context."""
-        seq = self._log(row, by, message, self._engine.now())
-        row.messages[message.id] = (seq, message)
+        stored = message._replace(seq=row.version + 1)
+        self._log(row, by, stored, self._engine.now())
+        row.messages[message.id] = stored
         self._context(row).messages.append((row.id, message.id))
 
-    def _keep(self, row: TaskRow, key: StepKey, result: str, *, digest: str, by: Actor) -> None:
+    def _keep(self, row: TaskRow, draft: StepDraft, by: Actor) -> None:
         """Store a step, which is progress."""
-        now, written = self._engine.now(), row.step_chunks.get((key, row.fence), [])
-        step = StoredStep(key, result, now, digest, row.fence, len(written))
-        row.steps[key] = step
+        now, key = self._engine.now(), draft.key
+        written = len(row.step_chunks.get((key, row.fence), []))
+        row.steps[key] = StoredStep(key, draft.result, now, draft.digest, row.fence, written)
+        row.said[key] = draft.message_id
         row.attempts = 0
-        self._log(row, by, step, now)
+        self._log(row, by, row.steps[key], now)

@@ -3,43 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from collections.abc import AsyncGenerator
+from contextlib import suppress
 
 from holdfast.backends.inmemory.engine import InMemory
-from holdfast.backends.inmemory.ledger_data import LedgerData
-from holdfast.kernel.core.checks import check_count, check_id, check_seconds
+from holdfast.backends.inmemory.ledger_data import Doorbell, LedgerData
 from holdfast.kernel.core.lifecycle import TaskState
-from holdfast.kernel.storage.ledger_work import WorkKind, WorkSignal
+from holdfast.kernel.storage.ledger_work import WorkKind
+from holdfast.spi.tasks_work import WorkStorage
 
 
-@dataclass(slots=True)
-class Doorbell:
-    """Those who wait for work, under ``""``, and for requests, under the worker's name."""
-
-    waiting: dict[str, set[asyncio.Event]] = field(default_factory=dict)
-
-    def ring(self, worker: str = "") -> None:
-        """Wake all who wait for it."""
-        for event in self.waiting.get(worker, ()):
-            event.set()
-
-    @contextmanager
-    def bell(self, worker: str = "") -> Iterator[asyncio.Event]:
-        """An event that ``ring`` sets."""
-        rung, waiting = asyncio.Event(), self.waiting.setdefault(worker, set())
-        waiting.add(rung)
-        try:
-            yield rung
-        finally:
-            waiting.discard(rung)
-            if not waiting and self.waiting.get(worker) is waiting:
-                del self.waiting[worker]
-
-
-class InMemoryWork(WorkSignal):
-    """``WorkSignal`` in the process.
+class InMemoryWork(WorkStorage):
+    """``WorkStorage`` in the process.
 
     >>> work = InMemoryWork(InMemory())
     """
@@ -47,9 +22,8 @@ class InMemoryWork(WorkSignal):
     def __init__(self, engine: InMemory) -> None:
         self._engine = engine
 
-    async def tenants(self, kind: WorkKind = "due", *, limit: int = 100) -> list[str]:
+    async def tenants(self, kind: WorkKind, limit: int) -> list[str]:
         """The tenants that have work of a kind, in order."""
-        check_count("limit", limit)
         found = [
             tenant
             for tenant, data in self._engine.by_tenant(LedgerData).items()
@@ -82,18 +56,14 @@ class InMemoryWork(WorkSignal):
                     for row in data.cleanup[task_id].values()
                 )
 
-    async def wait(self, *, timeout_seconds: float) -> None:
+    async def wait(self, timeout_seconds: float) -> None:
         """Return when a task may have become due."""
-        check_seconds("timeout_seconds", timeout_seconds)
         with self._engine.table("", Doorbell).bell() as rung, suppress(TimeoutError):
             async with asyncio.timeout(timeout_seconds):
                 await rung.wait()
 
-    def requests(self, worker: str) -> AsyncGenerator[None, None]:
+    async def requests(self, worker: str) -> AsyncGenerator[None, None]:
         """Yield when a client may have asked something of a task of this worker."""
-        return self._requests(check_id("worker", worker))
-
-    async def _requests(self, worker: str) -> AsyncGenerator[None, None]:
         with self._engine.table("", Doorbell).bell(worker) as rung:
             while True:
                 yield

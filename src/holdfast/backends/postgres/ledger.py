@@ -9,8 +9,7 @@ from holdfast.backends.postgres.ledger_context import PostgresContexts
 from holdfast.backends.postgres.ledger_lease import PostgresLeases
 from holdfast.backends.postgres.ledger_progress import PostgresProgress
 from holdfast.backends.postgres.ledger_push import PostgresPush
-from holdfast.backends.postgres.ledger_transcript import PostgresTranscripts
-from holdfast.kernel.storage.ledger import TaskLedger
+from holdfast.spi.tasks import TaskStorage
 
 
 class PostgresLedger(
@@ -20,16 +19,15 @@ class PostgresLedger(
     PostgresAudit,
     PostgresContexts,
     PostgresPush,
-    PostgresTranscripts,
     PostgresCleanup,
-    TaskLedger,
+    TaskStorage,
 ):
-    """``TaskLedger`` in tables; every call is one statement, but for ``retry``, which reads first.
+    """``TaskStorage`` in tables; every call is one statement.
 
     What a write costs does not grow with what a task already holds, nor a claim with how many tasks
     have ended.
 
     ::
 
-        ledger = PostgresLedger(engine, tenant="acme")
+        storage = PostgresLedger(engine, tenant="acme")
     """

@@ -1,94 +1,89 @@
-"""The contexts of the ledger on Postgres."""
+"""The contexts of the ledger on Postgres, and which of their messages are not copied yet."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Collection, Sequence
 from typing import Any
 
-from holdfast.backends.postgres.ledger_rows import to_messages
+from holdfast.backends.postgres.ledger_rows import to_agent, to_messages
 from holdfast.backends.postgres.ledger_view import LedgerView
 from holdfast.backends.postgres.queries import load
-from holdfast.kernel.core.checks import (
-    check_count,
-    check_id,
-    check_optional_count,
-    check_optional_id,
+from holdfast.kernel.core.identity import AgentId
+from holdfast.kernel.storage.ledger_records import ContextRecord
+from holdfast.kernel.storage.ledger_stored import StoredMessage
+from holdfast.spi.tasks_contexts import (
+    ContextAfter,
+    ContextSnapshot,
+    ContextStorage,
+    SaidMessage,
 )
-from holdfast.kernel.storage.ledger_context import ContextLedger
-from holdfast.kernel.storage.ledger_input import check_owner
-from holdfast.kernel.storage.ledger_records import (
-    ContextPage,
-    ContextRecord,
-    decode_cursor,
-    encode_cursor,
-)
+from holdfast.spi.tasks_records import ContextKey, Extent
 
-_SQL = load("ledger_context")
-_MOST = (1 << 63) - 1
+_SQL, _TRANSCRIPT = load("ledger_context"), load("ledger_transcript")
+_MOST_BYTES = 16 << 20
+"""How many bytes of messages are read at a time: there may be many large ones."""
 
 
-class PostgresContexts(LedgerView, ContextLedger):
-    """``ContextLedger`` on Postgres."""
+class PostgresContexts(LedgerView, ContextStorage):
+    """``ContextStorage`` on Postgres."""
 
     async def list_contexts(
-        self, *, owner: str | None = "", limit: int = 50, cursor: str | None = None
-    ) -> ContextPage:
-        """Contexts, the newest first (those of one moment by id, descending), without messages."""
-        whose = check_owner(owner)
-        check_count("limit", limit)
-        when, names = None, ["", ""]
-        if cursor is not None:
-            when, names = decode_cursor(cursor, names=2)
+        self, owner: str | None, after: ContextAfter | None, limit: int
+    ) -> list[ContextRecord]:
+        """Contexts, the newest first."""
         rows = await self._engine.fetch(
-            _SQL["list"],
-            *(self._tenant, whose, when, *names),
-            # One more than asked for tells whether there is a next page.
-            min(limit + 1, _MOST) if limit else 0,
-            safe=True,
+            _SQL["list"], self._tenant, owner, *(after or (None, "", "")), limit, safe=True
         )
-        page = [_to_context(row) for row in rows[:limit]]
-        more = len(rows) > limit > 0
-        return ContextPage(
-            page,
-            next_cursor=(
-                encode_cursor(page[-1].created_at, page[-1].id, page[-1].owner) if more else None
-            ),
-        )
+        return [_to_context(row) for row in rows]
 
-    async def get_context(
-        self,
-        context_id: str,
-        *,
-        owner: str = "",
-        history_length: int | None = None,
-        max_bytes: int | None = None,
-    ) -> ContextRecord | None:
-        """A context with its last ``history_length`` messages (all, unless told), or ``None``."""
-        check_optional_count("history_length", history_length)
-        check_optional_count("max_bytes", max_bytes)
-        within = () if max_bytes is None else (max_bytes,)
+    async def get_context(self, key: ContextKey, extent: Extent) -> ContextSnapshot | None:
+        """A context with its last messages."""
+        within = () if extent.max_bytes is None else (extent.max_bytes,)
         row = await self._engine.fetchrow(
             _SQL["get_within"] if within else _SQL["get"],
-            *(self._tenant, *_key(context_id, owner), history_length, *within),
+            *(self._tenant, *key, extent.history_length, *within),
             safe=True,
         )
         if row is None:
             return None
         messages = to_messages(row) if row["message_ids"] else []
-        truncated = bool(row.get("truncated"))
-        return replace(_to_context(row), messages=messages, truncated=truncated)
+        return ContextSnapshot(_to_context(row), messages, bool(row.get("truncated")))
 
-    async def clear_context(self, context_id: str, *, owner: str = "") -> int:
-        """Remove a context with its tasks, and return how many those were."""
-        removed: int = await self._engine.fetchval(
-            _SQL["clear"], self._tenant, *_key(context_id, owner), safe=False
-        )
+    async def clear_context(self, key: ContextKey) -> int:
+        """Delete a context with its tasks."""
+        removed: int = await self._engine.fetchval(_SQL["clear"], self._tenant, *key, safe=False)
         return removed
 
+    async def resting_messages(self, agents: Collection[AgentId], limit: int) -> list[SaidMessage]:
+        """All messages of tasks that are not copied and rest."""
+        names = [str(agent) for agent in agents]
+        rows = await self._engine.fetch(
+            _TRANSCRIPT["resting"], self._tenant, names, limit, _MOST_BYTES, safe=True
+        )
+        return [_to_said(row) for row in rows]
 
-def _key(context_id: object, owner: object) -> tuple[str, str]:
-    return check_optional_id("owner", owner), check_id("context_id", context_id)
+    async def context_messages(
+        self, key: ContextKey, agents: Collection[AgentId], last: int
+    ) -> list[SaidMessage]:
+        """Those of a context's last messages whose tasks are not copied."""
+        names = [str(agent) for agent in agents]
+        rows = await self._engine.fetch(
+            _TRANSCRIPT["of_context"], self._tenant, *key, names, last, _MOST_BYTES, safe=True
+        )
+        return [_to_said(row) for row in rows]
+
+    async def mark_copied(self, tasks: Sequence[tuple[str, int]]) -> set[str]:
+        """Mark tasks as copied."""
+        ids, versions = [one for one, _ in tasks], [one for _, one in tasks]
+        rows = await self._engine.fetch(_TRANSCRIPT["mark"], self._tenant, ids, versions, safe=True)
+        return {row[0] for row in rows}
 
 
 def _to_context(row: Any) -> ContextRecord:
     return ContextRecord(row["id"], row["created_at"], owner=row["owner"], tasks=row["tasks"])
+
+
+def _to_said(row: Any) -> SaidMessage:
+    task_id, agent, owner, context_id, version, message_id, at, seq, body = row
+    message = StoredMessage(message_id, at, body, seq)
+    return SaidMessage(task_id, to_agent(agent), owner, context_id, version, message)

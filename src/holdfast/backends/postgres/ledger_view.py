@@ -10,8 +10,8 @@ from holdfast.backends.postgres.ledger_rows import to_task
 from holdfast.backends.postgres.ledger_work import Doorbell, requests_topic
 from holdfast.kernel.core.lifecycle import TaskState
 from holdfast.kernel.storage.ledger_events import StepKey
-from holdfast.kernel.storage.ledger_records import TaskRecord
 from holdfast.kernel.storage.ledger_stored import StoredMessage
+from holdfast.spi.tasks_records import TaskSnapshot
 
 
 class LedgerView:
@@ -25,19 +25,19 @@ class LedgerView:
         self._engine = engine
         self._tenant = tenant
 
-    def _queued(self, row: Any) -> TaskRecord:
-        """The task; workers are told if it is in the queue."""
-        task = to_task(row)
-        if task.state is TaskState.SUBMITTED:
+    def _queued(self, row: Any) -> TaskSnapshot:
+        """The task; workers are notified if it is in the queue."""
+        found = to_task(row)
+        if found.task.state is TaskState.SUBMITTED:
             self._engine.part(Doorbell).ring()
-        return task
+        return found
 
-    def _requested(self, row: Any) -> TaskRecord:
+    def _requested(self, row: Any) -> TaskSnapshot:
         """The task; workers are notified if it is in the queue, and the one that holds it."""
-        task = self._queued(row)
-        if task.state is TaskState.WORKING:
-            self._engine.part(Doorbell).ring(requests_topic(task.worker))
-        return task
+        found = self._queued(row)
+        if found.task.state is TaskState.WORKING:
+            self._engine.part(Doorbell).ring(requests_topic(found.task.worker))
+        return found
 
 
 def moment(when: datetime | timedelta | None) -> tuple[datetime | None, float | None]:

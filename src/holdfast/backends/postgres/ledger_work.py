@@ -11,9 +11,9 @@ from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.listener import Listener
 from holdfast.backends.postgres.queries import load
 from holdfast.backends.postgres.watched import LEAVE_SECONDS
-from holdfast.kernel.core.checks import check_count, check_id, check_seconds
 from holdfast.kernel.core.errors import HoldfastError
-from holdfast.kernel.storage.ledger_work import WorkKind, WorkSignal
+from holdfast.kernel.storage.ledger_work import WorkKind
+from holdfast.spi.tasks_work import WorkStorage
 
 _SQL = load("ledger_work")
 _log = logging.getLogger("holdfast.postgres")
@@ -68,8 +68,8 @@ class Doorbell:
                     await self._closing.wait()
 
 
-class PostgresWork(WorkSignal):
-    """``WorkSignal`` by notices and by looking.
+class PostgresWork(WorkStorage):
+    """``WorkStorage`` by notices and by looking.
 
     ::
 
@@ -79,7 +79,7 @@ class PostgresWork(WorkSignal):
     def __init__(self, engine: Postgres) -> None:
         self._engine = engine
 
-    async def tenants(self, kind: WorkKind = "due", *, limit: int = 100) -> list[str]:
+    async def tenants(self, kind: WorkKind, limit: int) -> list[str]:
         """The tenants that have work of a kind, in order."""
         kinds = {
             "due": _SQL["due"],
@@ -88,22 +88,18 @@ class PostgresWork(WorkSignal):
             "uncopied": _SQL["uncopied"],
             "cleanup": _SQL["cleanup"],
         }
-        rows = await self._engine.fetch(kinds[kind], check_count("limit", limit), safe=True)
+        rows = await self._engine.fetch(kinds[kind], limit, safe=True)
         return [row[0] for row in rows]
 
-    async def wait(self, *, timeout_seconds: float) -> None:
+    async def wait(self, timeout_seconds: float) -> None:
         """Return when a task may have become due."""
-        check_seconds("timeout_seconds", timeout_seconds)
         with self._engine.part(Listener).bell(TOPIC) as bell, suppress(TimeoutError):
             async with asyncio.timeout(timeout_seconds):
                 await bell.wait(found=False)
 
-    def requests(self, worker: str) -> AsyncGenerator[None, None]:
+    async def requests(self, worker: str) -> AsyncGenerator[None, None]:
         """Yield when a client may have asked something of a task of this worker."""
-        return self._requests(requests_topic(check_id("worker", worker)))
-
-    async def _requests(self, topic: str) -> AsyncGenerator[None, None]:
-        with self._engine.part(Listener).bell(topic) as bell:
+        with self._engine.part(Listener).bell(requests_topic(worker)) as bell:
             while True:
                 yield
                 await bell.notice()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Self
 
@@ -43,6 +43,11 @@ class Draft:
     run_after: datetime | timedelta | None
     retry_of: str
     push: tuple[StoredPush, ...] = ()
+    """Each of another id."""
+
+    id: str = field(default_factory=new_id)
+    new_context_id: str = field(default_factory=new_id)
+    """The context of a task that names none."""
 
     @classmethod
     def of(
@@ -63,6 +68,7 @@ class Draft:
         attempts = check_count("max_attempts", max_attempts)
         if attempts == 0:
             raise InvalidInputError("max_attempts", "must be 1 or more")
+        configs = [StoredPush.of(config) for config in check_list("push", push)]
         return cls(
             agent=AgentId.parse(agent),
             message=StoredMessage.of(message),
@@ -72,7 +78,7 @@ class Draft:
             submit_key=check_optional_id("submit_key", submit_key),
             max_attempts=attempts,
             retry_of=check_optional_id("retry_of", retry_of),
-            push=tuple(StoredPush.of(config) for config in check_list("push", push)),
+            push=tuple({config.id: config for config in configs}.values()),
             run_after=check_run_after(run_after),
         )
 
@@ -99,7 +105,7 @@ class Draft:
             return ""
         return submit_digest(
             agent=self.agent,
-            message=self.message.load(None),
+            message=self.message.load(),
             context_id=self.context_id,
             metadata=decode_json(self.metadata),
             max_attempts=self.max_attempts,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import NamedTuple
 
 from holdfast.kernel.core.checks import check_time
 from holdfast.kernel.core.codec import (
@@ -55,17 +56,17 @@ def fitting(sizes: Iterable[int], max_bytes: int | None) -> int:
     return count
 
 
-@dataclass(frozen=True, slots=True)
-class StoredMessage:
-    """A message as its payload's text.
+class StoredMessage(NamedTuple):
+    """A message as its payload's text; ``seq`` is that of its event, once it has one.
 
-    >>> StoredMessage.of(ChatMessage.user("hello")).load(3).seq
+    >>> StoredMessage.of(ChatMessage.user("hello"))._replace(seq=3).load().seq
     3
     """
 
     id: str
     created_at: datetime
     payload: str
+    seq: int | None = None
 
     @classmethod
     def of(cls, message: ChatMessage, *, field: str = "message") -> StoredMessage:
@@ -81,9 +82,9 @@ class StoredMessage:
         """Whether the two say the same, whatever the order of their keys."""
         return self.payload == other.payload or self.digest() == other.digest()
 
-    def load(self, seq: int | None) -> ChatMessage:
+    def load(self) -> ChatMessage:
         """The message, made anew."""
-        return message_from_body(self.payload, id=self.id, created_at=self.created_at, seq=seq)
+        return message_from_body(self.payload, id=self.id, created_at=self.created_at, seq=self.seq)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,171 @@
+"""What clients do with tasks: submit, read, answer, stop and hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from holdfast.contracts.tasks.scope import LedgerCalls, task_key
+from holdfast.kernel.core.checks import (
+    check_count,
+    check_optional_count,
+    check_optional_id,
+    check_text,
+)
+from holdfast.kernel.core.codec import encode_json
+from holdfast.kernel.core.content import ChatMessage
+from holdfast.kernel.core.errors import IllegalTransitionError, NotFoundError
+from holdfast.kernel.core.identity import AgentId
+from holdfast.kernel.core.lifecycle import TaskState
+from holdfast.kernel.storage.ledger_client import ClientLedger
+from holdfast.kernel.storage.ledger_draft import Draft
+from holdfast.kernel.storage.ledger_input import TaskFilter, asks_nothing
+from holdfast.kernel.storage.ledger_push import PushConfig
+from holdfast.kernel.storage.ledger_records import (
+    MAX_ATTEMPTS,
+    TaskPage,
+    TaskRecord,
+    decode_cursor,
+    encode_cursor,
+)
+from holdfast.kernel.storage.ledger_stored import StoredMessage
+from holdfast.spi.tasks_clients import Request, TaskAfter, TaskQuery
+from holdfast.spi.tasks_records import Extent, TaskSnapshot
+
+
+class ClientCalls(LedgerCalls, ClientLedger):
+    """``ClientLedger`` on any engine."""
+
+    async def submit(
+        self,
+        agent: AgentId | str,
+        message: ChatMessage,
+        *,
+        context_id: str = "",
+        owner: str = "",
+        metadata: dict[str, Any] | None = None,
+        submit_key: str = "",
+        max_attempts: int = MAX_ATTEMPTS,
+        run_after: datetime | timedelta | None = None,
+        retry_of: str = "",
+        push: Sequence[PushConfig] = (),
+    ) -> TaskRecord:
+        """Queue a task for an agent, and return it with its id at once."""
+        draft = Draft.of(
+            agent,
+            message,
+            context_id=context_id,
+            owner=owner,
+            metadata=metadata,
+            submit_key=submit_key,
+            max_attempts=max_attempts,
+            run_after=run_after,
+            retry_of=retry_of,
+            push=push,
+        )
+        return (await self._storage.submit(draft)).load()
+
+    async def retry(
+        self, task_id: str, *, owner: str | None = "", submit_key: str = ""
+    ) -> TaskRecord:
+        """Submit the work of a terminal task again, as a new task of the same owner and context."""
+        name, key = check_optional_id("submit_key", submit_key), task_key(task_id, owner)
+        # Two steps: what is read of the old task never changes, and the new one is submitted only
+        # if the old one is still there and has ended.
+        old = await self._storage.first_message(key)
+        if old is None:
+            raise NotFoundError("task", task_id)
+        task = TaskSnapshot(old.task).load()
+        draft = Draft.again(task, old.message, submit_key=name, now=old.now)
+        return (await self._storage.submit(draft)).load()
+
+    async def get(
+        self,
+        task_id: str,
+        *,
+        owner: str | None = "",
+        history_length: int | None = None,
+        artifacts: bool = True,
+        max_bytes: int | None = None,
+    ) -> TaskRecord | None:
+        """A task, or ``None``; with its last ``history_length`` messages (all, unless told)."""
+        extent = _check_extent(history_length, artifacts, max_bytes)
+        found = await self._storage.get(task_key(task_id, owner), extent)
+        return None if found is None else found.load()
+
+    async def message_bytes(self, task_id: str, *, owner: str | None = "") -> int:
+        """How many bytes the messages of a task take as JSON text; 0 for an unknown task."""
+        return await self._storage.message_bytes(task_key(task_id, owner))
+
+    async def list(
+        self,
+        *,
+        owner: str | None = "",
+        context_id: str | None = None,
+        states: Collection[TaskState | str] | None = None,
+        agent: AgentId | str | None = None,
+        updated_after: datetime | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+        history_length: int | None = 0,
+        artifacts: bool = False,
+        count: bool = False,
+        max_bytes: int | None = None,
+    ) -> TaskPage:
+        """A page of tasks, those whose state changed last first."""
+        wanted = TaskFilter.of(
+            owner=owner,
+            context_id=context_id,
+            states=states,
+            agent=agent,
+            updated_after=updated_after,
+        )
+        after = None
+        if cursor is not None:
+            when, [last_id] = decode_cursor(cursor, names=1)
+            after = TaskAfter(when, last_id)
+        extent = _check_extent(history_length, artifacts, max_bytes)
+        query = TaskQuery(wanted, after, check_count("limit", limit), extent, bool(count))
+        found = await self._storage.list_tasks(query)
+        tasks = [task.load() for task in found.tasks]
+        last = encode_cursor(tasks[-1].updated_at, tasks[-1].id) if found.more else None
+        return TaskPage(tasks, next_cursor=last, total=found.total)
+
+    async def respond(
+        self, task_id: str, message: ChatMessage, *, owner: str | None = ""
+    ) -> TaskRecord:
+        """Answer the question of a waiting task, which goes back to the queue."""
+        answer, key = StoredMessage.of(message), task_key(task_id, owner)
+        try:
+            found = await self._storage.respond(key, answer, encode_json({"message_id": answer.id}))
+        except IllegalTransitionError as error:
+            raise asks_nothing(task_id, error.from_state) from None
+        return found.load()
+
+    async def cancel(self, task_id: str, *, owner: str | None = "", note: str = "") -> TaskRecord:
+        """Stop a task: at once when nobody works on it, else by a request to its worker."""
+        return await self._request("cancel", task_id, owner, note)
+
+    async def pause(self, task_id: str, *, owner: str | None = "", note: str = "") -> TaskRecord:
+        """Hold a task: at once when it is queued, else as soon as it would go back there."""
+        return await self._request("pause", task_id, owner, note)
+
+    async def resume(self, task_id: str, *, owner: str | None = "", note: str = "") -> TaskRecord:
+        """Let a paused task go on, or withdraw a pause that was only requested."""
+        return await self._request("resume", task_id, owner, note)
+
+    async def _request(
+        self, what: Request, task_id: str, owner: str | None, note: str
+    ) -> TaskRecord:
+        text, key = check_text("note", note), task_key(task_id, owner)
+        return (await self._storage.request(key, what, text)).load()
+
+
+def _check_extent(history_length: object, artifacts: object, max_bytes: object) -> Extent:
+    """How much of a task is read."""
+    return Extent(
+        check_optional_count("history_length", history_length),
+        bool(artifacts),
+        check_optional_count("max_bytes", max_bytes),
+    )

@@ -1,0 +1,36 @@
+"""What all calls of the ledger share: the engine behind them, and whose tasks they are about."""
+
+from __future__ import annotations
+
+from holdfast.kernel.core.checks import check_id, check_optional_id
+from holdfast.kernel.storage.ledger_input import check_owner
+from holdfast.spi.tasks import TaskStorage
+from holdfast.spi.tasks_records import ContextKey, TaskKey
+
+MOST = (1 << 63) - 1
+"""The largest number that an engine is given."""
+
+
+class LedgerCalls:
+    """Calls of a ledger, on what an engine stores."""
+
+    def __init__(self, storage: TaskStorage) -> None:
+        self._storage = storage
+
+
+def task_key(task_id: object, owner: object) -> TaskKey:
+    """A task as an owner sees it, checked.
+
+    >>> task_key("t1", "ana")
+    TaskKey(task_id='t1', owner='ana')
+    """
+    return TaskKey(check_id("task_id", task_id), check_owner(owner))
+
+
+def context_key(context_id: object, owner: object) -> ContextKey:
+    """A context of an owner, checked.
+
+    >>> context_key("c1", "ana")
+    ContextKey(owner='ana', context_id='c1')
+    """
+    return ContextKey(check_optional_id("owner", owner), check_id("context_id", context_id))
