@@ -18,6 +18,7 @@ from holdfast.backends.postgres.queries import load
 from holdfast.contracts.tasks.ledger import Ledger
 from holdfast.kernel.core.content import ChatMessage, TextBlock
 from holdfast.kernel.core.errors import ConflictError
+from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.core.lifecycle import EDGES, TaskState
 from holdfast.kernel.storage.ledger_draft import Draft
 from holdfast.kernel.storage.ledger_events import StepKey, TaskEvent
@@ -235,7 +236,7 @@ async def test_a_lost_race_for_a_submit_key_leaves_nothing_behind() -> None:
 
 async def test_a_submit_that_runs_again_after_a_lost_answer_is_one_task() -> None:
     async with _ledger() as (ledger, connection):
-        draft = Draft.of("writer", HELLO)
+        draft = Draft(AgentId.parse("writer"), StoredMessage.of(HELLO))
         first = await ledger._storage.submit(draft)
         assert await ledger._storage.submit(draft) == first
         assert await connection.fetchval("SELECT count(*) FROM holdfast.task_events") == 2

@@ -7,12 +7,23 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
+from holdfast.kernel.core.identity import AgentId
+from holdfast.kernel.core.lifecycle import TaskState
 from holdfast.kernel.storage.ledger_draft import Draft
-from holdfast.kernel.storage.ledger_input import TaskFilter
 from holdfast.kernel.storage.ledger_stored import StoredMessage
 from holdfast.spi.tasks_records import Extent, StoredTask, TaskKey, TaskSnapshot
 
 Request: TypeAlias = Literal["cancel", "pause", "resume"]
+
+
+class TaskFilter(NamedTuple):
+    """Which tasks a page is of; ``None`` is all."""
+
+    owner: str | None
+    context_id: str | None
+    agent: AgentId | None
+    updated_after: datetime | None
+    states: frozenset[TaskState] | None
 
 
 class TaskAfter(NamedTuple):

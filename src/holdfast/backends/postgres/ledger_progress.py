@@ -64,8 +64,7 @@ class PostgresProgress(LedgerView, ProgressStorage):
         goes_on = await self._engine.fetchval(
             _SQL["append_artifact"],
             *(self._tenant, lease.task_id, lease.fence, chunk.artifact_id, chunk.parts),
-            *(bool(chunk.append), bool(chunk.last_chunk), encode_json(chunk.name)),
-            chunk.metadata,
+            *(chunk.append, chunk.last_chunk, encode_json(chunk.name), chunk.metadata),
             *step_columns(chunk.step),
             safe=False,
         )

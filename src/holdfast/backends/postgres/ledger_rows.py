@@ -101,7 +101,7 @@ def to_chunks(row: Any) -> list[WrittenChunk]:
         *("chunk_lasts", "chunk_names", "chunk_metadata"),
     )
     return [
-        (StoredChunk(key, body, append, last, decode_json(name), metadata, None, 0), at)
+        (StoredChunk(key, body, append, last, decode_json(name), metadata), at)
         for key, at, body, append, last, name, metadata in zip(
             *(row[one] for one in columns), strict=True
         )

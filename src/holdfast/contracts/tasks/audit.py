@@ -7,14 +7,21 @@ from datetime import UTC, datetime
 from typing import Any
 
 from holdfast.contracts.tasks.scope import LedgerCalls, task_key
-from holdfast.kernel.core.checks import check_count, check_optional_count
-from holdfast.kernel.core.errors import NotFoundError
+from holdfast.kernel.core.checks import (
+    check_count,
+    check_optional_count,
+    check_optional_id,
+    check_text,
+)
+from holdfast.kernel.core.codec import encode_json, encode_object
+from holdfast.kernel.core.errors import InvalidInputError, NotFoundError
+from holdfast.kernel.core.ids import new_id
 from holdfast.kernel.core.lifecycle import TERMINAL
 from holdfast.kernel.storage.ledger_audit import AuditLedger
 from holdfast.kernel.storage.ledger_events import TaskEvent
-from holdfast.kernel.storage.ledger_input import check_feedback
 from holdfast.kernel.storage.ledger_records import Feedback, TaskRecord
 from holdfast.kernel.storage.ledger_replay import replay
+from holdfast.kernel.storage.ledger_stored import StoredFeedback
 from holdfast.spi.tasks_records import TaskSnapshot
 
 
@@ -81,12 +88,12 @@ class AuditCalls(LedgerCalls, AuditLedger):
         owner: str | None = "",
     ) -> Feedback:
         """Store what somebody thinks of a task, in whatever state that is."""
-        feedback = check_feedback(
-            text,
-            rating=rating,
-            metadata=metadata,
-            feedback_id=feedback_id,
-            now=datetime.now(UTC),
+        feedback = StoredFeedback(
+            check_optional_id("feedback_id", feedback_id) or new_id(),
+            check_text("text", text),
+            _check_rating(rating),
+            encode_object({} if metadata is None else metadata, field="metadata"),
+            datetime.now(UTC),
         )
         key = task_key(task_id, owner)
         return (await self._storage.append_feedback(key, feedback)).load(task_id)
@@ -95,3 +102,12 @@ class AuditCalls(LedgerCalls, AuditLedger):
         """The feedback on a task, in the order it was given."""
         found = await self._storage.list_feedback(task_key(task_id, owner))
         return [feedback.load(task_id) for feedback in found]
+
+
+def _check_rating(rating: object) -> int | None:
+    if rating is None:
+        return None
+    if isinstance(rating, bool) or not isinstance(rating, int):
+        raise InvalidInputError("rating", f"must be a whole number, not {type(rating).__name__}")
+    encode_json(rating, field="rating")
+    return rating

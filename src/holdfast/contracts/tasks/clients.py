@@ -9,18 +9,22 @@ from typing import Any
 from holdfast.contracts.tasks.scope import LedgerCalls, task_key
 from holdfast.kernel.core.checks import (
     check_count,
+    check_id,
+    check_list,
     check_optional_count,
     check_optional_id,
     check_text,
+    check_time,
+    check_unreserved,
 )
-from holdfast.kernel.core.codec import encode_json
+from holdfast.kernel.core.codec import encode_json, encode_object
 from holdfast.kernel.core.content import ChatMessage
-from holdfast.kernel.core.errors import IllegalTransitionError, NotFoundError
+from holdfast.kernel.core.errors import IllegalTransitionError, InvalidInputError, NotFoundError
 from holdfast.kernel.core.identity import AgentId
-from holdfast.kernel.core.lifecycle import TaskState
+from holdfast.kernel.core.lifecycle import TaskState, check_state
 from holdfast.kernel.storage.ledger_client import ClientLedger
-from holdfast.kernel.storage.ledger_draft import Draft
-from holdfast.kernel.storage.ledger_input import TaskFilter, asks_nothing
+from holdfast.kernel.storage.ledger_draft import Draft, check_run_after
+from holdfast.kernel.storage.ledger_input import asks_nothing, check_owner
 from holdfast.kernel.storage.ledger_push import PushConfig
 from holdfast.kernel.storage.ledger_records import (
     MAX_ATTEMPTS,
@@ -29,8 +33,8 @@ from holdfast.kernel.storage.ledger_records import (
     decode_cursor,
     encode_cursor,
 )
-from holdfast.kernel.storage.ledger_stored import StoredMessage
-from holdfast.spi.tasks_clients import Request, TaskAfter, TaskQuery
+from holdfast.kernel.storage.ledger_stored import StoredMessage, StoredPush
+from holdfast.spi.tasks_clients import Request, TaskAfter, TaskFilter, TaskQuery
 from holdfast.spi.tasks_records import Extent, TaskSnapshot
 
 
@@ -52,17 +56,21 @@ class ClientCalls(LedgerCalls, ClientLedger):
         push: Sequence[PushConfig] = (),
     ) -> TaskRecord:
         """Queue a task for an agent, and return it with its id at once."""
-        draft = Draft.of(
-            agent,
-            message,
-            context_id=context_id,
-            owner=owner,
-            metadata=metadata,
-            submit_key=submit_key,
-            max_attempts=max_attempts,
-            run_after=run_after,
-            retry_of=retry_of,
-            push=push,
+        attempts = check_count("max_attempts", max_attempts)
+        if attempts == 0:
+            raise InvalidInputError("max_attempts", "must be 1 or more")
+        configs = [StoredPush.of(config) for config in check_list("push", push)]
+        draft = Draft(
+            AgentId.parse(agent),
+            StoredMessage.of(message),
+            check_unreserved("context_id", check_optional_id("context_id", context_id)),
+            check_unreserved("owner", check_optional_id("owner", owner)),
+            encode_object({} if metadata is None else metadata, field="metadata"),
+            check_optional_id("submit_key", submit_key),
+            attempts,
+            check_run_after(run_after),
+            check_optional_id("retry_of", retry_of),
+            tuple({config.id: config for config in configs}.values()),
         )
         return (await self._storage.submit(draft)).load()
 
@@ -114,12 +122,12 @@ class ClientCalls(LedgerCalls, ClientLedger):
         max_bytes: int | None = None,
     ) -> TaskPage:
         """A page of tasks, those whose state changed last first."""
-        wanted = TaskFilter.of(
-            owner=owner,
-            context_id=context_id,
-            states=states,
-            agent=agent,
-            updated_after=updated_after,
+        wanted = TaskFilter(
+            check_owner(owner),
+            None if context_id is None else check_id("context_id", context_id),
+            None if agent is None else AgentId.parse(agent),
+            None if updated_after is None else check_time("updated_after", updated_after),
+            None if states is None else _check_states(states),
         )
         after = None
         if cursor is not None:
@@ -160,6 +168,12 @@ class ClientCalls(LedgerCalls, ClientLedger):
     ) -> TaskRecord:
         text, key = check_text("note", note), task_key(task_id, owner)
         return (await self._storage.request(key, what, text)).load()
+
+
+def _check_states(states: object) -> frozenset[TaskState]:
+    if isinstance(states, str) or not isinstance(states, Collection):
+        raise InvalidInputError("states", f"must be a list, not {type(states).__name__}")
+    return frozenset(check_state("states", state) for state in states)
 
 
 def _check_extent(history_length: object, artifacts: object, max_bytes: object) -> Extent:

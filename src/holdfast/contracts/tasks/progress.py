@@ -6,19 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from holdfast.contracts.tasks.scope import LedgerCalls, task_key
-from holdfast.kernel.core.checks import check_id, check_text
-from holdfast.kernel.core.codec import decode_json, encode_json
+from holdfast.kernel.core.checks import check_id, check_list, check_text
+from holdfast.kernel.core.codec import blocks_to_json, decode_json, encode_json, encode_object
 from holdfast.kernel.core.content import ChatMessage, ContentBlock
 from holdfast.kernel.storage.ledger_events import ArtifactChunk, StepKey, StepRecord
-from holdfast.kernel.storage.ledger_input import (
-    check_chunk,
-    check_lease,
-    check_step,
-    message_named,
-)
+from holdfast.kernel.storage.ledger_input import check_lease, check_step, message_named
 from holdfast.kernel.storage.ledger_progress import ProgressLedger
 from holdfast.kernel.storage.ledger_records import Artifact, Lease
-from holdfast.kernel.storage.ledger_stored import StoredMessage
+from holdfast.kernel.storage.ledger_stored import StoredChunk, StoredMessage
 from holdfast.spi.tasks_records import load_artifacts
 from holdfast.spi.tasks_workers import StepDraft
 
@@ -64,14 +59,15 @@ class ProgressCalls(LedgerCalls, ProgressLedger):
         step: StepKey | None = None,
     ) -> ArtifactChunk:
         """Write a chunk of an artifact and return it as a stream shows it."""
-        chunk = check_chunk(
-            artifact_id,
-            parts,
-            name=name,
-            metadata=metadata,
-            append=append,
-            last_chunk=last_chunk,
-            step=step,
+        blocks = list[Any](check_list("parts", parts))
+        chunk = StoredChunk(
+            check_id("artifact_id", artifact_id),
+            encode_json(blocks_to_json(blocks, field="parts"), field="parts"),
+            bool(append),
+            bool(last_chunk),
+            check_text("name", name),
+            encode_object({} if metadata is None else metadata, field="metadata"),
+            None if step is None else check_step(step),
         )
         return (await self._storage.append_chunk(check_lease(lease), chunk)).load()
 

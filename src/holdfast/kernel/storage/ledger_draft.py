@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
-from typing import Any, Self
+from datetime import UTC, datetime, timedelta
+from typing import Self
 
-from holdfast.kernel.core.checks import (
-    check_count,
-    check_list,
-    check_optional_id,
-    check_time,
-    check_unreserved,
-)
+from holdfast.kernel.core.checks import check_time
 from holdfast.kernel.core.codec import decode_json, encode_object
 from holdfast.kernel.core.errors import InvalidInputError
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.core.ids import new_id
-from holdfast.kernel.storage.ledger_records import MAX_ATTEMPTS, TaskRecord, submit_digest
+from holdfast.kernel.storage.ledger_records import MAX_ATTEMPTS, TaskRecord, content_digest
 from holdfast.kernel.storage.ledger_stored import StoredMessage, StoredPush
 
 _FOREVER = timedelta(days=4_000_000)
@@ -29,58 +23,26 @@ class Draft:
     """A task that was checked and is not yet stored.
 
     >>> from holdfast.kernel.core.content import ChatMessage
-    >>> Draft.of("writer", ChatMessage.user("hello"), owner="ana").owner
-    'ana'
+    >>> hello = StoredMessage.of(ChatMessage.user("hello"))
+    >>> Draft(AgentId("", "writer"), hello, owner="ana").digest()
+    ''
     """
 
     agent: AgentId
     message: StoredMessage
-    context_id: str
-    owner: str
-    metadata: str
-    submit_key: str
-    max_attempts: int
-    run_after: datetime | timedelta | None
-    retry_of: str
+    context_id: str = ""
+    owner: str = ""
+    metadata: str = "{}"
+    submit_key: str = ""
+    max_attempts: int = MAX_ATTEMPTS
+    run_after: datetime | timedelta | None = None
+    retry_of: str = ""
     push: tuple[StoredPush, ...] = ()
     """Each of another id."""
 
     id: str = field(default_factory=new_id)
     new_context_id: str = field(default_factory=new_id)
     """The context of a task that names none."""
-
-    @classmethod
-    def of(
-        cls,
-        agent: AgentId | str,
-        message: Any,
-        *,
-        context_id: object = "",
-        owner: object = "",
-        metadata: object = None,
-        submit_key: object = "",
-        max_attempts: object = MAX_ATTEMPTS,
-        run_after: object = None,
-        retry_of: object = "",
-        push: object = (),
-    ) -> Self:
-        """Check all that is given to ``submit``."""
-        attempts = check_count("max_attempts", max_attempts)
-        if attempts == 0:
-            raise InvalidInputError("max_attempts", "must be 1 or more")
-        configs = [StoredPush.of(config) for config in check_list("push", push)]
-        return cls(
-            agent=AgentId.parse(agent),
-            message=StoredMessage.of(message),
-            context_id=check_unreserved("context_id", check_optional_id("context_id", context_id)),
-            owner=check_unreserved("owner", check_optional_id("owner", owner)),
-            metadata=encode_object({} if metadata is None else metadata, field="metadata"),
-            submit_key=check_optional_id("submit_key", submit_key),
-            max_attempts=attempts,
-            retry_of=check_optional_id("retry_of", retry_of),
-            push=tuple({config.id: config for config in configs}.values()),
-            run_after=check_run_after(run_after),
-        )
 
     @classmethod
     def again(
@@ -95,22 +57,29 @@ class Draft:
             metadata=encode_object(task.metadata, field="metadata"),
             submit_key=submit_key,
             max_attempts=task.max_attempts,
-            run_after=None,
             retry_of=task.id,
         )
 
     def digest(self) -> str:
-        """What its submit key stands for; without one, nothing."""
+        """What its submit key stands for, the message's id left out; without a key, nothing."""
         if not self.submit_key:
             return ""
-        return submit_digest(
-            agent=self.agent,
-            message=self.message.load(),
-            context_id=self.context_id,
-            metadata=decode_json(self.metadata),
-            max_attempts=self.max_attempts,
-            run_after=self.run_after,
-            retry_of=self.retry_of,
+        when = self.run_after
+        if isinstance(when, timedelta):
+            due = f"+{when.total_seconds()}"
+        else:
+            due = when.astimezone(UTC).isoformat() if when else ""
+        return content_digest(
+            {
+                "agent": str(self.agent),
+                "message": decode_json(self.message.payload),
+                "context_id": self.context_id,
+                "metadata": decode_json(self.metadata),
+                "max_attempts": self.max_attempts,
+                "run_after": due,
+                "retry_of": self.retry_of,
+            },
+            field="submit",
         )
 
 

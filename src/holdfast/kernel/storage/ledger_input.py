@@ -2,70 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import Any
 
-from holdfast.kernel.core.checks import (
-    check_count,
-    check_id,
-    check_list,
-    check_optional_id,
-    check_text,
-    check_time,
-)
-from holdfast.kernel.core.codec import encode_json, encode_object
+from holdfast.kernel.core.checks import check_count, check_id, check_list, check_optional_id
 from holdfast.kernel.core.errors import IllegalTransitionError, InvalidInputError
 from holdfast.kernel.core.identity import AgentId
-from holdfast.kernel.core.ids import new_id
-from holdfast.kernel.core.lifecycle import WAITING, TaskState, check_state
-from holdfast.kernel.storage.ledger_events import ArtifactChunk, StepKey
+from holdfast.kernel.core.lifecycle import WAITING, TaskState
+from holdfast.kernel.storage.ledger_events import StepKey
 from holdfast.kernel.storage.ledger_push import OutboxEntry
 from holdfast.kernel.storage.ledger_records import Lease
-from holdfast.kernel.storage.ledger_stored import StoredChunk, StoredFeedback
-
-
-@dataclass(frozen=True, slots=True)
-class TaskFilter:
-    """Which tasks a listing asks for, checked; ``None`` is all.
-
-    >>> TaskFilter.of(owner="", states=["working"]).states
-    frozenset({<TaskState.WORKING: 'working'>})
-    """
-
-    owner: str | None
-    context_id: str | None
-    agent: AgentId | None
-    updated_after: datetime | None
-    states: frozenset[TaskState] | None
-
-    @classmethod
-    def of(
-        cls,
-        *,
-        owner: object = None,
-        context_id: object = None,
-        states: object = None,
-        agent: AgentId | str | None = None,
-        updated_after: object = None,
-    ) -> Self:
-        """Check what is given to ``list``."""
-        return cls(
-            owner=check_owner(owner),
-            context_id=None if context_id is None else check_id("context_id", context_id),
-            agent=None if agent is None else AgentId.parse(agent),
-            updated_after=(
-                None if updated_after is None else check_time("updated_after", updated_after)
-            ),
-            states=None if states is None else _check_states(states),
-        )
-
-
-def _check_states(states: object) -> frozenset[TaskState]:
-    if isinstance(states, str) or not isinstance(states, Collection):
-        raise InvalidInputError("states", f"must be a list, not {type(states).__name__}")
-    return frozenset(check_state("states", state) for state in states)
 
 
 def asks_nothing(task_id: str, state: str) -> IllegalTransitionError:
@@ -108,6 +54,7 @@ def check_agents(agents: object) -> set[AgentId] | None:
 def check_lease(lease: object) -> Lease:
     """A lease that names a task and a fence.
 
+    >>> from datetime import datetime
     >>> check_lease(Lease("t1", 1, "w1", datetime(2030, 1, 1))).fence
     1
     """
@@ -167,63 +114,6 @@ def message_named(result: object) -> str:
         return check_id("message_id", named)
     except InvalidInputError:
         return ""
-
-
-def check_chunk(
-    artifact_id: object,
-    parts: Any,
-    *,
-    name: object,
-    metadata: Any,
-    append: bool,
-    last_chunk: bool,
-    step: object,
-) -> StoredChunk:
-    """A chunk of an artifact, checked and turned to text.
-
-    >>> how = dict(name="", metadata=None, append=False, last_chunk=True, step=None)
-    >>> check_chunk("summary.md", [], **how).parts
-    '[]'
-    """
-    check_list("parts", parts)
-    return StoredChunk.of(
-        ArtifactChunk(
-            check_id("artifact_id", artifact_id),
-            list(parts),
-            append=append,
-            last_chunk=last_chunk,
-            name=check_text("name", name),
-            metadata={} if metadata is None else metadata,
-            step=None if step is None else check_step(step),
-        )
-    )
-
-
-def check_feedback(
-    text: object, *, rating: object, metadata: object, feedback_id: object, now: datetime
-) -> StoredFeedback:
-    """Feedback, checked and turned to text, under the given id or a new one.
-
-    >>> how = dict(rating=5, metadata=None, feedback_id="f1", now=datetime(2030, 1, 1))
-    >>> check_feedback("good", **how).id
-    'f1'
-    """
-    return StoredFeedback(
-        check_optional_id("feedback_id", feedback_id) or new_id(),
-        check_text("text", text),
-        _check_rating(rating),
-        encode_object({} if metadata is None else metadata, field="metadata"),
-        now,
-    )
-
-
-def _check_rating(rating: object) -> int | None:
-    if rating is None:
-        return None
-    if isinstance(rating, bool) or not isinstance(rating, int):
-        raise InvalidInputError("rating", f"must be a whole number, not {type(rating).__name__}")
-    encode_json(rating, field="rating")
-    return rating
 
 
 def check_entry(entry: object) -> OutboxEntry:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import base64
 import hashlib
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import msgspec
 
 from holdfast.kernel.core.checks import check_optional_id, check_text, check_time
-from holdfast.kernel.core.codec import message_to_payload, plain
+from holdfast.kernel.core.codec import plain
 from holdfast.kernel.core.content import ChatMessage, ContentBlock
 from holdfast.kernel.core.errors import InvalidInputError
 from holdfast.kernel.core.identity import AgentId
@@ -216,46 +216,10 @@ def content_digest(value: Any, *, field: str = "value") -> str:
     ).hexdigest()
 
 
-def submit_digest(
-    *,
-    agent: AgentId,
-    message: ChatMessage,
-    context_id: str,
-    metadata: dict[str, Any],
-    max_attempts: int,
-    run_after: datetime | timedelta | None,
-    retry_of: str,
-) -> str:
-    """What the content of a submit is, for its ``submit_key``; the message's id is not.
-
-    >>> given = dict(context_id="", metadata={}, max_attempts=5, run_after=None, retry_of="")
-    >>> one, same = ChatMessage.user("hello"), ChatMessage.user("hello")
-    >>> writer = AgentId("", "writer")
-    >>> first = submit_digest(agent=writer, message=one, **given)
-    >>> first == submit_digest(agent=writer, message=same, **given)
-    True
-    """
-    if isinstance(run_after, timedelta):
-        when = f"+{run_after.total_seconds()}"
-    else:
-        when = run_after.astimezone(UTC).isoformat() if run_after else ""
-    return content_digest(
-        {
-            "agent": str(agent),
-            "message": message_to_payload(message),
-            "context_id": context_id,
-            "metadata": metadata,
-            "max_attempts": max_attempts,
-            "run_after": when,
-            "retry_of": retry_of,
-        },
-        field="submit",
-    )
-
-
 def encode_cursor(when: datetime, *names: str) -> str:
     """Where a page ended, as text that only ``decode_cursor`` reads.
 
+    >>> from datetime import UTC
     >>> when = datetime(2030, 1, 1, tzinfo=UTC)
     >>> decode_cursor(encode_cursor(when, "t1"), names=1) == (when, ["t1"])
     True

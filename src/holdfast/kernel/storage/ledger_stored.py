@@ -14,7 +14,6 @@ from typing import NamedTuple
 from holdfast.kernel.core.checks import check_time
 from holdfast.kernel.core.codec import (
     blocks_from_json,
-    blocks_to_json,
     decode_json,
     encode_json,
     encode_object,
@@ -120,32 +119,18 @@ class StoredStep:
 class StoredChunk:
     """A chunk of an artifact with its parts as text.
 
-    >>> StoredChunk.of(ArtifactChunk("summary.md", [])).load().artifact_id
-    'summary.md'
+    >>> StoredChunk("summary.md", "[]").load().append
+    False
     """
 
     artifact_id: str
     parts: str
-    append: bool
-    last_chunk: bool
-    name: str
-    metadata: str
-    step: StepKey | None
-    fence: int
-
-    @classmethod
-    def of(cls, chunk: ArtifactChunk) -> StoredChunk:
-        """Check a chunk and turn it to text."""
-        return cls(
-            chunk.artifact_id,
-            encode_json(blocks_to_json(chunk.parts, field="parts"), field="parts"),
-            chunk.append,
-            chunk.last_chunk,
-            chunk.name,
-            encode_object(chunk.metadata, field="metadata"),
-            chunk.step,
-            chunk.fence,
-        )
+    append: bool = False
+    last_chunk: bool = False
+    name: str = ""
+    metadata: str = "{}"
+    step: StepKey | None = None
+    fence: int = 0
 
     def load(self) -> ArtifactChunk:
         """The chunk, made anew."""
