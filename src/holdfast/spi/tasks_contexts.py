@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.storage.ledger_records import ContextRecord
 from holdfast.kernel.storage.ledger_stored import StoredMessage
-from holdfast.spi.tasks_records import ContextKey, Extent
+from holdfast.spi.tasks_records import ContextKey, Extent, MessageRow
 
 
 class ContextAfter(NamedTuple):
@@ -25,7 +25,7 @@ class ContextSnapshot(NamedTuple):
     """A context as it was read; its record has no messages of its own."""
 
     context: ContextRecord
-    messages: Sequence[StoredMessage]
+    messages: Sequence[MessageRow]
     truncated: bool
 
 

@@ -8,7 +8,8 @@ from datetime import datetime
 from itertools import groupby
 from typing import NamedTuple, TypeAlias, cast
 
-from holdfast.kernel.core.codec import decode_json
+from holdfast.kernel.core.codec import decode_json, message_from_body
+from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.core.lifecycle import Actor, TaskState
 from holdfast.kernel.storage.ledger_events import EventBody, TaskEvent, TaskRequest, Transition
@@ -23,6 +24,8 @@ from holdfast.kernel.storage.ledger_stored import (
 )
 
 StoredBody: TypeAlias = Transition | TaskRequest | StoredMessage | StoredStep | StoredChunk
+MessageRow: TypeAlias = tuple[str, datetime, str, int | None]
+"""A ``StoredMessage``, or the same as a plain tuple, which is faster to make."""
 WrittenChunk: TypeAlias = tuple[StoredChunk, datetime]
 """A chunk of an artifact, and when it was written."""
 
@@ -118,7 +121,7 @@ class TaskSnapshot(NamedTuple):
 
     task: StoredTask
     status: StoredMessage | None = None
-    messages: Sequence[StoredMessage] = ()
+    messages: Sequence[MessageRow] = ()
     chunks: Sequence[WrittenChunk] = ()
     truncated: bool = False
 
@@ -135,7 +138,7 @@ class TaskSnapshot(NamedTuple):
             owner=task.owner,
             note=task.note,
             status_message=None if self.status is None else self.status.load(),
-            messages=[message.load() for message in self.messages],
+            messages=load_messages(self.messages),
             artifacts=load_artifacts(task.id, self.chunks),
             metadata=decode_json(task.metadata),
             version=task.version,
@@ -151,6 +154,19 @@ class TaskSnapshot(NamedTuple):
             retry_of=task.retry_of,
             truncated=self.truncated,
         )
+
+
+def load_messages(rows: Iterable[MessageRow]) -> list[ChatMessage]:
+    """The messages as agents read them, made anew.
+
+    >>> body = '{"v":1,"role":"user","content":[{"type":"text","text":"hi"}]}'
+    >>> load_messages([("m1", datetime(2030, 1, 1), body, 2)])[0].text
+    'hi'
+    """
+    return [
+        message_from_body(body, id=message_id, created_at=at, seq=seq)
+        for message_id, at, body, seq in rows
+    ]
 
 
 def load_artifacts(task_id: str, chunks: Iterable[WrittenChunk]) -> list[Artifact]:

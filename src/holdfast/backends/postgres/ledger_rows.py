@@ -17,6 +17,7 @@ from holdfast.kernel.storage.ledger_stored import (
     StoredStep,
 )
 from holdfast.spi.tasks_records import (
+    MessageRow,
     StoredBody,
     StoredEntry,
     StoredEvent,
@@ -88,10 +89,10 @@ def to_origin(row: Any) -> StoredTask:
     )
 
 
-def to_messages(row: Any) -> list[StoredMessage]:
+def to_messages(row: Any) -> list[MessageRow]:
     """The messages in the columns that ``task_messages`` makes."""
     columns = ("message_ids", "message_times", "message_bodies", "message_seqs")
-    return list(map(StoredMessage._make, zip(*(row[one] for one in columns), strict=True)))
+    return list(zip(*(row[one] for one in columns), strict=True))
 
 
 def to_chunks(row: Any) -> list[WrittenChunk]:

@@ -28,7 +28,7 @@ from holdfast.kernel.storage.ledger_transcript import (
     TranscriptLedger,
 )
 from holdfast.spi.tasks_contexts import ContextAfter, SaidMessage
-from holdfast.spi.tasks_records import Extent
+from holdfast.spi.tasks_records import Extent, load_messages
 
 
 class ContextCalls(LedgerCalls, ContextLedger, TranscriptLedger):
@@ -68,7 +68,7 @@ class ContextCalls(LedgerCalls, ContextLedger, TranscriptLedger):
         found = await self._storage.get_context(context_key(context_id, owner), extent)
         if found is None:
             return None
-        messages = [message.load() for message in found.messages]
+        messages = load_messages(found.messages)
         return replace(found.context, messages=messages, truncated=found.truncated)
 
     async def clear_context(self, context_id: str, *, owner: str = "") -> int:
