@@ -8,10 +8,11 @@ from datetime import datetime
 from itertools import groupby
 from typing import NamedTuple, TypeAlias, cast
 
-from holdfast.kernel.core.codec import decode_json, message_from_body
+from holdfast.kernel.core.codec import decode_json
 from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.core.lifecycle import Actor, TaskState
+from holdfast.kernel.core.stored_messages import messages_from_rows
 from holdfast.kernel.storage.ledger_events import EventBody, TaskEvent, TaskRequest, Transition
 from holdfast.kernel.storage.ledger_push import OutboxEntry
 from holdfast.kernel.storage.ledger_records import Artifact, Lease, TaskRecord
@@ -163,10 +164,7 @@ def load_messages(rows: Iterable[MessageRow]) -> list[ChatMessage]:
     >>> load_messages([("m1", datetime(2030, 1, 1), body, 2)])[0].text
     'hi'
     """
-    return [
-        message_from_body(body, id=message_id, created_at=at, seq=seq)
-        for message_id, at, body, seq in rows
-    ]
+    return messages_from_rows((body, key, at, seq) for key, at, body, seq in rows)
 
 
 def load_artifacts(task_id: str, chunks: Iterable[WrittenChunk]) -> list[Artifact]:
