@@ -28,7 +28,7 @@ from holdfast.kernel.storage.vector import VectorStore
 from holdfast.testing.harness import NOUNS, Harness
 from holdfast.testing.inmemory import InMemoryHarness
 from scripts import performance_page as performance
-from scripts import task_context_page
+from scripts import reference_pages, task_context_page
 from scripts.schema_sql import migrated_schema
 from tests.engines.age import AgeHarness
 from tests.engines.hybrid import HybridHarness
@@ -246,6 +246,9 @@ def generated() -> dict[Path, str]:
     }
     pages = {path: with_sections(path, sections) for path, sections in parts.items()}
     return pages | {
+        docs / "reference" / "api.md": reference_pages.api_page(),
+        docs / "reference" / "cli.md": reference_pages.cli_page(),
+        docs / "reference" / "settings.md": reference_pages.settings_page(),
         docs / "reference" / "contracts.md": contracts_page(),
         docs / "reference" / "promises.md": promises_page(),
         docs / "reference" / "tables.md": tables_page(),
