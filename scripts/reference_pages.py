@@ -30,7 +30,7 @@ def api_page() -> str:
         "",
         "Everything that `import holdfast` offers, by name; `make docs` writes this page. The",
         "methods of the stores are on the page of the [contracts](contracts.md), with examples;",
-        "what a handler can use is on that of [TaskContext](task-context.md). `open` is not part of",
+        "what a handler can use is on that of [TaskContext](task-context.md). `open` is not in",
         "`from holdfast import *`: there it would replace Python's own.",
         "",
     ]
