@@ -52,9 +52,9 @@ class AuditStorage(Protocol):
     async def first_events(
         self, key: TaskKey, until: int
     ) -> tuple[StoredTask, Sequence[StoredEvent]] | None:
-        """Return a task and its events up to ``until``; ``None`` without the task.
+        """Return a task and its events up to ``until``; ``None`` if there are none.
 
-        Of the task only what never changes is read.
+        The caller reads only what never changes of the task.
         """
 
     @abstractmethod
