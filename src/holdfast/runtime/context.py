@@ -8,7 +8,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NoReturn
 
 from holdfast.kernel.core.checks import check_seconds, check_time
 from holdfast.kernel.core.content import ChatMessage, ContentBlock
@@ -201,10 +201,7 @@ class TaskContext(TaskFacts):
             wanted = stored.result["message_id"]
             return next(one for one in self._record.messages if one.id == wanted)
         to = TaskState.AUTH_REQUIRED if auth else TaskState.INPUT_REQUIRED
-        gone = await self._place.tasks.transition(
-            self._held.lease, to, message=to_message(question), ask=key
-        )
-        raise Suspended(gone.state)
+        return await self._suspend(to, message=to_message(question), ask=key)
 
     async def say(
         self,
@@ -319,10 +316,7 @@ class TaskContext(TaskFacts):
         # The ledger's clock decided that it is due; a second of difference to ours is no reason to
         # go back to sleep.
         if until > datetime.now(UTC) + timedelta(seconds=1 if stored.fence < self.fence else 0):
-            gone = await self._place.tasks.transition(
-                self._held.lease, TaskState.SUBMITTED, run_after=until, progress=True
-            )
-            raise Suspended(gone.state)
+            await self._suspend(TaskState.SUBMITTED, run_after=until, progress=True)
 
     async def _keep_ids(self, contents: list[str], ids: list[str]) -> list[str]:
         """The ids under which the first run appended these contents, also inside of a step.
@@ -354,8 +348,12 @@ class TaskContext(TaskFacts):
 
     async def _pause_if_asked(self) -> None:
         if self._held.lease.pause_requested:
-            gone = await self._place.tasks.transition(self._held.lease, TaskState.PAUSED)
-            raise Suspended(gone.state)
+            await self._suspend(TaskState.PAUSED)
+
+    async def _suspend(self, to: TaskState, **options: Any) -> NoReturn:
+        with self._held.leaving():
+            gone = await self._place.tasks.transition(self._held.lease, to, **options)
+        raise Suspended(gone.state)
 
 
 def _not_a_function(name: str, given: object) -> InvalidInputError:

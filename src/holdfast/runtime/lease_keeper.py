@@ -136,7 +136,7 @@ class LeaseKeeper:
                     held.lease, lease_seconds=self._lease_seconds
                 )
         except LeaseLostError:
-            if id(held) in self._watched:
+            if id(held) in self._watched and not held.is_leaving:
                 held.stop(Stop.LOST)
         except Exception as error:  # noqa: BLE001 - no error may stop the heartbeats of others
             expected = isinstance(error, (HoldfastError, TimeoutError))

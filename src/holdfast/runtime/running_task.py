@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 
 from holdfast.kernel.storage.ledger_records import Lease
@@ -47,8 +49,22 @@ class RunningTask:
         """After this the lease keeper lets the lease run out: the handler has had its time."""
 
         self.stopped: Stop | None = None
+        self.is_leaving = False
         self._loop = asyncio.get_running_loop()
         self._work: asyncio.Future[object] | None = None
+
+    @contextmanager
+    def leaving(self) -> Iterator[None]:
+        """While a report is on its way that ends the lease: then a heartbeat may find it gone.
+
+        The report itself fails if somebody else has taken the task.
+        """
+        self.is_leaving = True
+        try:
+            yield
+        except BaseException:
+            self.is_leaving = False
+            raise
 
     def begin(self, work: asyncio.Future[object]) -> None:
         """The handler's own asyncio task, which a stop cancels."""
