@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from holdfast.kernel.storage.hot_log import HotStats
 
-LAG = "holdfast_consolidation_lag_seconds"
 PENDING = "holdfast_consolidation_pending"
 OLDEST = "holdfast_consolidation_oldest_pending_seconds"
 QUARANTINED = "holdfast_hot_quarantined"
@@ -25,7 +24,6 @@ COOLED = "holdfast_sessions_cooled_total"
 EVICTED = "holdfast_states_evicted_total"
 
 HELP = {
-    LAG: "How long ago everything that is stored now was appended",
     PENDING: "Events in the hot log that are not durable yet",
     OLDEST: "The age of the oldest event that is not durable yet",
     QUARANTINED: "Damaged values in Redis that were moved out of the way and are kept for a week",
@@ -69,7 +67,6 @@ class HybridMetrics:
 
     def samples(self, stats: HotStats, *, ttl_seconds: float) -> Iterator[tuple[str, float]]:
         """Every number under its name, for a scrape."""
-        yield LAG, stats.oldest_seconds
         yield PENDING, float(stats.pending)
         yield OLDEST, stats.oldest_seconds
         yield QUARANTINED, float(stats.quarantined)
