@@ -8,7 +8,7 @@ from typing import Any
 from holdfast.backends.inmemory.long_term import InMemoryLongTerm
 from holdfast.contracts.fact_recall import FactRecall
 from holdfast.contracts.long_term import LongTerm
-from holdfast.kernel.core.identity import AgentId
+from holdfast.kernel.core.identity import Agent
 from holdfast.kernel.core.text import tokenize
 from holdfast.kernel.storage.fact_draft import FactDraft
 from holdfast.kernel.storage.long_term import Memory
@@ -37,7 +37,7 @@ class _Recalling(LongTerm):
 class AllWordsMustMatch(LongTerm):
     """A memory must hold every word of the query."""
 
-    async def search(self, agent_id: AgentId, query: str, **options: Any) -> list[Memory]:
+    async def search(self, agent_id: Agent, query: str, **options: Any) -> list[Memory]:
         found = await super().search(agent_id, query, **options)
         if self._recall.mode != "text":
             return found
@@ -101,7 +101,7 @@ class DeletesInEveryNamespace(InMemoryLongTerm):
 class ScoresAreNotNormal(LongTerm):
     """A score of words is as large as BM25 makes it."""
 
-    async def search(self, agent_id: AgentId, query: str, **options: Any) -> list[Memory]:
+    async def search(self, agent_id: Agent, query: str, **options: Any) -> list[Memory]:
         found = await super().search(agent_id, query, **options)
         return [
             replace(memory, score=memory.score * 7) if memory.found_by == ("text",) else memory
@@ -115,7 +115,7 @@ class ScoresAreNotNormal(LongTerm):
 class HidesTheOutage(LongTerm):
     """An answer from full text alone does not say so."""
 
-    async def search(self, agent_id: AgentId, query: str, **options: Any) -> list[Memory]:
+    async def search(self, agent_id: Agent, query: str, **options: Any) -> list[Memory]:
         found = await super().search(agent_id, query, **options)
         return [
             replace(memory, degraded="") if memory.found_by == ("text",) else memory

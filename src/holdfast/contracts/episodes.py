@@ -18,7 +18,7 @@ from holdfast.kernel.core.checks import (
 )
 from holdfast.kernel.core.codec import encode_object
 from holdfast.kernel.core.errors import InvalidInputError, NotFoundError
-from holdfast.kernel.core.identity import AgentId
+from holdfast.kernel.core.identity import Agent
 from holdfast.kernel.core.ids import new_id
 from holdfast.kernel.storage.agent_memory import MemoryLog
 from holdfast.kernel.storage.episodes import Event, Recalled, Session
@@ -76,7 +76,7 @@ class Events(Front, MemoryLog):
 
     async def recent(
         self,
-        agent_id: AgentId,
+        agent_id: Agent,
         *,
         session_id: str | None = None,
         limit: int = 20,
@@ -94,7 +94,7 @@ class Events(Front, MemoryLog):
 
     async def between(
         self,
-        agent_id: AgentId,
+        agent_id: Agent,
         start: datetime,
         end: datetime,
         *,
@@ -120,7 +120,7 @@ class Events(Front, MemoryLog):
 
     async def recall(
         self,
-        agent_id: AgentId,
+        agent_id: Agent,
         query: str | list[float],
         *,
         limit: int = 5,
@@ -154,7 +154,7 @@ class Events(Front, MemoryLog):
 
     def _events_of(
         self,
-        agent_id: AgentId,
+        agent_id: Agent,
         session_id: str | None,
         types: list[str] | None,
         since: datetime | None = None,
@@ -257,7 +257,7 @@ class EpisodicMemory(Events):
 
     async def start_session(
         self,
-        agent_id: AgentId,
+        agent_id: Agent,
         session_id: str | None = None,
         *,
         metadata: dict[str, Any] | None = None,
@@ -298,7 +298,7 @@ class EpisodicMemory(Events):
         return None if found is None else self._scope.own_session(found)
 
     async def list_sessions(
-        self, agent_id: AgentId, *, limit: int = 50, after: Session | None = None
+        self, agent_id: Agent, *, limit: int = 50, after: Session | None = None
     ) -> list[Session]:
         """The sessions that an agent started, newest first; ``after`` is the last page's end.
 
@@ -324,7 +324,7 @@ class EpisodicMemory(Events):
         self,
         session_id: str,
         *,
-        agent_id: AgentId | None = None,
+        agent_id: Agent | None = None,
         run_id: str | None = None,
         types: list[str] | None = None,
     ) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from holdfast.contracts.front import Front
 from holdfast.kernel.core.checks import check_id, check_list, check_optional_id
 from holdfast.kernel.core.content import ChatMessage
-from holdfast.kernel.core.identity import AgentId
+from holdfast.kernel.core.identity import Agent
 from holdfast.kernel.core.stored_messages import messages_from_rows
 from holdfast.kernel.storage.history import HistoryProvider
 from holdfast.kernel.storage.log_entry import LogEntry, TranscriptPage, distinct
@@ -24,14 +24,14 @@ class History(Front, HistoryProvider):
         self._transcripts = transcripts
 
     async def append(
-        self, agent_id: AgentId, message: ChatMessage, *, session_id: str, run_id: str = ""
+        self, agent_id: Agent, message: ChatMessage, *, session_id: str, run_id: str = ""
     ) -> None:
         """Add one message at the end; again with the same id and body does nothing."""
         await self.append_many(agent_id, [message], session_id=session_id, run_id=run_id)
 
     async def append_many(
         self,
-        agent_id: AgentId,
+        agent_id: Agent,
         messages: list[ChatMessage],
         *,
         session_id: str,
@@ -56,7 +56,7 @@ class History(Front, HistoryProvider):
 
     async def get_messages(
         self,
-        agent_id: AgentId,
+        agent_id: Agent,
         *,
         session_id: str,
         limit: int | None = None,
@@ -69,18 +69,18 @@ class History(Front, HistoryProvider):
         page = TranscriptPage.of(limit=limit, offset=offset, last=last, after_seq=after_seq)
         return messages_from_rows(await self._transcripts.read(key, page))
 
-    async def clear(self, agent_id: AgentId, *, session_id: str) -> None:
+    async def clear(self, agent_id: Agent, *, session_id: str) -> None:
         """Remove the agent's messages in a session."""
         await self._transcripts.clear(self._key(agent_id, session_id), None)
 
-    async def clear_run(self, agent_id: AgentId, *, session_id: str, run_id: str) -> None:
+    async def clear_run(self, agent_id: Agent, *, session_id: str, run_id: str) -> None:
         """Remove the agent's messages of one run; the rest of the session stays."""
         key = self._key(agent_id, session_id)
         await self._transcripts.clear(key, check_id("run_id", run_id))
 
-    async def count_messages(self, agent_id: AgentId, *, session_id: str) -> int:
+    async def count_messages(self, agent_id: Agent, *, session_id: str) -> int:
         """How many messages the agent has in a session."""
         return await self._transcripts.count(self._key(agent_id, session_id))
 
-    def _key(self, agent_id: AgentId, session_id: str) -> TranscriptKey:
+    def _key(self, agent_id: Agent, session_id: str) -> TranscriptKey:
         return TranscriptKey(self._scope.agent(agent_id), self._scope.id("session_id", session_id))

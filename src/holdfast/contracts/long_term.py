@@ -17,7 +17,7 @@ from holdfast.kernel.core.checks import (
 )
 from holdfast.kernel.core.codec import encode_object
 from holdfast.kernel.core.errors import NotFoundError, NotSupportedError
-from holdfast.kernel.core.identity import AgentId
+from holdfast.kernel.core.identity import Agent
 from holdfast.kernel.core.ids import new_id
 from holdfast.kernel.storage.embedding import Embedder
 from holdfast.kernel.storage.fact_draft import FactDraft
@@ -58,7 +58,7 @@ class LongTerm(Front, LongTermMemory):
 
     async def save(
         self,
-        agent_id: AgentId,
+        agent_id: Agent,
         content: str,
         *,
         namespace: str = "default",
@@ -96,7 +96,7 @@ class LongTerm(Front, LongTermMemory):
 
     async def search(
         self,
-        agent_id: AgentId,
+        agent_id: Agent,
         query: str,
         *,
         namespace: str = "default",
@@ -115,20 +115,18 @@ class LongTerm(Front, LongTermMemory):
         return await self._recall.search(scope, text, wanted)
 
     async def get(
-        self, agent_id: AgentId, memory_id: str, *, namespace: str = "default"
+        self, agent_id: Agent, memory_id: str, *, namespace: str = "default"
     ) -> Memory | None:
         """One memory, superseded or not; ``None`` if it is not there or has expired."""
         scope = self._facts_of(agent_id, namespace)
         return await self._storage.get(scope, check_id("memory_id", memory_id))
 
-    async def delete(
-        self, agent_id: AgentId, memory_id: str, *, namespace: str = "default"
-    ) -> bool:
+    async def delete(self, agent_id: Agent, memory_id: str, *, namespace: str = "default") -> bool:
         """Forget one memory; whether it was there."""
         scope = self._facts_of(agent_id, namespace)
         return await self._storage.delete(scope, check_id("memory_id", memory_id))
 
-    async def clear(self, agent_id: AgentId, *, namespace: str = "default") -> None:
+    async def clear(self, agent_id: Agent, *, namespace: str = "default") -> None:
         """Forget all memories of an agent in a namespace."""
         await self._storage.clear(self._facts_of(agent_id, namespace))
 
@@ -145,5 +143,5 @@ class LongTerm(Front, LongTermMemory):
                 return entity
         return None
 
-    def _facts_of(self, agent_id: AgentId, namespace: object) -> FactScope:
+    def _facts_of(self, agent_id: Agent, namespace: object) -> FactScope:
         return check_id("namespace", namespace), self._scope.agent(agent_id)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from holdfast.kernel.core.checks import check_id, check_unreserved
 from holdfast.kernel.core.errors import HoldfastError
-from holdfast.kernel.core.identity import AgentId
+from holdfast.kernel.core.identity import Agent, AgentId
 from holdfast.kernel.core.owners import OWNED, MemoryScope, owned_id, split_owned
 from holdfast.kernel.storage.episodes import Event, Session
 from holdfast.kernel.storage.log_entry import LogEntry
@@ -54,7 +54,7 @@ class OwnerScope:
         shared = self.memory == "shared" and session.startswith(OWNED)
         return session if shared else owned_id(self.owner, session)
 
-    def agent(self, agent_id: AgentId | str) -> str:
+    def agent(self, agent_id: Agent) -> str:
         """The stored id of an agent: shared memory is stored under the agent's own name."""
         agent = str(AgentId.parse(agent_id))
         if self.owner and self.memory == "shared":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from holdfast.contracts.front import Front
-from holdfast.kernel.core.identity import AgentId
+from holdfast.kernel.core.identity import Agent, AgentId
 from holdfast.kernel.storage.wake import SessionWake, Wake, WakeStatus
 
 
@@ -26,7 +26,7 @@ class Wakes(Front, SessionWake):
         found = await self._storage.wake(self._scope.id("session_id", session_id))
         return self._own(found)
 
-    async def wake_all(self, agent_id: AgentId) -> Wake | None:
+    async def wake_all(self, agent_id: Agent) -> Wake | None:
         """How the sessions that an agent started are found."""
         agent = AgentId.parse(self._scope.agent(agent_id))
         found = await self._storage.wake_all(agent)

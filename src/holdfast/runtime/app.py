@@ -17,7 +17,7 @@ from holdfast.kernel.core.errors import (
     InvalidInputError,
     NotFoundError,
 )
-from holdfast.kernel.core.identity import AgentId
+from holdfast.kernel.core.identity import Agent, AgentId
 from holdfast.kernel.core.owners import MemoryScope
 from holdfast.kernel.storage.history import HistoryRetention
 from holdfast.kernel.storage.ledger_records import MAX_ATTEMPTS, TaskRecord
@@ -262,7 +262,7 @@ class App:
             )
         return found
 
-    def handler_of(self, agent: AgentId | str) -> Handler:
+    def handler_of(self, agent: Agent) -> Handler:
         """The handler of an agent; ``NotFoundError`` if it has none.
 
         ::
@@ -279,7 +279,7 @@ class App:
         state: TaskStores,
         message: str | ChatMessage,
         *,
-        agent: AgentId | str | None = None,
+        agent: Agent | None = None,
         context_id: str = "",
         owner: str = "",
         metadata: dict[str, Any] | None = None,

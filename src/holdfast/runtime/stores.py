@@ -7,16 +7,16 @@ from typing import Protocol
 
 from holdfast.contracts.channel import Channel
 from holdfast.contracts.episodes import EpisodicMemory
-from holdfast.kernel.core.identity import AgentId
+from holdfast.contracts.history import History
+from holdfast.contracts.long_term import LongTerm
+from holdfast.kernel.core.identity import Agent
 from holdfast.kernel.core.owners import MemoryScope
 from holdfast.kernel.storage.agent_memory import AgentMemory
 from holdfast.kernel.storage.blob import Blobs
 from holdfast.kernel.storage.boards import TaskStore
 from holdfast.kernel.storage.graph import Graph
-from holdfast.kernel.storage.history import HistoryProvider
 from holdfast.kernel.storage.ledger import TaskLedger
 from holdfast.kernel.storage.ledger_work import WorkSignal
-from holdfast.kernel.storage.long_term import LongTermMemory
 from holdfast.kernel.storage.short_term import ShortTerm
 from holdfast.kernel.storage.vector import VectorStore
 
@@ -40,7 +40,7 @@ class TaskStores(Protocol):
         ...
 
     @property
-    def history(self) -> HistoryProvider:
+    def history(self) -> History:
         """Transcripts of handlers."""
         ...
 
@@ -60,7 +60,7 @@ class TaskStores(Protocol):
         ...
 
     @property
-    def long_term(self) -> LongTermMemory:
+    def long_term(self) -> LongTerm:
         """Facts."""
         ...
 
@@ -78,7 +78,7 @@ class TaskStores(Protocol):
         """Working state of contexts."""
         ...
 
-    def memory(self, agent: AgentId | str, *, session_id: str | None = None) -> AgentMemory:
+    def memory(self, agent: Agent, *, session_id: str | None = None) -> AgentMemory:
         """What an agent does, did and knows."""
         ...
 
@@ -126,7 +126,7 @@ class HandlerStores:
         return self._stores.blobs
 
     @property
-    def history(self) -> HistoryProvider:
+    def history(self) -> History:
         """Transcripts, by agent and session.
 
         ::
@@ -156,7 +156,7 @@ class HandlerStores:
         return self._stores.short_term
 
     @property
-    def long_term(self) -> LongTermMemory:
+    def long_term(self) -> LongTerm:
         """Facts, by agent and namespace.
 
         ::
@@ -204,7 +204,7 @@ class HandlerStores:
         """
         return self._stores.channel(name)
 
-    def memory(self, agent: AgentId | str, *, session_id: str | None = None) -> AgentMemory:
+    def memory(self, agent: Agent, *, session_id: str | None = None) -> AgentMemory:
         """The memory of another agent of the same owner.
 
         ::

@@ -7,23 +7,23 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import TracebackType
 from typing import Self, TypeVar
 
+from holdfast.contracts.blobs import StoredBlobs
+from holdfast.contracts.boards import Boards
 from holdfast.contracts.channel import Channel
 from holdfast.contracts.episodes import EpisodicMemory
+from holdfast.contracts.graph import KnowledgeGraph
+from holdfast.contracts.history import History
 from holdfast.contracts.keys import KeyStore
+from holdfast.contracts.long_term import LongTerm
+from holdfast.contracts.short_term import States
+from holdfast.contracts.vectors import Vectors
 from holdfast.kernel.core.checks import check_id, check_optional_id, check_unreserved
 from holdfast.kernel.core.errors import InvalidInputError, NotSupportedError, UnavailableError
-from holdfast.kernel.core.identity import AgentId
+from holdfast.kernel.core.identity import Agent
 from holdfast.kernel.core.owners import MemoryScope
 from holdfast.kernel.storage.agent_memory import AgentMemory
-from holdfast.kernel.storage.blob import Blobs
-from holdfast.kernel.storage.boards import TaskStore
-from holdfast.kernel.storage.graph import Graph
-from holdfast.kernel.storage.history import HistoryProvider
 from holdfast.kernel.storage.ledger import TaskLedger
 from holdfast.kernel.storage.ledger_work import WorkSignal
-from holdfast.kernel.storage.long_term import LongTermMemory
-from holdfast.kernel.storage.short_term import ShortTerm
-from holdfast.kernel.storage.vector import VectorStore
 from holdfast.memory.agent_memory import MemoryStores, StoredMemory
 from holdfast.wiring.connections import Connections
 from holdfast.wiring.engines import providers
@@ -84,37 +84,37 @@ class State:
         return self._connections.engines
 
     @property
-    def blobs(self) -> Blobs:
+    def blobs(self) -> StoredBlobs:
         """Large binary things, by ref."""
         return self._served("blobs", self._open.blobs)
 
     @property
-    def history(self) -> HistoryProvider:
+    def history(self) -> History:
         """Transcripts, by agent and session."""
         return self._served("history", self._open.history)
 
     @property
-    def vectors(self) -> VectorStore:
+    def vectors(self) -> Vectors:
         """Documents, searched by meaning."""
         return self._served("vectors", self._open.vectors)
 
     @property
-    def graph(self) -> Graph:
+    def graph(self) -> KnowledgeGraph:
         """Entities and their relationships."""
         return self._served("graph", self._open.graph)
 
     @property
-    def short_term(self) -> ShortTerm:
+    def short_term(self) -> States:
         """Working state, by session."""
         return self._served("short_term", self._open.short_term)
 
     @property
-    def long_term(self) -> LongTermMemory:
+    def long_term(self) -> LongTerm:
         """Facts, by agent and namespace."""
         return self._served("long_term", self._open.long_term)
 
     @property
-    def boards(self) -> TaskStore:
+    def boards(self) -> Boards:
         """To-do boards, by conversation and agent."""
         return self._served("boards", self._open.boards)
 
@@ -139,7 +139,7 @@ class State:
         self._connections.check_usable()
         return self._served("work", None if self._owner else self._connections.work)
 
-    def memory(self, agent: AgentId | str, *, session_id: str | None = None) -> AgentMemory:
+    def memory(self, agent: Agent, *, session_id: str | None = None) -> AgentMemory:
         """What an agent does, did and knows: in one session, or without one in all of them.
 
         ::

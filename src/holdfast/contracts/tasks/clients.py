@@ -20,7 +20,7 @@ from holdfast.kernel.core.checks import (
 from holdfast.kernel.core.codec import encode_json, encode_object
 from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.core.errors import IllegalTransitionError, InvalidInputError, NotFoundError
-from holdfast.kernel.core.identity import AgentId
+from holdfast.kernel.core.identity import Agent, AgentId
 from holdfast.kernel.core.lifecycle import TaskState, check_state
 from holdfast.kernel.storage.ledger_client import ClientLedger
 from holdfast.kernel.storage.ledger_draft import Draft, check_run_after
@@ -43,7 +43,7 @@ class ClientCalls(LedgerCalls, ClientLedger):
 
     async def submit(
         self,
-        agent: AgentId | str,
+        agent: Agent,
         message: ChatMessage,
         *,
         context_id: str = "",
@@ -112,7 +112,7 @@ class ClientCalls(LedgerCalls, ClientLedger):
         owner: str | None = "",
         context_id: str | None = None,
         states: Collection[TaskState | str] | None = None,
-        agent: AgentId | str | None = None,
+        agent: Agent | None = None,
         updated_after: datetime | None = None,
         limit: int = 50,
         cursor: str | None = None,

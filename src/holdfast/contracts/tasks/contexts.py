@@ -13,7 +13,7 @@ from holdfast.kernel.core.checks import (
     check_optional_count,
 )
 from holdfast.kernel.core.errors import InvalidInputError
-from holdfast.kernel.core.identity import AgentId
+from holdfast.kernel.core.identity import Agent, AgentId
 from holdfast.kernel.storage.ledger_context import ContextLedger
 from holdfast.kernel.storage.ledger_input import check_owner
 from holdfast.kernel.storage.ledger_records import (
@@ -76,7 +76,7 @@ class ContextCalls(LedgerCalls, ContextLedger, TranscriptLedger):
         return await self._storage.clear_context(context_key(context_id, owner))
 
     async def resting_messages(
-        self, *, agents: Collection[AgentId | str], limit: int = 100
+        self, *, agents: Collection[Agent], limit: int = 100
     ) -> list[TaskMessage]:
         """All messages of up to ``limit`` tasks that are not marked and that nobody works on."""
         names = {AgentId.parse(one) for one in agents}
@@ -87,7 +87,7 @@ class ContextCalls(LedgerCalls, ContextLedger, TranscriptLedger):
         self,
         context_id: str,
         *,
-        agents: Collection[AgentId | str],
+        agents: Collection[Agent],
         owner: str = "",
         last: int = CONTEXT_MESSAGES,
     ) -> list[TaskMessage]:

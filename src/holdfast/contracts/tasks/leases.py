@@ -14,7 +14,7 @@ from holdfast.kernel.core.checks import (
     check_text,
 )
 from holdfast.kernel.core.content import ChatMessage
-from holdfast.kernel.core.identity import AgentId
+from holdfast.kernel.core.identity import Agent
 from holdfast.kernel.core.lifecycle import TaskState, check_state
 from holdfast.kernel.storage.ledger_draft import check_run_after
 from holdfast.kernel.storage.ledger_events import StepKey
@@ -38,7 +38,7 @@ class LeaseCalls(LedgerCalls, LeaseLedger):
         self,
         worker: str,
         *,
-        agents: Sequence[AgentId | str] | None = None,
+        agents: Sequence[Agent] | None = None,
         limit: int = 1,
         lease_seconds: float = LEASE_SECONDS,
         serial_contexts: bool = True,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, ClassVar, Literal, TypeAlias, get_args
+from typing import Any, ClassVar, Literal, TypeAlias, TypedDict, Unpack, get_args
 
 from holdfast.kernel.core.checks import check_id, check_text, check_time
 from holdfast.kernel.core.errors import InvalidInputError
@@ -207,13 +207,24 @@ def _utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+Content: TypeAlias = str | Sequence[ContentBlock]
+
+
+class MessageFields(TypedDict, total=False):
+    """What a message may be given beside its content."""
+
+    name: str
+    metadata: dict[str, Any]
+    id: str
+    created_at: datetime
+
+
 @dataclass(frozen=True, slots=True)
 class ChatMessage:
     """One turn of a conversation.
 
     ``id`` is minted here, before the first try to store it, so that a retry is the same message.
-    ``seq`` is its place in the session's log, set on messages that a store returns; it takes no
-    part in equality.
+    ``seq`` is its position in the session's log, set by stores; it takes no part in equality.
 
     >>> ChatMessage.user("hello").text
     'hello'
@@ -240,40 +251,40 @@ class ChatMessage:
         check_time("created_at", self.created_at)
 
     @classmethod
-    def system(cls, content: str | Sequence[ContentBlock], **extra: Any) -> ChatMessage:
+    def system(cls, content: Content, **fields: Unpack[MessageFields]) -> ChatMessage:
         """An instruction that stands above the conversation.
 
         >>> ChatMessage.system("be brief").role
         'system'
         """
-        return cls("system", _blocks(content), **extra)
+        return cls("system", _blocks(content), **fields)
 
     @classmethod
-    def user(cls, content: str | Sequence[ContentBlock], **extra: Any) -> ChatMessage:
+    def user(cls, content: Content, **fields: Unpack[MessageFields]) -> ChatMessage:
         """What the user said.
 
         >>> ChatMessage.user("hello", name="ana").name
         'ana'
         """
-        return cls("user", _blocks(content), **extra)
+        return cls("user", _blocks(content), **fields)
 
     @classmethod
-    def assistant(cls, content: str | Sequence[ContentBlock], **extra: Any) -> ChatMessage:
+    def assistant(cls, content: Content, **fields: Unpack[MessageFields]) -> ChatMessage:
         """What the model answered.
 
         >>> ChatMessage.assistant([TextBlock("a"), TextBlock("b")]).text
         'ab'
         """
-        return cls("assistant", _blocks(content), **extra)
+        return cls("assistant", _blocks(content), **fields)
 
     @classmethod
     def tool(
         cls,
         tool_use_id: str,
-        content: str | Sequence[ContentBlock],
+        content: Content,
         *,
         is_error: bool = False,
-        **extra: Any,
+        **fields: Unpack[MessageFields],
     ) -> ChatMessage:
         """What a tool answered to the call ``tool_use_id``.
 
@@ -281,7 +292,7 @@ class ChatMessage:
         '3 hits'
         """
         result = ToolResultBlock(tool_use_id, _blocks(content), is_error=is_error)
-        return cls("tool", [result], **extra)
+        return cls("tool", [result], **fields)
 
     @property
     def text(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeAlias
 
 from holdfast.kernel.core.checks import check_id
 from holdfast.kernel.core.errors import InvalidInputError
@@ -63,3 +64,7 @@ def _parsed(text: str) -> AgentId:
     """The same few agents are named again and again, and an id does not change."""
     kind, _, key = text.partition("/")
     return AgentId(kind, key) if kind and key else AgentId("", text)
+
+
+Agent: TypeAlias = AgentId | str
+"""An agent, or its canonical string: the same wherever one is taken."""

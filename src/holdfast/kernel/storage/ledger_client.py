@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any, Protocol, runtime_checkable
 
 from holdfast.kernel.core.content import ChatMessage
-from holdfast.kernel.core.identity import AgentId
+from holdfast.kernel.core.identity import Agent
 from holdfast.kernel.core.lifecycle import TaskState
 from holdfast.kernel.storage.ledger_push import PushConfig
 from holdfast.kernel.storage.ledger_records import MAX_ATTEMPTS, TaskPage, TaskRecord
@@ -101,7 +101,7 @@ class ClientLedger(Protocol):
     @abstractmethod
     async def submit(
         self,
-        agent: AgentId | str,
+        agent: Agent,
         message: ChatMessage,
         *,
         context_id: str = "",
@@ -166,7 +166,7 @@ class ClientLedger(Protocol):
         owner: str | None = "",
         context_id: str | None = None,
         states: Collection[TaskState | str] | None = None,
-        agent: AgentId | str | None = None,
+        agent: Agent | None = None,
         updated_after: datetime | None = None,
         limit: int = 50,
         cursor: str | None = None,

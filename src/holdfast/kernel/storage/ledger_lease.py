@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Protocol, runtime_checkable
 
 from holdfast.kernel.core.content import ChatMessage
-from holdfast.kernel.core.identity import AgentId
+from holdfast.kernel.core.identity import Agent
 from holdfast.kernel.core.lifecycle import TaskState
 from holdfast.kernel.storage.ledger_events import StepKey
 from holdfast.kernel.storage.ledger_records import LEASE_SECONDS, ClaimedTask, Lease, TaskRecord
@@ -98,7 +98,7 @@ class LeaseLedger(Protocol):
         self,
         worker: str,
         *,
-        agents: Sequence[AgentId | str] | None = None,
+        agents: Sequence[Agent] | None = None,
         limit: int = 1,
         lease_seconds: float = LEASE_SECONDS,
         serial_contexts: bool = True,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from holdfast.kernel.core.content import ChatMessage
-from holdfast.kernel.core.identity import AgentId
+from holdfast.kernel.core.identity import Agent, AgentId
 
 CONTEXT_MESSAGES = 50
 """Among how many of a context's last messages those are looked for that are not copied yet."""
@@ -55,7 +55,7 @@ class TranscriptLedger(Protocol):
 
     @abstractmethod
     async def resting_messages(
-        self, *, agents: Collection[AgentId | str], limit: int = 100
+        self, *, agents: Collection[Agent], limit: int = 100
     ) -> list[TaskMessage]:
         """All messages of up to ``limit`` tasks that are not marked and that nobody works on.
 
@@ -73,7 +73,7 @@ class TranscriptLedger(Protocol):
         self,
         context_id: str,
         *,
-        agents: Collection[AgentId | str],
+        agents: Collection[Agent],
         owner: str = "",
         last: int = CONTEXT_MESSAGES,
     ) -> list[TaskMessage]:

@@ -104,23 +104,63 @@ class AgentFacts:
     source: str = ""
     """What a fact comes from unless the save says so: the session."""
 
-    async def save(self, content: str, **more: Any) -> str:
-        """Keep a fact, and return its id; ``more`` is what ``LongTermMemory.save`` takes.
+    async def save(
+        self,
+        content: str,
+        *,
+        namespace: str = "default",
+        metadata: dict[str, Any] | None = None,
+        ttl_seconds: int | None = None,
+        topic: str = "",
+        confidence: float = 1.0,
+        source: str | None = None,
+        supersedes: str | None = None,
+        idempotency_key: str | None = None,
+        entities: list[str] | None = None,
+    ) -> str:
+        """Keep a fact, and return its id; its source is the session unless one is given.
 
         ::
 
             await memory.facts.save("Ana sails", topic="ana", idempotency_key="ana-sails")
         """
-        return await self.store.save(self.agent_id, content, **({"source": self.source} | more))
+        return await self.store.save(
+            self.agent_id,
+            content,
+            namespace=namespace,
+            metadata=metadata,
+            ttl_seconds=ttl_seconds,
+            topic=topic,
+            confidence=confidence,
+            source=self.source if source is None else source,
+            supersedes=supersedes,
+            idempotency_key=idempotency_key,
+            entities=entities,
+        )
 
-    async def search(self, query: str, **more: Any) -> list[Memory]:
+    async def search(
+        self,
+        query: str,
+        *,
+        namespace: str = "default",
+        limit: int = 10,
+        topic: str | None = None,
+        min_confidence: float | None = None,
+    ) -> list[Memory]:
         """The facts that answer a query, the best first; for an empty one the most recent.
 
         ::
 
             await memory.facts.search("what does Ana do on Sundays?", limit=3)
         """
-        return await self.store.search(self.agent_id, query, **more)
+        return await self.store.search(
+            self.agent_id,
+            query,
+            namespace=namespace,
+            limit=limit,
+            topic=topic,
+            min_confidence=min_confidence,
+        )
 
     async def get(self, memory_id: str, *, namespace: str = "default") -> Memory | None:
         """One fact, or ``None``.

@@ -1,0 +1,26 @@
+"""What a type checker accepts."""
+
+from __future__ import annotations
+
+import holdfast
+from holdfast import AgentId, ChatMessage, Event, HistoryProvider, LongTermMemory, TaskContext
+
+
+async def an_agent_is_text_or_an_id(state: holdfast.State) -> None:
+    for agent in ("writer", AgentId("writer", "ana")):
+        await state.history.append(agent, ChatMessage.user("hello"), session_id="s1")
+        await state.history.get_messages(agent, session_id="s1", last=20)
+        await state.episodes.recent(agent, limit=5)
+        await state.episodes.start_session(agent)
+        await state.long_term.save(agent, "Ana sails")
+        await state.tasks.submit(agent, ChatMessage.user("go"))
+        await state.memory(agent).facts.save("Ana sails", topic="ana")
+
+
+def a_store_is_what_was_asked_for(state: holdfast.State) -> tuple[HistoryProvider, LongTermMemory]:
+    return state.history, state.long_term
+
+
+async def a_handler_has_every_store(task: TaskContext) -> None:
+    await task.stores.history.append("writer", ChatMessage.user("hi", name="ana"), session_id="s1")
+    await task.stores.episodes.append([Event(AgentId.parse("writer"), "s1", "note", {"a": 1})])
