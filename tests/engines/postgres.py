@@ -97,7 +97,7 @@ class PostgresHarness(Harness):
         await self._shift("shift * 0, held = NULL")
 
     async def _connect(self) -> Postgres:
-        return await Postgres.open(self.url(), max_connections=8)
+        return await Postgres.open(self.url(), max_connections=8, search_timeout_seconds=60)
 
     async def close(self) -> None:
         """Close the pool."""

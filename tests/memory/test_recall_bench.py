@@ -152,3 +152,4 @@ async def test_no_statement_of_the_benchmark_is_canceled_after_a_minute(
     monkeypatch.setattr(recall, "open_state", noted)
     async with recall._opened("memory:", "slow", None):
         assert used[0].command_timeout_seconds == recall.PATIENCE_SECONDS >= 3600
+        assert used[0].search_timeout_seconds == recall.PATIENCE_SECONDS

@@ -127,7 +127,7 @@ async def run(progress: Progress, *, events: int, agents: int, vectors: int) -> 
 @asynccontextmanager
 async def _opened(url: str, tenant: str, servers: Servers | None = None) -> AsyncIterator[State]:
     redis = servers.valkey if servers else None
-    settings = Settings(auto_migrate=True)
+    settings = Settings(auto_migrate=True, search_timeout_seconds=60)
     async with open_state(url, redis=redis, tenant=tenant, settings=settings) as state:
         yield state
 

@@ -34,7 +34,7 @@ class Wiring:
             url or servers.valkey,
             redis=servers.valkey if postgres and redis else None,
             tenant=self.name,
-            settings=Settings(auto_migrate=True),
+            settings=Settings(auto_migrate=True, search_timeout_seconds=60),
         )
         return url
 

@@ -200,7 +200,11 @@ class _Unhurried(Embedder):
 
 @asynccontextmanager
 async def _opened(url: str, tenant: str, model: Embedder | None) -> AsyncIterator[State]:
-    settings = Settings(auto_migrate=True, command_timeout_seconds=PATIENCE_SECONDS)
+    settings = Settings(
+        auto_migrate=True,
+        command_timeout_seconds=PATIENCE_SECONDS,
+        search_timeout_seconds=PATIENCE_SECONDS,
+    )
     patient = None if model is None else _Unhurried(model)
     async with open_state(url, tenant=tenant, embedder=patient, settings=settings) as state:
         yield state
