@@ -27,13 +27,13 @@ from holdfast.contracts.short_term import States
 from holdfast.contracts.wakes import Wakes
 from holdfast.kernel.core.ids import new_ref
 from holdfast.kernel.storage.embedding import Embedder
+from holdfast.memory.circuit_breaker import CircuitBreaker
 from holdfast.memory.consolidation import Consolidator, Pace
 from holdfast.memory.hybrid_episodes import HybridEpisodes
 from holdfast.memory.hybrid_log import AckLevel, HybridLog
 from holdfast.memory.hybrid_states import HybridStates
 from holdfast.memory.hybrid_transcripts import HybridTranscripts
 from holdfast.memory.hybrid_wake import HybridWake
-from holdfast.memory.reach import Reach
 from holdfast.memory.state_commits import StateCommits
 from holdfast.memory.state_eviction import evict_states
 from holdfast.memory.state_saving import merge_asides, save_states
@@ -91,7 +91,7 @@ class HybridHarness(PostgresHarness):
         self.states = PostgresDurableStates(self.engine)
         self.commits = StateCommits(self.dirty, self.states)
         self.asides = PostgresAsideStates(self.engine)
-        self.reach = Reach()
+        self.breaker = CircuitBreaker()
         self.kept: dict[str, HybridStates] = {}
         self.consolidator = Consolidator(
             self.queue,
@@ -162,7 +162,7 @@ class HybridHarness(PostgresHarness):
                 self.consolidator,
                 tenant=tenant,
                 level=self.level,
-                reach=self.reach,
+                breaker=self.breaker,
             )
         return self.logs[tenant]
 
@@ -178,7 +178,7 @@ class HybridHarness(PostgresHarness):
                 self.asides,
                 self.commits,
                 tenant=tenant,
-                reach=self.reach,
+                breaker=self.breaker,
                 metrics=self.consolidator.metrics,
                 committed=self.level == "committed",
             )

@@ -74,7 +74,7 @@ async def test_an_append_that_dies_after_it_went_aside(
     log = hybrid.log(hybrid._prefix + "default")
     second = event("second")
     with monkeypatch.context() as patched:
-        patched.setattr(log._reach, "down_until", float("inf"))
+        patched.setattr(log._breaker, "down_until", float("inf"))
         with failpoint("append.after_aside", die), pytest.raises(DiedError):
             await store.append([second])
     restart(hybrid)
@@ -330,9 +330,9 @@ async def test_a_write_to_a_state_that_was_put_aside_is_done_once_whoever_dies(
     states = hybrid.store("short_term")
 
     async def put_aside_and_merge() -> None:
-        hybrid.reach.down_until = float("inf")
+        hybrid.breaker.down_until = float("inf")
         await states.update_state("s1", {"step": 1})
-        hybrid.reach.down_until = 0.0
+        hybrid.breaker.down_until = 0.0
         await states.get_state("s1")
 
     with failpoint(name, die), pytest.raises(DiedError):

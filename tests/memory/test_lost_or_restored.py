@@ -114,9 +114,9 @@ async def test_an_agent_wakes_with_the_losses_of_all_its_sessions(hybrid: Hybrid
     found = await alone.wake_all(ANA)
     assert found is not None
     assert found.gaps == woken.gaps
-    hybrid.reach.down_until = float("inf")
+    hybrid.breaker.down_until = float("inf")
     down = await hybrid.memory("writer/ana").hydrate()
-    hybrid.reach.down_until = 0.0
+    hybrid.breaker.down_until = 0.0
     assert (down.status, down.gaps) == (WakeStatus.GAP, woken.gaps)
     assert "all sessions of writer/ana" in down.degraded or "session agent:" in down.degraded
 

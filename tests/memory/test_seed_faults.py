@@ -127,7 +127,7 @@ async def test_8_without_redis_writes_go_to_postgres_and_are_counted(
     log = hybrid.log(hybrid._prefix + "default")
     await store.append([event("before")])
     with monkeypatch.context() as patched:
-        patched.setattr(log._reach, "down_until", float("inf"))
+        patched.setattr(log._breaker, "down_until", float("inf"))
         [aside] = await store.append([event("aside")])
         assert hybrid.consolidator.metrics.aside == 1
         assert notes(await store.recent(ANA, session_id="s1")) == ["before", "aside"]

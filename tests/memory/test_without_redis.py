@@ -16,7 +16,7 @@ from holdfast.kernel.core.errors import (
     UnavailableError,
 )
 from holdfast.kernel.storage.wake import WakeStatus
-from holdfast.memory.reach import Reach, SilentError
+from holdfast.memory.circuit_breaker import CircuitBreaker, HotStoreDownError
 from tests.engines.hybrid import HybridHarness, valkey
 from tests.memory.scenes import flush
 
@@ -26,9 +26,9 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 @contextmanager
 def redis_down(hybrid: HybridHarness) -> Iterator[None]:
     """As after a call that was not answered."""
-    hybrid.reach.down_until = float("inf")
+    hybrid.breaker.down_until = float("inf")
     yield
-    hybrid.reach.down_until = 0.0
+    hybrid.breaker.down_until = 0.0
 
 
 async def waiting(hybrid: HybridHarness) -> int:
@@ -166,7 +166,7 @@ async def test_a_session_with_nothing_but_a_state_put_aside_is_known(
 
 
 async def test_a_call_that_is_not_answered_is_given_up_and_others_are_not_tried() -> None:
-    reach = Reach(patience_seconds=0.05)
+    breaker = CircuitBreaker(patience_seconds=0.05)
 
     async def never() -> None:
         await asyncio.Event().wait()
@@ -174,26 +174,26 @@ async def test_a_call_that_is_not_answered_is_given_up_and_others_are_not_tried(
     async def answers() -> int:
         return 7
 
-    assert await reach.call(answers) == 7
-    with pytest.raises(SilentError) as caught:
-        await reach.call(never)
+    assert await breaker.call(answers) == 7
+    with pytest.raises(HotStoreDownError) as caught:
+        await breaker.call(never)
     assert not caught.value.sure
-    with pytest.raises(SilentError) as caught:
-        await reach.call(answers)
+    with pytest.raises(HotStoreDownError) as caught:
+        await breaker.call(answers)
     assert caught.value.sure
-    reach.down_until = 0.0
-    task = asyncio.create_task(reach.call(never))
+    breaker.down_until = 0.0
+    task = asyncio.create_task(breaker.call(never))
     await asyncio.sleep(0)
-    with pytest.raises(SilentError):  # one finds out, and the others do not wait for it
-        await reach.call(answers)
+    with pytest.raises(HotStoreDownError):  # one call probes, and the others fail at once
+        await breaker.call(answers)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert await reach.call(answers) == 7
+    assert await breaker.call(answers) == 7
 
 
 async def test_a_hot_store_that_was_away_and_refuses_is_back_for_all() -> None:
-    reach = Reach()
+    breaker = CircuitBreaker()
 
     async def away() -> None:
         raise UnavailableError("redis", "nobody listens")
@@ -201,19 +201,19 @@ async def test_a_hot_store_that_was_away_and_refuses_is_back_for_all() -> None:
     async def refuses() -> None:
         raise ConflictError("event", "e1")
 
-    with pytest.raises(SilentError):
-        await reach.call(away)
-    reach.down_until = 0.0
+    with pytest.raises(HotStoreDownError):
+        await breaker.call(away)
+    breaker.down_until = 0.0
     for _ in range(2):
         with pytest.raises(ConflictError):
-            await reach.call(refuses)
+            await breaker.call(refuses)
 
 
 async def test_a_conditional_write_without_an_answer_says_that_it_may_be_done(
     hybrid: HybridHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     states = hybrid.store("short_term")
-    monkeypatch.setattr(hybrid.reach, "patience_seconds", 0.05)
+    monkeypatch.setattr(hybrid.breaker, "patience_seconds", 0.05)
 
     async def never(*_args: object, **_how: object) -> None:
         await asyncio.Event().wait()
@@ -307,11 +307,11 @@ async def test_a_read_without_redis_is_not_between_what_was_saved_and_what_was_a
         """Another process does it to the hot state, saves that, and goes on."""
         monkeypatch.setattr(hybrid.asides, "read", read)
         monkeypatch.setattr(hybrid.states, "load", load)
-        down, hybrid.reach.down_until = hybrid.reach.down_until, 0.0
+        down, hybrid.breaker.down_until = hybrid.breaker.down_until, 0.0
         await states._storage.merge("s1")
         await states.update_state("s1", {"count": 3})
         await flush(hybrid)
-        hybrid.reach.down_until = down
+        hybrid.breaker.down_until = down
 
     for name, call in (("read", read), ("load", load)):
         store = hybrid.asides if name == "read" else hybrid.states

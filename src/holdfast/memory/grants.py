@@ -14,8 +14,8 @@ from holdfast.kernel.core.failpoints import hit
 from holdfast.kernel.storage.durable_log import DurableLog, Gap
 from holdfast.kernel.storage.hot_entry import NOWHERE, PlacedEntry
 from holdfast.kernel.storage.hot_log import WINDOW, HotLog, UsedUp, Window
+from holdfast.memory.circuit_breaker import CircuitBreaker
 from holdfast.memory.metrics import HybridMetrics
-from holdfast.memory.reach import Reach
 
 _log = logging.getLogger("holdfast.hybrid")
 
@@ -34,14 +34,14 @@ class Grants:
         durable: DurableLog,
         *,
         tenant: str,
-        reach: Reach,
+        breaker: CircuitBreaker,
         metrics: HybridMetrics,
         aside: dict[str, int] | None = None,
     ) -> None:
         self._hot = hot
         self._durable = durable
         self._tenant = tenant
-        self._reach = reach
+        self._breaker = breaker
         self._metrics = metrics
         self._flights: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._told: set[tuple[str, Gap]] = set()
@@ -104,7 +104,7 @@ class Grants:
             await self.warm(used.session, None, epoch=used.epoch + 1)
             return
         hit("append.after_reserve")
-        await self._reach.call(
+        await self._breaker.call(
             lambda: self._hot.reserve(used.session, heat=used.heat, reserved=reserved)
         )
 
@@ -119,7 +119,7 @@ class Grants:
             await self.recover(session)
         await self.catch_up([session])
         gaps = await self._settled(session)
-        await self._reach.call(lambda: self._hot.set_gaps(session, gaps))
+        await self._breaker.call(lambda: self._hot.set_gaps(session, gaps))
 
     async def _settled(self, session: str) -> tuple[Gap, ...]:
         self.settled += 1
@@ -132,7 +132,7 @@ class Grants:
 
             window = await grants.warm("s1", "writer/ana")
         """
-        window = await self._reach.call(lambda: self._hot.window(session))
+        window = await self._breaker.call(lambda: self._hot.window(session))
         if _numbers(window, epoch):
             return window
         async with self.held(session):
@@ -149,17 +149,17 @@ class Grants:
         """
         async with self._flights.setdefault(session, asyncio.Lock()):
             while True:
-                token = await self._reach.call(lambda: self._hot.lock(session, seconds=seconds))
+                token = await self._breaker.call(lambda: self._hot.lock(session, seconds=seconds))
                 if token:
                     break
                 await asyncio.sleep(0.01)
             try:
                 yield
             finally:
-                await self._reach.call(lambda: self._hot.unlock(session, token))
+                await self._breaker.call(lambda: self._hot.unlock(session, token))
 
     async def _grant(self, session: str, agent: str | None, epoch: int) -> Window | None:
-        window = await self._reach.call(lambda: self._hot.window(session))
+        window = await self._breaker.call(lambda: self._hot.window(session))
         if _numbers(window, epoch):
             return window
         hit("refill.after_lock")
@@ -177,7 +177,9 @@ class Grants:
         tail = await self._durable.tail(session, WINDOW + 1)
         floor = tail[0].place if len(tail) > WINDOW else NOWHERE
         newest = tail[-WINDOW:]
-        await self._reach.call(lambda: self._hot.warm(session, grant, floor=floor, entries=newest))
+        await self._breaker.call(
+            lambda: self._hot.warm(session, grant, floor=floor, entries=newest)
+        )
         hit("refill.after_window")
         self._metrics.warmed += 1
         if grant.gaps and (session, grant.gaps[-1]) not in self._told:
@@ -186,7 +188,7 @@ class Grants:
                 "session %s of %s: acknowledged events may be lost: %s",
                 *(session, self._tenant, grant.gaps[-1]),
             )
-        return await self._reach.call(lambda: self._hot.window(session))
+        return await self._breaker.call(lambda: self._hot.window(session))
 
 
 def _numbers(window: Window, epoch: int) -> bool:

@@ -7,8 +7,8 @@ from collections import OrderedDict
 from collections.abc import Sequence
 
 from holdfast.kernel.storage.hot_entry import PlacedEntry
+from holdfast.memory.circuit_breaker import HotStoreDownError
 from holdfast.memory.metrics import HybridMetrics
-from holdfast.memory.reach import SilentError
 
 _log = logging.getLogger("holdfast.hybrid")
 
@@ -41,7 +41,7 @@ class Horizon:
             self._places.popitem(last=False)
 
     def degraded(
-        self, session: str, why: SilentError, reached: tuple[int, int] | None = None
+        self, session: str, why: HotStoreDownError, reached: tuple[int, int] | None = None
     ) -> str:
         """Count a read that cannot see the hot log, and log how far it sees; the report of it."""
         self._metrics.degraded_reads += 1

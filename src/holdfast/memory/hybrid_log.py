@@ -21,11 +21,11 @@ from holdfast.kernel.storage.durable_log import DurableLog
 from holdfast.kernel.storage.hot_entry import NOWHERE, PlacedEntry
 from holdfast.kernel.storage.hot_log import Appended, Cold, HotLog, HotTurn, Window
 from holdfast.kernel.storage.log_entry import LogEntry
+from holdfast.memory.circuit_breaker import CircuitBreaker, HotStoreDownError
 from holdfast.memory.consolidation import Consolidator
 from holdfast.memory.grants import Grants
 from holdfast.memory.horizon import Horizon
 from holdfast.memory.pressure import Pressure
-from holdfast.memory.reach import Reach, SilentError
 from holdfast.memory.waking import Waker
 from holdfast.memory.write_back import WriteBack, placed
 
@@ -40,7 +40,7 @@ AckLevel: TypeAlias = Literal["hot", "fsync", "committed"]
 class HybridLog:
     """Appends, reads back and clears the sessions of one tenant.
 
-    ``level`` says what an acknowledged append has survived; ``reach`` knows whether the hot log
+    ``level`` says what an acknowledged append has survived; ``breaker`` knows whether the hot log
     answers, and the durable one is written to directly when it does not. ``overtaken`` are sessions
     that others have written to past the hot log, by the epoch that they are in. ::
 
@@ -56,7 +56,7 @@ class HybridLog:
         tenant: str,
         level: AckLevel,
         pressure: Pressure | None = None,
-        reach: Reach | None = None,
+        breaker: CircuitBreaker | None = None,
         overtaken: dict[str, int] | None = None,
     ) -> None:
         self.hot = hot
@@ -66,25 +66,25 @@ class HybridLog:
         self._tenant = tenant
         self._level = level
         self._pressure = pressure
-        self._reach = reach or Reach()
+        self._breaker = breaker or CircuitBreaker()
         self._grants = Grants(
             hot,
             durable,
             tenant=tenant,
-            reach=self._reach,
+            breaker=self._breaker,
             metrics=self._metrics,
             aside=overtaken,
         )
         self._aside = self._grants.aside
         self._back = WriteBack(
-            hot, durable, consolidator, self._grants, tenant=tenant, reach=self._reach
+            hot, durable, consolidator, self._grants, tenant=tenant, breaker=self._breaker
         )
         self._unflushed = self._back.unflushed
         self._grants.recover = self._back.recover
         self._grants.flush = self._back.drain
         self._seen = Horizon(self._metrics)
         self._waker = Waker(
-            hot, durable, self._grants, self._back, reach=self._reach, seen=self._seen
+            hot, durable, self._grants, self._back, breaker=self._breaker, seen=self._seen
         )
         self.wake = self._waker.wake
         self.wake_all = self._waker.wake_all
@@ -105,10 +105,10 @@ class HybridLog:
                 crowded = await self._admit(self._pressure)
             settled = self._grants.settled
             answer = (
-                None if self._aside else await self._reach.call(lambda: self.hot.append(entries))
+                None if self._aside else await self._breaker.call(lambda: self.hot.append(entries))
             )
             appended = answer if type(answer) is Appended else await self._append_hot(entries)
-        except SilentError as error:
+        except HotStoreDownError as error:
             return await self._append_aside(entries, error)
         hit("append.after_hot")
         new = placed(entries, appended)
@@ -157,20 +157,24 @@ class HybridLog:
             window = await log.window("s1")
         """
         try:
-            found = await self._reach.call(lambda: self.hot.window(session, last=last))
+            found = await self._breaker.call(lambda: self.hot.window(session, last=last))
             if self._unflushed and self._unflushed.suspects(session, found):
                 await self._back.recover(session)
-                found = await self._reach.call(lambda: self.hot.window(session, last=last))
+                found = await self._breaker.call(lambda: self.hot.window(session, last=last))
             if found.orphaned:
                 found = await self._grants.warm(session, None) or found
-        except SilentError as error:
+        except HotStoreDownError as error:
             late = await self._back.unseen(self._unflushed.of(session))
             self._seen.degraded(session, error)
             unflushed = frozenset(one.entry.id for one in late)
             return Window(floor=_BEYOND, entries=late, unflushed=unflushed)
         self._seen.reach(found.entries[-1:])
-        if found.hot and self._reach.doubt and (why := await self._grants.compare(session, found)):
-            self._seen.degraded(session, SilentError(why, sure=True))
+        if (
+            found.hot
+            and self._breaker.doubt
+            and (why := await self._grants.compare(session, found))
+        ):
+            self._seen.degraded(session, HotStoreDownError(why, sure=True))
         if not found.hot or session in self._aside:
             # The durable log may have gone on without it.
             return dataclasses.replace(found, hot=False, floor=_BEYOND)
@@ -185,11 +189,11 @@ class HybridLog:
         """
         mine = [one for one in self._unflushed if one.entry.agent == agent]
         try:
-            found = await self._reach.call(lambda: self.hot.tail(agent))
+            found = await self._breaker.call(lambda: self.hot.tail(agent))
             here = {one.entry.key for one in found}
             for session in {one.entry.session for one in mine if one.entry.key not in here}:
                 await self._back.recover(session)
-        except SilentError as error:
+        except HotStoreDownError as error:
             late = await self._back.unseen(mine)
             self._seen.degraded(f"all sessions of {agent}", error)
             return sorted(late, key=lambda one: (one.entry.session, one.place))
@@ -231,7 +235,7 @@ class HybridLog:
             # A refill that is under way would bring back what it has read.
             async with self._grants.held(session, seconds=30):
                 return await self._clear(session, covered, agent=agent, run=run, types=types)
-        except SilentError as error:
+        except HotStoreDownError as error:
             raise UnavailableError("redis", str(error)) from error
 
     async def _clear(
@@ -243,18 +247,18 @@ class HybridLog:
         run: str | None,
         types: list[str] | None,
     ) -> int:
-        window = await self._reach.call(lambda: self.hot.window(session))
+        window = await self._breaker.call(lambda: self.hot.window(session))
         until = (window.known.epoch, window.known.seq) if window.known else None
         hit("clear.after_place")
         cleared = await self.durable.clear(session, agent=agent, run=run, types=types, until=until)
         hit("clear.after_durable")
         if cleared.until is not None and cleared.until != until:
             # More was flushed meanwhile, and is gone: look again what stands in the window.
-            window = await self._reach.call(lambda: self.hot.window(session))
+            window = await self._breaker.call(lambda: self.hot.window(session))
         last = cleared.until or NOWHERE
         gone = [one for one in window.entries if covered(one) and one.place <= last]
         if gone or cleared.ids:
-            await self._reach.call(lambda: self.hot.forget(session, gone, cleared.ids))
+            await self._breaker.call(lambda: self.hot.forget(session, gone, cleared.ids))
         self._unflushed.forget((session, one.entry.id) for one in gone)
         fresh = {one.entry.id for one in gone if one.entry.id in window.unflushed}
         return len(fresh | set(cleared.ids))
@@ -291,7 +295,7 @@ class HybridLog:
         if self._aside:
             await self._grants.catch_up(entry.session for entry in batch)
         while True:
-            answer = await self._reach.call(lambda: self.hot.append(batch))
+            answer = await self._breaker.call(lambda: self.hot.append(batch))
             if isinstance(answer, Appended):
                 return answer
             if isinstance(answer, Cold):
@@ -300,7 +304,9 @@ class HybridLog:
             else:
                 await self._grants.go_on(answer)
 
-    async def _append_aside(self, batch: Sequence[LogEntry], why: SilentError) -> list[PlacedEntry]:
+    async def _append_aside(
+        self, batch: Sequence[LogEntry], why: HotStoreDownError
+    ) -> list[PlacedEntry]:
         """Past the hot log, which does not answer; it is raised before it numbers again."""
         try:
             stored = await self.durable.append(batch)
@@ -318,7 +324,7 @@ class HybridLog:
     async def _admit(self, pressure: Pressure) -> bool:
         """Refuse at a hard mark; whether a soft one is passed."""
         try:
-            return await self._reach.call(pressure.check)
+            return await self._breaker.call(pressure.check)
         except BackPressureError:
             self._metrics.refused += 1
             raise
@@ -326,7 +332,7 @@ class HybridLog:
     async def _slow_down(self, entries: list[PlacedEntry]) -> list[PlacedEntry]:
         """Wait for the commit as at level committed; the acknowledgement stands without it."""
         try:
-            return await self._back.committed(entries, limit_seconds=self._reach.patience_seconds)
+            return await self._back.committed(entries, limit_seconds=self._breaker.patience_seconds)
         except TimedOutError as error:
             _log.warning("too much is waiting, and cannot be flushed: %s", error)
             return entries

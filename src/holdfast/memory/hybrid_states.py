@@ -25,8 +25,8 @@ from holdfast.kernel.storage.state_snapshots import (
     UnregisteredError,
     Written,
 )
+from holdfast.memory.circuit_breaker import CircuitBreaker, HotStoreDownError
 from holdfast.memory.metrics import HybridMetrics
-from holdfast.memory.reach import Reach, SilentError
 from holdfast.memory.state_commits import StateCommits
 from holdfast.memory.state_restoring import StateRestoring
 from holdfast.memory.unflushed import Unsaved
@@ -52,7 +52,7 @@ class HybridStates(StateStorage):
         commits: StateCommits,
         *,
         tenant: str,
-        reach: Reach | None = None,
+        breaker: CircuitBreaker | None = None,
         metrics: HybridMetrics | None = None,
         committed: bool = False,
     ) -> None:
@@ -60,7 +60,7 @@ class HybridStates(StateStorage):
         self._saved = saved
         self._asides = asides
         self._tenant = tenant
-        self._reach = reach or Reach()
+        self._breaker = breaker or CircuitBreaker()
         self._metrics = metrics or HybridMetrics()
         self._commits = commits
         self._committed = committed
@@ -68,7 +68,7 @@ class HybridStates(StateStorage):
         self._late: dict[str, int] = {}
         self._unsaved = Unsaved()
         self._restoring = StateRestoring(
-            hot, saved, self._unsaved, tenant=tenant, reach=self._reach, metrics=self._metrics
+            hot, saved, self._unsaved, tenant=tenant, breaker=self._breaker, metrics=self._metrics
         )
 
     async def read(self, session: str, keys: Collection[str] | None) -> StateSnapshot:
@@ -76,14 +76,14 @@ class HybridStates(StateStorage):
         try:
             await self._catch_up(session)
             while True:
-                found = await self._reach.call(lambda: self._hot.read(session, keys))
+                found = await self._breaker.call(lambda: self._hot.read(session, keys))
                 if found.version:
                     return found
                 # What is restored may be lost again before it is read.
                 there, kept = await self._restoring.restored(session)
                 if not there:
                     return dataclasses.replace(found, as_of=kept.as_of)
-        except SilentError as error:
+        except HotStoreDownError as error:
             return await self._durably(session, keys, error)
 
     async def write(self, write: StateWrite, expected: int | None) -> None:
@@ -95,7 +95,7 @@ class HybridStates(StateStorage):
                 await self._commit(write.session, written, put)
             elif self._unsaved.due:
                 await self._look()
-        except SilentError as error:
+        except HotStoreDownError as error:
             if expected is not None:
                 raise _undecided(error) from error
             await self._put_aside(write, error)
@@ -105,13 +105,13 @@ class HybridStates(StateStorage):
         try:
             await self._catch_up(session)
             while True:
-                seen = await self._reach.call(lambda: self._hot.read(session, ()))
+                seen = await self._breaker.call(lambda: self._hot.read(session, ()))
                 version = seen.version
                 await self._saved.clear(self._tenant, session, version=version)
                 hit("state_clear.after_durable")
                 if await self._forget(session, version):
                     return self._unsaved.forget(session)
-        except SilentError as error:
+        except HotStoreDownError as error:
             await self._put_aside(StateWrite(session, gone=True), error)
 
     async def complete(self, session_id: str, found: StateSnapshot | None) -> StateSnapshot:
@@ -121,14 +121,14 @@ class HybridStates(StateStorage):
 
             state = await states.complete("s1", found.state)
         """
-        if found is not None and session_id not in self._late and not self._reach.doubt:
+        if found is not None and session_id not in self._late and not self._breaker.doubt:
             if found.version:
                 return found
             try:
                 there, kept = await self._restoring.restored(session_id)
                 if not there:
                     return dataclasses.replace(found, as_of=kept.as_of)
-            except SilentError as error:
+            except HotStoreDownError as error:
                 return await self._durably(session_id, None, error)
         return await self.read(session_id, None)
 
@@ -161,7 +161,7 @@ class HybridStates(StateStorage):
         written: Written | None = None
         while written is None:
             try:
-                written = await self._reach.call(partial(self._hot.merge, aside, base=base))
+                written = await self._breaker.call(partial(self._hot.merge, aside, base=base))
             except AbsentStateError:
                 lost, kept = await self._restoring.restored(session)
                 base = None if lost else kept.base
@@ -175,7 +175,7 @@ class HybridStates(StateStorage):
         """Before the hot state is read or written, it has what was put aside."""
         if session_id in self._late:
             await self.merge(session_id)
-        elif self._reach.doubt:
+        elif self._breaker.doubt:
             try:
                 await self.merge(session_id)
             except (UnavailableError, TimedOutError) as error:
@@ -194,7 +194,7 @@ class HybridStates(StateStorage):
         put = partial(self._hot.put, write, expected_version=expected_version, base=base)
         while True:
             try:
-                return await self._reach.call(put)
+                return await self._breaker.call(put)
             except AbsentStateError:
                 there, kept = await self._restoring.restored(write.session)
                 # A base that is not the newest any more is found out before it is saved.
@@ -218,7 +218,7 @@ class HybridStates(StateStorage):
                     written = await again()
         except UnavailableError as error:
             # Where the durable store answers, it keeps the write beside the state.
-            raise SilentError(str(error), sure=False) from error
+            raise HotStoreDownError(str(error), sure=False) from error
         except TimeoutError as error:
             if isinstance(error, TimedOutError):
                 raise
@@ -250,9 +250,9 @@ class HybridStates(StateStorage):
         self.saved(list(kept.values()))
 
     async def _forget(self, session_id: str, version: int) -> bool:
-        return await self._reach.call(lambda: self._hot.forget(session_id, version=version))
+        return await self._breaker.call(lambda: self._hot.forget(session_id, version=version))
 
-    async def _put_aside(self, write: StateWrite, why: SilentError) -> None:
+    async def _put_aside(self, write: StateWrite, why: HotStoreDownError) -> None:
         """Keep a write in the durable store, until the hot one answers."""
         if write.gone:
             self._unsaved.forget(write.session)
@@ -268,7 +268,7 @@ class HybridStates(StateStorage):
         _log.warning("a write to state %s is kept aside: %s", write.session, why)
 
     async def _durably(
-        self, session_id: str, keys: Collection[str] | None, why: SilentError
+        self, session_id: str, keys: Collection[str] | None, why: HotStoreDownError
     ) -> StateSnapshot:
         """A state as it was last saved, with what was put aside since."""
         # In this order: what is not aside any more is in what was saved.
@@ -294,7 +294,7 @@ class HybridStates(StateStorage):
         return StateSnapshot(state, saved.version, saved.expires_at, degraded)
 
 
-def _undecided(why: SilentError) -> UnavailableError | TimedOutError:
+def _undecided(why: HotStoreDownError) -> UnavailableError | TimedOutError:
     """Which version is the newest only the hot store knows."""
     if why.sure:
         return UnavailableError("redis", f"a write that expects a version needs it: {why}")

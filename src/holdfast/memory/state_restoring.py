@@ -15,8 +15,8 @@ from holdfast.kernel.storage.state_snapshots import (
     RemovedStateError,
     SavedState,
 )
+from holdfast.memory.circuit_breaker import CircuitBreaker
 from holdfast.memory.metrics import HybridMetrics
-from holdfast.memory.reach import Reach
 from holdfast.memory.unflushed import Unsaved
 from holdfast.spi.states import HotStates
 
@@ -63,14 +63,14 @@ class StateRestoring:
         unsaved: Unsaved,
         *,
         tenant: str,
-        reach: Reach,
+        breaker: CircuitBreaker,
         metrics: HybridMetrics,
     ) -> None:
         self._hot = hot
         self._saved = saved
         self._unsaved = unsaved
         self._tenant = tenant
-        self._reach = reach
+        self._breaker = breaker
         self._metrics = metrics
         self._flights: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -106,7 +106,7 @@ class StateRestoring:
                 eviction=max(eviction, kept.eviction),
             )
             try:
-                return await self._reach.call(restore), kept
+                return await self._breaker.call(restore), kept
             except RemovedStateError as error:
                 # What was read before the eviction may not be the newest: it is read again.
                 eviction = error.eviction

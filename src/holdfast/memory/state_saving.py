@@ -12,9 +12,9 @@ from holdfast.kernel.storage.state_snapshots import (
     DurableStates,
     SavedState,
 )
+from holdfast.memory.circuit_breaker import HotStoreDownError
 from holdfast.memory.consolidation import STATES_AT_ONCE
 from holdfast.memory.hybrid_states import HybridStates
-from holdfast.memory.reach import SilentError
 from holdfast.memory.state_commits import save
 
 
@@ -57,6 +57,6 @@ async def merge_asides(
     for tenant, session in waiting:
         try:
             await states(tenant).merge(session)
-        except SilentError as error:
+        except HotStoreDownError as error:
             raise UnavailableError("redis", str(error)) from error
     return len(waiting)

@@ -8,9 +8,9 @@ from holdfast.kernel.storage.durable_log import DurableLog
 from holdfast.kernel.storage.hot_log import WINDOW, HotLog, Window
 from holdfast.kernel.storage.short_term import StateSnapshot
 from holdfast.kernel.storage.wake import Wake, WakeStatus
+from holdfast.memory.circuit_breaker import CircuitBreaker, HotStoreDownError
 from holdfast.memory.grants import Grants
 from holdfast.memory.horizon import Horizon
-from holdfast.memory.reach import Reach, SilentError
 from holdfast.memory.write_back import WriteBack
 
 WOKEN = 200
@@ -32,14 +32,14 @@ class Waker:
         grants: Grants,
         back: WriteBack,
         *,
-        reach: Reach,
+        breaker: CircuitBreaker,
         seen: Horizon,
     ) -> None:
         self._hot = hot
         self._durable = durable
         self._grants = grants
         self._back = back
-        self._reach = reach
+        self._breaker = breaker
         self._seen = seen
 
     async def wake(self, session: str) -> Wake:
@@ -53,17 +53,17 @@ class Waker:
         """
         state: StateSnapshot | None = None
         try:
-            here, state = await self._reach.call(lambda: self._hot.look(session))
+            here, state = await self._breaker.call(lambda: self._hot.look(session))
             if self._back.unflushed and self._back.unflushed.suspects(session, here):
                 await self._back.recover(session)
-                here, state = await self._reach.call(lambda: self._hot.look(session))
+                here, state = await self._breaker.call(lambda: self._hot.look(session))
             degraded = ""
             if (
                 here.hot
-                and self._reach.doubt
+                and self._breaker.doubt
                 and (why := await self._grants.compare(session, here))
             ):
-                degraded = self._seen.degraded(session, SilentError(why, sure=True))
+                degraded = self._seen.degraded(session, HotStoreDownError(why, sure=True))
             if here.hot and session not in self._grants.aside:
                 self._seen.reach(here.entries[-1:])
                 woken = _woken(here, WakeStatus.WARM, state)
@@ -71,13 +71,13 @@ class Waker:
             window = await self._grants.warm(
                 session, None, epoch=self._grants.aside.get(session, 0)
             )
-        except SilentError as error:
+        except HotStoreDownError as error:
             return await self._wake_without(session, error)
         if window is None:
             return Wake(WakeStatus.NEW, state=state)
         return _woken(window, WakeStatus.RESTORED, state)
 
-    async def _wake_without(self, session: str, why: SilentError) -> Wake:
+    async def _wake_without(self, session: str, why: HotStoreDownError) -> Wake:
         """A session without the hot log: what is durable, and what this process wrote."""
         late = await self._back.unseen(self._back.unflushed.of(session))
         tail = await self._durable.tail(session, WINDOW)
@@ -100,8 +100,8 @@ class Waker:
         """
         granted = await self._durable.hot_sessions(agent, limit=WOKEN)
         try:
-            known = await self._reach.call(lambda: self._hot.known(list(granted)))
-        except SilentError as error:
+            known = await self._breaker.call(lambda: self._hot.known(list(granted)))
+        except HotStoreDownError as error:
             degraded = self._seen.degraded(f"all sessions of {agent}", error)
             gaps = await self._durable.agent_gaps(agent)
             status = WakeStatus.GAP if gaps else WakeStatus.RESTORED

@@ -13,9 +13,9 @@ from holdfast.kernel.storage.durable_log import DurableLog, Outcome
 from holdfast.kernel.storage.hot_entry import PlacedEntry
 from holdfast.kernel.storage.hot_log import Appended, HotLog
 from holdfast.kernel.storage.log_entry import LogEntry, another_body
+from holdfast.memory.circuit_breaker import CircuitBreaker
 from holdfast.memory.consolidation import Consolidator
 from holdfast.memory.grants import Grants
-from holdfast.memory.reach import Reach
 from holdfast.memory.unflushed import LOOK_EVERY, Unflushed
 
 _log = logging.getLogger("holdfast.hybrid")
@@ -40,7 +40,7 @@ class WriteBack:
         grants: Grants,
         *,
         tenant: str,
-        reach: Reach,
+        breaker: CircuitBreaker,
     ) -> None:
         self._hot = hot
         self._durable = durable
@@ -48,7 +48,7 @@ class WriteBack:
         self._metrics = consolidator.metrics
         self._grants = grants
         self._tenant = tenant
-        self._reach = reach
+        self._breaker = breaker
         self.unflushed = Unflushed()
 
     async def committed(
@@ -117,7 +117,8 @@ class WriteBack:
     async def recover(self, session: str) -> None:
         """Write to the durable log what this process wrote to a session and the hot log has lost.
 
-        ``SilentError`` where the hot log does not answer: then nothing is known to be lost. ::
+        Raises ``HotStoreDownError`` if the hot log does not answer: it is then unknown whether
+        anything is lost. ::
 
             await back.recover("s1")
         """
@@ -125,7 +126,7 @@ class WriteBack:
         if not mine:
             return
         # In this order: what has left the hot log since is in the durable one.
-        gone = await self._reach.call(lambda: self._hot.missing(mine))
+        gone = await self._breaker.call(lambda: self._hot.missing(mine))
         lost = await self._absent(gone)
         await self._rewrite([one.entry for one in lost])
         self._forget(lost)

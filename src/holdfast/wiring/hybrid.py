@@ -22,6 +22,7 @@ from holdfast.contracts.wakes import Wakes
 from holdfast.kernel.core.errors import ConfigError, HoldfastError, UnavailableError
 from holdfast.kernel.core.ids import new_ref
 from holdfast.kernel.storage.hot_log import Marks
+from holdfast.memory.circuit_breaker import CircuitBreaker, HotStoreDownError
 from holdfast.memory.consolidation import Consolidator, Pace
 from holdfast.memory.hybrid_episodes import HybridEpisodes
 from holdfast.memory.hybrid_log import AckLevel, HybridLog
@@ -30,7 +31,6 @@ from holdfast.memory.hybrid_transcripts import HybridTranscripts
 from holdfast.memory.hybrid_wake import HybridWake
 from holdfast.memory.metrics import headroom
 from holdfast.memory.pressure import Pressure
-from holdfast.memory.reach import Reach, SilentError
 from holdfast.memory.state_commits import StateCommits
 from holdfast.memory.state_eviction import evict_states
 from holdfast.memory.state_saving import merge_asides, save_states
@@ -108,7 +108,7 @@ class _Tenants:
         self._dirty = RedisDirtyStates(engine, evictable=self._evictable)
         self._clean = RedisCleanStates(engine)
         self._commits = StateCommits(self._dirty, durable.states)
-        self._reach = Reach(broken_at=lambda: engine.broken_at)
+        self._breaker = CircuitBreaker(broken_at=lambda: engine.broken_at)
         self._logs: dict[str, HybridLog] = {}
         self._overtaken: dict[str, dict[str, int]] = {}
         self._states: dict[str, HybridStates] = {}
@@ -135,7 +135,7 @@ class _Tenants:
                 tenant=tenant,
                 level=self._level,
                 pressure=self._pressure,
-                reach=self._reach,
+                breaker=self._breaker,
                 overtaken=self._overtaken.pop(tenant, None),
             )
         return self._logs[tenant]
@@ -159,7 +159,7 @@ class _Tenants:
                 self._durable.asides,
                 self._commits,
                 tenant=tenant,
-                reach=self._reach,
+                breaker=self._breaker,
                 metrics=self.consolidator.metrics,
                 committed=self._level == "committed",
             )
@@ -179,7 +179,7 @@ class _Tenants:
     async def _raise(self, tenant: str, session: str, epoch: int) -> None:
         try:
             await self.log(tenant).raise_session(session, epoch)
-        except SilentError as error:
+        except HotStoreDownError as error:
             raise UnavailableError("redis", str(error)) from error
 
     async def _settle(self) -> None:
@@ -187,7 +187,7 @@ class _Tenants:
         for tenant, session in await self._durable.queue.unsettled(self._writer):
             try:
                 await self.log(tenant).settle(session)
-            except SilentError as error:
+            except HotStoreDownError as error:
                 raise UnavailableError("redis", str(error)) from error
 
     async def release(self) -> None:

@@ -1,4 +1,4 @@
-"""Calls to the hot store with little patience, and with none for a moment after it failed."""
+"""A circuit breaker for the hot store: calls time out early, and fail at once after an outage."""
 
 from __future__ import annotations
 
@@ -13,28 +13,31 @@ from holdfast.kernel.core.errors import HoldfastError, TimedOutError, Unavailabl
 T = TypeVar("T")
 
 DOUBT_SECONDS = 10.0
-"""For how long after a broken connection others may take the hot store for away."""
+"""For so long after an outage, other processes may still treat the hot store as down."""
 
 DOWN_SECONDS = 1.0
-"""For how long a hot store that did not answer is not asked again."""
+"""After a failure, calls fail at once for so long without trying the hot store."""
 
 
-class SilentError(Exception):
-    """The hot store does not answer; unless it is ``sure``, what was asked may have been done."""
+class HotStoreDownError(Exception):
+    """The hot store is down or did not answer in time.
+
+    ``sure``: the call had no effect. Otherwise the hot store may have executed it.
+    """
 
     def __init__(self, why: str, *, sure: bool) -> None:
         super().__init__(why)
         self.sure = sure
 
 
-class Reach:
-    """What all stores of a ``State`` know about whether their hot store answers.
+class CircuitBreaker:
+    """The circuit breaker that all stores of a ``State`` share for their hot store.
 
-    One timer watches all calls: a timer for each would cost as much as the call itself. So a call
-    is given up after ``patience_seconds`` and at most a quarter more. ::
+    One timer checks all calls, since a timer per call would cost as much as the call itself. So a
+    call times out after ``patience_seconds`` and at most a quarter more. ::
 
-        reach = Reach(broken_at=lambda: engine.broken_at)
-        window = await reach.call(lambda: hot.window("s1"))
+        breaker = CircuitBreaker(broken_at=lambda: engine.broken_at)
+        window = await breaker.call(lambda: hot.window("s1"))
     """
 
     def __init__(
@@ -53,12 +56,15 @@ class Reach:
         self._timer: asyncio.TimerHandle | None = None
 
     async def call(self, ask: Callable[[], Awaitable[T]]) -> T:
-        """Ask the hot store, one call of a task at a time; ``SilentError`` without an answer."""
+        """Call the hot store and return its answer. A task makes one call at a time.
+
+        Raises ``HotStoreDownError`` if the hot store is down or does not answer in time.
+        """
         now = time.monotonic()
         if now < self.down_until:
-            raise SilentError("the hot store did not answer a moment ago", sure=True)
+            raise HotStoreDownError("the hot store did not answer a moment ago", sure=True)
         if self._failed:
-            # One finds out whether it is back; the others do not wait for it.
+            # This call probes whether the hot store is back. Until it returns, others fail at once.
             self.down_until = now + self.patience_seconds + DOWN_SECONDS
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         self._since[task] = loop.time()
@@ -68,19 +74,19 @@ class Reach:
             answer = await ask()
         except UnavailableError as error:
             self._mark_down()
-            raise SilentError(str(error), sure=True) from error
+            raise HotStoreDownError(str(error), sure=True) from error
         except asyncio.CancelledError as error:
             if self._was_given_up(task):
                 self._mark_down()
                 why = f"the hot store did not answer in {self.patience_seconds:g} s"
-                raise SilentError(why, sure=False) from error
-            self.down_until = 0.0  # the next one finds out
+                raise HotStoreDownError(why, sure=False) from error
+            self.down_until = 0.0  # the next call probes
             raise
         except TimedOutError:
             self._mark_down()
             raise
         except HoldfastError:
-            # It refused, so it answers.
+            # The hot store refused the call, so it is up.
             self._mark_up()
             raise
         finally:
@@ -93,17 +99,18 @@ class Reach:
         self._failed, self.down_until = False, 0.0
 
     def _was_given_up(self, task: asyncio.Task[Any] | None) -> bool:
-        """Whether a task was cancelled here, and by nobody else."""
+        """Whether this breaker cancelled the task, and nobody else did."""
         if task is None or task not in self._given_up:
             return False
         return task.uncancel() <= self._given_up.pop(task)
 
     @property
     def doubt(self) -> bool:
-        """Whether the hot store was away a moment ago: others may still be writing past it.
+        """Whether the hot store was down a moment ago.
 
-        They stop within ``DOUBT_SECONDS`` of its return. Until then what the hot store says is
-        compared with what the durable one has.
+        Other processes may then still write to the durable store only. They stop within
+        ``DOUBT_SECONDS`` after the hot store is back. Until then callers compare what the hot
+        store returns with the durable store.
         """
         return time.monotonic() - max(self._down_at, self._broken_at()) < DOUBT_SECONDS
 
@@ -112,7 +119,7 @@ class Reach:
         self._failed, self.down_until = True, time.monotonic() + DOWN_SECONDS
 
     def _look(self) -> None:
-        """Give up the calls that have had no answer for too long."""
+        """Cancel the calls that have timed out."""
         loop = asyncio.get_running_loop()
         for task, since in self._since.items():
             late = loop.time() - since >= self.patience_seconds
