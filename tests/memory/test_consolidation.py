@@ -20,7 +20,7 @@ from holdfast.kernel.storage.hot_log import HotStats, Marks
 from holdfast.kernel.storage.log_entry import LogEntry
 from holdfast.kernel.storage.wake import WakeStatus
 from holdfast.memory import consolidation
-from holdfast.memory.pressure import Pressure, PressureMarks
+from holdfast.memory.backpressure import Backpressure, BackpressureLimits
 from tests.backends.postgres_database import connected
 from tests.engines.hybrid import HybridHarness, valkey
 from tests.memory.scenes import ANA, bare, event, flush, gaps, notes, stored
@@ -266,14 +266,14 @@ async def test_too_many_waiting_events_hold_writers_up_and_then_refuse_them(
 async def test_old_events_and_a_full_memory_hold_writers_up_and_then_refuse_them(
     hybrid: HybridHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pressure = Pressure(hybrid.queue, PressureMarks(), every_seconds=0)
+    backpressure = Backpressure(hybrid.queue, BackpressureLimits(), every_seconds=0)
 
     async def seen(stats: HotStats) -> bool:
         async def told() -> HotStats:
             return stats
 
         monkeypatch.setattr(hybrid.queue, "stats", told)
-        return await pressure.check()
+        return await backpressure.check()
 
     assert await seen(HotStats(1, 299)) is False
     assert await seen(HotStats(1, 301)) is True

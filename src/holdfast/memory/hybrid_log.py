@@ -21,11 +21,11 @@ from holdfast.kernel.storage.durable_log import DurableLog
 from holdfast.kernel.storage.hot_entry import NOWHERE, PlacedEntry
 from holdfast.kernel.storage.hot_log import Appended, Cold, HotLog, HotTurn, Window
 from holdfast.kernel.storage.log_entry import LogEntry
+from holdfast.memory.backpressure import Backpressure
 from holdfast.memory.circuit_breaker import CircuitBreaker, HotStoreDownError
 from holdfast.memory.consolidation import Consolidator
 from holdfast.memory.grants import Grants
 from holdfast.memory.horizon import Horizon
-from holdfast.memory.pressure import Pressure
 from holdfast.memory.waking import Waker
 from holdfast.memory.write_back import WriteBack, placed
 
@@ -55,7 +55,7 @@ class HybridLog:
         *,
         tenant: str,
         level: AckLevel,
-        pressure: Pressure | None = None,
+        backpressure: Backpressure | None = None,
         breaker: CircuitBreaker | None = None,
         overtaken: dict[str, int] | None = None,
     ) -> None:
@@ -65,7 +65,7 @@ class HybridLog:
         self._metrics = consolidator.metrics
         self._tenant = tenant
         self._level = level
-        self._pressure = pressure
+        self._backpressure = backpressure
         self._breaker = breaker or CircuitBreaker()
         self._grants = Grants(
             hot,
@@ -101,8 +101,8 @@ class HybridLog:
         """
         crowded = False
         try:
-            if self._pressure is not None and not self._pressure.calm:
-                crowded = await self._admit(self._pressure)
+            if self._backpressure is not None and not self._backpressure.calm:
+                crowded = await self._admit(self._backpressure)
             settled = self._grants.settled
             answer = (
                 None if self._aside else await self._breaker.call(lambda: self.hot.append(entries))
@@ -321,10 +321,10 @@ class HybridLog:
         _log.warning("%d events went to the durable log directly: %s", len(batch), why)
         return stored
 
-    async def _admit(self, pressure: Pressure) -> bool:
-        """Refuse at a hard mark; whether a soft one is passed."""
+    async def _admit(self, backpressure: Backpressure) -> bool:
+        """Refuse the append at a hard limit. Returns whether a soft one is exceeded."""
         try:
-            return await self._breaker.call(pressure.check)
+            return await self._breaker.call(backpressure.check)
         except BackPressureError:
             self._metrics.refused += 1
             raise

@@ -22,6 +22,7 @@ from holdfast.contracts.wakes import Wakes
 from holdfast.kernel.core.errors import ConfigError, HoldfastError, UnavailableError
 from holdfast.kernel.core.ids import new_ref
 from holdfast.kernel.storage.hot_log import Marks
+from holdfast.memory.backpressure import Backpressure
 from holdfast.memory.circuit_breaker import CircuitBreaker, HotStoreDownError
 from holdfast.memory.consolidation import Consolidator, Pace
 from holdfast.memory.hybrid_episodes import HybridEpisodes
@@ -30,7 +31,6 @@ from holdfast.memory.hybrid_states import HybridStates
 from holdfast.memory.hybrid_transcripts import HybridTranscripts
 from holdfast.memory.hybrid_wake import HybridWake
 from holdfast.memory.metrics import headroom
-from holdfast.memory.pressure import Pressure
 from holdfast.memory.state_commits import StateCommits
 from holdfast.memory.state_eviction import evict_states
 from holdfast.memory.state_saving import merge_asides, save_states
@@ -113,7 +113,7 @@ class _Tenants:
         self._overtaken: dict[str, dict[str, int]] = {}
         self._states: dict[str, HybridStates] = {}
         self.queue = RedisHotQueue(engine)
-        self._pressure = Pressure(self.queue)
+        self._backpressure = Backpressure(self.queue)
         self.consolidator = Consolidator(
             self.queue,
             durable.queue,
@@ -134,7 +134,7 @@ class _Tenants:
                 self.consolidator,
                 tenant=tenant,
                 level=self._level,
-                pressure=self._pressure,
+                backpressure=self._backpressure,
                 breaker=self._breaker,
                 overtaken=self._overtaken.pop(tenant, None),
             )
