@@ -12,8 +12,8 @@ import pytest
 from holdfast.backends.objects.blob import ObjectBlobs
 from holdfast.backends.objects.blob_index import ObjectBlobIndex
 from holdfast.backends.objects.engine import Objects
-from holdfast.backends.objects.life import Change, Lives
 from holdfast.backends.objects.paths import Paths, digest
+from holdfast.backends.objects.ref_records import Change, RefRecords
 from holdfast.contracts.blob_index import BlobIndex
 from holdfast.contracts.blobs import StoredBlobs
 from holdfast.kernel.core.clock import ManualClock
@@ -177,9 +177,9 @@ async def test_a_put_that_died_before_its_claim_is_finished_by_the_same_put_agai
 async def test_a_change_that_comes_after_the_ref_was_forgotten_is_refused(tmp_path: Path) -> None:
     engine = await Objects.open(tmp_path.as_uri(), clock=ManualClock())
     index = BlobIndex(ObjectBlobIndex(engine))
-    lives = Lives(engine, Paths("default"))
+    records = RefRecords(engine, Paths("default"))
     await index.put("r1", "k1", **FACTS)
-    late = await lives.read(digest("r1"))
+    late = await records.read(digest("r1"))
     assert late is not None
     await index.take("r1")
     await index.forget(["r1"])
@@ -187,7 +187,7 @@ async def test_a_change_that_comes_after_the_ref_was_forgotten_is_refused(tmp_pa
         if put_again:
             await index.put("r1", "k1", **FACTS)
         before = _files(tmp_path)
-        assert await lives.change(late, Change(None, None, None, "late")) is False
+        assert await records.change(late, Change(None, None, None, "late")) is False
         assert _files(tmp_path) == before
     found = await index.get("r1")
     assert found is not None
@@ -197,14 +197,14 @@ async def test_a_change_that_comes_after_the_ref_was_forgotten_is_refused(tmp_pa
 async def test_a_change_whose_number_was_used_and_cleared_is_refused(tmp_path: Path) -> None:
     engine = await Objects.open(tmp_path.as_uri(), clock=ManualClock())
     index = BlobIndex(ObjectBlobIndex(engine))
-    lives = Lives(engine, Paths("default"))
+    records = RefRecords(engine, Paths("default"))
     await index.put("r1", "k1", **FACTS)
     await index.pin("r1")
-    late = await lives.read(digest("r1"))
+    late = await records.read(digest("r1"))
     assert late is not None
     for _ in range(3):
         await index.unpin("r1", ttl_seconds=60)
-    assert await lives.change(late, Change(None, None, None, "late")) is False
+    assert await records.change(late, Change(None, None, None, "late")) is False
     found = await index.get("r1")
     assert found is not None
     assert found.info.pinned is False

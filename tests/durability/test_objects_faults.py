@@ -20,8 +20,8 @@ import pytest
 from holdfast.backends.objects.blob import ObjectBlobs
 from holdfast.backends.objects.blob_index import ObjectBlobIndex
 from holdfast.backends.objects.engine import Objects
-from holdfast.backends.objects.life import First, Lives
 from holdfast.backends.objects.paths import Paths
+from holdfast.backends.objects.ref_records import First, RefRecords
 from holdfast.backends.postgres.blob_index import PostgresBlobIndex
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.bench.seaweedfs import SeaweedFS
@@ -127,12 +127,12 @@ async def _refs(engine: Objects, index: BlobIndexStorage) -> list[str]:
         for found in page
         if found.path.endswith("/0")
     ]
-    lives = Lives(engine, Paths("default"))
+    records = RefRecords(engine, Paths("default"))
 
     async def ref(path: str) -> str | None:
-        life = await lives.read(path.split("/")[-2])
-        assert life is not None
-        first: First = life.first
+        record = await records.read(path.split("/")[-2])
+        assert record is not None
+        first: First = record.first
         return first.ref if await index.get(first.ref) else None
 
     return [one for one in await engine.each(firsts, ref) if one]

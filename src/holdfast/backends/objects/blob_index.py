@@ -12,8 +12,16 @@ import msgspec
 
 from holdfast.backends.objects.engine import Objects
 from holdfast.backends.objects.errors import ENGINE
-from holdfast.backends.objects.life import ATTEMPTS, Change, Claim, First, Life, Lives, too_many
 from holdfast.backends.objects.paths import Hint, Paths, digest, slot
+from holdfast.backends.objects.ref_records import (
+    ATTEMPTS,
+    Change,
+    Claim,
+    First,
+    RefRecord,
+    RefRecords,
+    too_many,
+)
 from holdfast.kernel.core.errors import ConflictError, NotSupportedError
 from holdfast.kernel.storage.blob import BlobInfo
 from holdfast.kernel.storage.blob_index import IndexedBlob, condemned, taken_before
@@ -45,7 +53,7 @@ class ObjectBlobIndex(BlobIndexStorage):
             )
         self._engine = engine
         self._paths = Paths(tenant)
-        self._lives = Lives(engine, self._paths)
+        self._records = RefRecords(engine, self._paths)
 
     async def put(self, ref: str, facts: BlobFacts, ttl_seconds: float) -> BlobInfo:
         """Store a ref."""
@@ -86,7 +94,7 @@ class ObjectBlobIndex(BlobIndexStorage):
         for _ in range(ATTEMPTS):
             if await self._engine.create(path, msgspec.json.encode(wanted)):
                 return
-            found = await self._lives.claim(first.object_key)
+            found = await self._records.claim(first.object_key)
             if found is None:
                 continue
             if found.ref is None:
@@ -96,21 +104,21 @@ class ObjectBlobIndex(BlobIndexStorage):
 
     async def _again(self, first: First) -> BlobInfo | None:
         """The ref that is there, if it is the same; ``None`` if it is gone meanwhile."""
-        life = await self._lives.read(digest(first.ref))
-        if life is None:
+        record = await self._records.read(digest(first.ref))
+        if record is None:
             return None
-        valid = replace(life, committed=True)
-        if life.first.facts != first.facts or not valid.is_live(self._engine.now()):
+        valid = replace(record, committed=True)
+        if record.first.facts != first.facts or not valid.is_live(self._engine.now()):
             raise taken_before(first.ref)
-        if not life.committed:
+        if not record.committed:
             # Another is about to make it valid, or died before it did.
-            await self._claim(life.first)
-        return life.blob.info
+            await self._claim(record.first)
+        return record.blob.info
 
     async def get(self, ref: str) -> IndexedBlob | None:
         """Return a live blob."""
-        life = await self._live(ref)
-        return life.blob if life else None
+        record = await self._live(ref)
+        return record.blob if record else None
 
     async def pin(self, ref: str) -> bool:
         """Remove the time to live."""
@@ -123,11 +131,11 @@ class ObjectBlobIndex(BlobIndexStorage):
     async def take(self, ref: str) -> IndexedBlob | None:
         """Hide a live blob."""
         for _ in range(ATTEMPTS):
-            life = await self._live(ref)
-            if life is None:
+            record = await self._live(ref)
+            if record is None:
                 return None
-            if await self._take(life):
-                return life.blob
+            if await self._take(record):
+                return record.blob
         raise too_many(ref)
 
     async def take_expired(self, limit: int, retry_seconds: float) -> list[IndexedBlob]:
@@ -157,31 +165,31 @@ class ObjectBlobIndex(BlobIndexStorage):
         unused = await self._engine.each(object_keys, self._condemn)
         return [key for key, barred in zip(object_keys, unused, strict=True) if barred]
 
-    async def _live(self, ref: str) -> Life | None:
-        life = await self._lives.read(digest(ref))
-        return life if life and life.is_live(self._engine.now()) else None
+    async def _live(self, ref: str) -> RefRecord | None:
+        record = await self._records.read(digest(ref))
+        return record if record and record.is_live(self._engine.now()) else None
 
     async def _set_expiry(self, ref: str, window: float | None) -> bool:
         for _ in range(ATTEMPTS):
-            life = await self._live(ref)
-            if life is None:
+            record = await self._live(ref)
+            if record is None:
                 return False
-            if window is None and life.expires_at is None:
+            if window is None and record.expires_at is None:
                 return True
             moment = None if window is None else self._engine.now() + timedelta(seconds=window)
             hint = Hint.at("due", moment, digest(ref)) if moment else None
-            if await self._change(life, hint, expires_at=moment):
+            if await self._change(record, hint, expires_at=moment):
                 return True
         raise too_many(ref)
 
-    async def _take(self, life: Life) -> bool:
+    async def _take(self, record: RefRecord) -> bool:
         now = self._engine.now()
-        hint = Hint.at("taken", now, digest(life.first.ref))
-        return await self._change(life, hint, expires_at=life.expires_at, taken_at=now)
+        hint = Hint.at("taken", now, digest(record.first.ref))
+        return await self._change(record, hint, expires_at=record.expires_at, taken_at=now)
 
     async def _change(
         self,
-        life: Life,
+        record: RefRecord,
         hint: Hint | None,
         *,
         expires_at: datetime | None,
@@ -192,8 +200,8 @@ class ObjectBlobIndex(BlobIndexStorage):
         if name:
             await self._engine.put(self._paths.hint(name), b"")
         change = Change(expires_at, taken_at, name, secrets.token_hex(8))
-        made = await self._lives.change(life, change)
-        await self._drop(life.hint if made else name)
+        made = await self._records.change(record, change)
+        await self._drop(record.hint if made else name)
         return made
 
     async def _drop(self, hint: str | None) -> None:
@@ -224,38 +232,38 @@ class ObjectBlobIndex(BlobIndexStorage):
         return [blob for blob in found if blob]
 
     async def _take_due(self, hint: Hint) -> IndexedBlob | None:
-        life = await self._lives.read(hint.ref_digest)
-        if life is None or life.hint != hint.name:
+        record = await self._records.read(hint.ref_digest)
+        if record is None or record.hint != hint.name:
             if hint.moment <= self._engine.now() - _DANGLING:
-                await self._lives.clear_leftovers(hint.ref_digest)
+                await self._records.clear_leftovers(hint.ref_digest)
                 await self._drop(hint.name)
             return None
-        return life.blob if await self._take(life) else None
+        return record.blob if await self._take(record) else None
 
     async def _forget(self, ref: str) -> bool:
-        life = await self._lives.read(digest(ref))
-        if life is None or life.taken_at is None:
+        record = await self._records.read(digest(ref))
+        if record is None or record.taken_at is None:
             return False
-        await self._lives.forget(life)
+        await self._records.forget(record)
         return True
 
     async def _condemn(self, object_key: str) -> bool:
         """Whether a key is nobody's, and nobody's for good."""
         barred = msgspec.json.encode(Claim(object_key))
         for _ in range(ATTEMPTS):
-            claim = await self._lives.claim(object_key)
+            claim = await self._records.claim(object_key)
             if claim is None:
                 if await self._engine.create(self._paths.claim(object_key), barred):
                     return True
                 continue
             if claim.ref is None:
                 return True
-            first = await self._lives.first(claim.ref)
+            first = await self._records.first(claim.ref)
             if first is not None and first.life == claim.life:
                 return False
             # The ref is forgotten. If its claim is still there, it came too late for the ref and
             # stands in everybody's way as a condemnation would.
-            if await self._lives.claim(object_key) == claim:
+            if await self._records.claim(object_key) == claim:
                 return True
         raise too_many(object_key)
 

@@ -11,7 +11,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisClusterException
 
-from holdfast.backends.redis.wire import shorten
+from holdfast.backends.redis.fast_connection import use_fast_connections
 from holdfast.kernel.core.errors import ConfigError, UnknownSchemeError
 
 CLUSTER = "redis+cluster"
@@ -40,7 +40,7 @@ def connection_pool(url: str, **options: Any) -> ConnectionPool:
     6380
     """
     try:
-        return shorten(
+        return use_fast_connections(
             ConnectionPool.from_url(
                 url, **_OURS, socket_timeout=None, retry=Retry(NoBackoff(), 0), **options
             )

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from holdfast.backends.redis.engine import Redis
 from holdfast.backends.redis.keys import ChannelKeys
 from holdfast.backends.redis.listener import Bell, Listener
-from holdfast.backends.redis.moments import moment, span
+from holdfast.backends.redis.timestamps import duration, timestamp
 from holdfast.kernel.core.errors import ConflictError
 from holdfast.spi.channels import ChannelStorage, StoredEvent
 
@@ -28,13 +28,13 @@ class RedisChannels(ChannelStorage):
         self, name: str, event_id: str, text: str, retention_seconds: float
     ) -> StoredEvent:
         """Append an event, or find the one with the same id."""
-        args = (event_id, text, span(retention_seconds))
+        args = (event_id, text, duration(retention_seconds))
         # Safe to repeat: with the same id it is the same event.
         answer = await self._engine.run("channel_publish", self._keys(name).all(), args, safe=True)
         if answer is None:
             raise ConflictError("event", event_id, f"the id {event_id!r} is another event's")
         number, when = answer
-        return StoredEvent(event_id, int(number), text, moment(when))
+        return StoredEvent(event_id, int(number), text, timestamp(when))
 
     async def read(self, name: str, after: int, limit: int) -> tuple[int, list[StoredEvent]]:
         """Return the newest number ever, and the events above ``after``."""
@@ -42,7 +42,7 @@ class RedisChannels(ChannelStorage):
             "channel_read", self._keys(name).all(), (after + 1, limit), safe=True
         )
         return int(newest), [
-            StoredEvent(key.decode(), int(number), text.decode(), moment(when))
+            StoredEvent(key.decode(), int(number), text.decode(), timestamp(when))
             for number, key, when, text in found
         ]
 

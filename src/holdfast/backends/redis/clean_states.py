@@ -8,9 +8,9 @@ from urllib.parse import unquote
 
 from holdfast.backends.redis.engine import Redis
 from holdfast.backends.redis.keys import ShardKeys, encode
-from holdfast.backends.redis.moments import span
 from holdfast.backends.redis.quarantine import Quarantine
 from holdfast.backends.redis.short_term import REMOVED_SECONDS
+from holdfast.backends.redis.timestamps import duration
 from holdfast.kernel.storage.state_snapshots import CleanStates, Eviction, SavedState
 
 REGISTER_SECONDS = 60
@@ -36,7 +36,7 @@ class RedisCleanStates(CleanStates):
         keys = ShardKeys.of(tenant, shard)
         names = [encode(session) for session in sessions]
         where = (keys.clean, keys.dirty, keys.removed)
-        spans = (span(unused_seconds), span(REGISTER_SECONDS))
+        spans = (duration(unused_seconds), duration(REGISTER_SECONDS))
         given = (*spans, keys.tenant, f"{keys.prefix}st:", *names)
         # Safe to repeat: the eviction whose number was lost never goes on.
         number, found = await self._quarantine.guard(
@@ -62,7 +62,7 @@ class RedisCleanStates(CleanStates):
     ) -> int:
         """Remove states that were not written since the eviction began."""
         keys = ShardKeys.of(tenant, shard)
-        given: list[Any] = [eviction.number, span(REMOVED_SECONDS), keys.tenant]
+        given: list[Any] = [eviction.number, duration(REMOVED_SECONDS), keys.tenant]
         given.append(f"{keys.prefix}st:")
         for one in eviction.states:
             given += (encode(one.session), one.version if one.session in sessions else "")

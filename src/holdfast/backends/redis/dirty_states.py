@@ -9,8 +9,8 @@ from urllib.parse import unquote
 from holdfast.backends.redis.connections import pairs_of
 from holdfast.backends.redis.engine import Redis
 from holdfast.backends.redis.keys import ShardKeys, encode
-from holdfast.backends.redis.moments import moment
 from holdfast.backends.redis.quarantine import Quarantine
+from holdfast.backends.redis.timestamps import timestamp
 from holdfast.kernel.core.codec import decode_json
 from holdfast.kernel.core.errors import CodecError
 from holdfast.kernel.storage.state_snapshots import DirtyStates, SavedState
@@ -102,7 +102,7 @@ def _saved(session: str, marked: int, fields: dict[bytes, bytes]) -> SavedState:
         int(version),
         values,
         None if window is None else int(window) / 1_000_000,
-        None if expires is None else moment(expires),
+        None if expires is None else timestamp(expires),
         lineage=lineage,
         base=base,
         stamp=stamp,

@@ -8,8 +8,8 @@ from urllib.parse import unquote
 
 from holdfast.backends.redis.engine import Redis
 from holdfast.backends.redis.keys import HotKeys, ShardKeys, encode
-from holdfast.backends.redis.moments import span
 from holdfast.backends.redis.quarantine import Quarantine, resp, shard_keys
+from holdfast.backends.redis.timestamps import duration
 from holdfast.kernel.core.checks import check_id
 from holdfast.kernel.core.errors import InvalidInputError
 from holdfast.kernel.storage.durable_log import Outcome
@@ -43,7 +43,7 @@ class RedisHotQueue(HotQueue):
     async def work(self, *, rested_seconds: float, unused_seconds: float = 0) -> Work:
         """What there is to do now."""
         tags = [_tag(shard) for shard in range(self._engine.shards)]
-        spans = (span(rested_seconds), span(unused_seconds) if unused_seconds else "")
+        spans = (duration(rested_seconds), duration(unused_seconds) if unused_seconds else "")
         calls = [((f"{tag}work", f"{tag}idle", f"{tag}clean"), spans) for tag in tags]
         answers = await self._quarantine.guard(
             lambda: self._engine.run_many("hot_work", calls, safe=True),

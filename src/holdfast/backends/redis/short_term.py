@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 from holdfast.backends.redis.connections import pairs_of
 from holdfast.backends.redis.engine import Redis
 from holdfast.backends.redis.keys import SessionKeys
-from holdfast.backends.redis.moments import microseconds, moment, span
 from holdfast.backends.redis.quarantine import Quarantine, is_damage
+from holdfast.backends.redis.timestamps import duration, microseconds, timestamp
 from holdfast.kernel.core.codec import decode_json
 from holdfast.kernel.core.errors import CodecError, EngineError, VersionConflictError
 from holdfast.kernel.storage.short_term import StateSnapshot, StateWrite
@@ -89,7 +89,7 @@ class RedisStates(HotStates):
         common = keys.common
         window, expires = "", ""
         if state.ttl_seconds is not None and state.expires_at is not None:
-            window, expires = str(span(state.ttl_seconds)), str(microseconds(state.expires_at))
+            window, expires = str(duration(state.ttl_seconds)), str(microseconds(state.expires_at))
         pairs = [part for key, text in state.values.items() for part in (_MARK + key, text)]
         # Safe to repeat: there is a state then.
         there = await self._run(
@@ -118,7 +118,7 @@ class RedisStates(HotStates):
         gone = await self._run(
             "state_forget",
             (keys.state, keys.common.removed),
-            (version, keys.name, span(REMOVED_SECONDS)),
+            (version, keys.name, duration(REMOVED_SECONDS)),
             safe=False,
         )
         return bool(gone)
@@ -133,7 +133,7 @@ class RedisStates(HotStates):
             (keys.state, keys.common.versions, keys.common.dirty, keys.common.work, keys.aside),
             (
                 *(aside.stamp, int(write.fresh), int(aside.cleared), int(write.gone)),
-                "" if write.ttl_seconds is None else span(write.ttl_seconds),
+                "" if write.ttl_seconds is None else duration(write.ttl_seconds),
                 *(keys.name, keys.common.tenant, len(write.values)),
                 *("" if base is None else base, *pairs),
                 *(_MARK + key for key in write.dropped),
@@ -159,7 +159,7 @@ class RedisStates(HotStates):
         """Do a write."""
         keys = self._keys(write.session)
         expected = "" if expected_version is None else expected_version
-        window = "" if write.ttl_seconds is None else span(write.ttl_seconds)
+        window = "" if write.ttl_seconds is None else duration(write.ttl_seconds)
         mode = "set" if write.fresh else "patch"
         args: list[Any] = [mode, expected, window, len(write.values)]
         for key, text in write.values.items():
@@ -234,8 +234,8 @@ def _snapshot(state: dict[str, Any], version: Any, expires: Any, as_of: Any) -> 
     return StateSnapshot(
         state,
         int(version or 0),
-        None if expires is None else moment(expires),
-        as_of=None if as_of is None else moment(as_of),
+        None if expires is None else timestamp(expires),
+        as_of=None if as_of is None else timestamp(as_of),
     )
 
 

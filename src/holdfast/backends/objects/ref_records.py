@@ -1,13 +1,13 @@
-"""What is written about a ref in the index that is kept in objects, and how it is read.
+"""The records of a ref in the index that is stored as objects.
 
-A ref has a first record, made by conditional create, and changes with numbers, each made by
-conditional create too: of two who change it at once, one finds its number taken and looks again.
-Every time that a ref is put begins a life of its own, whose random name the changes carry: what a
-late writer adds to a life that is over belongs to nobody.
+A ref has a first record and numbered changes, each written by conditional create. If two clients
+change a ref at once, one of them finds its number taken, reads the ref again and retries.
+Every put of a ref gets a random id, its ``life``. The names of the changes contain it, so that a
+change which a late writer adds after the ref was deleted is ignored.
 
-The claim of the object key makes a ref valid. Whoever condemns a key creates the same object, so
-one of the two wins. It is the last thing written when a ref is put and the first thing removed when
-it is forgotten.
+The claim of the object key makes a ref valid. A client that condemns an object key creates the same
+object, so only one of the two succeeds. The claim is written last when a ref is put, and is deleted
+first when the ref is deleted.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from holdfast.kernel.storage.blob import BlobInfo
 from holdfast.kernel.storage.blob_index import IndexedBlob
 
 ATTEMPTS = 100
-"""How often a call looks again because others changed the same ref meanwhile."""
+"""How often a call retries because others changed the same ref meanwhile."""
 
 _CHANGE = re.compile(r"([0-9a-f]+)\.(\d+)")
 T = TypeVar("T")
 
 
 class First(msgspec.Struct, frozen=True):
-    """What was put."""
+    """The first record of a ref: what was put. The names of the fields are stored."""
 
     life: str
     ref: str
@@ -49,12 +49,12 @@ class First(msgspec.Struct, frozen=True):
 
     @property
     def facts(self) -> tuple[str, int, str, str]:
-        """What must be equal where the same is put again."""
+        """What must be equal if the same ref is put again."""
         return self.object_key, self.size_bytes, self.content_type, self.sha256
 
 
 class Change(msgspec.Struct, frozen=True):
-    """What a ref is since: ``token`` makes it unlike a change that another writes."""
+    """A change of a ref: its new values. The random ``token`` makes every change unique."""
 
     expires_at: datetime | None
     taken_at: datetime | None
@@ -63,7 +63,7 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """Who uses an object key; without a ref, nobody ever may."""
+    """The ref that uses an object key; without a ref, the key is condemned: no ref may use it."""
 
     object_key: str
     ref: str | None = None
@@ -71,8 +71,8 @@ class Claim(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Life:
-    """A ref as it was read."""
+class RefRecord:
+    """A ref as it was read: its first record with the last change applied."""
 
     first: First
     number: int
@@ -89,7 +89,7 @@ class Life:
 
     @property
     def blob(self) -> IndexedBlob:
-        """What the contract hands out."""
+        """The ref as the contract returns it."""
         first = self.first
         info = BlobInfo(
             first.size_bytes,
@@ -102,20 +102,23 @@ class Life:
         return IndexedBlob(first.ref, first.object_key, info)
 
 
-class Lives:
-    """Reads refs, and changes them one number at a time.
+class RefRecords:
+    """Reads and deletes the records of refs, and adds changes, one number at a time.
 
     ::
 
-        life = await lives.read(digest(ref))
+        record = await records.read(digest(ref))
     """
 
     def __init__(self, engine: Objects, paths: Paths) -> None:
         self._engine = engine
         self._paths = paths
 
-    async def read(self, ref_digest: str) -> Life | None:
-        """A ref, taken or expired ones too; the claim is read last, being the first to go."""
+    async def read(self, ref_digest: str) -> RefRecord | None:
+        """Return a ref, also one that is taken or expired; ``None`` if it does not exist.
+
+        The claim is read last, since it is deleted first.
+        """
         folder = self._paths.ref(ref_digest)
         for _ in range(ATTEMPTS):
             data, names = await asyncio.gather(
@@ -130,7 +133,7 @@ class Lives:
                 self._engine.get(newest) if newest else _none(),
                 self.claim(first.object_key),
             )
-            life = Life(
+            record = RefRecord(
                 first,
                 0,
                 numbers,
@@ -140,11 +143,11 @@ class Lives:
                 first.hint,
             )
             if newest is None:
-                return life
+                return record
             if change is not None:
                 last = _decode(change, Change)
                 return replace(
-                    life,
+                    record,
                     number=numbers[-1],
                     expires_at=last.expires_at,
                     taken_at=last.taken_at,
@@ -153,56 +156,56 @@ class Lives:
         raise too_many(ref_digest)
 
     async def claim(self, object_key: str) -> Claim | None:
-        """Who uses an object key."""
+        """Return the claim of an object key, or ``None``."""
         data = await self._engine.get(self._paths.claim(object_key))
         return None if data is None else _decode(data, Claim)
 
     async def first(self, ref: str) -> First | None:
-        """What was put last under a ref, valid or not."""
+        """Return the first record of a ref, valid or not."""
         data = await self._engine.get(f"{self._paths.ref(digest(ref))}/0")
         return None if data is None else _decode(data, First)
 
-    async def change(self, life: Life, change: Change) -> bool:
-        """Make the next change; ``False`` where another did, or the life is over.
+    async def change(self, record: RefRecord, change: Change) -> bool:
+        """Write the next change. Returns ``False`` if another client did, or deleted the ref.
 
-        That the number was free is not enough: an old one is free again after it was cleared away.
-        It was free for the first time if the one before it is still there, since the oldest are
-        cleared first, and if the claim is, since forgetting begins with it.
+        It is not enough that the number was free: the number of a deleted change is free again.
+        It was never used before if the change before it still exists, since the oldest changes are
+        deleted first, and if the claim exists, since ``forget`` deletes that first.
         """
-        first = life.first
+        first = record.first
         folder = self._paths.ref(digest(first.ref))
-        path = _path(folder, first.life, life.number + 1)
+        path = _path(folder, first.life, record.number + 1)
         if not await self._engine.create(path, msgspec.json.encode(change)):
             return False
-        names, holds = await asyncio.gather(self._engine.names(folder), self._holds(life))
+        names, holds = await asyncio.gather(self._engine.names(folder), self._holds(record))
         numbers = _numbers(names, first.life)
-        if not holds or (life.number and life.number not in numbers):
+        if not holds or (record.number and record.number not in numbers):
             await self._engine.delete([path])
             return False
         for number in numbers:
-            if number < life.number:
+            if number < record.number:
                 await self._engine.delete([_path(folder, first.life, number)])
         return True
 
-    async def _holds(self, life: Life) -> bool:
-        first = life.first
-        found = await (self.claim(first.object_key) if life.committed else self.first(first.ref))
+    async def _holds(self, record: RefRecord) -> bool:
+        first = record.first
+        found = await (self.claim(first.object_key) if record.committed else self.first(first.ref))
         return found is not None and found.life == first.life
 
-    async def forget(self, life: Life) -> None:
-        """Remove a ref: the claim, the record, the changes, and last what leads back here."""
-        first = life.first
+    async def forget(self, record: RefRecord) -> None:
+        """Delete a ref: the claim, the first record, the changes, and last the hint."""
+        first = record.first
         ref_digest = digest(first.ref)
-        if life.committed:
+        if record.committed:
             await self._engine.delete([self._paths.claim(first.object_key)])
         folder = self._paths.ref(ref_digest)
         await self._engine.delete([f"{folder}/0"])
-        await self._engine.delete([_path(folder, first.life, number) for number in life.numbers])
-        if life.hint:
-            await self._engine.delete([self._paths.hint(life.hint)])
+        await self._engine.delete([_path(folder, first.life, number) for number in record.numbers])
+        if record.hint:
+            await self._engine.delete([self._paths.hint(record.hint)])
 
     async def clear_leftovers(self, ref_digest: str) -> None:
-        """Remove changes of lives that are over: a crash while forgetting leaves them."""
+        """Delete changes of earlier puts, which a crash in ``forget`` leaves behind."""
         folder = self._paths.ref(ref_digest)
         names = await self._engine.names(folder)
         data = await self._engine.get(f"{folder}/0")
@@ -212,8 +215,8 @@ class Lives:
 
 
 def too_many(key: str) -> UnavailableError:
-    """Nobody gets through: try again later."""
-    return UnavailableError(ENGINE, f"too many change {key!r} at once: try again")
+    """The error after too many retries."""
+    return UnavailableError(ENGINE, f"too many concurrent changes of {key!r}: try again")
 
 
 def _path(folder: str, life: str, number: int) -> str:
@@ -229,7 +232,7 @@ def _decode(data: bytes, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(data, type=kind)
     except msgspec.MsgspecError as error:
-        raise CodecError(f"a record of the index of blobs cannot be read: {error}") from error
+        raise CodecError(f"cannot decode a record of the blob index: {error}") from error
 
 
 async def _none() -> None:

@@ -1,0 +1,34 @@
+"""Timestamps and durations of the Lua scripts: whole microseconds."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def timestamp(microseconds: bytes | int) -> datetime:
+    """Convert a timestamp that a script returned.
+
+    >>> timestamp(b"1500000").isoformat()
+    '1970-01-01T00:00:01.500000+00:00'
+    """
+    return _EPOCH + timedelta(microseconds=int(microseconds))
+
+
+def duration(seconds: float) -> int:
+    """Convert a duration to the argument of a script, at least 1.
+
+    >>> duration(0.5)
+    500000
+    """
+    return max(1, round(seconds * 1_000_000))
+
+
+def microseconds(when: datetime) -> int:
+    """Convert a timestamp to the argument of a script.
+
+    >>> microseconds(datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC))
+    1000000
+    """
+    return (when - _EPOCH) // timedelta(microseconds=1)
