@@ -147,7 +147,7 @@ class Writer:
 
     def _note(self, what: str, session: str, name: object) -> None:
         metrics = self._state.hybrid.consolidator.metrics
-        now = (metrics.aside, metrics.states_aside)
+        now = (metrics.fallback_events, metrics.fallback_states)
         past = int(now != self._aside)
         self._aside = now
         self._journal.note(what, session, name, past, metrics.rewritten)

@@ -12,7 +12,7 @@ from holdfast.backends.postgres.durable_log import PostgresDurableLog
 from holdfast.backends.postgres.durable_queue import PostgresDurableQueue
 from holdfast.backends.postgres.durable_states import PostgresDurableStates
 from holdfast.backends.postgres.episodes import PostgresEpisodes
-from holdfast.backends.postgres.state_asides import PostgresAsideStates
+from holdfast.backends.postgres.fallback_writes import PostgresFallbackWrites
 from holdfast.backends.postgres.transcripts import PostgresTranscripts
 from holdfast.backends.redis import scripts
 from holdfast.backends.redis.clean_states import RedisCleanStates
@@ -36,7 +36,7 @@ from holdfast.memory.hybrid_transcripts import HybridTranscripts
 from holdfast.memory.hybrid_wake import HybridWake
 from holdfast.memory.state_commits import StateCommits
 from holdfast.memory.state_eviction import evict_states
-from holdfast.memory.state_saving import merge_asides, save_states
+from holdfast.memory.state_saving import merge_fallback_writes, save_states
 from tests.engines.postgres import PostgresHarness
 from tests.engines.redis import AGE, DUMP, MOVED_CLOCK
 from tests.engines.valkey_server import ValkeyServer
@@ -90,7 +90,7 @@ class HybridHarness(PostgresHarness):
         self.clean = RedisCleanStates(self.redis)
         self.states = PostgresDurableStates(self.engine)
         self.commits = StateCommits(self.dirty, self.states)
-        self.asides = PostgresAsideStates(self.engine)
+        self.fallback_writes = PostgresFallbackWrites(self.engine)
         self.breaker = CircuitBreaker()
         self.kept: dict[str, HybridStates] = {}
         self.consolidator = Consolidator(
@@ -99,7 +99,7 @@ class HybridHarness(PostgresHarness):
             raise_session=self._raise,
             states=self._save_states,
             evict=self.evict,
-            asides=self._merge_asides,
+            fallback_writes=self._merge_fallback_writes,
             flushed=lambda tenant, turns: self.log(tenant).forget(turns),
             pace=Pace(rested_seconds=60, unused_seconds=self.unused_seconds),
         )
@@ -115,8 +115,8 @@ class HybridHarness(PostgresHarness):
             unused_seconds=self.unused_seconds,
         )
 
-    async def _merge_asides(self) -> int:
-        return await merge_asides(self.asides, self.short_term)
+    async def _merge_fallback_writes(self) -> int:
+        return await merge_fallback_writes(self.fallback_writes, self.short_term)
 
     async def _raise(self, tenant: str, session: str, epoch: int) -> None:
         await self.log(tenant).raise_session(session, epoch)
@@ -175,7 +175,7 @@ class HybridHarness(PostgresHarness):
             self.kept[tenant] = HybridStates(
                 hot,
                 self.states,
-                self.asides,
+                self.fallback_writes,
                 self.commits,
                 tenant=tenant,
                 breaker=self.breaker,

@@ -75,7 +75,7 @@ async def test_an_append_that_dies_after_it_went_aside(
     second = event("second")
     with monkeypatch.context() as patched:
         patched.setattr(log._breaker, "down_until", float("inf"))
-        with failpoint("append.after_aside", die), pytest.raises(DiedError):
+        with failpoint("append.after_fallback", die), pytest.raises(DiedError):
             await store.append([second])
     restart(hybrid)
     await flush(hybrid)
@@ -322,30 +322,31 @@ async def test_a_write_to_an_evicted_state_that_dies_leaves_it_as_it_was(
 
 
 @pytest.mark.parametrize(
-    "name", ["state_aside.after_write", "state_aside.after_read", "state_aside.after_merge"]
+    "name",
+    ["state_fallback.after_write", "state_fallback.after_read", "state_fallback.after_merge"],
 )
 async def test_a_write_to_a_state_that_was_put_aside_is_done_once_whoever_dies(
     hybrid: HybridHarness, name: str
 ) -> None:
     states = hybrid.store("short_term")
 
-    async def put_aside_and_merge() -> None:
+    async def fall_back_and_merge() -> None:
         hybrid.breaker.down_until = float("inf")
         await states.update_state("s1", {"step": 1})
         hybrid.breaker.down_until = 0.0
         await states.get_state("s1")
 
     with failpoint(name, die), pytest.raises(DiedError):
-        await put_aside_and_merge()
+        await fall_back_and_merge()
     await hybrid.reopen()
     states = hybrid.store("short_term")
-    done = name == "state_aside.after_merge"
+    done = name == "state_fallback.after_merge"
     if done:
         await states.update_state("s1", {"step": 2})
     await flush(hybrid)
     # What was written after it was done is not undone by doing it again.
     assert await states.get_state("s1") == {"step": 2 if done else 1}
-    assert await hybrid.asides.read(hybrid._prefix + "default", "s1") is None
+    assert await hybrid.fallback_writes.read(hybrid._prefix + "default", "s1") is None
 
 
 async def test_many_writers_to_a_cold_session_get_one_grant(hybrid: HybridHarness) -> None:

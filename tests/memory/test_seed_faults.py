@@ -129,7 +129,7 @@ async def test_8_without_redis_writes_go_to_postgres_and_are_counted(
     with monkeypatch.context() as patched:
         patched.setattr(log._breaker, "down_until", float("inf"))
         [aside] = await store.append([event("aside")])
-        assert hybrid.consolidator.metrics.aside == 1
+        assert hybrid.consolidator.metrics.fallback_events == 1
         assert notes(await store.recent(ANA, session_id="s1")) == ["before", "aside"]
         assert hybrid.consolidator.metrics.degraded_reads == 1
     [after] = await store.append([event("after")])

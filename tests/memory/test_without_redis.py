@@ -33,7 +33,7 @@ def redis_down(hybrid: HybridHarness) -> Iterator[None]:
 
 async def waiting(hybrid: HybridHarness) -> int:
     """How many states have something aside, of this test's tenants."""
-    found = await hybrid.asides.waiting(limit=1000)
+    found = await hybrid.fallback_writes.waiting(limit=1000)
     return sum(tenant.startswith(hybrid._prefix) for tenant, _ in found)
 
 
@@ -70,7 +70,7 @@ async def test_writes_are_read_back_and_done_to_the_hot_state_when_redis_is_back
     with redis_down(hybrid):
         await states.update_state("s1", {"changed": 2, "new\x00": [0.5]}, delete_keys=["dropped"])
         await states.update_state("s1", {"dropped again": 1})
-        assert hybrid.consolidator.metrics.states_aside == 2
+        assert hybrid.consolidator.metrics.fallback_states == 2
         await states.update_state("s1", {}, delete_keys=["dropped again"])
         expected = {"kept": 1, "changed": 2, "new\x00": [0.5], "not saved yet": 1}
         assert await states.get_state("s1") == expected
@@ -229,18 +229,18 @@ async def test_what_was_put_aside_and_done_does_not_hide_what_was_written_after_
     states = hybrid.store("short_term")
     with redis_down(hybrid):
         await states.update_state("s1", {"count": 1})
-    merged = hybrid.asides.merged
+    merged = hybrid.fallback_writes.merged
 
     async def dies(*_: object) -> None:
         """Whoever did it dies before it can say so."""
 
-    monkeypatch.setattr(hybrid.asides, "merged", dies)
+    monkeypatch.setattr(hybrid.fallback_writes, "merged", dies)
     assert await states.get_state("s1") == {"count": 1}
     await states.update_state("s1", {"count": 2})
     with redis_down(hybrid):
         assert await states.get_state("s1") == {"count": 2}
     assert valkey().ask("FLUSHALL") == "+OK"
-    monkeypatch.setattr(hybrid.asides, "merged", merged)
+    monkeypatch.setattr(hybrid.fallback_writes, "merged", merged)
     await states._storage.merge("s1")
     assert await states.get_state("s1") == {"count": 2}
     await flush(hybrid)
@@ -255,16 +255,16 @@ async def test_what_is_put_aside_while_something_else_is_done_is_not_forgotten(
     states = hybrid.store("short_term")
     with redis_down(hybrid):
         await states.update_state("s1", {"count": 1})
-    read = hybrid.asides.read
+    read = hybrid.fallback_writes.read
 
     async def meanwhile(tenant: str, session: str) -> object:
         found = await read(tenant, session)
-        monkeypatch.setattr(hybrid.asides, "read", read)
+        monkeypatch.setattr(hybrid.fallback_writes, "read", read)
         with redis_down(hybrid):
             await states.update_state("s1", {"count": 2})
         return found
 
-    monkeypatch.setattr(hybrid.asides, "read", meanwhile)
+    monkeypatch.setattr(hybrid.fallback_writes, "read", meanwhile)
     await states._storage.merge("s1")
     assert await states.get_state("s1") == {"count": 2}
 
@@ -301,11 +301,11 @@ async def test_a_read_without_redis_is_not_between_what_was_saved_and_what_was_a
     await flush(hybrid)
     with redis_down(hybrid):
         await states.update_state("s1", {"count": 2})
-    read, load = hybrid.asides.read, hybrid.states.load
+    read, load = hybrid.fallback_writes.read, hybrid.states.load
 
     async def done_meanwhile(*_: object) -> None:
         """Another process does it to the hot state, saves that, and goes on."""
-        monkeypatch.setattr(hybrid.asides, "read", read)
+        monkeypatch.setattr(hybrid.fallback_writes, "read", read)
         monkeypatch.setattr(hybrid.states, "load", load)
         down, hybrid.breaker.down_until = hybrid.breaker.down_until, 0.0
         await states._storage.merge("s1")
@@ -314,7 +314,7 @@ async def test_a_read_without_redis_is_not_between_what_was_saved_and_what_was_a
         hybrid.breaker.down_until = down
 
     for name, call in (("read", read), ("load", load)):
-        store = hybrid.asides if name == "read" else hybrid.states
+        store = hybrid.fallback_writes if name == "read" else hybrid.states
 
         async def slowly(*given: object, call: object = call) -> object:
             found = await call(*given)  # type: ignore[operator]
@@ -328,4 +328,4 @@ async def test_a_read_without_redis_is_not_between_what_was_saved_and_what_was_a
         with redis_down(hybrid):
             await states.update_state("s1", {"count": 4})
     assert await states.get_state("s1") == {"count": 4}
-    assert await hybrid.asides.read(tenant, "s1") is None
+    assert await hybrid.fallback_writes.read(tenant, "s1") is None

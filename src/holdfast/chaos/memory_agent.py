@@ -146,7 +146,7 @@ class Recorder:
             except (EngineError, BackPressureError):
                 note(self._journal, "again", event.session_id)
                 await asyncio.sleep(RETRY_SECONDS)
-        aside = self._state.hybrid.consolidator.metrics.aside
+        aside = self._state.hybrid.consolidator.metrics.fallback_events
         seconds = round(time.monotonic() - begun, 3)
         note(self._journal, "ack", event.session_id, event.id, aside - self._aside, seconds)
         self._aside = aside

@@ -33,8 +33,8 @@ _log = logging.getLogger("holdfast.consolidation")
 STATES_AT_ONCE = 200
 """How many working states are saved in one step."""
 
-ASIDES_SECONDS = 5.0
-"""How often it is looked whether any process has put a write to a state aside."""
+FALLBACK_WRITES_SECONDS = 5.0
+"""How often a consolidator looks for fallback writes of any process."""
 
 OVERTAKEN_SECONDS = 1.0
 """How often it is looked whether a session went on past the hot log."""
@@ -67,8 +67,8 @@ class Consolidator:
 
     ``raise_session`` lets the hot log of a tenant catch up with a session, up to an epoch;
     ``states`` flushes the working states of a tenant in a shard; ``evict`` removes some of them
-    from the hot store, if they are saved and unused; ``asides`` does to the hot states
-    what was written while they could not be reached, and is asked every few seconds; ``flushed``
+    from the hot store, if they are saved and unused; ``fallback_writes`` applies the writes that
+    the durable store took while the hot one was down, and is called every few seconds; ``flushed``
     hears which turns were committed; ``settle`` looks after sessions that others found incomplete.
     ::
 
@@ -84,7 +84,7 @@ class Consolidator:
         raise_session: Callable[[str, str, int], Awaitable[None]],
         states: Callable[[str, int], Awaitable[int]] | None = None,
         evict: Callable[[str, int, Sequence[str]], Awaitable[int]] | None = None,
-        asides: Callable[[], Awaitable[int]] | None = None,
+        fallback_writes: Callable[[], Awaitable[int]] | None = None,
         flushed: Callable[[str, Sequence[HotTurn]], None] | None = None,
         settle: Callable[[], Awaitable[None]] | None = None,
         pace: Pace | None = None,
@@ -95,10 +95,10 @@ class Consolidator:
         self._raise = raise_session
         self._states = states
         self._evict = evict
-        self._asides = asides
+        self._fallback_writes = fallback_writes
         self._flushed = flushed
         self._settle = settle
-        self._asides_at = 0.0
+        self._fallback_writes_at = 0.0
         self._overtaken_at = 0.0
         self._pace = pace or Pace()
         self._locks: dict[tuple[str, int], asyncio.Lock] = {}
@@ -139,7 +139,7 @@ class Consolidator:
             if tenants is not None and tenant not in tenants:
                 continue
             more = await self._round(tenant, shard) or more
-        await self._merge_asides()
+        await self._merge_fallback_writes()
         await self._raise_overtaken(tenants)
         for tenant, session in work.idle:
             if tenants is None or tenant in tenants:
@@ -180,10 +180,12 @@ class Consolidator:
             _log.exception("shard %d of %s is stuck and tried again", shard, tenant)
         self.stuck[tenant, shard] = f"{type(error).__name__}: {error}"
 
-    async def _merge_asides(self, *, now: bool = False) -> None:
-        if self._asides is not None and (now or time.monotonic() >= self._asides_at):
-            self._asides_at = time.monotonic() + ASIDES_SECONDS
-            while await self._asides() >= STATES_AT_ONCE:
+    async def _merge_fallback_writes(self, *, now: bool = False) -> None:
+        if self._fallback_writes is not None and (
+            now or time.monotonic() >= self._fallback_writes_at
+        ):
+            self._fallback_writes_at = time.monotonic() + FALLBACK_WRITES_SECONDS
+            while await self._fallback_writes() >= STATES_AT_ONCE:
                 pass
 
     async def _raise_overtaken(self, tenants: Collection[str] | None) -> None:
@@ -205,7 +207,7 @@ class Consolidator:
         """
         try:
             async with asyncio.timeout(limit_seconds):
-                await self._merge_asides(now=True)
+                await self._merge_fallback_writes(now=True)
                 work = await self._hot.work(rested_seconds=self._pace.rested_seconds)
                 for tenant, shard in work.flush:
                     await self.drain_shard(tenant, shard)

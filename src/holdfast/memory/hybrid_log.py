@@ -109,7 +109,7 @@ class HybridLog:
             )
             appended = answer if type(answer) is Appended else await self._append_hot(entries)
         except HotStoreDownError as error:
-            return await self._append_aside(entries, error)
+            return await self._append_fallback(entries, error)
         hit("append.after_hot")
         new = placed(entries, appended)
         if commit or self._level == "committed":
@@ -304,7 +304,7 @@ class HybridLog:
             else:
                 await self._grants.go_on(answer)
 
-    async def _append_aside(
+    async def _append_fallback(
         self, batch: Sequence[LogEntry], why: HotStoreDownError
     ) -> list[PlacedEntry]:
         """Past the hot log, which does not answer; it is raised before it numbers again."""
@@ -315,9 +315,9 @@ class HybridLog:
             raise BackPressureError(
                 retry_after_seconds=1.0, message=f"neither store answers: {why}; {error}"
             ) from error
-        hit("append.after_aside")
+        hit("append.after_fallback")
         self._grants.overtake(stored)
-        self._metrics.aside += len(batch)
+        self._metrics.fallback_events += len(batch)
         _log.warning("%d events went to the durable log directly: %s", len(batch), why)
         return stored
 

@@ -1,7 +1,7 @@
 """Working state at the speed of the hot store, restored from the durable one when it was lost.
 
-While the hot store does not answer, the durable one is read and written to: reads are as of the
-last save and say so, writes are kept aside and done to the hot state once it is back.
+While the hot store is down, this store falls back to the durable one. Reads return the last saved
+state, marked as degraded. Fallback writes are kept there and applied when the hot store is back.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from holdfast.kernel.core.failpoints import hit
 from holdfast.kernel.storage.short_term import StateSnapshot, StateWrite
 from holdfast.kernel.storage.state_snapshots import (
     AbsentStateError,
-    AsideState,
-    AsideStates,
     DurableStates,
+    FallbackWrite,
+    FallbackWrites,
     SavedState,
     UnregisteredError,
     Written,
@@ -41,14 +41,14 @@ class HybridStates(StateStorage):
 
     ``committed``: a write returns once the durable store has committed a version with it. ::
 
-        states = HybridStates(hot, saved, asides, commits, tenant="acme")
+        states = HybridStates(hot, saved, fallback_writes, commits, tenant="acme")
     """
 
     def __init__(
         self,
         hot: HotStates,
         saved: DurableStates,
-        asides: AsideStates,
+        fallback_writes: FallbackWrites,
         commits: StateCommits,
         *,
         tenant: str,
@@ -58,7 +58,7 @@ class HybridStates(StateStorage):
     ) -> None:
         self._hot = hot
         self._saved = saved
-        self._asides = asides
+        self._fallback_writes = fallback_writes
         self._tenant = tenant
         self._breaker = breaker or CircuitBreaker()
         self._metrics = metrics or HybridMetrics()
@@ -87,7 +87,7 @@ class HybridStates(StateStorage):
             return await self._durably(session, keys, error)
 
     async def write(self, write: StateWrite, expected: int | None) -> None:
-        """Replace or patch a state; it is kept aside without the hot store."""
+        """Replace or patch a state; a fallback write if the hot store is down."""
         try:
             written = await self._put(write, expected)
             if self._committed or not self._unsaved.add(write, written):
@@ -98,7 +98,7 @@ class HybridStates(StateStorage):
         except HotStoreDownError as error:
             if expected is not None:
                 raise _undecided(error) from error
-            await self._put_aside(write, error)
+            await self._write_fallback(write, error)
 
     async def clear(self, session: str) -> None:
         """Delete a state: from the durable store first, so that it stays deleted."""
@@ -112,7 +112,7 @@ class HybridStates(StateStorage):
                 if await self._forget(session, version):
                     return self._unsaved.forget(session)
         except HotStoreDownError as error:
-            await self._put_aside(StateWrite(session, gone=True), error)
+            await self._write_fallback(StateWrite(session, gone=True), error)
 
     async def complete(self, session_id: str, found: StateSnapshot | None) -> StateSnapshot:
         """The state of a session, where what the hot store had of it was read along, if anything.
@@ -133,46 +133,47 @@ class HybridStates(StateStorage):
         return await self.read(session_id, None)
 
     async def merge(self, session_id: str) -> None:
-        """Do to the hot state what was written while it could not be reached, and forget that.
+        """Apply the fallback writes of a session to its hot state, then delete them.
 
-        It is done once, whoever asks and however often; what is written meanwhile stays. ::
+        They are applied once, however often and by however many processes this is called. Fallback
+        writes that are added meanwhile are kept. ::
 
             await states.merge("s1")
         """
         before = self._late.get(session_id)
-        aside = await self._asides.read(self._tenant, session_id)
-        hit("state_aside.after_read")
-        if aside is not None and not aside.is_over:
-            do = partial(self._merge, aside, newest=before is not None)
+        fallback = await self._fallback_writes.read(self._tenant, session_id)
+        hit("state_fallback.after_read")
+        if fallback is not None and not fallback.is_over:
+            do = partial(self._merge, fallback, newest=before is not None)
             written = await do()
             if written.version:
-                # The durable store has it until it has a state that includes it.
+                # The fallback writes are kept until a saved state includes them.
                 await self._commit(session_id, written, do)
-        if aside is not None:
-            hit("state_aside.after_merge")
-            await self._asides.merged(self._tenant, aside)
+        if fallback is not None:
+            hit("state_fallback.after_merge")
+            await self._fallback_writes.merged(self._tenant, fallback)
         if self._late.get(session_id) == before:
             self._late.pop(session_id, None)
 
-    async def _merge(self, aside: AsideState, *, newest: bool) -> Written:
-        """Do what was put aside; ``newest``: after all that this process wrote to the hot state."""
-        session, lost = aside.write.session, False
+    async def _merge(self, fallback: FallbackWrite, *, newest: bool) -> Written:
+        """Apply fallback writes; ``newest``: after all that this process wrote to the hot state."""
+        session, lost = fallback.write.session, False
         base: int | None = None
         written: Written | None = None
         while written is None:
             try:
-                written = await self._breaker.call(partial(self._hot.merge, aside, base=base))
+                written = await self._breaker.call(partial(self._hot.merge, fallback, base=base))
             except AbsentStateError:
                 lost, kept = await self._restoring.restored(session)
                 base = None if lost else kept.base
         mine = self._unsaved.get(session)
         if lost and mine is not None and not newest:
-            # It had been done before this process wrote, so what that wrote comes after it.
+            # The fallback writes were applied before this process wrote, so apply its write last.
             written = await self._put_hot(mine[0].write, base=base)
         return written
 
     async def _catch_up(self, session_id: str) -> None:
-        """Before the hot state is read or written, it has what was put aside."""
+        """Apply the fallback writes before the hot state is read or written."""
         if session_id in self._late:
             await self.merge(session_id)
         elif self._breaker.doubt:
@@ -183,7 +184,7 @@ class HybridStates(StateStorage):
                 _log.warning("state of session %s may not be the newest: %s", session_id, error)
 
     async def _put(self, write: StateWrite, expected_version: int | None) -> Written:
-        """Write to the hot state, with what was put aside done first."""
+        """Apply the fallback writes, then write to the hot state."""
         await self._catch_up(write.session)
         return await self._put_hot(write, expected_version)
 
@@ -252,34 +253,34 @@ class HybridStates(StateStorage):
     async def _forget(self, session_id: str, version: int) -> bool:
         return await self._breaker.call(lambda: self._hot.forget(session_id, version=version))
 
-    async def _put_aside(self, write: StateWrite, why: HotStoreDownError) -> None:
+    async def _write_fallback(self, write: StateWrite, why: HotStoreDownError) -> None:
         """Keep a write in the durable store, until the hot one answers."""
         if write.gone:
             self._unsaved.forget(write.session)
         try:
-            await self._asides.write(self._tenant, write)
+            await self._fallback_writes.write(self._tenant, write)
         except (UnavailableError, TimedOutError) as error:
             raise BackPressureError(
                 retry_after_seconds=1.0, message=f"neither store answers: {why}; {error}"
             ) from error
-        hit("state_aside.after_write")
+        hit("state_fallback.after_write")
         self._late[write.session] = self._late.get(write.session, 0) + 1
-        self._metrics.states_aside += 1
-        _log.warning("a write to state %s is kept aside: %s", write.session, why)
+        self._metrics.fallback_states += 1
+        _log.warning("the durable store keeps a fallback write to state %s: %s", write.session, why)
 
     async def _durably(
         self, session_id: str, keys: Collection[str] | None, why: HotStoreDownError
     ) -> StateSnapshot:
-        """A state as it was last saved, with what was put aside since."""
-        # In this order: what is not aside any more is in what was saved.
-        aside = await self._asides.read(self._tenant, session_id)
+        """Return a state as it was last saved, with the fallback writes since then applied."""
+        # In this order: a fallback write is deleted only after a state that includes it is saved.
+        fallback = await self._fallback_writes.read(self._tenant, session_id)
         kept = await self._restoring.kept(session_id)
         saved, mine = kept.state, kept.mine
-        if aside is not None and aside.stamp > kept.stamp:
-            saved = aside.over(saved)
-        # What was put aside before this process wrote to the hot state was done to it before.
+        if fallback is not None and fallback.stamp > kept.stamp:
+            saved = fallback.over(saved)
+        # Fallback writes before this process wrote to the hot state were applied to it before that.
         later = self._unsaved.get(session_id)
-        if mine and later is not None and aside is not None and session_id not in self._late:
+        if mine and later is not None and fallback is not None and session_id not in self._late:
             saved = later[0].over(saved)
         self._metrics.degraded_reads += 1
         since = ", with what this process wrote since" if mine else ""

@@ -14,8 +14,8 @@ HEADROOM = "holdfast_consolidation_ttl_headroom_ratio"
 FLUSHED = "holdfast_consolidation_flushed_total"
 DEAD = "holdfast_consolidation_dead_letters_total"
 FAILURES = "holdfast_consolidation_failures_total"
-ASIDE = "holdfast_hot_fallback_total"
-STATES_ASIDE = "holdfast_state_fallback_total"
+FALLBACK_EVENTS = "holdfast_hot_fallback_total"
+FALLBACK_STATES = "holdfast_state_fallback_total"
 DEGRADED = "holdfast_degraded_reads_total"
 REWRITTEN = "holdfast_hot_rewritten_total"
 REFUSED = "holdfast_back_pressure_total"
@@ -32,8 +32,8 @@ HELP = {
     FLUSHED: "Events that were made durable",
     DEAD: "Events that could not be stored as they are",
     FAILURES: "Rounds of consolidation that failed and were tried again",
-    ASIDE: "Events that went to the durable log because Redis did not answer",
-    STATES_ASIDE: "Writes to working states that were kept aside because Redis did not answer",
+    FALLBACK_EVENTS: "Events that went to the durable log because Redis did not answer",
+    FALLBACK_STATES: "Writes to working states that Postgres kept because Redis did not answer",
     DEGRADED: "Reads that could not see what is in Redis alone",
     REWRITTEN: "Events that Redis lost before the flush and this process wrote to Postgres",
     REFUSED: "Appends that were refused because too much is waiting",
@@ -56,8 +56,8 @@ class HybridMetrics:
     flushed: int = 0
     dead: int = 0
     failures: int = 0
-    aside: int = 0
-    states_aside: int = 0
+    fallback_events: int = 0
+    fallback_states: int = 0
     degraded_reads: int = 0
     rewritten: int = 0
     refused: int = 0
@@ -74,8 +74,8 @@ class HybridMetrics:
         yield FLUSHED, float(self.flushed)
         yield DEAD, float(self.dead)
         yield FAILURES, float(self.failures)
-        yield ASIDE, float(self.aside)
-        yield STATES_ASIDE, float(self.states_aside)
+        yield FALLBACK_EVENTS, float(self.fallback_events)
+        yield FALLBACK_STATES, float(self.fallback_states)
         yield DEGRADED, float(self.degraded_reads)
         yield REWRITTEN, float(self.rewritten)
         yield REFUSED, float(self.refused)

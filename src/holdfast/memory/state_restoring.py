@@ -36,7 +36,7 @@ class Kept:
     """The version that the durable store has."""
 
     stamp: int
-    """The last write put aside that it includes."""
+    """The stamp of the last fallback write that it includes."""
 
     as_of: datetime | None
     """When it was saved, if another process may have acknowledged writes since."""

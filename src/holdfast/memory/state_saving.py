@@ -1,4 +1,4 @@
-"""What consolidators do for working states: save those that changed, do what was put aside."""
+"""Consolidation of working states: save those that changed, apply fallback writes."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from holdfast.kernel.core.errors import UnavailableError
 from holdfast.kernel.core.failpoints import hit
 from holdfast.kernel.storage.state_snapshots import (
-    AsideStates,
     DirtyStates,
     DurableStates,
+    FallbackWrites,
     SavedState,
 )
 from holdfast.memory.circuit_breaker import HotStoreDownError
@@ -27,7 +27,7 @@ async def save_states(
     limit: int = STATES_AT_ONCE,
     saved: Callable[[Sequence[SavedState]], None] | None = None,
 ) -> int:
-    """Save some states that have changed; how many there were.
+    """Save some states that have changed. Returns how many.
 
     A state that changes again meanwhile keeps its mark, and is saved again. ::
 
@@ -44,16 +44,19 @@ async def save_states(
     return len(changed)
 
 
-async def merge_asides(
-    asides: AsideStates, states: Callable[[str], HybridStates], *, limit: int = STATES_AT_ONCE
+async def merge_fallback_writes(
+    fallback_writes: FallbackWrites,
+    states: Callable[[str], HybridStates],
+    *,
+    limit: int = STATES_AT_ONCE,
 ) -> int:
-    """Do to the hot states what any process has put aside; how many there were.
+    """Apply the fallback writes of all processes to the hot states. Returns for how many states.
 
     ::
 
-        await merge_asides(asides, states_of)
+        await merge_fallback_writes(fallback_writes, states_of)
     """
-    waiting = await asides.waiting(limit=limit)
+    waiting = await fallback_writes.waiting(limit=limit)
     for tenant, session in waiting:
         try:
             await states(tenant).merge(session)

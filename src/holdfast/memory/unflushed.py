@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from holdfast.kernel.storage.hot_entry import PlacedEntry
 from holdfast.kernel.storage.hot_log import Window
 from holdfast.kernel.storage.short_term import StateWrite
-from holdfast.kernel.storage.state_snapshots import AsideState, Written
+from holdfast.kernel.storage.state_snapshots import FallbackWrite, Written
 
 MOST = 50_000
 """How many events, and writes to how many states, a process remembers for one tenant."""
@@ -150,14 +150,14 @@ class Unsaved:
         self._added += 1
         return True
 
-    def get(self, session: str) -> tuple[AsideState, Written] | None:
+    def get(self, session: str) -> tuple[FallbackWrite, Written] | None:
         """What was written to a state, and the newest version of it."""
         found = self._states.get(session)
         if found is None:
             return None
         write, written, when, _ = found
         at, now = datetime.fromtimestamp(when, UTC), datetime.now(UTC)
-        return AsideState(write, written.version, cleared=False, written_at=at, now=now), written
+        return FallbackWrite(write, written.version, cleared=False, written_at=at, now=now), written
 
     def forget(self, session: str, *, version: int | None = None) -> None:
         """Forget writes up to a version, or all: they are saved, or gone for good."""

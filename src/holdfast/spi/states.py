@@ -10,7 +10,7 @@ from typing import Protocol
 from holdfast.kernel.core.codec import decode_json, encode_json
 from holdfast.kernel.core.errors import VersionConflictError
 from holdfast.kernel.storage.short_term import StateSnapshot, StateWrite
-from holdfast.kernel.storage.state_snapshots import AsideState, SavedState, Written
+from holdfast.kernel.storage.state_snapshots import FallbackWrite, SavedState, Written
 
 __all__ = [
     "HotStates",
@@ -105,8 +105,8 @@ class HotStates(StateStorage, Protocol):
         """Remove a state that is still at a version; whether it was."""
 
     @abstractmethod
-    async def merge(self, aside: AsideState, *, base: int | None = None) -> Written:
-        """Do what was written aside, once; the version that has it, 0 if there is no state now.
+    async def merge(self, fallback: FallbackWrite, *, base: int | None = None) -> Written:
+        """Apply fallback writes once. Returns the version with them, 0 if there is no state now.
 
         As with ``put``, an absent state is made only with a ``base``.
         """

@@ -33,7 +33,7 @@ from holdfast.memory.hybrid_wake import HybridWake
 from holdfast.memory.metrics import headroom
 from holdfast.memory.state_commits import StateCommits
 from holdfast.memory.state_eviction import evict_states
-from holdfast.memory.state_saving import merge_asides, save_states
+from holdfast.memory.state_saving import merge_fallback_writes, save_states
 from holdfast.wiring.connections import Connections
 from holdfast.wiring.health import Condition, EngineHealth
 from holdfast.wiring.hybrid_sides import DurableSide, HybridSide
@@ -120,7 +120,7 @@ class _Tenants:
             raise_session=self._raise,
             states=self._save,
             evict=self._evict,
-            asides=self._merge,
+            fallback_writes=self._merge,
             flushed=lambda tenant, turns: self.log(tenant).forget(turns),
             settle=self._settle if self._writer else None,
             pace=Pace(unused_seconds=self._unused_seconds),
@@ -156,7 +156,7 @@ class _Tenants:
                     evictable=self._evictable,
                 ),
                 self._durable.states,
-                self._durable.asides,
+                self._durable.fallback_writes,
                 self._commits,
                 tenant=tenant,
                 breaker=self._breaker,
@@ -210,7 +210,7 @@ class _Tenants:
         )
 
     async def _merge(self) -> int:
-        return await merge_asides(self._durable.asides, self.states)
+        return await merge_fallback_writes(self._durable.fallback_writes, self.states)
 
 
 async def put_hybrid(found: Connections, request: OpenRequest, engine: Redis) -> None:

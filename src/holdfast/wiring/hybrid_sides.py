@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from holdfast.kernel.storage.durable_log import DurableLog, DurableQueue
 from holdfast.kernel.storage.hot_log import HotQueue
-from holdfast.kernel.storage.state_snapshots import AsideStates, DurableStates
+from holdfast.kernel.storage.state_snapshots import DurableStates, FallbackWrites
 from holdfast.memory.consolidation import Consolidator
 from holdfast.spi.episodes import EpisodeStorage
 from holdfast.spi.transcripts import Transcripts
@@ -22,7 +22,7 @@ class DurableSide:
     episodes: Callable[[str], EpisodeStorage]
     queue: DurableQueue
     states: DurableStates
-    asides: AsideStates
+    fallback_writes: FallbackWrites
 
 
 @dataclass(frozen=True, slots=True)

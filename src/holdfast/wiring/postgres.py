@@ -17,6 +17,7 @@ from holdfast.backends.postgres.durable_states import PostgresDurableStates
 from holdfast.backends.postgres.embedding_queue import PostgresEmbeddingQueue, tenants_waiting
 from holdfast.backends.postgres.engine import Postgres, Revive
 from holdfast.backends.postgres.episodes import PostgresEpisodes
+from holdfast.backends.postgres.fallback_writes import PostgresFallbackWrites
 from holdfast.backends.postgres.graph import PostgresGraph
 from holdfast.backends.postgres.keys import PostgresKeys
 from holdfast.backends.postgres.ledger import PostgresLedger
@@ -24,7 +25,6 @@ from holdfast.backends.postgres.ledger_work import PostgresWork
 from holdfast.backends.postgres.long_term import PostgresLongTerm
 from holdfast.backends.postgres.session_moves import PostgresSessionMoves
 from holdfast.backends.postgres.short_term import PostgresStates
-from holdfast.backends.postgres.state_asides import PostgresAsideStates
 from holdfast.backends.postgres.transcripts import PostgresTranscripts
 from holdfast.backends.postgres.vector import PostgresVectors
 from holdfast.backends.postgres.wake import PostgresWake
@@ -94,7 +94,7 @@ def connections(
             ),
             queue=PostgresDurableQueue(engine),
             states=PostgresDurableStates(engine),
-            asides=PostgresAsideStates(engine),
+            fallback_writes=PostgresFallbackWrites(engine),
         ),
         moves=PostgresSessionMoves(engine),
     )

@@ -140,7 +140,7 @@ class Quarantine:
                     safe=True,
                 )
             case "st":
-                # Nothing of it can be saved, and it has nothing any more that was put aside.
+                # Nothing of it can be saved, and it no longer includes any fallback write.
                 await self._ask(key, "zrem", f"{prefix}:dirty", name)
                 await self._ask(key, "del", f"{prefix}:aside:{name}")
             case "dirty":

@@ -16,7 +16,7 @@ from holdfast.kernel.core.errors import CodecError, EngineError, VersionConflict
 from holdfast.kernel.storage.short_term import StateSnapshot, StateWrite
 from holdfast.kernel.storage.state_snapshots import (
     AbsentStateError,
-    AsideState,
+    FallbackWrite,
     RemovedStateError,
     SavedState,
     UnregisteredError,
@@ -123,16 +123,16 @@ class RedisStates(HotStates):
         )
         return bool(gone)
 
-    async def merge(self, aside: AsideState, *, base: int | None = None) -> Written:
-        """Do what was written aside, once."""
-        write = aside.write
+    async def merge(self, fallback: FallbackWrite, *, base: int | None = None) -> Written:
+        """Apply fallback writes once."""
+        write = fallback.write
         keys = self._keys(write.session)
         pairs = [part for key, text in write.values.items() for part in (_MARK + key, text)]
         answer = await self._run(
             "state_merge",
             (keys.state, keys.common.versions, keys.common.dirty, keys.common.work, keys.aside),
             (
-                *(aside.stamp, int(write.fresh), int(aside.cleared), int(write.gone)),
+                *(fallback.stamp, int(write.fresh), int(fallback.cleared), int(write.gone)),
                 "" if write.ttl_seconds is None else duration(write.ttl_seconds),
                 *(keys.name, keys.common.tenant, len(write.values)),
                 *("" if base is None else base, *pairs),

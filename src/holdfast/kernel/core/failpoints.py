@@ -11,7 +11,7 @@ from contextlib import contextmanager
 FAILPOINTS = (
     "append.after_hot",
     "append.after_reserve",
-    "append.after_aside",
+    "append.after_fallback",
     "append.after_rewrite",
     "consolidate.after_claim",
     "consolidate.before_commit",
@@ -33,9 +33,9 @@ FAILPOINTS = (
     "state_restore.after_load",
     "state_evict.after_begin",
     "state_evict.after_durable",
-    "state_aside.after_write",
-    "state_aside.after_read",
-    "state_aside.after_merge",
+    "state_fallback.after_write",
+    "state_fallback.after_read",
+    "state_fallback.after_merge",
 )
 """All places, in the order in which the steps stand."""
 

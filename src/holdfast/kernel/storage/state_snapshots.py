@@ -34,7 +34,7 @@ class SavedState:
     """The saved version that its lineage began from; 0 if there was none."""
 
     stamp: int = 0
-    """The last write put aside that it includes."""
+    """The stamp of the last fallback write that it includes."""
 
     saved_at: datetime | None = None
     """When it was saved, by the durable store's clock."""
@@ -75,22 +75,22 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
-class AsideState:
-    """All that was written to a state while the hot store did not answer, put together.
+class FallbackWrite:
+    """All writes to a state while the hot store was down, combined into one.
 
     >>> from datetime import UTC
     >>> noon = datetime(2030, 1, 1, 12, tzinfo=UTC)
-    >>> aside = AsideState(StateWrite("s1", {"b": "2"}), 7, False, noon, noon)
-    >>> aside.over(SavedState("s1", 3, {"a": "1"})).values
+    >>> fallback = FallbackWrite(StateWrite("s1", {"b": "2"}), 7, False, noon, noon)
+    >>> fallback.over(SavedState("s1", 3, {"a": "1"})).values
     {'a': '1', 'b': '2'}
     """
 
     write: StateWrite
     stamp: int
-    """Tells a later write from an earlier one."""
+    """Higher than that of every earlier write."""
 
     cleared: bool
-    """It was removed meanwhile: no window of before counts."""
+    """The state was cleared meanwhile: its earlier ``ttl_seconds`` no longer applies."""
 
     written_at: datetime
     now: datetime
@@ -98,12 +98,12 @@ class AsideState:
 
     @property
     def is_over(self) -> bool:
-        """Whether its own window has passed."""
+        """Whether it has expired by its own ``ttl_seconds``."""
         ttl = self.write.ttl_seconds
         return ttl is not None and self.written_at + timedelta(seconds=ttl) <= self.now
 
     def over(self, saved: SavedState | None) -> SavedState | None:
-        """The state that was saved with all of this done to it; ``None`` when there is none."""
+        """Apply it to the saved state; ``None`` if there is no state then."""
         write = self.write
         before = {} if saved is None or write.fresh else saved.values
         ttl = write.ttl_seconds
@@ -198,24 +198,24 @@ class CleanStates(Protocol):
         """
 
 
-class AsideStates(Protocol):
-    """Writes to the states of all tenants that the hot store could not take."""
+class FallbackWrites(Protocol):
+    """Writes to states that the durable store keeps while the hot store is down, of all tenants."""
 
     @abstractmethod
     async def write(self, tenant: str, write: StateWrite) -> None:
-        """Keep a write, put together with those that wait already."""
+        """Keep a write, combined with those that are kept of its session."""
 
     @abstractmethod
-    async def read(self, tenant: str, session: str) -> AsideState | None:
-        """What waits of a session."""
+    async def read(self, tenant: str, session: str) -> FallbackWrite | None:
+        """Return the combined write of a session, or ``None``."""
 
     @abstractmethod
     async def waiting(self, *, limit: int) -> list[tuple[str, str]]:
-        """Some tenants and sessions of which something waits."""
+        """Return some tenants and sessions that have fallback writes."""
 
     @abstractmethod
-    async def merged(self, tenant: str, aside: AsideState) -> None:
-        """The hot store has it; what was written since waits on."""
+    async def merged(self, tenant: str, fallback: FallbackWrite) -> None:
+        """Delete a write that the hot store has now, unless another one was added to it since."""
 
 
 class UnregisteredError(Exception):

@@ -1,4 +1,4 @@
-"""Writes to working states that Redis could not take, on Postgres."""
+"""Writes to working states while Redis is down, on Postgres."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from holdfast.backends.postgres.escape import escape, unescape
 from holdfast.backends.postgres.queries import load
 from holdfast.kernel.core.codec import decode_json, encode_json
 from holdfast.kernel.storage.short_term import StateWrite
-from holdfast.kernel.storage.state_snapshots import AsideState, AsideStates
+from holdfast.kernel.storage.state_snapshots import FallbackWrite, FallbackWrites
 
-_SQL = load("state_asides")
+_SQL = load("fallback_writes")
 
 
-class PostgresAsideStates(AsideStates):
-    """``AsideStates`` in one row for each session, which all its writes are put together in.
+class PostgresFallbackWrites(FallbackWrites):
+    """``FallbackWrites`` with one row per session, which combines all its writes.
 
     ::
 
-        asides = PostgresAsideStates(engine)
+        fallback_writes = PostgresFallbackWrites(engine)
     """
 
     def __init__(self, engine: Postgres) -> None:
@@ -25,7 +25,7 @@ class PostgresAsideStates(AsideStates):
 
     async def write(self, tenant: str, write: StateWrite) -> None:
         """Keep a write."""
-        # Not safe to repeat: in between, somebody else's write would be undone by ours.
+        # Not idempotent: a retry would undo a write that another process made in between.
         await self._engine.fetch(
             _SQL["write"],
             *(tenant, write.session, write.fresh or write.gone, write.gone),
@@ -35,8 +35,8 @@ class PostgresAsideStates(AsideStates):
             safe=False,
         )
 
-    async def read(self, tenant: str, session: str) -> AsideState | None:
-        """What waits of a session."""
+    async def read(self, tenant: str, session: str) -> FallbackWrite | None:
+        """Return the combined write of a session, or ``None``."""
         row = await self._engine.fetchrow(_SQL["read"], tenant, session, safe=True)
         if row is None:
             return None
@@ -44,15 +44,15 @@ class PostgresAsideStates(AsideStates):
         values = {unescape(key): text for key, text in decode_json(state).items()}
         keys = tuple(unescape(key) for key in dropped)
         write = StateWrite(session, values, keys, ttl_seconds, fresh, gone)
-        return AsideState(write, stamp, cleared, written_at, now)
+        return FallbackWrite(write, stamp, cleared, written_at, now)
 
     async def waiting(self, *, limit: int) -> list[tuple[str, str]]:
-        """Some tenants and sessions of which something waits."""
+        """Return some tenants and sessions that have fallback writes."""
         rows = await self._engine.fetch(_SQL["waiting"], limit, safe=True)
         return [(tenant, session) for tenant, session in rows]
 
-    async def merged(self, tenant: str, aside: AsideState) -> None:
-        """Forget what the hot store has."""
+    async def merged(self, tenant: str, fallback: FallbackWrite) -> None:
+        """Delete a write that the hot store has now."""
         await self._engine.fetch(
-            _SQL["merged"], tenant, aside.write.session, aside.stamp, safe=True
+            _SQL["merged"], tenant, fallback.write.session, fallback.stamp, safe=True
         )
