@@ -43,7 +43,7 @@ def test_all_keys_of_a_session_carry_one_tag() -> None:
     own = (keys.state, keys.index, keys.transcript("{y}"), keys.aside)
     shared = (keys.common.dirty, keys.common.versions)
     hot = HotKeys.of("acme", "{s00}", 16)
-    flushed = (hot.log, hot.meta, hot.window, hot.late, hot.warming, hot.event("{x}"))
+    flushed = (hot.log, hot.meta, hot.window, hot.late, hot.lock, hot.event("{x}"))
     tags = [tag for key in (*own, *shared, *flushed) for tag in re.findall(r"\{(.*?)\}", key)]
     assert len(tags) == 12
     assert len(set(tags)) == 1

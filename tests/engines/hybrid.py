@@ -96,7 +96,7 @@ class HybridHarness(PostgresHarness):
         self.consolidator = Consolidator(
             self.queue,
             self.durable,
-            raise_session=self._raise,
+            advance_epoch=self._advance_epoch,
             states=self._save_states,
             evict=self.evict,
             fallback_writes=self._merge_fallback_writes,
@@ -118,8 +118,8 @@ class HybridHarness(PostgresHarness):
     async def _merge_fallback_writes(self) -> int:
         return await merge_fallback_writes(self.fallback_writes, self.short_term)
 
-    async def _raise(self, tenant: str, session: str, epoch: int) -> None:
-        await self.log(tenant).raise_session(session, epoch)
+    async def _advance_epoch(self, tenant: str, session: str, epoch: int) -> None:
+        await self.log(tenant).advance_epoch(session, epoch)
 
     async def close(self) -> None:
         """Close both, as a process does that has nothing left to flush."""
@@ -266,7 +266,7 @@ class ColdHybridHarness(FlushedHybridHarness):
         await super()._before()
         work = await self.queue.work(rested_seconds=0.000001, unused_seconds=0.000001)
         for tenant, session in work.idle:
-            await self.consolidator.cool(tenant, session)
+            await self.consolidator.unload(tenant, session)
         for where in work.clean:
             await self.evict(*where)
         async with redis.asyncio.Redis(port=valkey().port) as client:

@@ -163,7 +163,7 @@ async def test_what_other_processes_have_flushed_is_forgotten_in_time(
     monkeypatch.setattr(unflushed, "LOOK_EVERY", 5)
     store, states = hybrid.store("episodes"), hybrid.store("short_term")
     log = hybrid.log(hybrid._prefix + "default")
-    other = Consolidator(hybrid.queue, hybrid.durable, raise_session=hybrid._raise)
+    other = Consolidator(hybrid.queue, hybrid.durable, advance_epoch=hybrid._advance_epoch)
     for at in range(4):
         await store.append([event(f"{at}")])
         await states.set_state(f"s{at}", {"a": 1})

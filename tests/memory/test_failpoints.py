@@ -130,7 +130,7 @@ async def test_a_consolidator_that_dies_is_followed_by_the_next(
         await hybrid.consolidator.run_once()
     await store.append([event("10")])
     assert notes(await store.recent(ANA, session_id="s1")) == [f"{at}" for at in range(11)]
-    other = Consolidator(hybrid.queue, hybrid.durable, raise_session=hybrid._raise)
+    other = Consolidator(hybrid.queue, hybrid.durable, advance_epoch=hybrid._advance_epoch)
     assert await other.drain(limit_seconds=30)
     found = await stored(hybrid)
     assert found[:10] == sent
@@ -139,7 +139,7 @@ async def test_a_consolidator_that_dies_is_followed_by_the_next(
     assert await gaps(hybrid) == 0
 
 
-@pytest.mark.parametrize("name", ["cool.after_mark", "cool.after_durable"])
+@pytest.mark.parametrize("name", ["unload.after_mark", "unload.after_durable"])
 async def test_a_consolidator_that_dies_while_it_cools_a_session(
     hybrid: HybridHarness, name: str
 ) -> None:

@@ -20,9 +20,9 @@ async def test_a_thousand_wake_ups_bring_a_cold_session_back_once(hybrid: Hybrid
     await hybrid.elapse(120)
     await hybrid.consolidator.run_once()
     await hybrid.elapse(7200)
-    before = hybrid.consolidator.metrics.warmed
+    before = hybrid.consolidator.metrics.loaded
     woken = await asyncio.gather(*(hybrid.wakes().wake("s1") for _ in range(1000)))
-    assert hybrid.consolidator.metrics.warmed == before + 1
+    assert hybrid.consolidator.metrics.loaded == before + 1
     assert all(one.events == sent for one in woken)
     assert {one.status for one in woken} <= {WakeStatus.WARM, WakeStatus.RESTORED}
     assert await gaps(hybrid) == 0
@@ -35,13 +35,13 @@ async def test_a_session_that_goes_on_while_it_is_raised_keeps_its_numbers_and_i
     log = hybrid.log(tenant)
     await store.append([event("first")])
     window = await log.hot.window("s1")
-    grant = await log.durable.warm("s1", None, window.known)
+    grant = await log.durable.load("s1", None, window.known)
     assert grant is not None
     tail = await log.durable.tail("s1", 101)
     await store.append([event("second"), event("third")])
     await flush(hybrid)
     await store.append([event("fourth")])
-    await log.hot.warm("s1", grant, floor=(0, 0), entries=tail)
+    await log.hot.load("s1", grant, floor=(0, 0), entries=tail)
     await store.append([event("fifth")])
     expected = ["first", "second", "third", "fourth", "fifth"]
     found = await store.recent(ANA, session_id="s1")

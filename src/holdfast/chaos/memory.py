@@ -57,7 +57,7 @@ class MemoryWork:
                 waiting = [
                     await hot.length(self._hybrid.tenant, shard) for shard in range(self._shards)
                 ]
-                behind = await self._hybrid.hybrid.durable.overtaken(limit=ALL)
+                behind = await self._hybrid.hybrid.durable.behind(limit=ALL)
             except EngineError:
                 await asyncio.sleep(0.1)
                 continue

@@ -36,11 +36,11 @@ STATES_AT_ONCE = 200
 FALLBACK_WRITES_SECONDS = 5.0
 """How often a consolidator looks for fallback writes of any process."""
 
-OVERTAKEN_SECONDS = 1.0
-"""How often it is looked whether a session went on past the hot log."""
+BEHIND_SECONDS = 1.0
+"""How often a consolidator looks for sessions in which the hot log is behind."""
 
-OVERTAKEN_AT_ONCE = 100
-"""How many such sessions are raised in one step."""
+BEHIND_AT_ONCE = 100
+"""How many such sessions are advanced in one step."""
 
 DEADLY_DELIVERIES = 10
 """A turn that was handed out so often, at the end alone, kills whoever stores it."""
@@ -63,16 +63,16 @@ class Pace:
 
 
 class Consolidator:
-    """Flushes shards, cools sessions that rest, and raises those that the durable log overtook.
+    """Flushes shards, unloads idle sessions, and advances the hot log where it is behind.
 
-    ``raise_session`` lets the hot log of a tenant catch up with a session, up to an epoch;
+    ``advance_epoch`` advances a session of a tenant in the hot log to an epoch;
     ``states`` flushes the working states of a tenant in a shard; ``evict`` removes some of them
     from the hot store, if they are saved and unused; ``fallback_writes`` applies the writes that
     the durable store took while the hot one was down, and is called every few seconds; ``flushed``
     hears which turns were committed; ``settle`` looks after sessions that others found incomplete.
     ::
 
-        consolidator = Consolidator(hot, durable, raise_session=raise_session)
+        consolidator = Consolidator(hot, durable, advance_epoch=advance_epoch)
         await consolidator.run_once()
     """
 
@@ -81,7 +81,7 @@ class Consolidator:
         hot: HotQueue,
         durable: DurableQueue,
         *,
-        raise_session: Callable[[str, str, int], Awaitable[None]],
+        advance_epoch: Callable[[str, str, int], Awaitable[None]],
         states: Callable[[str, int], Awaitable[int]] | None = None,
         evict: Callable[[str, int, Sequence[str]], Awaitable[int]] | None = None,
         fallback_writes: Callable[[], Awaitable[int]] | None = None,
@@ -92,14 +92,14 @@ class Consolidator:
     ) -> None:
         self._hot = hot
         self._durable = durable
-        self._raise = raise_session
+        self._advance_epoch = advance_epoch
         self._states = states
         self._evict = evict
         self._fallback_writes = fallback_writes
         self._flushed = flushed
         self._settle = settle
         self._fallback_writes_at = 0.0
-        self._overtaken_at = 0.0
+        self._behind_at = 0.0
         self._pace = pace or Pace()
         self._locks: dict[tuple[str, int], asyncio.Lock] = {}
         self._commits = Commits()
@@ -140,10 +140,10 @@ class Consolidator:
                 continue
             more = await self._round(tenant, shard) or more
         await self._merge_fallback_writes()
-        await self._raise_overtaken(tenants)
+        await self._advance_behind(tenants)
         for tenant, session in work.idle:
             if tenants is None or tenant in tenants:
-                await self.cool(tenant, session)
+                await self.unload(tenant, session)
         for tenant, shard, sessions in work.clean:
             if tenants is None or tenant in tenants:
                 await self._evict_states(tenant, shard, sessions)
@@ -188,13 +188,13 @@ class Consolidator:
             while await self._fallback_writes() >= STATES_AT_ONCE:
                 pass
 
-    async def _raise_overtaken(self, tenants: Collection[str] | None) -> None:
-        """Let the hot log catch up where whoever wrote past it died before it could."""
-        if time.monotonic() >= self._overtaken_at:
-            self._overtaken_at = time.monotonic() + OVERTAKEN_SECONDS
-            for tenant, session, epoch in await self._durable.overtaken(limit=OVERTAKEN_AT_ONCE):
+    async def _advance_behind(self, tenants: Collection[str] | None) -> None:
+        """Advance the hot log where a process wrote to the durable log only, and then died."""
+        if time.monotonic() >= self._behind_at:
+            self._behind_at = time.monotonic() + BEHIND_SECONDS
+            for tenant, session, epoch in await self._durable.behind(limit=BEHIND_AT_ONCE):
                 if tenants is None or tenant in tenants:
-                    await self._raise(tenant, session, epoch)
+                    await self._advance_epoch(tenant, session, epoch)
             if self._settle is not None:
                 await self._settle()
 
@@ -262,20 +262,20 @@ class Consolidator:
             self._flushed(tenant, turns)
         hit("consolidate.after_commit")
         if not turns:
-            # Whatever says that there is work is told that there is none.
+            # The shard is empty: clear its work flag.
             await self._hot.acknowledge(tenant, shard, [])
             return 0
         self._report(tenant, turns, flushed.outcomes)
         await self._hot.acknowledge(tenant, shard, list(zip(turns, flushed.outcomes, strict=True)))
         hit("consolidate.after_acknowledge")
-        for session, epoch in flushed.overtaken.items():
-            await self._raise(tenant, session, epoch)
+        for session, epoch in flushed.behind.items():
+            await self._advance_epoch(tenant, session, epoch)
         return len(turns)
 
     async def _give_back(self, tenant: str, shard: int, turns: Sequence[HotTurn]) -> None:
-        """Blame no turn for an outage, such as a full disk, nor for a caller who went away.
+        """Do not count this delivery: the failure was an outage or a cancelled call.
 
-        Who keeps failing on a turn otherwise, or dies of it, finds it by how often it came.
+        The count of deliveries finds the turns that make consolidators fail or die.
         """
         if turns:
             with suppress(EngineError):
@@ -321,20 +321,20 @@ class Consolidator:
             settled = (Outcome.STORED, Outcome.COVERED)
             return [wait.one for wait in waits if wait.outcome not in settled]
 
-    async def cool(self, tenant: str, session: str) -> None:
-        """Take a session out of the hot log, if nothing of it waits to be flushed.
+    async def unload(self, tenant: str, session: str) -> None:
+        """Unload a session from the hot log, if all of it is flushed.
 
         ::
 
-            await consolidator.cool("acme", "s1")
+            await consolidator.unload("acme", "s1")
         """
-        heat = await self._hot.cool(tenant, session)
-        hit("cool.after_mark")
-        if heat is not None:
-            await self._durable.cool(tenant, session, heat=heat)
-            hit("cool.after_durable")
-            await self._hot.cooled(tenant, session, heat=heat)
-            self.metrics.cooled += 1
+        grant_version = await self._hot.unload(tenant, session)
+        hit("unload.after_mark")
+        if grant_version is not None:
+            await self._durable.unload(tenant, session, grant_version=grant_version)
+            hit("unload.after_durable")
+            await self._hot.unloaded(tenant, session, grant_version=grant_version)
+            self.metrics.unloaded += 1
 
     def _report(self, tenant: str, turns: Sequence[HotTurn], outcomes: Sequence[Outcome]) -> None:
         self.metrics.flushed += len(turns)

@@ -21,11 +21,11 @@ _log = logging.getLogger("holdfast.hybrid")
 
 
 class Grants:
-    """Grants sessions to the hot log, and knows which went on past it.
+    """Loads sessions into the hot log, and knows in which of them it is behind.
 
-    ``aside`` are sessions that the durable log numbers, by the epoch that they are in. ::
+    ``behind`` maps such sessions to the epoch that they have in the durable log. ::
 
-        window = await grants.warm("s1", "writer/ana")
+        window = await grants.load("s1", "writer/ana")
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class Grants:
         tenant: str,
         breaker: CircuitBreaker,
         metrics: HybridMetrics,
-        aside: dict[str, int] | None = None,
+        behind: dict[str, int] | None = None,
     ) -> None:
         self._hot = hot
         self._durable = durable
@@ -47,26 +47,26 @@ class Grants:
         self._told: set[tuple[str, Gap]] = set()
         self._writer = hot.writer
         self.settled = 0
-        """How often this process has said that it misses nothing of a session."""
-        self.aside: dict[str, int] = aside or {}
+        """How often this process has settled a session."""
+        self.behind: dict[str, int] = behind or {}
         self.flush: Callable[[str], Awaitable[None]] | None = None
-        """Has everything of a session flushed that waits in the hot log."""
+        """Flushes a session."""
         self.recover: Callable[[str], Awaitable[None]] | None = None
         """Writes to the durable log what this process wrote to a session and the hot log lost."""
 
-    def overtake(self, entries: Sequence[PlacedEntry]) -> None:
-        """The durable log numbers these sessions now; the hot log is raised before it does.
+    def mark_behind(self, entries: Sequence[PlacedEntry]) -> None:
+        """Record that the hot log is behind in these sessions; the next append advances it first.
 
         ::
 
-            grants.overtake(await durable.append(batch))
+            grants.mark_behind(await durable.append(batch))
         """
         for one in entries:
             session = one.entry.session
-            self.aside[session] = max(one.epoch, self.aside.get(session, 0))
+            self.behind[session] = max(one.epoch, self.behind.get(session, 0))
 
     async def compare(self, session: str, window: Window) -> str:
-        """Find out whether a session went on past the hot log; why that is not known, if not.
+        """Find out whether the hot log is behind in a session. Returns why it could not, or ``""``.
 
         ::
 
@@ -77,41 +77,45 @@ class Grants:
         except (UnavailableError, TimedOutError) as error:
             return str(error)
         if reached is not None and window.known is not None and reached[0] > window.known.epoch:
-            self.aside[session] = max(reached[0], self.aside.get(session, 0))
+            self.behind[session] = max(reached[0], self.behind.get(session, 0))
         return ""
 
     async def catch_up(self, sessions: Iterable[str]) -> None:
-        """Raise the hot log where this process wrote past it.
+        """Advance the hot log in those of the sessions in which it is behind.
 
         ::
 
             await grants.catch_up({"s1"})
         """
-        for session in set(sessions).intersection(self.aside):
-            await self.warm(session, None, epoch=self.aside[session])
-            self.aside.pop(session, None)
+        for session in set(sessions).intersection(self.behind):
+            await self.load(session, None, epoch=self.behind[session])
+            self.behind.pop(session, None)
 
     async def go_on(self, used: UsedUp) -> None:
-        """Reserve more numbers for a session, or find out where it went on.
+        """Reserve more numbers for a session, or load it again if its grant is not the newest.
 
         ::
 
             await grants.go_on(answer)
         """
-        reserved = await self._durable.reserve(used.session, heat=used.heat, writer=self._writer)
+        reserved = await self._durable.reserve(
+            used.session, grant_version=used.grant_version, writer=self._writer
+        )
         if reserved is None:
-            # The grant is not the newest: the numbers went on elsewhere.
-            await self.warm(used.session, None, epoch=used.epoch + 1)
+            # The grant is not the newest: another process has numbered the session since.
+            await self.load(used.session, None, epoch=used.epoch + 1)
             return
         hit("append.after_reserve")
         await self._breaker.call(
-            lambda: self._hot.reserve(used.session, heat=used.heat, reserved=reserved)
+            lambda: self._hot.reserve(
+                used.session, grant_version=used.grant_version, reserved=reserved
+            )
         )
 
     async def settle(self, session: str) -> None:
-        """Say that this process misses nothing of what it acknowledged in a session.
+        """Record that nothing which this process acknowledged in a session is lost.
 
-        What it remembers and the hot log has lost is written to the durable log first. ::
+        First it writes to the durable log what it remembers and the hot log has lost. ::
 
             await grants.settle("s1")
         """
@@ -125,12 +129,12 @@ class Grants:
         self.settled += 1
         return await self._durable.settle(session, self._writer)
 
-    async def warm(self, session: str, agent: str | None, *, epoch: int = 0) -> Window | None:
-        """Have the hot log number a session: one grant, whoever and how many ask for it.
+    async def load(self, session: str, agent: str | None, *, epoch: int = 0) -> Window | None:
+        """Load a session into the hot log, with one grant for all concurrent callers.
 
         ::
 
-            window = await grants.warm("s1", "writer/ana")
+            window = await grants.load("s1", "writer/ana")
         """
         window = await self._breaker.call(lambda: self._hot.window(session))
         if _numbers(window, epoch):
@@ -140,7 +144,7 @@ class Grants:
 
     @asynccontextmanager
     async def held(self, session: str, *, seconds: float = 5) -> AsyncIterator[None]:
-        """Be the only one who warms or clears a session, here and elsewhere.
+        """Hold the lock of a session, among all processes.
 
         ::
 
@@ -164,11 +168,11 @@ class Grants:
             return window
         hit("refill.after_lock")
         if self.flush is not None and window.orphaned:
-            # The hot log lost what it knew of the session, and not its entries.
+            # The hot log lost the session's metadata, but not its entries.
             await self.flush(session)
         if self.recover is not None:
             await self.recover(session)
-        grant = await self._durable.warm(session, agent, window.known)
+        grant = await self._durable.load(session, agent, window.known)
         if grant is None:
             return None
         if self._writer and not all(gap.certain for gap in grant.gaps):
@@ -178,10 +182,10 @@ class Grants:
         floor = tail[0].place if len(tail) > WINDOW else NOWHERE
         newest = tail[-WINDOW:]
         await self._breaker.call(
-            lambda: self._hot.warm(session, grant, floor=floor, entries=newest)
+            lambda: self._hot.load(session, grant, floor=floor, entries=newest)
         )
         hit("refill.after_window")
-        self._metrics.warmed += 1
+        self._metrics.loaded += 1
         if grant.gaps and (session, grant.gaps[-1]) not in self._told:
             self._told.add((session, grant.gaps[-1]))
             _log.error(

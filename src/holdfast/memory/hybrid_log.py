@@ -41,8 +41,8 @@ class HybridLog:
     """Appends, reads back and clears the sessions of one tenant.
 
     ``level`` says what an acknowledged append has survived; ``breaker`` knows whether the hot log
-    answers, and the durable one is written to directly when it does not. ``overtaken`` are sessions
-    that others have written to past the hot log, by the epoch that they are in. ::
+    is up: while it is down, appends go to the durable log. ``behind`` are sessions in which the hot
+    log is behind, by the epoch that they have in the durable log. ::
 
         log = HybridLog(hot, durable, consolidator, tenant="acme", level="committed")
     """
@@ -57,7 +57,7 @@ class HybridLog:
         level: AckLevel,
         backpressure: Backpressure | None = None,
         breaker: CircuitBreaker | None = None,
-        overtaken: dict[str, int] | None = None,
+        behind: dict[str, int] | None = None,
     ) -> None:
         self.hot = hot
         self.durable = durable
@@ -73,9 +73,9 @@ class HybridLog:
             tenant=tenant,
             breaker=self._breaker,
             metrics=self._metrics,
-            aside=overtaken,
+            behind=behind,
         )
-        self._aside = self._grants.aside
+        self._behind = self._grants.behind
         self._back = WriteBack(
             hot, durable, consolidator, self._grants, tenant=tenant, breaker=self._breaker
         )
@@ -105,7 +105,7 @@ class HybridLog:
                 crowded = await self._admit(self._backpressure)
             settled = self._grants.settled
             answer = (
-                None if self._aside else await self._breaker.call(lambda: self.hot.append(entries))
+                None if self._behind else await self._breaker.call(lambda: self.hot.append(entries))
             )
             appended = answer if type(answer) is Appended else await self._append_hot(entries)
         except HotStoreDownError as error:
@@ -162,7 +162,7 @@ class HybridLog:
                 await self._back.recover(session)
                 found = await self._breaker.call(lambda: self.hot.window(session, last=last))
             if found.orphaned:
-                found = await self._grants.warm(session, None) or found
+                found = await self._grants.load(session, None) or found
         except HotStoreDownError as error:
             late = await self._back.unseen(self._unflushed.of(session))
             self._seen.degraded(session, error)
@@ -175,7 +175,7 @@ class HybridLog:
             and (why := await self._grants.compare(session, found))
         ):
             self._seen.degraded(session, HotStoreDownError(why, sure=True))
-        if not found.hot or session in self._aside:
+        if not found.hot or session in self._behind:
             # The durable log may have gone on without it.
             return dataclasses.replace(found, hot=False, floor=_BEYOND)
         return found
@@ -282,17 +282,17 @@ class HybridLog:
         await self._back.look()
         return not self._unflushed
 
-    async def raise_session(self, session: str, epoch: int) -> None:
-        """Let the hot log go on in an epoch that the durable log has begun, unless it does.
+    async def advance_epoch(self, session: str, epoch: int) -> None:
+        """Advance a session in the hot log to an epoch of the durable log, unless it is there.
 
         ::
 
-            await log.raise_session("s1", 2)
+            await log.advance_epoch("s1", 2)
         """
-        await self._grants.warm(session, None, epoch=epoch)
+        await self._grants.load(session, None, epoch=epoch)
 
     async def _append_hot(self, batch: Sequence[LogEntry]) -> Appended:
-        if self._aside:
+        if self._behind:
             await self._grants.catch_up(entry.session for entry in batch)
         while True:
             answer = await self._breaker.call(lambda: self.hot.append(batch))
@@ -300,7 +300,7 @@ class HybridLog:
                 return answer
             if isinstance(answer, Cold):
                 agent = next(one.agent for one in batch if one.session == answer.session)
-                await self._grants.warm(answer.session, agent)
+                await self._grants.load(answer.session, agent)
             else:
                 await self._grants.go_on(answer)
 
@@ -316,7 +316,7 @@ class HybridLog:
                 retry_after_seconds=1.0, message=f"neither store answers: {why}; {error}"
             ) from error
         hit("append.after_fallback")
-        self._grants.overtake(stored)
+        self._grants.mark_behind(stored)
         self._metrics.fallback_events += len(batch)
         _log.warning("%d events went to the durable log directly: %s", len(batch), why)
         return stored

@@ -19,8 +19,8 @@ FALLBACK_STATES = "holdfast_state_fallback_total"
 DEGRADED = "holdfast_degraded_reads_total"
 REWRITTEN = "holdfast_hot_rewritten_total"
 REFUSED = "holdfast_back_pressure_total"
-WARMED = "holdfast_sessions_warmed_total"
-COOLED = "holdfast_sessions_cooled_total"
+LOADED = "holdfast_sessions_warmed_total"
+UNLOADED = "holdfast_sessions_cooled_total"
 EVICTED = "holdfast_states_evicted_total"
 
 HELP = {
@@ -37,8 +37,8 @@ HELP = {
     DEGRADED: "Reads that could not see what is in Redis alone",
     REWRITTEN: "Events that Redis lost before the flush and this process wrote to Postgres",
     REFUSED: "Appends that were refused because too much is waiting",
-    WARMED: "Sessions that were brought to the hot log",
-    COOLED: "Sessions that left the hot log",
+    LOADED: "Sessions that were brought to the hot log",
+    UNLOADED: "Sessions that left the hot log",
     EVICTED: "Working states that left Redis because nobody used them; Postgres has them",
 }
 
@@ -61,8 +61,8 @@ class HybridMetrics:
     degraded_reads: int = 0
     rewritten: int = 0
     refused: int = 0
-    warmed: int = 0
-    cooled: int = 0
+    loaded: int = 0
+    unloaded: int = 0
     evicted: int = 0
 
     def samples(self, stats: HotStats, *, ttl_seconds: float) -> Iterator[tuple[str, float]]:
@@ -79,8 +79,8 @@ class HybridMetrics:
         yield DEGRADED, float(self.degraded_reads)
         yield REWRITTEN, float(self.rewritten)
         yield REFUSED, float(self.refused)
-        yield WARMED, float(self.warmed)
-        yield COOLED, float(self.cooled)
+        yield LOADED, float(self.loaded)
+        yield UNLOADED, float(self.unloaded)
         yield EVICTED, float(self.evicted)
 
 

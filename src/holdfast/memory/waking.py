@@ -64,12 +64,12 @@ class Waker:
                 and (why := await self._grants.compare(session, here))
             ):
                 degraded = self._seen.degraded(session, HotStoreDownError(why, sure=True))
-            if here.hot and session not in self._grants.aside:
+            if here.hot and session not in self._grants.behind:
                 self._seen.reach(here.entries[-1:])
                 woken = _woken(here, WakeStatus.WARM, state)
                 return dataclasses.replace(woken, degraded=degraded)
-            window = await self._grants.warm(
-                session, None, epoch=self._grants.aside.get(session, 0)
+            window = await self._grants.load(
+                session, None, epoch=self._grants.behind.get(session, 0)
             )
         except HotStoreDownError as error:
             return await self._wake_without(session, error)
@@ -106,7 +106,7 @@ class Waker:
             gaps = await self._durable.agent_gaps(agent)
             status = WakeStatus.GAP if gaps else WakeStatus.RESTORED
             return Wake(status, gaps=gaps, degraded=degraded)
-        lost = [session for session, heat in granted.items() if known.get(session) != heat]
+        lost = [session for session, version in granted.items() if known.get(session) != version]
         for session in lost:
             await self.wake(session)
         if gaps := await self._durable.agent_gaps(agent):

@@ -107,7 +107,7 @@ class WriteBack:
             return []
         stored = await self._durable.append(lost)
         hit("append.after_rewrite")
-        self._grants.overtake(stored)
+        self._grants.mark_behind(stored)
         self._metrics.rewritten += len(lost)
         _log.warning(
             "Redis lost %d events before they were flushed: written to the durable log", len(lost)

@@ -47,8 +47,8 @@ _log = logging.getLogger("holdfast.hybrid")
 SERVES = ("history", "episodes", "short_term")
 """What the hybrid serves."""
 
-OVERTAKEN = 10_000
-"""How many sessions that went on past Redis are learnt of when a state opens."""
+BEHIND_AT_OPEN = 10_000
+"""How many sessions in which Redis is behind a state reads when it opens."""
 
 STUCK_SECONDS = 60.0
 """An event that has waited for so long is not getting on: health is degraded."""
@@ -110,14 +110,14 @@ class _Tenants:
         self._commits = StateCommits(self._dirty, durable.states)
         self._breaker = CircuitBreaker(broken_at=lambda: engine.broken_at)
         self._logs: dict[str, HybridLog] = {}
-        self._overtaken: dict[str, dict[str, int]] = {}
+        self._behind: dict[str, dict[str, int]] = {}
         self._states: dict[str, HybridStates] = {}
         self.queue = RedisHotQueue(engine)
         self._backpressure = Backpressure(self.queue)
         self.consolidator = Consolidator(
             self.queue,
             durable.queue,
-            raise_session=self._raise,
+            advance_epoch=self._advance_epoch,
             states=self._save,
             evict=self._evict,
             fallback_writes=self._merge,
@@ -136,14 +136,14 @@ class _Tenants:
                 level=self._level,
                 backpressure=self._backpressure,
                 breaker=self._breaker,
-                overtaken=self._overtaken.pop(tenant, None),
+                behind=self._behind.pop(tenant, None),
             )
         return self._logs[tenant]
 
     async def look(self) -> None:
-        """Learn which sessions have gone on past Redis: whoever did it may be dead by now."""
-        for tenant, session, epoch in await self._durable.queue.overtaken(limit=OVERTAKEN):
-            self._overtaken.setdefault(tenant, {})[session] = epoch
+        """Read in which sessions Redis is behind: the process that wrote to them may be dead."""
+        for tenant, session, epoch in await self._durable.queue.behind(limit=BEHIND_AT_OPEN):
+            self._behind.setdefault(tenant, {})[session] = epoch
 
     def states(self, tenant: str) -> HybridStates:
         if tenant not in self._states:
@@ -176,9 +176,9 @@ class _Tenants:
             wakes=Wakes(HybridWake(log, states)),
         )
 
-    async def _raise(self, tenant: str, session: str, epoch: int) -> None:
+    async def _advance_epoch(self, tenant: str, session: str, epoch: int) -> None:
         try:
-            await self.log(tenant).raise_session(session, epoch)
+            await self.log(tenant).advance_epoch(session, epoch)
         except HotStoreDownError as error:
             raise UnavailableError("redis", str(error)) from error
 

@@ -92,7 +92,7 @@ async def _move_log(
         raise NotSupportedError("inmemory", "moving sessions", why="nothing is kept there")
     outcome = await moves.move(tenant, old, new)
     if outcome == "hot" and connections.hybrid is not None:
-        await connections.hybrid.consolidator.cool(tenant, "".join(old))
+        await connections.hybrid.consolidator.unload(tenant, "".join(old))
         outcome = await moves.move(tenant, old, new)
     return outcome
 

@@ -37,9 +37,9 @@ class PostgresDurableLog(DurableLog):
         self._engine = engine
         self._tenant = tenant
 
-    async def warm(self, session: str, agent: str | None, known: Known | None) -> Grant | None:
+    async def load(self, session: str, agent: str | None, known: Known | None) -> Grant | None:
         """Let the hot log number a session."""
-        there = (known.epoch, known.seq, known.heat) if known else (None, None, None)
+        there = (known.epoch, known.seq, known.grant_version) if known else (None, None, None)
         # Safe to repeat: a grant has no numbers until it is found in the hot log.
         row = await self._engine.fetchrow(
             _SQL["warm"], self._tenant, session, agent, *there, safe=True
@@ -47,14 +47,14 @@ class PostgresDurableLog(DurableLog):
         if row is None:
             return None
         gaps = await self._engine.fetch(_SQL["gaps"], self._tenant, session, safe=True)
-        epoch, seq, limit, heat = row
-        return Grant(epoch, seq, limit, heat, tuple(Gap(*gap) for gap in gaps))
+        epoch, seq, limit, grant_version = row
+        return Grant(epoch, seq, limit, grant_version, tuple(Gap(*gap) for gap in gaps))
 
-    async def reserve(self, session: str, *, heat: int, writer: str) -> Reserved | None:
+    async def reserve(self, session: str, *, grant_version: int, writer: str) -> Reserved | None:
         """Up to which number a grant now goes."""
         # Safe to repeat: numbers that were reserved twice are only spare.
         row = await self._engine.fetchrow(
-            _SQL["reserve"], self._tenant, session, heat, writer, safe=True
+            _SQL["reserve"], self._tenant, session, grant_version, writer, safe=True
         )
         return None if row is None else Reserved(row[0], tuple(row[1]))
 
@@ -70,7 +70,7 @@ class PostgresDurableLog(DurableLog):
         return tuple(Gap(*row) for row in rows)
 
     async def hot_sessions(self, agent: str, *, limit: int) -> dict[str, int]:
-        """Sessions of an agent that the hot log numbers, with the heat of their grants."""
+        """The sessions of an agent that are loaded in the hot log, with their grant versions."""
         rows = await self._engine.fetch(_SQL["hot_sessions"], self._tenant, agent, limit, safe=True)
         return dict(map(tuple, rows))
 

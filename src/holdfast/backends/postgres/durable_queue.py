@@ -52,12 +52,14 @@ class PostgresDurableQueue(DurableQueue):
             else:
                 yield None
 
-    async def cool(self, tenant: str, session: str, *, heat: int) -> bool:
+    async def unload(self, tenant: str, session: str, *, grant_version: int) -> bool:
         """Take back the numbering of a session that rests."""
-        cooled: bool = await self._engine.fetchval(_SQL["cool"], tenant, session, heat, safe=True)
-        return cooled
+        unloaded: bool = await self._engine.fetchval(
+            _SQL["cool"], tenant, session, grant_version, safe=True
+        )
+        return unloaded
 
-    async def overtaken(self, *, limit: int) -> list[tuple[str, str, int]]:
+    async def behind(self, *, limit: int) -> list[tuple[str, str, int]]:
         """Sessions that went on past the hot log, which does not know it."""
         rows = await self._engine.fetch(_SQL["overtaken"], limit, safe=True)
         return [(tenant, session, epoch) for tenant, session, epoch in rows]
@@ -108,28 +110,28 @@ class _Flush(ShardFlush):
     async def store(self, turns: Sequence[Turn]) -> Flushed:
         """Store a batch, in halves where the whole cannot be."""
         outcomes: list[Outcome] = []
-        overtaken: dict[str, int] = {}
+        behind: dict[str, int] = {}
         for sound, part in _runs(turns, lambda turn: turn.entry is not None and not turn.problem):
             if sound:
-                await self._store(part, outcomes, overtaken)
+                await self._store(part, outcomes, behind)
             else:
                 for turn in part:
                     await self._bury(turn, turn.problem)
                     outcomes.append(Outcome.DEAD)
-        return Flushed(outcomes, overtaken)
+        return Flushed(outcomes, behind)
 
     async def _store(
-        self, turns: Sequence[Turn], outcomes: list[Outcome], overtaken: dict[str, int]
+        self, turns: Sequence[Turn], outcomes: list[Outcome], behind: dict[str, int]
     ) -> None:
         for moved, part in _runs(turns, lambda turn: turn.session in self._moved):
             if moved:
                 for turn in part:
-                    await self._move(turn, outcomes, overtaken)
+                    await self._move(turn, outcomes, behind)
             else:
-                await self._store_in_place(part, outcomes, overtaken)
+                await self._store_in_place(part, outcomes, behind)
 
     async def _store_in_place(
-        self, turns: Sequence[Turn], outcomes: list[Outcome], overtaken: dict[str, int]
+        self, turns: Sequence[Turn], outcomes: list[Outcome], behind: dict[str, int]
     ) -> None:
         try:
             async with self._connection.transaction():
@@ -139,10 +141,10 @@ class _Flush(ShardFlush):
                 raise
             if len(turns) > 1:
                 half = len(turns) // 2
-                await self._store(turns[:half], outcomes, overtaken)
-                await self._store(turns[half:], outcomes, overtaken)
+                await self._store(turns[:half], outcomes, behind)
+                await self._store(turns[half:], outcomes, behind)
             elif _is_taken(error):
-                await self._move(turns[0], outcomes, overtaken)
+                await self._move(turns[0], outcomes, behind)
             else:
                 await self._bury(turns[0], f"{error} ({_state(error)})")
                 outcomes.append(Outcome.DEAD)
@@ -151,14 +153,14 @@ class _Flush(ShardFlush):
             raise EngineError("postgres", f"flushed {len(rows)} of {len(turns)} turns")
         for turn, (_, outcome, ahead) in zip(turns, rows, strict=True):
             if ahead:
-                overtaken[turn.session] = ahead
+                behind[turn.session] = ahead
             if outcome == "conflict":
                 await self._bury(turn, f"the id {turn.event_id!r} is another event's")
                 outcomes.append(Outcome.DEAD)
             else:
                 outcomes.append(Outcome(outcome))
 
-    async def _move(self, turn: Turn, outcomes: list[Outcome], overtaken: dict[str, int]) -> None:
+    async def _move(self, turn: Turn, outcomes: list[Outcome], behind: dict[str, int]) -> None:
         """Store a turn whose place is another event's, and those behind it, in a new epoch.
 
         The hot log has gone back, as after a power cut, and has given out numbers twice.
@@ -175,7 +177,7 @@ class _Flush(ShardFlush):
             outcomes.append(Outcome.DEAD)
             return
         self._moved.add(turn.session)
-        overtaken[turn.session] = epoch
+        behind[turn.session] = epoch
         outcomes.append(Outcome.KNOWN)
 
     async def _bury(self, turn: Turn, reason: str) -> None:

@@ -144,21 +144,21 @@ class RedisHotLog(HotLog):
         ]
 
     async def lock(self, session: str, *, seconds: float) -> str:
-        """Be the one who warms or clears a session."""
+        """Acquire the session's lock for ``seconds``."""
         keys, token = self._keys(session), new_ref()
-        # Safe to repeat: at worst, the lock that a lost answer gave is waited for.
+        # Safe to retry: at worst the caller waits for the lock whose reply was lost.
         taken = await self._engine.command(
-            keys.warming,
-            *("set", keys.warming, token, "nx", "px", round(seconds * 1000)),
+            keys.lock,
+            *("set", keys.lock, token, "nx", "px", round(seconds * 1000)),
             safe=True,
         )
         return token if taken else ""
 
     async def unlock(self, session: str, token: str) -> None:
-        """Let the next one."""
-        await self._engine.run("hot_unlock", (self._keys(session).warming,), (token,), safe=True)
+        """Release the lock."""
+        await self._engine.run("hot_unlock", (self._keys(session).lock,), (token,), safe=True)
 
-    async def warm(
+    async def load(
         self,
         session: str,
         grant: Grant,
@@ -166,10 +166,16 @@ class RedisHotLog(HotLog):
         floor: tuple[int, int],
         entries: Sequence[PlacedEntry],
     ) -> None:
-        """Take over the numbers of a session."""
+        """Load a session with its grant and its window."""
         keys = self._keys(session)
         where = [keys.meta, keys.window, keys.late, keys.idle]
-        given: list[Any] = [grant.epoch, grant.seq, grant.limit, grant.heat, _text(grant.gaps)]
+        given: list[Any] = [
+            grant.epoch,
+            grant.seq,
+            grant.limit,
+            grant.grant_version,
+            _text(grant.gaps),
+        ]
         given += (f"{floor[0]} {floor[1]}", SEEN_SECONDS * 1000, keys.member)
         for one in entries:
             where.append(keys.event(one.entry.id))
@@ -182,15 +188,15 @@ class RedisHotLog(HotLog):
         await self._run("hot_lost", (self._keys(session).meta,), (_text(gaps),))
 
     async def known(self, sessions: Sequence[str]) -> dict[str, int]:
-        """The heat of the grants of those sessions that are known."""
+        """The grant versions of those sessions that the hot log knows."""
         if not sessions:
             return {}
         found = await self._run("hot_known", [self._keys(one).meta for one in sessions], ())
-        return {session: int(heat) for session, heat in zip(sessions, found, strict=True) if heat}
+        return {one: int(version) for one, version in zip(sessions, found, strict=True) if version}
 
-    async def reserve(self, session: str, *, heat: int, reserved: Reserved) -> None:
-        """Let the numbers of a session go further."""
-        given = (heat, reserved.limit, " ".join(reserved.writers))
+    async def reserve(self, session: str, *, grant_version: int, reserved: Reserved) -> None:
+        """Raise the limit of a session's numbers."""
+        given = (grant_version, reserved.limit, " ".join(reserved.writers))
         await self._run("hot_reserve", (self._keys(session).meta,), given)
 
     async def forget(
@@ -273,8 +279,8 @@ def _refused(
     match answer:
         case b"COLD", at:
             return Cold(sessions[at - 1])
-        case b"LIMIT", at, heat, epoch:
-            return UsedUp(sessions[at - 1], int(heat), int(epoch))
+        case b"LIMIT", at, grant_version, epoch:
+            return UsedUp(sessions[at - 1], int(grant_version), int(epoch))
         case b"OTHER", at:
             other = batch[at - 1]
             raise another_body(other.session, other.id)
@@ -285,7 +291,7 @@ def _window(session: str, found: Sequence[Any], last: int | None = None) -> Wind
     about, durable, waiting, _ = found
     if not about:
         return Window(orphaned=bool(waiting))
-    epoch, seq, heat, cold, floor, gaps = about
+    epoch, seq, grant_version, cold, floor, gaps = about
     name = encode(session).encode()
     # What cannot be read of what waits becomes a dead letter.
     late = [one for value in waiting if (one := _readable(name, *value.split(b"\n", 1)))]
@@ -294,7 +300,7 @@ def _window(session: str, found: Sequence[Any], last: int | None = None) -> Wind
     numbers = [int(number) for number in gaps.split()]
     return Window(
         hot=not cold,
-        known=Known(int(epoch), int(seq), int(heat)),
+        known=Known(int(epoch), int(seq), int(grant_version)),
         floor=(int(low), int(high)),
         entries=sorted(entries, key=lambda one: one.place),
         unflushed=frozenset(one.entry.id for one in late),

@@ -107,22 +107,22 @@ class RedisHotQueue(HotQueue):
             lambda: self._engine.run("hot_acknowledge", where, given, safe=True), touched
         )
 
-    async def cool(self, tenant: str, session: str) -> int | None:
-        """Mark a session that rests as cold."""
+    async def unload(self, tenant: str, session: str) -> int | None:
+        """Mark an idle session as cold."""
         keys = HotKeys.of(tenant, session, self._engine.shards)
-        heat = await self._quarantine.guard(
+        grant_version = await self._quarantine.guard(
             lambda: self._engine.run("hot_cool", (keys.meta, keys.idle), (keys.member,), safe=True),
             (keys.meta, keys.idle),
         )
-        return None if heat is None else int(heat)
+        return None if grant_version is None else int(grant_version)
 
-    async def cooled(self, tenant: str, session: str, *, heat: int) -> None:
-        """Let the window of a cold session expire."""
+    async def unloaded(self, tenant: str, session: str, *, grant_version: int) -> None:
+        """Set the expiry of a cold session's window."""
         keys = HotKeys.of(tenant, session, self._engine.shards)
         await self._engine.run(
             "hot_cooled",
             (keys.meta, keys.window, keys.idle),
-            (keys.member, heat, round(self.window_seconds * 1000)),
+            (keys.member, grant_version, round(self.window_seconds * 1000)),
             safe=True,
         )
 

@@ -175,7 +175,7 @@ class HotKeys:
     meta: str
     window: str
     late: str
-    warming: str
+    lock: str
 
     @classmethod
     def of(cls, tenant: str, session: str, shards: int) -> HotKeys:

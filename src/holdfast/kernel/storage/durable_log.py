@@ -40,15 +40,15 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Where the hot log was with a session when it last numbered it.
+    """The last position of a session that the hot log assigned, and by which grant.
 
-    >>> Known(epoch=1, seq=40, heat=2).heat
+    >>> Known(epoch=1, seq=40, grant_version=2).grant_version
     2
     """
 
     epoch: int
     seq: int
-    heat: int
+    grant_version: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,16 +65,19 @@ class Reserved:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """Leave to number a session: go on after ``seq``, up to ``limit``. A newer one is hotter.
+    """The right to number a session: after ``seq``, up to ``limit``.
 
-    >>> Grant(epoch=1, seq=0, limit=1000, heat=1).limit
+    A newer grant of a session has a higher ``grant_version``.
+
+
+    >>> Grant(epoch=1, seq=0, limit=1000, grant_version=1).limit
     1000
     """
 
     epoch: int
     seq: int
     limit: int
-    heat: int
+    grant_version: int
     gaps: tuple[Gap, ...] = ()
 
 
@@ -122,13 +125,13 @@ class Turn:
 class Flushed:
     """What became of a batch.
 
-    >>> Flushed([Outcome.STORED]).overtaken
+    >>> Flushed([Outcome.STORED]).behind
     {}
     """
 
     outcomes: list[Outcome]
-    overtaken: dict[str, int] = field(default_factory=dict)
-    """Sessions that the durable log has numbered meanwhile, and the epoch to raise them to."""
+    behind: dict[str, int] = field(default_factory=dict)
+    """Sessions in which the hot log is behind, and the epoch to advance it to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,21 +199,20 @@ class DurableLog(Protocol):
     """The durable log of one tenant."""
 
     @abstractmethod
-    async def warm(self, session: str, agent: str | None, known: Known | None) -> Grant | None:
-        """Let the hot log number a session, made on first use by ``agent``.
+    async def load(self, session: str, agent: str | None, known: Known | None) -> Grant | None:
+        """Grant the numbering of a session to the hot log; ``agent`` creates it on first use.
 
         ``known`` is what the hot log knows. If the session was granted before and the hot log does
-        not know of it, what was reserved since is recorded as a gap, for as long as one of the
-        processes that may have used the numbers has not settled it. A new grant has no numbers, so
-        that one which never reaches the hot log is no loss. Without an agent an unknown session is
-        ``None``.
+        not know that grant, the numbers reserved for it are recorded as a gap, until all processes
+        that may have used them have settled it. A new grant has no numbers, so nothing is lost if
+        it never reaches the hot log. Returns ``None`` for an unknown session without an agent.
         """
 
     @abstractmethod
-    async def reserve(self, session: str, *, heat: int, writer: str) -> Reserved | None:
-        """Numbers for a grant that the hot log has; ``None`` if there is a newer grant.
+    async def reserve(self, session: str, *, grant_version: int, writer: str) -> Reserved | None:
+        """Reserve numbers for a grant of the hot log; ``None`` if there is a newer grant.
 
-        ``writer`` will acknowledge events before they are stored; empty for who does not.
+        ``writer`` is the process that will acknowledge events before they are stored, if any.
         """
 
     @abstractmethod
@@ -223,7 +225,7 @@ class DurableLog(Protocol):
 
     @abstractmethod
     async def hot_sessions(self, agent: str, *, limit: int) -> dict[str, int]:
-        """Sessions that an agent started and the hot log numbers, with the heat of their grants."""
+        """The sessions of an agent that are loaded in the hot log, with their grant versions."""
 
     @abstractmethod
     async def append(self, entries: Sequence[LogEntry]) -> list[PlacedEntry]:
@@ -282,14 +284,14 @@ class DurableQueue(Protocol):
         """Hold a shard, commit at the end; ``None`` when somebody else holds it."""
 
     @abstractmethod
-    async def cool(self, tenant: str, session: str, *, heat: int) -> bool:
-        """Take back the numbering of a session that rests; not if there is a newer grant."""
+    async def unload(self, tenant: str, session: str, *, grant_version: int) -> bool:
+        """Revoke the grant of an idle session, unless there is a newer one. Returns whether."""
 
     @abstractmethod
-    async def overtaken(self, *, limit: int) -> list[tuple[str, str, int]]:
-        """Sessions that went on past the hot log, which does not know it: tenant, session, epoch.
+    async def behind(self, *, limit: int) -> list[tuple[str, str, int]]:
+        """Sessions in which the hot log is behind the durable one: tenant, session, epoch.
 
-        Whoever appended past it may have died before it could tell.
+        The process that appended to the durable log may have died before it advanced the hot log.
         """
 
     @abstractmethod

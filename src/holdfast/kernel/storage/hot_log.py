@@ -74,12 +74,12 @@ class Cold:
 class UsedUp:
     """Nothing was written: the numbers that were reserved for the session are used up.
 
-    >>> UsedUp("s1", heat=3, epoch=1).heat
+    >>> UsedUp("s1", grant_version=3, epoch=1).grant_version
     3
     """
 
     session: str
-    heat: int
+    grant_version: int
     epoch: int
 
 
@@ -131,7 +131,7 @@ class HotTurn:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What there is to do in the shards: logs and states to flush, sessions to cool.
+    """What there is to do in the shards: logs and states to flush, sessions to unload.
 
     >>> Work().flush
     ()
@@ -203,14 +203,14 @@ class HotLog(Protocol):
 
     @abstractmethod
     async def lock(self, session: str, *, seconds: float) -> str:
-        """Be the one who warms or clears a session, for so long; empty when somebody else is."""
+        """Acquire the session's lock for ``seconds``. Returns its token, ``""`` if it is held."""
 
     @abstractmethod
     async def unlock(self, session: str, token: str) -> None:
-        """Let the next one."""
+        """Release the lock."""
 
     @abstractmethod
-    async def warm(
+    async def load(
         self,
         session: str,
         grant: Grant,
@@ -218,11 +218,11 @@ class HotLog(Protocol):
         floor: tuple[int, int],
         entries: Sequence[PlacedEntry],
     ) -> None:
-        """Take over the numbers of a session, unless a newer grant is there; fill its window."""
+        """Load a session with its grant and its window, unless it has a newer grant."""
 
     @abstractmethod
-    async def reserve(self, session: str, *, heat: int, reserved: Reserved) -> None:
-        """Let the numbers of a session go further, if the grant is still the same."""
+    async def reserve(self, session: str, *, grant_version: int, reserved: Reserved) -> None:
+        """Raise the limit of a session's numbers, if the grant is still the same."""
 
     @abstractmethod
     async def set_gaps(self, session: str, gaps: Sequence[Gap]) -> None:
@@ -230,7 +230,7 @@ class HotLog(Protocol):
 
     @abstractmethod
     async def known(self, sessions: Sequence[str]) -> dict[str, int]:
-        """The heat of the grants of those sessions that the hot log knows."""
+        """The grant versions of those sessions that the hot log knows."""
 
     @abstractmethod
     async def forget(
@@ -269,12 +269,12 @@ class HotQueue(Protocol):
         """Drop turns that are durable; those that were not stored also from the window."""
 
     @abstractmethod
-    async def cool(self, tenant: str, session: str) -> int | None:
-        """Mark a session that rests as cold; the heat of its grant, ``None`` if it is busy."""
+    async def unload(self, tenant: str, session: str) -> int | None:
+        """Mark an idle session as cold. Returns its grant version, ``None`` if it is not idle."""
 
     @abstractmethod
-    async def cooled(self, tenant: str, session: str, *, heat: int) -> None:
-        """Let the window of a cold session expire."""
+    async def unloaded(self, tenant: str, session: str, *, grant_version: int) -> None:
+        """Set the expiry of a cold session's window."""
 
     @abstractmethod
     async def stats(self) -> HotStats:

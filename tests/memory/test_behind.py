@@ -1,4 +1,4 @@
-"""A session that went on past Redis, whose writer died before it could tell Redis."""
+"""A session in which Redis is behind, since its writer died before it advanced Redis."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def test_a_consolidator_lets_redis_catch_up_so_that_others_read_what_was_a
     assert notes(await stored(hybrid)) == ["before", "aside", "after"]
     assert all(
         tenant != hybrid._prefix + "default"
-        for tenant, _, _ in await hybrid.durable.overtaken(limit=1000)
+        for tenant, _, _ in await hybrid.durable.behind(limit=1000)
     )
 
 
