@@ -31,7 +31,7 @@ async def _engine(url: str, **how: Any) -> AsyncIterator[Postgres]:
 
 async def _listening(engine: Postgres) -> None:
     async with asyncio.timeout(20):
-        while not engine.part(Listener).hears:
+        while not engine.singleton(Listener).hears:
             await asyncio.sleep(0.01)
 
 
@@ -67,7 +67,7 @@ async def test_a_pool_too_small_to_listen_is_polled() -> None:
             waiting = asyncio.create_task(_next(stream))
             await asyncio.sleep(0)
             assert await Channel(PostgresChannels(engine)).publish({"n": n}) == await waiting
-        assert engine.part(Listener).hears is False
+        assert engine.singleton(Listener).hears is False
 
 
 async def test_where_notices_do_not_arrive_subscribers_poll(
@@ -83,7 +83,7 @@ async def test_where_notices_do_not_arrive_subscribers_poll(
     ):
         waiting = asyncio.create_task(_next(stream))
         await asyncio.sleep(0.2)
-        assert engine.part(Listener).hears is False
+        assert engine.singleton(Listener).hears is False
         assert await Channel(PostgresChannels(engine)).publish({"n": 1}) == await waiting
 
 

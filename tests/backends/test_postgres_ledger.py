@@ -342,7 +342,7 @@ async def test_a_follower_is_woken_by_a_notice_of_another_process(
         task = await ledger.submit("writer", HELLO)
         following = asyncio.create_task(_all(ledger, task.id))
         async with asyncio.timeout(20):
-            while not engine.part(Listener).hears:
+            while not engine.singleton(Listener).hears:
                 await asyncio.sleep(0.01)
         [claimed] = await elsewhere.claim("w1")
         await elsewhere.append_message(claimed.lease, ChatMessage.assistant("x"))
@@ -363,7 +363,7 @@ async def test_without_notices_a_follower_looks_by_itself() -> None:
         task = await ledger.submit("writer", HELLO)
         following = asyncio.create_task(_all(ledger, task.id))
         await asyncio.sleep(0.05)
-        assert not engine.part(Listener).hears
+        assert not engine.singleton(Listener).hears
         await elsewhere.cancel(task.id)
         assert await following == await ledger.events(task.id)
 

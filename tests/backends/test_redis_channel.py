@@ -23,7 +23,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 async def _listening(opened: Redis) -> None:
     async with asyncio.timeout(20):
-        while not opened.part(Listener).hears:
+        while not opened.singleton(Listener).hears:
             await asyncio.sleep(0.01)
 
 

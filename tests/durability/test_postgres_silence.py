@@ -170,7 +170,7 @@ async def test_who_is_cancelled_in_a_silent_statement_ends_as_cancelled_long_bef
 
 async def test_closing_on_a_silent_wire_ends(server: PostgresServer) -> None:
     async with _line(server) as line:
-        listener = line.engine.part(listener_module.Listener)
+        listener = line.engine.singleton(listener_module.Listener)
         with listener.bell("topic") as bell:
             while not listener.hears:
                 await bell.wait(found=True)
@@ -203,7 +203,7 @@ async def test_a_listener_whose_wire_falls_silent_listens_again(
 ) -> None:
     monkeypatch.setattr(listener_module, "CHECK_SECONDS", 0.1)
     monkeypatch.setattr(listener_module, "ECHO_SECONDS", 0.5)
-    listener = line.engine.part(listener_module.Listener)
+    listener = line.engine.singleton(listener_module.Listener)
     with listener.bell("topic") as bell:
         async with asyncio.timeout(LIMIT_SECONDS):
             for hears in (True, False, True):

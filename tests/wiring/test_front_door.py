@@ -17,7 +17,7 @@ from holdfast.backends.embedders.hashing import HashEmbedder
 from holdfast.kernel.core.errors import ConfigError, InvalidInputError
 from holdfast.wiring import notices
 from holdfast.wiring.engines import EMBEDDED
-from holdfast.wiring.parts import Part
+from holdfast.wiring.parts import ConnectedEngine
 from scripts.generate_docs import PROTOCOLS
 
 pytestmark = pytest.mark.asyncio
@@ -199,7 +199,7 @@ async def test_an_engine_that_is_down_tells_how_long_it_was_waited_for() -> None
     async def close() -> None:
         pass
 
-    health = await Part("toy", ("history",), "none", ping, close).probe()
+    health = await ConnectedEngine("toy", ("history",), "none", ping, close).probe()
     assert (health.status, health.detail) == ("down", "toy: connection refused")
     assert health.latency_seconds > 0
 

@@ -16,7 +16,7 @@ from holdfast.spi.blob_index import BlobIndexStorage
 from holdfast.wiring.embedding_side import EmbeddingSide
 from holdfast.wiring.health import Health
 from holdfast.wiring.hybrid_sides import DurableSide, HybridSide
-from holdfast.wiring.parts import Part
+from holdfast.wiring.parts import ConnectedEngine
 from holdfast.wiring.stores import Stores
 
 ATTRIBUTES: tuple[str, ...] = tuple(
@@ -28,15 +28,15 @@ ATTRIBUTES: tuple[str, ...] = tuple(
 class Connections:
     """The engines of an opened ``State``, and whether they are open.
 
-    A later part takes over what it serves from the parts before it. ``again`` opens the main engine
-    once more on another event loop.
+    Of two connected engines with the same attribute, the later one serves it. ``again`` opens the
+    main engine once more on another event loop.
     """
 
     def __init__(
         self,
         *,
         stores: Callable[[str, KnowledgeGraph | None], Stores],
-        parts: list[Part],
+        connected: list[ConnectedEngine],
         work: WorkSignal | None = None,
         again: Callable[[], Awaitable[Connections]] | None = None,
         blob_index: Callable[[str], BlobIndexStorage] | None = None,
@@ -47,7 +47,7 @@ class Connections:
         self._stores = stores
         self._changes: list[Callable[[str, Stores], Stores]] = []
         self._graph: Callable[[str], KnowledgeGraph] | None = None
-        self.parts = parts
+        self.connected = connected
         self.work = work
         self.again = again
         self.blob_index = blob_index
@@ -60,14 +60,14 @@ class Connections:
         self.loop = asyncio.get_running_loop()
         self.closed = False
 
-    def add(self, part: Part, change: Callable[[str, Stores], Stores]) -> None:
-        """Let another engine serve some attributes: ``change`` puts its stores in."""
-        self.parts.append(part)
+    def add(self, connected: ConnectedEngine, change: Callable[[str, Stores], Stores]) -> None:
+        """Make another engine serve some attributes: ``change`` replaces their stores."""
+        self.connected.append(connected)
         self._changes.append(change)
 
-    def use_graph(self, part: Part, graph: Callable[[str], KnowledgeGraph]) -> None:
-        """Let another engine keep the graph, also for what stands on it."""
-        self.parts.append(part)
+    def use_graph(self, connected: ConnectedEngine, graph: Callable[[str], KnowledgeGraph]) -> None:
+        """Make another engine serve the graph, also to the stores that use the graph."""
+        self.connected.append(connected)
         self._graph = graph
 
     def stores(self, tenant: str) -> Stores:
@@ -81,22 +81,22 @@ class Connections:
     @property
     def engines(self) -> dict[str, str]:
         """Which engine serves which attribute."""
-        return {attribute: part.engine for part in self.parts for attribute in part.serves}
+        return {attribute: one.engine for one in self.connected for attribute in one.serves}
 
     async def probe(self) -> Health:
         """Ask every engine, at the same time."""
         serving = self.engines
-        parts = [
-            part.serving(*(one for one in part.serves if serving[one] == part.engine))
-            for part in self.parts
+        engines = [
+            one.serving(*(name for name in one.serves if serving[name] == one.engine))
+            for one in self.connected
         ]
-        return Health(tuple(await asyncio.gather(*(part.probe() for part in parts))))
+        return Health(tuple(await asyncio.gather(*(one.probe() for one in engines))))
 
     async def close(self) -> None:
-        """Let every engine go, the last that came first, also when one of them fails to."""
+        """Close every engine in reverse order, also if closing one of them fails."""
         async with AsyncExitStack() as stack:
-            for part in self.parts:
-                stack.push_async_callback(part.close)
+            for one in self.connected:
+                stack.push_async_callback(one.close)
             for callback in self.on_close:
                 stack.push_async_callback(callback)
 

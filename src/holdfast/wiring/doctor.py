@@ -23,7 +23,7 @@ from holdfast.wiring.engines import (
     where_of,
 )
 from holdfast.wiring.health import EngineHealth
-from holdfast.wiring.parts import Part
+from holdfast.wiring.parts import ConnectedEngine
 from holdfast.wiring.request import OpenRequest
 from holdfast.wiring.session_moves import unassigned_contexts
 from holdfast.wiring.settings import Settings
@@ -66,8 +66,8 @@ async def _graph(main: EngineSpec, request: OpenRequest) -> EngineHealth:
     wiring = load(PLUGINS)
     engine = await wiring.opened(request.graph, request)
     try:
-        part: Part = wiring.part_of(engine, "graph")
-        return await part.probe()
+        connected: ConnectedEngine = wiring.connected_engine(engine, "graph")
+        return await connected.probe()
     finally:
         await engine.aclose()
 
@@ -77,8 +77,8 @@ async def _hybrid(request: OpenRequest) -> EngineHealth | None:
     wiring = load(REDIS)
     engine = await wiring.opened(request, request.redis)
     try:
-        part: Part | None = wiring.hybrid_part_of(request, engine)
-        return None if part is None else await part.probe()
+        connected: ConnectedEngine | None = wiring.connected_hybrid_of(request, engine)
+        return None if connected is None else await connected.probe()
     finally:
         await engine.aclose()
 
@@ -121,8 +121,8 @@ async def _beside(spec: EngineSpec, request: OpenRequest) -> EngineHealth:
         engine = await wiring.opened(request, request.redis)
     else:
         engine = await wiring.opened(request)
-    part: Part = wiring.part_of(engine)
+    connected: ConnectedEngine = wiring.connected_engine(engine)
     try:
-        return await part.probe()
+        return await connected.probe()
     finally:
-        await part.close()
+        await connected.close()

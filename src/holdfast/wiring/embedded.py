@@ -23,7 +23,7 @@ async def connect(request: OpenRequest) -> Connections:
     except BaseException:
         await embedded.aclose()
         raise
-    [pool] = found.parts
+    [pool] = found.connected
 
     async def close() -> None:
         try:
@@ -31,7 +31,7 @@ async def connect(request: OpenRequest) -> Connections:
         finally:
             await embedded.aclose()
 
-    found.parts = [dataclasses.replace(pool, close=close)]
+    found.connected = [dataclasses.replace(pool, close=close)]
     return found
 
 

@@ -37,7 +37,7 @@ from holdfast.memory.state_saving import merge_fallback_writes, save_states
 from holdfast.wiring.connections import Connections
 from holdfast.wiring.health import Condition, EngineHealth
 from holdfast.wiring.hybrid_sides import DurableSide, HybridSide
-from holdfast.wiring.parts import Part
+from holdfast.wiring.parts import ConnectedEngine
 from holdfast.wiring.request import OpenRequest
 from holdfast.wiring.settings import Settings
 from holdfast.wiring.stores import Stores
@@ -64,7 +64,7 @@ _MEANING: dict[AckLevel, str] = {
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class HybridPart(Part):
+class ConnectedHybrid(ConnectedEngine):
     """The two engines together; degraded when the consolidators fall behind."""
 
     hot: RedisHotQueue | None = None
@@ -233,15 +233,15 @@ async def put_hybrid(found: Connections, request: OpenRequest, engine: Redis) ->
             # Others report what this process may have acknowledged as uncertain.
             _log.warning("this process could not be released: %s", error)
 
-    part = dataclasses.replace(hybrid_part(engine, queue, level, close), consolidator=consolidator)
-    found.add(part, tenants.change)
+    both = connected_hybrid(engine, queue, level, close)
+    found.add(dataclasses.replace(both, consolidator=consolidator), tenants.change)
 
 
-def hybrid_part(
+def connected_hybrid(
     engine: Redis, queue: RedisHotQueue, level: AckLevel, close: Callable[[], Awaitable[None]]
-) -> HybridPart:
-    """The two engines together, as a part of a ``State``."""
-    return HybridPart(
+) -> ConnectedHybrid:
+    """The two engines together, as a ``State`` uses them."""
+    return ConnectedHybrid(
         *("hybrid", SERVES, _MEANING[level], engine.ping, close),
         version="Redis beside Postgres",
         hot=queue,

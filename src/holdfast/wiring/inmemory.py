@@ -30,7 +30,7 @@ from holdfast.contracts.tasks.work import Work
 from holdfast.contracts.vectors import Vectors
 from holdfast.contracts.wakes import Wakes
 from holdfast.wiring.connections import ATTRIBUTES, Connections
-from holdfast.wiring.parts import Part
+from holdfast.wiring.parts import ConnectedEngine
 from holdfast.wiring.request import OpenRequest
 from holdfast.wiring.stores import Stores
 
@@ -45,7 +45,7 @@ async def connect(request: OpenRequest) -> Connections:
     durability = "none: it ends with the process"
     return Connections(
         stores=lambda tenant, graph: _stores(engine, tenant, request, graph),
-        parts=[Part(engine.name, ATTRIBUTES, durability, nothing, nothing)],
+        connected=[ConnectedEngine(engine.name, ATTRIBUTES, durability, nothing, nothing)],
         work=Work(InMemoryWork(engine)),
     )
 

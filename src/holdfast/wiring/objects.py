@@ -13,7 +13,7 @@ from holdfast.backends.objects.maintenance import Maintenance
 from holdfast.contracts.blobs import StoredBlobs
 from holdfast.spi.blob_index import BlobIndexStorage
 from holdfast.wiring.connections import Connections
-from holdfast.wiring.parts import Part
+from holdfast.wiring.parts import ConnectedEngine
 from holdfast.wiring.request import OpenRequest
 from holdfast.wiring.settings import Settings
 from holdfast.wiring.stores import Stores
@@ -33,7 +33,7 @@ async def put_beside(found: Connections, request: OpenRequest) -> None:
         blobs = ObjectBlobs(engine, index_of(tenant), tenant=tenant)
         return dataclasses.replace(stores, blobs=StoredBlobs(blobs, ttl_seconds=ttl))
 
-    found.add(part_of(engine), change)
+    found.add(connected_engine(engine), change)
 
 
 async def opened(request: OpenRequest) -> Objects:
@@ -41,11 +41,11 @@ async def opened(request: OpenRequest) -> Objects:
     return await Objects.open(request.blobs, clock=request.clock)
 
 
-def part_of(engine: Objects) -> Part:
-    """The engine as a part of a ``State``."""
+def connected_engine(engine: Objects) -> ConnectedEngine:
+    """The engine as a ``State`` uses it."""
     found = engine.capabilities
     warnings = () if found.tested else (f"{found.scheme}: is not tested with this version",)
-    return Part(
+    return ConnectedEngine(
         engine.name,
         ("blobs",),
         "stored: the object store has it when a write returns",

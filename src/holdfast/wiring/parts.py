@@ -1,4 +1,4 @@
-"""The engines of an opened ``State``, each with what it serves."""
+"""A connected engine of a ``State``, and its health."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from holdfast.wiring.health import Condition, EngineHealth
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Part:
-    """One connected engine: what it is, what it serves, how to ask it and how to let it go."""
+class ConnectedEngine:
+    """One connected engine: its name, the attributes it serves, and how to ping and close it."""
 
     engine: str
     serves: tuple[str, ...]
@@ -23,12 +23,12 @@ class Part:
     capabilities: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
-    def serving(self, *attributes: str) -> Part:
+    def serving(self, *attributes: str) -> ConnectedEngine:
         """The same engine for other attributes."""
         return dataclasses.replace(self, serves=attributes)
 
     async def probe(self) -> EngineHealth:
-        """Whether it answers now, and how fast; or how long it took to say that it does not."""
+        """Ping it. Returns whether it is up, and how long the ping took."""
         start = time.perf_counter()
         status: Condition = "ok"
         problem = ""

@@ -22,7 +22,7 @@ from holdfast.spi.engine import GROUP, Engine, EngineOptions, OpenEngine
 from holdfast.spi.graph import CypherStorage
 from holdfast.wiring.connections import Connections
 from holdfast.wiring.engines import providers
-from holdfast.wiring.parts import Part
+from holdfast.wiring.parts import ConnectedEngine
 from holdfast.wiring.request import OpenRequest
 from holdfast.wiring.stores import Stores
 
@@ -78,7 +78,7 @@ async def connect(request: OpenRequest) -> Connections:
             }
         )
 
-    return Connections(stores=stores, parts=[part_of(engine)])
+    return Connections(stores=stores, connected=[connected_engine(engine)])
 
 
 async def put_graph_beside(found: Connections, request: OpenRequest) -> None:
@@ -88,7 +88,7 @@ async def put_graph_beside(found: Connections, request: OpenRequest) -> None:
         await engine.aclose()
         raise NotSupportedError(engine.name, "graph", why=f"{providers('graph')}")
     found.use_graph(
-        part_of(engine, "graph"), lambda tenant: _graph(engine.storage("graph", tenant))
+        connected_engine(engine, "graph"), lambda tenant: _graph(engine.storage("graph", tenant))
     )
 
 
@@ -115,9 +115,9 @@ async def opened(scheme: str, request: OpenRequest) -> Engine:
     return engine
 
 
-def part_of(engine: Engine, *serves: str) -> Part:
-    """The engine as a part of a ``State``."""
-    return Part(
+def connected_engine(engine: Engine, *serves: str) -> ConnectedEngine:
+    """The engine as a ``State`` uses it."""
+    return ConnectedEngine(
         engine.name,
         serves or tuple(sorted(engine.contracts)),
         engine.durability,

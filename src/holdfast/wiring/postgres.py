@@ -45,7 +45,7 @@ from holdfast.wiring.connections import ATTRIBUTES, Connections
 from holdfast.wiring.embedding_side import EmbeddingSide
 from holdfast.wiring.hybrid_sides import DurableSide
 from holdfast.wiring.notices import notice
-from holdfast.wiring.parts import Part
+from holdfast.wiring.parts import ConnectedEngine
 from holdfast.wiring.request import OpenRequest
 from holdfast.wiring.stores import Stores
 
@@ -77,7 +77,7 @@ def connections(
     """The stores on an engine, and how to look after it."""
     return Connections(
         stores=lambda tenant, graph: _stores(engine, tenant, request, graph),
-        parts=[part_of(engine)],
+        connected=[connected_engine(engine)],
         work=Work(PostgresWork(engine)),
         again=lambda: connect(_small(request), revive=revive),
         blob_index=lambda tenant: PostgresBlobIndex(engine, tenant=tenant, place="objects"),
@@ -100,10 +100,10 @@ def connections(
     )
 
 
-def part_of(engine: Postgres) -> Part:
-    """The engine as a part of a ``State``."""
+def connected_engine(engine: Postgres) -> ConnectedEngine:
+    """The engine as a ``State`` uses it."""
     found = engine.capabilities
-    return Part(
+    return ConnectedEngine(
         engine.name,
         ATTRIBUTES,
         found.unsafe or "committed: on disk when a write returns",

@@ -18,8 +18,8 @@ from holdfast.contracts.history import History
 from holdfast.contracts.short_term import States
 from holdfast.contracts.wakes import Wakes
 from holdfast.wiring.connections import Connections
-from holdfast.wiring.hybrid import hybrid_part, level_of, put_hybrid
-from holdfast.wiring.parts import Part
+from holdfast.wiring.hybrid import connected_hybrid, level_of, put_hybrid
+from holdfast.wiring.parts import ConnectedEngine
 from holdfast.wiring.request import OpenRequest
 from holdfast.wiring.stores import Stores
 
@@ -42,7 +42,7 @@ async def connect(request: OpenRequest) -> Connections:
         hot = _hot(engine, tenant, request, Stores())
         return dataclasses.replace(hot, history=history, memory_log=log, wakes=wakes)
 
-    return Connections(stores=stores, parts=[part_of(engine).serving(*ALONE)])
+    return Connections(stores=stores, connected=[connected_engine(engine).serving(*ALONE)])
 
 
 async def put_beside(found: Connections, request: OpenRequest) -> None:
@@ -53,7 +53,7 @@ async def put_beside(found: Connections, request: OpenRequest) -> None:
     engine = await opened(request, request.redis)
     hybrid = found.durable is not None and engine.capabilities.mode != "cluster"
     found.add(
-        part_of(engine).serving(*(("channel",) if hybrid else BESIDE)),
+        connected_engine(engine).serving(*(("channel",) if hybrid else BESIDE)),
         lambda tenant, stores: _hot(engine, tenant, request, stores),
     )
     if hybrid:
@@ -66,23 +66,23 @@ async def opened(request: OpenRequest, url: str) -> Redis:
     return await Redis.open(url, shards=settings.redis_shards, allow_unsafe=settings.allow_unsafe)
 
 
-def hybrid_part_of(request: OpenRequest, engine: Redis) -> Part | None:
+def connected_hybrid_of(request: OpenRequest, engine: Redis) -> ConnectedEngine | None:
     """What this engine is together with a durable one; ``None`` for a cluster.
 
     ::
 
-        part = hybrid_part_of(request, engine)
+        connected = connected_hybrid_of(request, engine)
     """
     if engine.capabilities.mode == "cluster":
         return None
     level = level_of(request.settings, engine)
-    return hybrid_part(engine, RedisHotQueue(engine), level, engine.aclose)
+    return connected_hybrid(engine, RedisHotQueue(engine), level, engine.aclose)
 
 
-def part_of(engine: Redis) -> Part:
-    """The engine as a part of a ``State``."""
+def connected_engine(engine: Redis) -> ConnectedEngine:
+    """The engine as a ``State`` uses it."""
     found = engine.capabilities
-    return Part(
+    return ConnectedEngine(
         engine.name,
         BESIDE,
         found.durability,

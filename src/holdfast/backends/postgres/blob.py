@@ -104,7 +104,7 @@ class PostgresBlobs(BlobStorage):
             async for piece in pieces:
                 if len(batch) == _BATCH:
                     if connection is None:
-                        await held.enter_async_context(self._engine.part(_Uploads).turns)
+                        await held.enter_async_context(self._engine.singleton(_Uploads).turns)
                         lent = self._engine.connection(writes=True, tenant=self._tenant)
                         connection = await held.enter_async_context(lent)
                         await held.enter_async_context(connection.transaction())

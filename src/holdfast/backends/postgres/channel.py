@@ -48,4 +48,4 @@ class PostgresChannels(ChannelStorage):
 
     def bell(self, name: str) -> AbstractContextManager[Bell]:
         """Return what rings when the channel has a new event."""
-        return self._engine.part(Listener).bell(f"{self._tenant}\n{name}")
+        return self._engine.singleton(Listener).bell(f"{self._tenant}\n{name}")

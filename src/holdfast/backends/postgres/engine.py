@@ -49,11 +49,11 @@ Revive = Callable[[], Awaitable[None]]
 """Makes the server run that nothing listens for any more, or raises our error."""
 
 
-class _Part(Protocol):
+class _Singleton(Protocol):
     async def aclose(self) -> None: ...
 
 
-P = TypeVar("P", bound=_Part)
+P = TypeVar("P", bound=_Singleton)
 
 
 class Postgres:
@@ -89,7 +89,7 @@ class Postgres:
         self.command_timeout_seconds = command_timeout_seconds
         self.search_timeout_seconds = SEARCH_SECONDS
         self._watchdog = Watchdog(command_timeout_seconds + _GRACE_SECONDS)
-        self._parts: dict[Any, _Part] = {}
+        self._singletons: dict[Any, _Singleton] = {}
         self.login = ""
         """The superuser or owner that logged in and works as ``holdfast_app``; else empty."""
 
@@ -210,11 +210,11 @@ class Postgres:
         size: int = self._pool.get_max_size()
         return size
 
-    def part(self, kind: Callable[[Postgres], P]) -> P:
-        """One object of a kind for all stores, made on first use and closed with the engine."""
-        if kind not in self._parts:
-            self._parts[kind] = kind(self)
-        return cast("P", self._parts[kind])
+    def singleton(self, kind: Callable[[Postgres], P]) -> P:
+        """Return the one ``kind`` of this engine, created on first use; ``aclose`` closes it."""
+        if kind not in self._singletons:
+            self._singletons[kind] = kind(self)
+        return cast("P", self._singletons[kind])
 
     async def aclose(self) -> None:
         """Close a pool of our own, also on a server that is silent; a borrowed one stays open.
@@ -222,8 +222,8 @@ class Postgres:
         Statements on their way may end first.
         """
         self._closing = True
-        for part in self._parts.values():
-            await part.aclose()
+        for one in self._singletons.values():
+            await one.aclose()
         if self._owns:
             await self._close_pool()
         self._watchdog.close()

@@ -46,7 +46,7 @@ class PostgresAudit(LedgerView, AuditStorage):
 
     def following(self, task_id: str) -> AbstractContextManager[Bell]:
         """Notice what happens to a task."""
-        return self._engine.part(Listener).bell(f"{self._tenant}\ntask\n{task_id}")
+        return self._engine.singleton(Listener).bell(f"{self._tenant}\ntask\n{task_id}")
 
     async def first_events(
         self, key: TaskKey, until: int

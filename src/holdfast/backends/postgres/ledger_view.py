@@ -29,14 +29,14 @@ class LedgerView:
         """The task; workers are notified if it is in the queue."""
         found = to_task(row)
         if found.task.state is TaskState.SUBMITTED:
-            self._engine.part(Doorbell).ring()
+            self._engine.singleton(Doorbell).ring()
         return found
 
     def _requested(self, row: Any) -> TaskSnapshot:
         """The task; workers are notified if it is in the queue, and the one that holds it."""
         found = self._queued(row)
         if found.task.state is TaskState.WORKING:
-            self._engine.part(Doorbell).ring(requests_topic(found.task.worker))
+            self._engine.singleton(Doorbell).ring(requests_topic(found.task.worker))
         return found
 
 

@@ -33,7 +33,7 @@ class Doorbell:
     A notice inside of the submitting transaction would make all submits wait for each other, since
     the database lets one transaction with notices commit at a time. ::
 
-        engine.part(Doorbell).ring()
+        engine.singleton(Doorbell).ring()
     """
 
     def __init__(self, engine: Postgres) -> None:
@@ -93,13 +93,13 @@ class PostgresWork(WorkStorage):
 
     async def wait(self, timeout_seconds: float) -> None:
         """Return when a task may have become due."""
-        with self._engine.part(Listener).bell(TOPIC) as bell, suppress(TimeoutError):
+        with self._engine.singleton(Listener).bell(TOPIC) as bell, suppress(TimeoutError):
             async with asyncio.timeout(timeout_seconds):
                 await bell.wait(found=False)
 
     async def requests(self, worker: str) -> AsyncGenerator[None, None]:
         """Yield when a client may have asked something of a task of this worker."""
-        with self._engine.part(Listener).bell(requests_topic(worker)) as bell:
+        with self._engine.singleton(Listener).bell(requests_topic(worker)) as bell:
             while True:
                 yield
                 await bell.notice()

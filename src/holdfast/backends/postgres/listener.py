@@ -37,7 +37,7 @@ class Bell:
 
     ::
 
-        with engine.part(Listener).bell(topic) as bell:
+        with engine.singleton(Listener).bell(topic) as bell:
             while True:
                 found = await look()
                 await bell.wait(found=bool(found))
@@ -76,7 +76,7 @@ class Listener:
 
     ::
 
-        listener = engine.part(Listener)
+        listener = engine.singleton(Listener)
     """
 
     def __init__(self, engine: Postgres) -> None:

@@ -53,7 +53,7 @@ class RedisChannels(ChannelStorage):
 
     def bell(self, name: str) -> AbstractContextManager[Bell]:
         """Return what rings when the channel has a new event."""
-        return self._engine.part(Listener).bell(self._keys(name).events)
+        return self._engine.singleton(Listener).bell(self._keys(name).events)
 
     def _keys(self, name: str) -> ChannelKeys:
         return ChannelKeys.of(self._tenant, name, self._engine.shards)

@@ -27,7 +27,7 @@ class RedisCleanStates(CleanStates):
 
     def __init__(self, engine: Redis) -> None:
         self._engine = engine
-        self._quarantine = engine.part(Quarantine)
+        self._quarantine = engine.singleton(Quarantine)
 
     async def begin_eviction(
         self, tenant: str, shard: int, sessions: Sequence[str], *, unused_seconds: float

@@ -27,7 +27,7 @@ class RedisDirtyStates(DirtyStates):
     def __init__(self, engine: Redis, *, evictable: bool = False) -> None:
         self._engine = engine
         self._evictable = evictable
-        self._quarantine = engine.part(Quarantine)
+        self._quarantine = engine.singleton(Quarantine)
 
     async def changed(self, tenant: str, shard: int, *, limit: int) -> list[SavedState]:
         """Some of them."""

@@ -43,11 +43,11 @@ tell_retries()
 _FAILURES = (*DRIVER_ERRORS, ClosedError)
 
 
-class _Part(Protocol):
+class _Singleton(Protocol):
     async def aclose(self) -> None: ...
 
 
-P = TypeVar("P", bound=_Part)
+P = TypeVar("P", bound=_Singleton)
 
 
 class Redis:
@@ -64,7 +64,7 @@ class Redis:
 
     def __init__(self, server: Server, capabilities: Capabilities, *, shards: int) -> None:
         self._server = server
-        self._parts: dict[Any, _Part] = {}
+        self._singletons: dict[Any, _Singleton] = {}
         self.capabilities = capabilities
         self.shards = shards
         self.scripts = scripts.load()
@@ -167,11 +167,11 @@ class Redis:
             )
         return engine
 
-    def part(self, kind: Callable[[Redis], P]) -> P:
-        """One object of a kind for all stores, made on first use and closed with the engine."""
-        if kind not in self._parts:
-            self._parts[kind] = kind(self)
-        return cast("P", self._parts[kind])
+    def singleton(self, kind: Callable[[Redis], P]) -> P:
+        """Return the one ``kind`` of this engine, created on first use; ``aclose`` closes it."""
+        if kind not in self._singletons:
+            self._singletons[kind] = kind(self)
+        return cast("P", self._singletons[kind])
 
     def listen(self) -> Any:
         """A connection of one's own, to listen with; whoever asks for it closes it."""
@@ -179,8 +179,8 @@ class Redis:
 
     async def aclose(self) -> None:
         """Close the connections of our own; a borrowed client stays open."""
-        for part in self._parts.values():
-            await part.aclose()
+        for one in self._singletons.values():
+            await one.aclose()
         await self._server.aclose()
 
     async def ping(self) -> None:

@@ -54,7 +54,7 @@ class RedisHotLog(HotLog):
         writer: str = "",
     ) -> None:
         self._engine = engine
-        self._quarantine = engine.part(Quarantine)
+        self._quarantine = engine.singleton(Quarantine)
         self._tenant = tenant
         self._marks = marks or Marks()
         self.writer = writer

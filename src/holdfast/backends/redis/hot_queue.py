@@ -36,7 +36,7 @@ class RedisHotQueue(HotQueue):
         self, engine: Redis, *, window: int = WINDOW, window_seconds: float = 3600
     ) -> None:
         self._engine = engine
-        self._quarantine = engine.part(Quarantine)
+        self._quarantine = engine.singleton(Quarantine)
         self._window = window
         self.window_seconds = window_seconds
 

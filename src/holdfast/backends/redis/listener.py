@@ -29,7 +29,7 @@ class Bell:
 
     ::
 
-        with engine.part(Listener).bell(topic) as bell:
+        with engine.singleton(Listener).bell(topic) as bell:
             while True:
                 found = await look()
                 await bell.wait(found=bool(found))
@@ -56,7 +56,7 @@ class Listener:
     A word is a hint and may be lost: who waits looks now and then without one, often while nothing
     is heard. ::
 
-        listener = engine.part(Listener)
+        listener = engine.singleton(Listener)
     """
 
     def __init__(self, engine: Redis) -> None:

@@ -66,7 +66,7 @@ class Quarantine:
 
     ::
 
-        await engine.part(Quarantine).guard(call, keys)
+        await engine.singleton(Quarantine).guard(call, keys)
     """
 
     def __init__(self, engine: Redis) -> None:

@@ -209,7 +209,7 @@ class RedisStates(HotStates):
         return made(await self._engine.command(state, *ask, safe=True))
 
     async def _moved(self, keys: Sequence[str]) -> int:
-        return await self._engine.part(Quarantine).check(keys)
+        return await self._engine.singleton(Quarantine).check(keys)
 
     def _keys(self, session: str) -> SessionKeys:
         return SessionKeys.of(self._tenant, session, self._engine.shards)
