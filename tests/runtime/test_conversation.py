@@ -181,10 +181,10 @@ async def test_a_context_that_is_cleared_while_it_is_copied_stays_cleared(state:
     class Cleared(Remembering):
         """A copy that is overtaken by a clear."""
 
-        async def _copy(self, place: Any, said: Any) -> None:
-            await super()._copy(place, said)
+        async def _copy(self, stores: Any, said: Any) -> None:
+            await super()._copy(stores, said)
             removed.append(await clear_context(state, "c1", owner="ana"))
-            await super()._copy(place, said)
+            await super()._copy(stores, said)
 
     await Cleared(app).rested(state)
     assert removed == [1]
@@ -203,7 +203,7 @@ app = App("talker")
 async def talk(task):
     return "the last word"
 
-async def die(self, place):
+async def die(self, stores):
     os._exit(9)
 
 async def main(url, tenant):

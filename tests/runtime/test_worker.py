@@ -299,13 +299,13 @@ async def test_tenants_take_turns(state: State) -> None:
     app = _app(work)
     names = [f"{state.tenant}-{letter}" for letter in "abc"]
     tasks = [
-        (place, await app.submit(place, "go"))
-        for place in map(state.for_tenant, names)
+        (stores, await app.submit(stores, "go"))
+        for stores in map(state.for_tenant, names)
         for _ in range(3)
     ]
     async with _working(app, state, tenants=names, concurrency=1):
-        for place, task in tasks:
-            await _until(place, task.id, _is(TaskState.COMPLETED))
+        for stores, task in tasks:
+            await _until(stores, task.id, _is(TaskState.COMPLETED))
     assert [sorted(order[at : at + 3]) for at in (0, 3, 6)] == [names] * 3
 
 

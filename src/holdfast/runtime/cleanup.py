@@ -39,8 +39,8 @@ class Cleanup:
         await cleanup.of_run()
     """
 
-    def __init__(self, place: TaskStores, held: RunningTask, agent: str, session_id: str) -> None:
-        self._place = place
+    def __init__(self, stores: TaskStores, held: RunningTask, agent: str, session_id: str) -> None:
+        self._stores = stores
         self._held = held
         self._agent = agent
         self._session_id = session_id
@@ -65,7 +65,7 @@ class Cleanup:
     async def _add(self, kind: CleanupKind, ref: str, *, agent: str = "") -> None:
         # Before the call: an answer that is lost may be that of a mark that was stored.
         self._marked = True
-        await self._place.tasks.add_cleanup(self._held.lease, kind, ref, agent=agent)
+        await self._stores.tasks.add_cleanup(self._held.lease, kind, ref, agent=agent)
 
     async def finish(self) -> None:
         """Carry the marks out now, if there are any: the task has ended."""
@@ -73,24 +73,24 @@ class Cleanup:
             return
         task_id = self._held.lease.task_id
         try:
-            await carry_out(self._place, await self._place.tasks.list_cleanup(task_id))
+            await carry_out(self._stores, await self._stores.tasks.list_cleanup(task_id))
         except HoldfastError as error:
             # The task has ended all the same, and its marks are due until they are carried out.
             _log.warning("task %s: a sweep will clean up after it: %s", task_id, error)
 
 
-async def sweep(place: TaskStores) -> int:
+async def sweep(stores: TaskStores) -> int:
     """Clean up after tasks of a tenant whose worker died before it could; how many.
 
     A mark that cannot be carried out is logged and is due again later; it stops no other. ::
 
         await sweep(state)
     """
-    found = _by_task(await place.tasks.claim_cleanup())
-    return sum([await _swept(place, task_id, marks) for task_id, marks in found])
+    found = _by_task(await stores.tasks.claim_cleanup())
+    return sum([await _swept(stores, task_id, marks) for task_id, marks in found])
 
 
-async def sweep_earlier(place: TaskStores) -> bool:
+async def sweep_earlier(stores: TaskStores) -> bool:
     """The same for what earlier versions marked; whether marks of live tasks are left.
 
     ::
@@ -98,12 +98,12 @@ async def sweep_earlier(place: TaskStores) -> bool:
         while await sweep_earlier(state): ...
     """
     left = False
-    for task_id, marks in (await earlier_marks(place)).items():
-        task = await place.tasks.get(task_id, owner=None, history_length=0, artifacts=False)
+    for task_id, marks in (await earlier_marks(stores)).items():
+        task = await stores.tasks.get(task_id, owner=None, history_length=0, artifacts=False)
         if task is not None and not task.terminal:
             left = True
-        elif await _swept(place, task_id, [_moved(one, task) for one in marks]):
-            await forget_marks(place, task_id)
+        elif await _swept(stores, task_id, [_moved(one, task) for one in marks]):
+            await forget_marks(stores, task_id)
     return left
 
 
@@ -116,21 +116,21 @@ def _moved(mark: CleanupMark, task: TaskRecord | None) -> CleanupMark:
     )
 
 
-async def _swept(place: TaskStores, task_id: str, marks: Sequence[CleanupMark]) -> bool:
+async def _swept(stores: TaskStores, task_id: str, marks: Sequence[CleanupMark]) -> bool:
     try:
-        await carry_out(place, marks)
+        await carry_out(stores, marks)
     except Exception as error:  # noqa: BLE001 - one task's damage must not stop the others'
         _log.error(
             "task %s of tenant %s: cannot clean up after it, will try again: %s",
-            *(task_id, place.tenant, error),
-            extra={"task": task_id, "tenant": place.tenant},
+            *(task_id, stores.tenant, error),
+            extra={"task": task_id, "tenant": stores.tenant},
             exc_info=not isinstance(error, HoldfastError),
         )
         return False
     return True
 
 
-async def clear_context(place: TaskStores, context_id: str, *, owner: str = "") -> int:
+async def clear_context(stores: TaskStores, context_id: str, *, owner: str = "") -> int:
     """Remove a context: tasks, files, state, transcript and memory; how many tasks.
 
     Facts stay: they are the agent's. After a crash in the middle, the same call finishes it; a
@@ -138,20 +138,20 @@ async def clear_context(place: TaskStores, context_id: str, *, owner: str = "") 
 
         await clear_context(state, "c1", owner="ana")
     """
-    removed = await place.tasks.clear_context(context_id, owner=owner)
-    marks = await place.tasks.list_context_cleanup(context_id, owner=owner)
-    earlier = await earlier_files(place, context_id, owner)
+    removed = await stores.tasks.clear_context(context_id, owner=owner)
+    marks = await stores.tasks.list_context_cleanup(context_id, owner=owner)
+    earlier = await earlier_files(stores, context_id, owner)
     for _, of_task in _by_task(marks + earlier):
-        await carry_out(place, of_task)
+        await carry_out(stores, of_task)
     if earlier:
-        await forget_files(place, context_id, owner)
-    owned = place.for_owner(owner)
+        await forget_files(stores, context_id, owner)
+    owned = stores.for_owner(owner)
     await owned.episodes.clear(context_id)
     await owned.short_term.clear(context_id)
     return removed
 
 
-async def carry_out(place: TaskStores, marks: Sequence[CleanupMark]) -> None:
+async def carry_out(stores: TaskStores, marks: Sequence[CleanupMark]) -> None:
     """Do what the marks of one ended task say, then delete them.
 
     ::
@@ -160,23 +160,23 @@ async def carry_out(place: TaskStores, marks: Sequence[CleanupMark]) -> None:
     """
     for mark in marks:
         if mark.kind == "run":
-            await place.history.clear_run(
+            await stores.history.clear_run(
                 AgentId.parse(mark.agent), session_id=mark.ref, run_id=mark.task_id
             )
     files = [mark.ref for mark in marks if mark.kind == "file"]
-    kept = await _keep_files(place, marks[0].task_id, files) if files else set[str]()
+    kept = await _keep_files(stores, marks[0].task_id, files) if files else set[str]()
     for mark in marks:
         if mark.kind != "run" and mark.ref not in kept:
-            await release(place.blobs, mark.ref)
-    await place.tasks.delete_cleanup(marks)
+            await release(stores.blobs, mark.ref)
+    await stores.tasks.delete_cleanup(marks)
 
 
-async def _keep_files(place: TaskStores, task_id: str, files: list[str]) -> set[str]:
+async def _keep_files(stores: TaskStores, task_id: str, files: list[str]) -> set[str]:
     """Keep what the task's artifacts are made of for as long as the task; what was kept."""
-    task = await place.tasks.get(task_id, owner=None, history_length=0)
+    task = await stores.tasks.get(task_id, owner=None, history_length=0)
     used = set[str]() if task is None else {ref for one in task.artifacts for ref in _refs(one)}
     used &= set(files)
-    if used and not await place.tasks.keep_files(task_id, sorted(used)):
+    if used and not await stores.tasks.keep_files(task_id, sorted(used)):
         # The context was cleared just now.
         return set()
     return used

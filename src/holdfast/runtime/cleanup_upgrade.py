@@ -21,46 +21,46 @@ FILES = "holdfast.files."
 """With a digest of owner and context: the session with the files of its tasks' artifacts."""
 
 
-async def earlier_marks(place: TaskStores) -> dict[str, list[CleanupMark]]:
+async def earlier_marks(stores: TaskStores) -> dict[str, list[CleanupMark]]:
     """The marks by task.
 
     ::
 
         for task_id, marks in (await earlier_marks(state)).items(): ...
     """
-    found = await place.short_term.get_state(MARKS)
+    found = await stores.short_term.get_state(MARKS)
     return {task_id: marks for task_id, mark in found.items() if (marks := _read(task_id, mark))}
 
 
-async def forget_marks(place: TaskStores, task_id: str) -> None:
+async def forget_marks(stores: TaskStores, task_id: str) -> None:
     """Remove the marks of a task.
 
     ::
 
         await forget_marks(state, task_id)
     """
-    await place.short_term.update_state(MARKS, {}, delete_keys=[task_id])
+    await stores.short_term.update_state(MARKS, {}, delete_keys=[task_id])
 
 
-async def earlier_files(place: TaskStores, context_id: str, owner: str) -> list[CleanupMark]:
+async def earlier_files(stores: TaskStores, context_id: str, owner: str) -> list[CleanupMark]:
     """The files of the artifacts of a context's tasks.
 
     ::
 
         files = await earlier_files(state, "c1", "ana")
     """
-    found = await place.short_term.get_state(files_session(context_id, owner))
+    found = await stores.short_term.get_state(files_session(context_id, owner))
     return [mark for task_id, refs in found.items() for mark in _marks(task_id, "artifact", refs)]
 
 
-async def forget_files(place: TaskStores, context_id: str, owner: str) -> None:
+async def forget_files(stores: TaskStores, context_id: str, owner: str) -> None:
     """Remove them.
 
     ::
 
         await forget_files(state, "c1", "ana")
     """
-    await place.short_term.clear(files_session(context_id, owner))
+    await stores.short_term.clear(files_session(context_id, owner))
 
 
 def files_session(context_id: str, owner: str) -> str:

@@ -51,7 +51,7 @@ class TaskContext(TaskFacts):
 
     def __init__(
         self,
-        place: TaskStores,
+        stores: TaskStores,
         record: TaskRecord,
         held: RunningTask,
         journal: Journal,
@@ -61,8 +61,8 @@ class TaskContext(TaskFacts):
         said: Callable[[ChatMessage], Awaitable[None]] | None = None,
         resources: Any = None,
     ) -> None:
-        super().__init__(place, record, held)
-        self._owned = place.for_owner(record.owner, memory=memory)
+        super().__init__(stores, record, held)
+        self._owned = stores.for_owner(record.owner, memory=memory)
         self._journal = journal
         self._said = said
         self._wrote = len(record.messages) > 1
@@ -71,7 +71,7 @@ class TaskContext(TaskFacts):
             str(record.agent) if memory == "shared" else owned_id(record.owner, str(record.agent))
         )
         session = owned_id(record.owner, record.context_id)
-        self.cleanup = Cleanup(place, held, agent, session)
+        self.cleanup = Cleanup(stores, held, agent, session)
         self.state = WorkingMemory(self._owned.short_term, record.context_id)
         """The working state of the task's context.
 
@@ -108,7 +108,7 @@ class TaskContext(TaskFacts):
         """
         self.log = logging.LoggerAdapter(
             logging.getLogger("holdfast.handler"),
-            {"task": record.id, "tenant": place.tenant, "agent": str(record.agent)},
+            {"task": record.id, "tenant": stores.tenant, "agent": str(record.agent)},
         )
         """A logger whose records name the task, its tenant and its agent.
 
@@ -164,7 +164,7 @@ class TaskContext(TaskFacts):
             raise _not_a_function(name, function)
         key = await self._next("step", name)
         digest = arguments_digest(args, kwargs)
-        ledger, blobs = self._place.tasks, self._place.blobs
+        ledger, blobs = self._stores.tasks, self._stores.blobs
         if stored := self._journal.find(key):
             check_digest(stored, digest)
             if stored.chunks and stored.fence != self._held.lease.fence:
@@ -216,7 +216,7 @@ class TaskContext(TaskFacts):
             await task.say("half way")
         """
         key = await self._next("say", name)
-        message = await self._place.tasks.append_message(
+        message = await self._stores.tasks.append_message(
             self._held.lease, to_message(content), step=key
         )
         if self._said is not None:
@@ -247,10 +247,10 @@ class TaskContext(TaskFacts):
             content,
             name=name,
             media_type=media_type,
-            blobs=self._place.blobs,
+            blobs=self._stores.blobs,
             mark=self.cleanup.of_file,
         )
-        return await self._place.tasks.append_artifact(
+        return await self._stores.tasks.append_artifact(
             self._held.lease,
             name,
             parts,
@@ -334,7 +334,7 @@ class TaskContext(TaskFacts):
         """Store the result of a step, unless an earlier run has; what is stored."""
         stored = self._journal.find(key)
         if stored is None:
-            stored = await self._place.tasks.record_step(self._held.lease, key, result)
+            stored = await self._stores.tasks.record_step(self._held.lease, key, result)
             self._journal.keep(stored)
         return stored
 
@@ -352,7 +352,7 @@ class TaskContext(TaskFacts):
 
     async def _suspend(self, to: TaskState, **options: Any) -> NoReturn:
         with self._held.leaving():
-            gone = await self._place.tasks.transition(self._held.lease, to, **options)
+            gone = await self._stores.tasks.transition(self._held.lease, to, **options)
         raise Suspended(gone.state)
 
 

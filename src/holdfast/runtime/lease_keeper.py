@@ -29,8 +29,8 @@ class LeaseKeeper:
             keeper.watch(held)
     """
 
-    def __init__(self, place: TaskStores, worker: str, *, lease_seconds: float) -> None:
-        self._place = place
+    def __init__(self, stores: TaskStores, worker: str, *, lease_seconds: float) -> None:
+        self._stores = stores
         self._worker = worker
         self._lease_seconds = lease_seconds
         self._interval = lease_seconds / 3
@@ -44,7 +44,7 @@ class LeaseKeeper:
         self._notices: BackgroundJob | None = None
 
     async def __aenter__(self) -> Self:
-        if self._place.elsewhere() is None:
+        if self._stores.elsewhere() is None:
             self._task = asyncio.create_task(self._beat_here())
         else:
             self._thread = threading.Thread(target=self._run, name="holdfast-leases", daemon=True)
@@ -71,7 +71,7 @@ class LeaseKeeper:
             self._hurry()
 
     async def _listen(self) -> None:
-        async with contextlib.aclosing(self._place.work.requests(self._worker)) as requests:
+        async with contextlib.aclosing(self._stores.work.requests(self._worker)) as requests:
             async for _ in requests:
                 self._hurry()
 
@@ -92,7 +92,7 @@ class LeaseKeeper:
                 async with asyncio.timeout(self._interval):
                     await self._wake_here.wait()
             self._wake_here.clear()
-            await self._beat_all(self._place)
+            await self._beat_all(self._stores)
 
     def _run(self) -> None:
         while not self._stopping:
@@ -106,13 +106,13 @@ class LeaseKeeper:
                 self._wait(min(1.0, self._interval))
 
     async def _beat_elsewhere(self) -> None:
-        opening = self._place.elsewhere()
+        opening = self._stores.elsewhere()
         if opening is None:
             raise RuntimeError("the workplace has no connections of its own any more")
-        async with opening as place:
+        async with opening as stores:
             while not self._stopping:
                 begun = time.monotonic()
-                await self._beat_all(place)
+                await self._beat_all(stores)
                 left = begun + self._interval - time.monotonic()
                 # In a thread, since the one who wakes it is in another loop.
                 await asyncio.to_thread(self._wait, max(left, 0.01))
@@ -122,17 +122,17 @@ class LeaseKeeper:
         if not self._stopping:
             self._wake.clear()
 
-    async def _beat_all(self, place: TaskStores) -> None:
+    async def _beat_all(self, stores: TaskStores) -> None:
         for held in list(self._watched.values()):
-            await self._beat(place, held)
+            await self._beat(stores, held)
 
-    async def _beat(self, place: TaskStores, held: RunningTask) -> None:
+    async def _beat(self, stores: TaskStores, held: RunningTask) -> None:
         sent_at = time.monotonic()
         if held.stopped is Stop.LOST or (held.beats_until or sent_at) < sent_at:
             return
         try:
             async with asyncio.timeout(self._interval):
-                lease = await place.for_tenant(held.tenant).tasks.heartbeat(
+                lease = await stores.for_tenant(held.tenant).tasks.heartbeat(
                     held.lease, lease_seconds=self._lease_seconds
                 )
         except LeaseLostError:

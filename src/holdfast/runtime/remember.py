@@ -45,7 +45,7 @@ class Remembering:
             if app.remember and one.retention is HistoryRetention.PERMANENT
         }
 
-    async def begins(self, place: TaskStores, task: TaskRecord) -> None:
+    async def begins(self, stores: TaskStores, task: TaskRecord) -> None:
         """Copy what was said in the context until now, before a handler runs.
 
         If that fails, the handler runs all the same: the messages are copied when the task rests.
@@ -53,49 +53,49 @@ class Remembering:
         if task.agent not in self._agents:
             return
         try:
-            said = await place.tasks.context_messages(
+            said = await stores.tasks.context_messages(
                 task.context_id, agents=self._agents, owner=task.owner
             )
-            await self._copy(place, said)
+            await self._copy(stores, said)
         except HoldfastError as error:
             _log.warning("task %s: its messages are copied later: %s", task.id, error)
 
-    async def says(self, place: TaskStores, task: TaskRecord, message: ChatMessage) -> None:
+    async def says(self, stores: TaskStores, task: TaskRecord, message: ChatMessage) -> None:
         """Copy a message that a handler has just said."""
         if task.agent in self._agents:
             said = TaskMessage(
                 task.id, task.agent, task.owner, task.context_id, task.version, message
             )
-            await self._copy(place, [said])
+            await self._copy(stores, [said])
 
-    async def rested(self, place: TaskStores) -> int:
+    async def rested(self, stores: TaskStores) -> int:
         """Copy the messages of tasks that rest, until all are copied; returns how many tasks."""
         count = 0
         while self._agents:
-            said = await place.tasks.resting_messages(agents=self._agents, limit=TASKS_AT_ONCE)
+            said = await stores.tasks.resting_messages(agents=self._agents, limit=TASKS_AT_ONCE)
             if not said:
                 break
-            await self._copy(place, said)
+            await self._copy(stores, said)
             tasks = {one.task_id: one for one in said}
-            there = await place.tasks.mark_copied(
+            there = await stores.tasks.mark_copied(
                 [(id_, one.version) for id_, one in tasks.items()]
             )
             for one in tasks.values():
                 if one.task_id not in there:
                     # Its context was cleared meanwhile: the copies must go too.
-                    await self._history(place, one).clear_run(
+                    await self._history(stores, one).clear_run(
                         one.agent, session_id=one.context_id, run_id=one.task_id
                     )
             count += len(tasks)
         return count
 
-    async def _copy(self, place: TaskStores, said: Iterable[TaskMessage]) -> None:
+    async def _copy(self, stores: TaskStores, said: Iterable[TaskMessage]) -> None:
         for _, group in groupby(said, key=lambda one: one.task_id):
             messages = list(group)
-            await _append(self._history(place, messages[0]), messages)
+            await _append(self._history(stores, messages[0]), messages)
 
-    def _history(self, place: TaskStores, one: TaskMessage) -> HistoryProvider:
-        return place.for_owner(one.owner, memory=self._agents[one.agent]).history
+    def _history(self, stores: TaskStores, one: TaskMessage) -> HistoryProvider:
+        return stores.for_owner(one.owner, memory=self._agents[one.agent]).history
 
 
 async def _append(history: HistoryProvider, said: Sequence[TaskMessage]) -> None:

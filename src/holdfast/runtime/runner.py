@@ -81,13 +81,13 @@ class Runner:
 
     def __init__(
         self,
-        place: TaskStores,
+        stores: TaskStores,
         handler: Handler,
         complete: Callable[[RunningTask], Awaitable[TaskState | None]],
         remembering: Remembering | None = None,
         resources: Any = None,
     ) -> None:
-        self._place = place
+        self._stores = stores
         self._handler = handler
         self._complete = complete
         self._remembering = remembering
@@ -96,7 +96,7 @@ class Runner:
     async def run(self, claimed: ClaimedTask, held: RunningTask) -> Ending:
         """Run the handler until it ends, is suspended or is stopped."""
         task = TaskContext(
-            self._place,
+            self._stores,
             claimed.task,
             held,
             Journal([]),
@@ -117,7 +117,7 @@ class Runner:
         remembering = self._remembering
         if remembering is None:
             return None
-        return lambda message: remembering.says(self._place, task, message)
+        return lambda message: remembering.says(self._stores, task, message)
 
     async def _work(
         self, task: TaskContext, claimed: ClaimedTask, held: RunningTask
@@ -137,14 +137,14 @@ class Runner:
         try:
             if claimed.task.fence > 1:
                 # Only a task that was claimed before can have anything stored.
-                task.resume(Journal(await self._place.tasks.steps(claimed.task.id)))
+                task.resume(Journal(await self._stores.tasks.steps(claimed.task.id)))
             if claimed.task.attempts > self._handler.attempts_of(claimed.task):
                 # The ledger knows only the task's own limit, and the handler's was used up before,
                 # by workers that died or by code that allowed more.
                 spent = _spent(claimed.task.attempts - 1)
                 return await self._end(held, TaskState.FAILED, note=f"{spent}: {ITS_LIMIT}")
             if self._remembering is not None:
-                await self._remembering.begins(self._place, claimed.task)
+                await self._remembering.begins(self._stores, claimed.task)
             result = await self._handle(task, held)
         except Suspended as suspended:
             return suspended.state, ""
@@ -167,7 +167,7 @@ class Runner:
         shown = False
         if claimed.task.fence > 1:
             # A claim does not read the artifacts.
-            record = await self._place.tasks.get(claimed.task.id, owner=None, history_length=0)
+            record = await self._stores.tasks.get(claimed.task.id, owner=None, history_length=0)
             shown = record is not None and bool(record.artifacts)
         task.check_reply(shown=shown)
 
@@ -217,7 +217,7 @@ class Runner:
                 draining = held.stopped is Stop.DRAIN
                 note = "the worker is stopping" if draining else "another task is to run alone"
                 handed = await self._reported(
-                    held, lambda: self._place.tasks.release(held.lease, note=note)
+                    held, lambda: self._stores.tasks.release(held.lease, note=note)
                 )
                 return (handed.state if handed else None), "handed back"
             case Stop.TIMEOUT:
@@ -257,7 +257,9 @@ class Runner:
             return ""
         now = await self._reported(
             held,
-            lambda: self._place.tasks.get(record.id, owner=None, history_length=0, artifacts=False),
+            lambda: self._stores.tasks.get(
+                record.id, owner=None, history_length=0, artifacts=False
+            ),
         )
         return _spent(now.attempts) if now is not None and now.attempts >= limit else ""
 
@@ -277,7 +279,7 @@ class Runner:
         **options: Any,
     ) -> tuple[TaskState | None, str]:
         record = await self._reported(
-            held, lambda: self._place.tasks.transition(held.lease, to, message=message, **options)
+            held, lambda: self._stores.tasks.transition(held.lease, to, message=message, **options)
         )
         return (record.state if record else None), str(options.get("note", ""))[:MAX_REASON]
 

@@ -19,8 +19,8 @@ class TaskFacts:
         question = task.message.text
     """
 
-    def __init__(self, place: TaskStores, record: TaskRecord, held: RunningTask) -> None:
-        self._place = place
+    def __init__(self, stores: TaskStores, record: TaskRecord, held: RunningTask) -> None:
+        self._stores = stores
         self._record = record
         self._held = held
 
@@ -73,7 +73,7 @@ class TaskFacts:
 
             task.log.info("of the tenant %s", task.tenant)
         """
-        return self._place.tenant
+        return self._stores.tenant
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -135,7 +135,7 @@ class TaskFacts:
             for message in await task.conversation(last=20):
                 task.log.info("%s: %s", message.role, message.text)
         """
-        context = await self._place.tasks.get_context(
+        context = await self._stores.tasks.get_context(
             self.context_id, owner=self.owner, history_length=last
         )
         return [] if context is None else context.messages

@@ -179,18 +179,18 @@ class Worker:
                 if self._free <= 0 or self._stopping:
                     break
                 self._last_tenant = tenant
-                place = self._place(tenant)
+                stores = self._stores_of(tenant)
                 claimed_at = time.monotonic()
-                claimed = await place.tasks.claim(
+                claimed = await stores.tasks.claim(
                     self.name,
                     agents=self._app.agents,
                     limit=self._free,
                     lease_seconds=self._lease_seconds,
                     serial_contexts=self._app.serial_contexts,
                 )
-                alone = await self._to_be_alone(place, claimed)
+                alone = await self._to_be_alone(stores, claimed)
                 for one in claimed:
-                    held = self._begin(place, one, claimed_at, keeper)
+                    held = self._begin(stores, one, claimed_at, keeper)
                     if one is alone:
                         self._alone = held
                     elif alone is not None:
@@ -202,7 +202,7 @@ class Worker:
         return begun
 
     async def _to_be_alone(
-        self, place: TaskStores, claimed: Sequence[ClaimedTask]
+        self, stores: TaskStores, claimed: Sequence[ClaimedTask]
     ) -> ClaimedTask | None:
         """A task at its last attempt whose worker died, if there is one.
 
@@ -213,7 +213,7 @@ class Worker:
             limit = self._app.handler_of(one.task.agent).attempts_of(one.task)
             if 2 <= limit == one.task.attempts:
                 try:
-                    before = await place.tasks.events(
+                    before = await stores.tasks.events(
                         one.task.id, after=one.task.version - 2, limit=1, owner=None
                     )
                 except HoldfastError as error:
@@ -231,7 +231,7 @@ class Worker:
         later = [one for one in tenants if one > self._last_tenant]
         return later + [one for one in tenants if one <= self._last_tenant]
 
-    def _place(self, tenant: str) -> TaskStores:
+    def _stores_of(self, tenant: str) -> TaskStores:
         if tenant not in self._places:
             mine = tenant == self._state.tenant
             self._places[tenant] = self._state if mine else self._state.for_tenant(tenant)
@@ -240,20 +240,20 @@ class Worker:
 
     def _begin(
         self,
-        place: TaskStores,
+        stores: TaskStores,
         claimed: ClaimedTask,
         claimed_at: float,
         keeper: LeaseKeeper,
     ) -> RunningTask:
         held = RunningTask(
-            place.tenant, claimed.lease, claimed_at=claimed_at, lease_seconds=self._lease_seconds
+            stores.tenant, claimed.lease, claimed_at=claimed_at, lease_seconds=self._lease_seconds
         )
         handler = self._app.handler_of(claimed.task.agent)
         if handler.timeout_seconds is not None:
             held.beats_until = claimed_at + handler.timeout_seconds
         keeper.watch(held)
-        complete = self._completions[place.tenant].complete
-        runner = Runner(place, handler, complete, self._remembering, self._resources)
+        complete = self._completions[stores.tenant].complete
+        runner = Runner(stores, handler, complete, self._remembering, self._resources)
         work = asyncio.create_task(self._see_through(runner, claimed, held, keeper))
         self._running[work] = held
         return held
@@ -327,9 +327,9 @@ class Worker:
         for tenant in working:
             await self._each("recovery", tenant, self._recover_tenant)
 
-    async def _recover_tenant(self, place: TaskStores) -> None:
-        for task in await place.tasks.recover_expired():
-            facts = _facts(place.tenant, task) | {"outcome": str(task.state)}
+    async def _recover_tenant(self, stores: TaskStores) -> None:
+        for task in await stores.tasks.recover_expired():
+            facts = _facts(stores.tenant, task) | {"outcome": str(task.state)}
             _log.warning("task %s: its worker is gone, now %s", task.id, task.state, extra=facts)
             self._wake.set()
 
@@ -342,16 +342,16 @@ class Worker:
             if tenant not in self._swept_earlier:
                 await self._each("cleanup", tenant, self._sweep_earlier)
 
-    async def _sweep_earlier(self, place: TaskStores) -> None:
-        if not await sweep_earlier(place):
-            self._swept_earlier.add(place.tenant)
+    async def _sweep_earlier(self, stores: TaskStores) -> None:
+        if not await sweep_earlier(stores):
+            self._swept_earlier.add(stores.tenant)
 
     async def _each(
         self, what: str, tenant: str, do: Callable[[TaskStores], Awaitable[object]]
     ) -> None:
         """Do it for a tenant; its errors are logged and stop no other tenant's."""
         try:
-            await do(self._place(tenant))
+            await do(self._stores_of(tenant))
         except Exception as error:  # noqa: BLE001 - whatever is wrong with one tenant's data
             _log.error(
                 "worker %s: %s of tenant %s will try again: %s",
