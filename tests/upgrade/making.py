@@ -21,7 +21,7 @@ from tests.backends.postgres_database import connected, empty_database
 
 FOLDER = Path(__file__).parent
 ROWS, KEYS, ANSWERS = (FOLDER / name for name in ("rows.sql", "redis.json", "answers.json"))
-FUNCTIONS, STATEMENTS = FOLDER / "functions.txt", FOLDER / "statements.sql"
+STATEMENTS = FOLDER / "statements.sql"
 SIGNATURES = """
 SELECT format('%s(%s) -> %s', p.proname, pg_get_function_arguments(p.oid),
               pg_get_function_result(p.oid))
@@ -44,8 +44,9 @@ async def make(tree: Path) -> None:
         )
         await asyncio.to_thread(_dump_rows, url)
         async with connected(url) as connection:
+            version = await connection.fetchval("SELECT max(version) FROM holdfast.migrations")
             lines = [row[0] for row in await connection.fetch(SIGNATURES)]
-    FUNCTIONS.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (FOLDER / f"functions_{version:04}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     await _dump_keys(server.url)
     server.remove()
     files = sorted((tree / "src/holdfast/backends/postgres/sql").glob("*.sql"))
