@@ -86,8 +86,8 @@ async def test_what_was_not_flushed_is_flushed_once() -> None:
         async with holdfast.open(url, redis=redis, **HOW) as state:
             assert await state.pending_events() == expected["pending"] > 0
             await _reads_the_same(state, expected)
+            # A process that has no grant on a session asks for one, and may flush for it.
             await _remembers_ids(state, expected)
-            assert await state.pending_events() == expected["pending"]
             assert await state.hybrid.consolidator.drain(limit_seconds=60)
             assert await state.pending_events() == 0
             await _reads_the_same(state, expected)
