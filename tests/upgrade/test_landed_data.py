@@ -9,8 +9,8 @@ import pytest
 
 import holdfast
 from holdfast import ChatMessage, ConflictError, Event, SchemaError, Settings, State, TaskState
-from holdfast.memory import pressure
-from holdfast.memory.pressure import PressureMarks
+from holdfast.memory import backpressure
+from holdfast.memory.backpressure import BackpressureLimits
 from tests.backends.postgres_database import connected
 from tests.upgrade.filling import NOON, app
 from tests.upgrade.reading import ANA, FAR_SECONDS, HOT, PLAIN, plain, read, read_hot, same
@@ -82,8 +82,8 @@ async def test_a_retry_of_what_the_landed_version_stored_is_the_same() -> None:
 async def test_what_was_not_flushed_is_flushed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = answers()
     # The fixture is older than anything that may wait: its age is not what is tested.
-    marks = PressureMarks(soft_age_seconds=FAR_SECONDS, hard_age_seconds=FAR_SECONDS)
-    monkeypatch.setattr(pressure, "PressureMarks", lambda: marks)
+    marks = BackpressureLimits(soft_age_seconds=FAR_SECONDS, hard_age_seconds=FAR_SECONDS)
+    monkeypatch.setattr(backpressure, "BackpressureLimits", lambda: marks)
     async with landed_database() as url, landed_valkey() as redis:
         # Without Redis: it migrates, and leaves what is there to those who have it.
         async with holdfast.open(url, **HOW):
