@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import Any, ClassVar
 
+import grpc
 import pytest
+from a2a.types import a2a_pb2_grpc
 
 from holdfast import State
-from holdfast.server.loop_shares import NOBODY, LoopShares
-from tests.server.running import MODERN, example_app, http_client, serving
+from holdfast.server import service as service_module
+from holdfast.server.loop_shares import NOBODY, LoopShares, Share
+from tests.server.running import (
+    MODERN,
+    example_app,
+    free_port,
+    http_client,
+    said,
+    sent,
+    serving,
+    talking,
+)
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 ANA, MAX, EVE = ("acme", "ana"), ("acme", "max"), ("acme", "eve")
-STEPS, REQUESTS, ATTACKS = 3, 40, 50
+STEPS, REQUESTS = 3, 40
 
 
 class Load:
@@ -137,11 +150,11 @@ async def test_the_items_of_a_stream_come_in_order_and_end() -> None:
 
 
 async def test_one_owner_cannot_keep_the_service_from_another(state: State) -> None:
-    """Many requests of thousands of values are on their way; another owner gets answers."""
+    """Expensive requests are on their way without end; another owner gets its answers."""
     eve, max_ = [(await state.keys.create(owner)).text for owner in ("eve", "max")]
     message = {"messageId": "m", "role": "ROLE_USER", "parts": [{"data": [{"a": [1]}] * 2_000}]}
     sent = {"message": message, "configuration": {"returnImmediately": True}}
-    body, answered = json.dumps(sent).encode(), 0
+    body, attacked, answered = json.dumps(sent).encode(), asyncio.Event(), asyncio.Event()
 
     async with (
         serving(example_app(), state, auth=True, workers=0) as service,
@@ -149,19 +162,66 @@ async def test_one_owner_cannot_keep_the_service_from_another(state: State) -> N
     ):
 
         async def attack() -> None:
-            nonlocal answered
             key = {"Authorization": f"Bearer {eve}", "Content-Type": "application/json"}
-            answer = await http.post("/message:send", content=body, headers=key)
-            assert answer.status_code == 200
-            answered += 1
+            while not answered.is_set():
+                answer = await http.post("/message:send", content=body, headers=key)
+                assert answer.status_code == 200
+                attacked.set()
 
-        attacks = [asyncio.create_task(attack()) for _ in range(ATTACKS)]
+        attacks = [asyncio.create_task(attack()) for _ in range(25)]
         async with asyncio.timeout(120):
-            while not answered:
-                await asyncio.sleep(0.01)
-        for _ in range(5):
-            mine = await http.get("/tasks", headers={"Authorization": f"Bearer {max_}"})
-            assert mine.status_code == 200
-        before_the_last = answered
+            await attacked.wait()
+            for _ in range(10):
+                mine = await http.get("/tasks", headers={"Authorization": f"Bearer {max_}"})
+                assert mine.status_code == 200
+        answered.set()
         await asyncio.gather(*attacks)
-    assert before_the_last < ATTACKS
+
+
+class Watched(LoopShares):
+    """Remembers who was charged."""
+
+    charged: ClassVar[set[Share]] = set()
+
+    async def run(self, who: Share, request: Coroutine[Any, Any, Any]) -> Any:
+        self.charged.add(who)
+        return await super().run(who, request)
+
+
+@pytest.fixture
+def charged(monkeypatch: pytest.MonkeyPatch) -> set[Share]:
+    monkeypatch.setattr(service_module, "LoopShares", Watched)
+    Watched.charged.clear()
+    return Watched.charged
+
+
+@pytest.mark.parametrize("binding", ["JSONRPC", "HTTP+JSON"])
+@pytest.mark.parametrize("streaming", [False, True], ids=["answer", "stream"])
+async def test_a_request_is_charged_to_the_owner_of_its_key(
+    state: State, charged: set[Share], binding: str, streaming: bool
+) -> None:
+    key = (await state.keys.create("ana")).text
+    async with (
+        serving(example_app(), state, auth=True) as service,
+        talking(service, key=key, binding=binding, streaming=streaming) as client,
+    ):
+        charged.clear()
+        assert await sent(client, said("echo it"))
+        assert charged == {(state.tenant, "ana")}
+
+
+async def test_a_request_over_grpc_is_charged_to_the_owner_of_its_key(
+    state: State, charged: set[Share]
+) -> None:
+    port, key = free_port(), (await state.keys.create("ana")).text
+    async with (
+        serving(example_app(), state, auth=True, grpc_port=port),
+        grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel,
+    ):
+        make: Callable[[Any], Any] = a2a_pb2_grpc.A2AServiceStub
+        stub, mine = make(channel), [("authorization", f"Bearer {key}")]
+        await stub.SendMessage(said("echo it"), metadata=mine, wait_for_ready=True)
+        assert charged == {(state.tenant, "ana")}
+        charged.clear()
+        assert [one async for one in stub.SendStreamingMessage(said("echo"), metadata=mine)]
+        assert charged == {(state.tenant, "ana")}
