@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from holdfast.kernel.core.lifecycle import EDGES, TERMINAL, Actor, TaskState
+from holdfast.values.lifecycle import EDGES, TERMINAL, Actor, TaskState
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "task-lifecycle.md"
 
@@ -15,7 +15,7 @@ Every task of the `TaskLedger` moves along the edges below and no others. Each m
 an append-only log: numbered from 1 without a gap, with who made it, the fence, the attempt and a
 note. Nothing leaves a terminal state; `retry` submits a new task that names the old one.
 
-This page is made from `holdfast.kernel.core.lifecycle.EDGES` by `scripts/lifecycle_page.py`.
+This page is made from `holdfast.values.lifecycle.EDGES` by `scripts/lifecycle_page.py`.
 """
 
 _RULES = """\

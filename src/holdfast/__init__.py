@@ -9,46 +9,6 @@ from holdfast.contracts.blob_index import BlobIndex
 from holdfast.contracts.channel import Channel
 from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.contracts.keys import KeyStore
-from holdfast.kernel.core.clock import Clock, ManualClock, SystemClock
-from holdfast.kernel.core.content import (
-    AudioBlock,
-    ChatMessage,
-    ContentBlock,
-    DataBlock,
-    DocumentBlock,
-    ErrorBlock,
-    ImageBlock,
-    ReasoningBlock,
-    Role,
-    TextBlock,
-    ToolResultBlock,
-    ToolUseBlock,
-    UnknownBlock,
-    VideoBlock,
-)
-from holdfast.kernel.core.errors import (
-    AlreadyExistsError,
-    BackPressureError,
-    CodecError,
-    ConfigError,
-    ConflictError,
-    EngineError,
-    HoldfastError,
-    IllegalTransitionError,
-    InvalidInputError,
-    LeaseLostError,
-    MissingExtraError,
-    NotFoundError,
-    NotSupportedError,
-    SchemaError,
-    TimedOutError,
-    UnavailableError,
-    UnknownSchemeError,
-    VersionConflictError,
-)
-from holdfast.kernel.core.identity import AgentId
-from holdfast.kernel.core.ids import new_id
-from holdfast.kernel.core.lifecycle import TaskState
 from holdfast.kernel.storage.agent_memory import AgentMemory, Assembled, ContextItem, Hydrated
 from holdfast.kernel.storage.blob import BlobInfo, Blobs, BlobStore
 from holdfast.kernel.storage.blob_index import IndexedBlob
@@ -106,6 +66,46 @@ from holdfast.runtime.context import TaskContext
 from holdfast.runtime.outcome import Reply, TaskFailedError, TaskRejectedError
 from holdfast.runtime.skills import Provider
 from holdfast.runtime.worker import Worker
+from holdfast.values.clock import Clock, ManualClock, SystemClock
+from holdfast.values.content import (
+    AudioBlock,
+    ChatMessage,
+    ContentBlock,
+    DataBlock,
+    DocumentBlock,
+    ErrorBlock,
+    ImageBlock,
+    ReasoningBlock,
+    Role,
+    TextBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    UnknownBlock,
+    VideoBlock,
+)
+from holdfast.values.errors import (
+    AlreadyExistsError,
+    BackPressureError,
+    CodecError,
+    ConfigError,
+    ConflictError,
+    EngineError,
+    HoldfastError,
+    IllegalTransitionError,
+    InvalidInputError,
+    LeaseLostError,
+    MissingExtraError,
+    NotFoundError,
+    NotSupportedError,
+    SchemaError,
+    TimedOutError,
+    UnavailableError,
+    UnknownSchemeError,
+    VersionConflictError,
+)
+from holdfast.values.identity import AgentId
+from holdfast.values.ids import new_id
+from holdfast.values.lifecycle import TaskState
 from holdfast.wiring.front_door import Opening
 from holdfast.wiring.front_door import open as open  # not in __all__: `import *` keeps Python's own
 from holdfast.wiring.health import EngineHealth, Health

@@ -23,8 +23,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from holdfast.kernel.core.errors import ConfigError
 from holdfast.kernel.storage.working_memory import AgentFacts, WorkingMemory
+from holdfast.values.errors import ConfigError
 from holdfast.wiring import front_door
 from holdfast.wiring.state import State
 

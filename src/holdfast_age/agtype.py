@@ -14,8 +14,8 @@ from decimal import Decimal
 from typing import Any
 
 from holdfast.backends.postgres.escape import escape, unescape
-from holdfast.kernel.core.codec import decode_json, encode_json
-from holdfast.kernel.core.errors import CodecError
+from holdfast.values.codec import decode_json, encode_json
+from holdfast.values.errors import CodecError
 
 _ESCAPED = re.compile(r"\\u000[01]")
 _PART = re.compile(r'::[a-z]+|[{}\[\]:,]|"(?:[^"\\]|\\.)*"|[^\s{}\[\]:,"]+|\S', re.DOTALL)

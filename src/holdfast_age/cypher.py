@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from holdfast.kernel.core.errors import InvalidInputError
+from holdfast.values.errors import InvalidInputError
 
 FUNCTIONS = frozenset(
     """
@@ -51,7 +51,7 @@ def check_calls(text: str) -> None:
     >>> check_calls("MATCH (n:Entity) WHERE n.id = $id RETURN count(n)")
     >>> check_calls("RETURN pg_catalog.version()")
     Traceback (most recent call last):
-    holdfast.kernel.core.errors.InvalidInputError: query: calls 'pg_catalog.version': ...
+    holdfast.values.errors.InvalidInputError: query: calls 'pg_catalog.version': ...
     """
     before: list[tuple[str, str]] = [("other", "")] * 3
     for found in _TOKEN.finditer(text):

@@ -20,8 +20,8 @@ from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.errors import mapped
 from holdfast.backends.postgres.migrate import LOCK
 from holdfast.backends.postgres.queries import load
-from holdfast.kernel.core.checks import check_id
-from holdfast.kernel.core.errors import ConfigError, NotSupportedError, SchemaError
+from holdfast.values.checks import check_id
+from holdfast.values.errors import ConfigError, NotSupportedError, SchemaError
 
 _SQL = load("session", package="holdfast_age")
 _ABOUT = "holdfast graph of tenant "

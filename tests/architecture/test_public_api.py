@@ -15,7 +15,7 @@ from hatchling.builders.wheel import WheelBuilder
 import holdfast
 import holdfast.blocking
 import holdfast.testing
-from holdfast.kernel.core.errors import HoldfastError
+from holdfast.values.errors import HoldfastError
 from scripts.generate_docs import PROTOCOLS
 from tests.architecture.source import PACKAGE, ROOT, package_of
 

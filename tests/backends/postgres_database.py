@@ -9,7 +9,7 @@ from typing import Any
 
 import asyncpg
 
-from holdfast.kernel.core.ids import new_ref
+from holdfast.values.ids import new_ref
 from tests.engines.postgres import server
 
 

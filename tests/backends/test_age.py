@@ -17,9 +17,9 @@ from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.graph import PostgresGraph
 from holdfast.backends.postgres.queries import load
 from holdfast.contracts.graph import CypherGraph, KnowledgeGraph
-from holdfast.kernel.core.errors import ConfigError, NotSupportedError, SchemaError
-from holdfast.kernel.core.ids import new_ref
 from holdfast.kernel.storage.graph import Direction, Entity, Graph, Relationship
+from holdfast.values.errors import ConfigError, NotSupportedError, SchemaError
+from holdfast.values.ids import new_ref
 from holdfast_age.engine import Age, GraphInfo, graph_name, on_graph
 from holdfast_age.graph import AgeGraph
 from tests.backends.postgres_database import empty_database

@@ -11,9 +11,9 @@ import pytest
 import pytest_asyncio
 
 from holdfast.contracts.graph import CypherGraph
-from holdfast.kernel.core.errors import InvalidInputError
-from holdfast.kernel.core.ids import new_ref
 from holdfast.kernel.storage.graph import CypherCapable, Entity, Graph, Relationship
+from holdfast.values.errors import InvalidInputError
+from holdfast.values.ids import new_ref
 from holdfast_age.agtype import same
 from holdfast_age.engine import Age, graph_name
 from holdfast_age.graph import AgeGraph

@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.kernel.core.errors import CodecError
+from holdfast.values.errors import CodecError
 from holdfast_age.agtype import from_agtype, same, to_agtype
 
 HOSTILE = [

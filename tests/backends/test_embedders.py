@@ -8,12 +8,6 @@ import pytest
 from holdfast.backends.embedders import limited
 from holdfast.backends.embedders.hashing import HashEmbedder
 from holdfast.backends.embedders.limited import LimitedEmbedder
-from holdfast.kernel.core.errors import (
-    EngineError,
-    InvalidInputError,
-    TimedOutError,
-    UnavailableError,
-)
 from holdfast.kernel.storage.embedding import (
     Embedder,
     EmbeddingMode,
@@ -22,6 +16,12 @@ from holdfast.kernel.storage.embedding import (
 )
 from holdfast.testing.embedders import HangingEmbedder
 from holdfast.testing.hostile import TEXTS
+from holdfast.values.errors import (
+    EngineError,
+    InvalidInputError,
+    TimedOutError,
+    UnavailableError,
+)
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -11,10 +11,10 @@ from holdfast.backends.inmemory.ledger import InMemoryLedger
 from holdfast.backends.inmemory.ledger_work import InMemoryWork
 from holdfast.contracts.tasks.ledger import Ledger
 from holdfast.contracts.tasks.work import Work
-from holdfast.kernel.core.content import ChatMessage, TextBlock
-from holdfast.kernel.core.errors import InvalidInputError
 from holdfast.kernel.storage.ledger_events import StepKey
 from holdfast.kernel.storage.ledger_push import PushConfig
+from holdfast.values.content import ChatMessage, TextBlock
+from holdfast.values.errors import InvalidInputError
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

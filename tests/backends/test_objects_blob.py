@@ -20,10 +20,10 @@ from holdfast.backends.objects.maintenance import Maintenance
 from holdfast.backends.objects.paths import PART_BYTES, Paths
 from holdfast.contracts.blob_index import BlobIndex
 from holdfast.contracts.blobs import StoredBlobs
-from holdfast.kernel.core.clock import ManualClock
-from holdfast.kernel.core.errors import CodecError, ConflictError, NotFoundError, UnavailableError
-from holdfast.kernel.core.ids import new_ref
 from holdfast.kernel.storage.blob import MAX_CHUNK_BYTES
+from holdfast.values.clock import ManualClock
+from holdfast.values.errors import CodecError, ConflictError, NotFoundError, UnavailableError
+from holdfast.values.ids import new_ref
 from tests.engines.seaweedfs_server import s3_server
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

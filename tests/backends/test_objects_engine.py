@@ -17,7 +17,7 @@ from holdfast.backends.objects.capabilities import Capabilities
 from holdfast.backends.objects.engine import Objects
 from holdfast.backends.objects.paths import Paths, decode, encode
 from holdfast.contracts.blobs import StoredBlobs
-from holdfast.kernel.core.errors import (
+from holdfast.values.errors import (
     CodecError,
     ConfigError,
     NotFoundError,
@@ -25,7 +25,7 @@ from holdfast.kernel.core.errors import (
     SchemaError,
     UnknownSchemeError,
 )
-from holdfast.kernel.core.ids import new_ref
+from holdfast.values.ids import new_ref
 from tests.engines.seaweedfs_server import s3_server
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

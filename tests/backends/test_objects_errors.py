@@ -11,7 +11,7 @@ from obstore import exceptions
 
 from holdfast.backends.objects.engine import Objects
 from holdfast.backends.objects.errors import BY_CLASS, to_holdfast
-from holdfast.kernel.core.errors import (
+from holdfast.values.errors import (
     ConfigError,
     ConflictError,
     EngineError,

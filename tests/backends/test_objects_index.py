@@ -16,8 +16,8 @@ from holdfast.backends.objects.paths import Paths, digest
 from holdfast.backends.objects.ref_records import Change, RefRecords
 from holdfast.contracts.blob_index import BlobIndex
 from holdfast.contracts.blobs import StoredBlobs
-from holdfast.kernel.core.clock import ManualClock
-from holdfast.kernel.core.errors import CodecError, ConflictError, NotFoundError
+from holdfast.values.clock import ManualClock
+from holdfast.values.errors import CodecError, ConflictError, NotFoundError
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

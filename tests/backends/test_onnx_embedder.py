@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from holdfast.backends.embedders.onnx import BATCH, OnnxEmbedder
-from holdfast.kernel.core.errors import ConfigError
+from holdfast.values.errors import ConfigError
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

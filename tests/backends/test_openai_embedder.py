@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from holdfast.backends.embedders.openai_compatible import BATCH, OpenAICompatibleEmbedder
-from holdfast.kernel.core.errors import (
+from holdfast.values.errors import (
     ConfigError,
     EngineError,
     InvalidInputError,

@@ -11,7 +11,7 @@ import pytest
 from holdfast.backends.postgres.blob import PostgresBlobs
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.contracts.blobs import StoredBlobs
-from holdfast.kernel.core.errors import NotFoundError
+from holdfast.values.errors import NotFoundError
 from tests.backends.postgres_database import connected, empty_database
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

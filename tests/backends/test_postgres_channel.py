@@ -13,8 +13,8 @@ from holdfast.backends.postgres.channel import PostgresChannels
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.listener import Listener
 from holdfast.contracts.channel import Channel
-from holdfast.kernel.core.errors import ConfigError
 from holdfast.kernel.storage.channel import ChannelEvent
+from holdfast.values.errors import ConfigError
 from tests.backends.postgres_database import connected, empty_database
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -14,8 +14,8 @@ from holdfast.backends.postgres.ledger_work import PostgresWork
 from holdfast.backends.postgres.queries import load
 from holdfast.contracts.tasks.ledger import Ledger
 from holdfast.contracts.tasks.work import Work
-from holdfast.kernel.core.lifecycle import TERMINAL
-from holdfast.kernel.core.owners import owned_id
+from holdfast.values.lifecycle import TERMINAL
+from holdfast.values.owners import owned_id
 from tests.backends.postgres_database import connected, empty_database, generic_plan
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -16,13 +16,13 @@ from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.episodes import PostgresEpisodes
 from holdfast.backends.postgres.recall import TAIL
 from holdfast.contracts.episodes import EpisodicMemory
-from holdfast.kernel.core.errors import InvalidInputError
-from holdfast.kernel.core.identity import AgentId
-from holdfast.kernel.core.ids import new_ref
 from holdfast.kernel.storage.embedding import Embedder, EmbeddingMode
 from holdfast.kernel.storage.episodes import Event
 from holdfast.memory.embedding_worker import BATCH, EmbeddingWorker, follow
 from holdfast.testing.embedders import FlakyEmbedder
+from holdfast.values.errors import InvalidInputError
+from holdfast.values.identity import AgentId
+from holdfast.values.ids import new_ref
 from tests.backends.postgres_database import empty_database
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

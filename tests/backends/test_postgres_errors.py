@@ -11,7 +11,7 @@ import pytest
 from holdfast.backends.postgres.admin import PostgresAdmin
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.errors import to_holdfast
-from holdfast.kernel.core.errors import (
+from holdfast.values.errors import (
     ConfigError,
     EngineError,
     HoldfastError,

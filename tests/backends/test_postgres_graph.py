@@ -18,9 +18,9 @@ from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.graph import PostgresGraph
 from holdfast.backends.postgres.queries import load
 from holdfast.contracts.graph import KnowledgeGraph
-from holdfast.kernel.core.errors import NotFoundError
-from holdfast.kernel.core.limits import Limits
 from holdfast.kernel.storage.graph import Entity, Relationship
+from holdfast.values.errors import NotFoundError
+from holdfast.values.limits import Limits
 from tests.backends.postgres_database import connected, empty_database
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -11,8 +11,8 @@ from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.episodes import PostgresEpisodes
 from holdfast.backends.postgres.indexing import BATCH, index_batch
 from holdfast.contracts.episodes import EpisodicMemory
-from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.storage.episodes import Event
+from holdfast.values.identity import AgentId
 from tests.backends.postgres_database import empty_database
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -16,16 +16,16 @@ from holdfast.backends.postgres.ledger import PostgresLedger
 from holdfast.backends.postgres.listener import Listener
 from holdfast.backends.postgres.queries import load
 from holdfast.contracts.tasks.ledger import Ledger
-from holdfast.kernel.core.content import ChatMessage, TextBlock
-from holdfast.kernel.core.errors import ConflictError
-from holdfast.kernel.core.identity import AgentId
-from holdfast.kernel.core.lifecycle import EDGES, TaskState
 from holdfast.kernel.storage.ledger_draft import Draft
 from holdfast.kernel.storage.ledger_events import StepKey, TaskEvent
 from holdfast.kernel.storage.ledger_push import PushConfig
 from holdfast.kernel.storage.ledger_records import Lease
 from holdfast.kernel.storage.ledger_stored import StoredMessage
 from holdfast.testing.ledger_invariants import check_invariants
+from holdfast.values.content import ChatMessage, TextBlock
+from holdfast.values.errors import ConflictError
+from holdfast.values.identity import AgentId
+from holdfast.values.lifecycle import EDGES, TaskState
 from tests.backends.postgres_database import connected, empty_database
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -21,10 +21,10 @@ from holdfast.backends.postgres.long_term import PostgresLongTerm
 from holdfast.backends.postgres.queries import load
 from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.long_term import LongTerm
-from holdfast.kernel.core.errors import ConflictError, NotFoundError
-from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.storage.graph import Entity, Relationship
 from holdfast.kernel.storage.long_term import RecallMode
+from holdfast.values.errors import ConflictError, NotFoundError
+from holdfast.values.identity import AgentId
 from tests.backends.postgres_database import connected, empty_database, generic_plan
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

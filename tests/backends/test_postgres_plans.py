@@ -9,9 +9,9 @@ from holdfast.backends.postgres.episodes import PostgresEpisodes
 from holdfast.backends.postgres.vector import PostgresVectors
 from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.contracts.vectors import Vectors
-from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.storage.episodes import Event
 from holdfast.kernel.storage.vector import Document
+from holdfast.values.identity import AgentId
 from tests.backends.postgres_database import empty_database
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -11,9 +11,9 @@ from holdfast.backends.postgres.episodes import PostgresEpisodes
 from holdfast.backends.postgres.transcripts import PostgresTranscripts
 from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.contracts.history import History
-from holdfast.kernel.core.content import ChatMessage
-from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.storage.episodes import Event
+from holdfast.values.content import ChatMessage
+from holdfast.values.identity import AgentId
 from tests.backends.postgres_database import empty_database
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -12,8 +12,8 @@ import holdfast
 from holdfast import ChatMessage, SchemaError
 from holdfast.backends.postgres import migrate
 from holdfast.backends.postgres.engine import Postgres
-from holdfast.kernel.core.ids import new_ref
 from holdfast.testing.postgres_server import PASSWORD
+from holdfast.values.ids import new_ref
 from tests.backends.postgres_database import connected, empty_database
 from tests.engines.postgres import server
 

@@ -14,7 +14,7 @@ import pytest
 from holdfast.backends.postgres import migrate
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.queries import load
-from holdfast.kernel.core.errors import ConfigError, SchemaError
+from holdfast.values.errors import ConfigError, SchemaError
 from scripts.schema_sql import migrated_schema
 from tests.backends.postgres_database import connected, empty_database
 

@@ -18,10 +18,10 @@ from holdfast.backends.postgres.indexes import build_progress, index_collections
 from holdfast.backends.postgres.queries import load
 from holdfast.backends.postgres.vector import MAX_DIMENSION, PostgresVectors
 from holdfast.contracts.vectors import Vectors
-from holdfast.kernel.core.codec import encode_json
-from holdfast.kernel.core.errors import InvalidInputError
-from holdfast.kernel.core.filters import escape, matches, parse
 from holdfast.kernel.storage.vector import Document
+from holdfast.values.codec import encode_json
+from holdfast.values.errors import InvalidInputError
+from holdfast.values.filters import escape, matches, parse
 from tests.backends.postgres_database import connected, empty_database, generic_plan
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

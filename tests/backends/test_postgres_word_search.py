@@ -18,12 +18,12 @@ from holdfast.backends.postgres.episodes import PostgresEpisodes
 from holdfast.backends.postgres.queries import load
 from holdfast.backends.postgres.recall import narrowed
 from holdfast.contracts.episodes import EpisodicMemory
-from holdfast.kernel.core.identity import AgentId
-from holdfast.kernel.core.ranking import K1, B, idf, saturation
-from holdfast.kernel.core.text import tokenize
 from holdfast.kernel.storage.episodes import Event
 from holdfast.kernel.storage.event_text import event_text
 from holdfast.spi.episodes import EventScope
+from holdfast.values.identity import AgentId
+from holdfast.values.ranking import K1, B, idf, saturation
+from holdfast.values.text import tokenize
 from tests.backends.postgres_database import connected, empty_database
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -12,9 +12,9 @@ from holdfast.backends.redis.channel import RedisChannels
 from holdfast.backends.redis.engine import Redis
 from holdfast.backends.redis.listener import Listener
 from holdfast.contracts.channel import Channel
-from holdfast.kernel.core.errors import ConfigError
-from holdfast.kernel.core.ids import new_ref
 from holdfast.kernel.storage.channel import ChannelEvent
+from holdfast.values.errors import ConfigError
+from holdfast.values.ids import new_ref
 from tests.backends.redis_engine import bare, engine, own_server
 from tests.engines.redis import RedisHarness, cluster, server
 

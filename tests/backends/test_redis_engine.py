@@ -20,15 +20,15 @@ from holdfast.backends.redis.transcripts import RedisTranscripts
 from holdfast.contracts.channel import Channel
 from holdfast.contracts.history import History
 from holdfast.contracts.short_term import States
-from holdfast.kernel.core.content import ChatMessage
-from holdfast.kernel.core.errors import (
+from holdfast.values.content import ChatMessage
+from holdfast.values.errors import (
     BackPressureError,
     ConfigError,
     TimedOutError,
     UnavailableError,
     UnknownSchemeError,
 )
-from holdfast.kernel.core.identity import AgentId
+from holdfast.values.identity import AgentId
 from tests.backends.redis_engine import Wire, bare, engine, own_server
 from tests.engines.redis import cluster, server
 

@@ -10,7 +10,7 @@ from redis import exceptions as driver
 
 from holdfast.backends.redis.engine import Redis
 from holdfast.backends.redis.errors import DRIVER_ERRORS, NotSentError, rule_of, to_holdfast
-from holdfast.kernel.core.errors import (
+from holdfast.values.errors import (
     BackPressureError,
     ConfigError,
     EngineError,

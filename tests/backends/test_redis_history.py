@@ -11,9 +11,9 @@ import pytest_asyncio
 
 from holdfast.backends.redis.transcripts import DEFAULT_TTL_SECONDS
 from holdfast.contracts.history import History
-from holdfast.kernel.core.content import ChatMessage
-from holdfast.kernel.core.errors import ConflictError, InvalidInputError
-from holdfast.kernel.core.identity import AgentId
+from holdfast.values.content import ChatMessage
+from holdfast.values.errors import ConflictError, InvalidInputError
+from holdfast.values.identity import AgentId
 from tests.backends.redis_engine import bare
 from tests.engines.redis import RedisHarness
 

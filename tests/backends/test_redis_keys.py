@@ -16,10 +16,10 @@ from holdfast.backends.redis.transcripts import RedisTranscripts
 from holdfast.contracts.channel import Channel
 from holdfast.contracts.history import History
 from holdfast.contracts.short_term import States
-from holdfast.kernel.core.content import ChatMessage
-from holdfast.kernel.core.errors import ConfigError
-from holdfast.kernel.core.identity import AgentId
 from holdfast.testing.hostile import KEPT, TEXTS
+from holdfast.values.content import ChatMessage
+from holdfast.values.errors import ConfigError
+from holdfast.values.identity import AgentId
 from tests.backends.redis_engine import bare, engine
 
 HOSTILE = [text.value for text in TEXTS if text.as_id is KEPT]

@@ -12,9 +12,9 @@ from holdfast import AgentMemory, ChatMessage, NotSupportedError
 from holdfast.backends.redis.episodes import RedisEvents
 from holdfast.backends.redis.wake import RedisWake
 from holdfast.contracts.episodes import Events
-from holdfast.kernel.core.errors import ConflictError
 from holdfast.memory.agent_memory import MemoryStores, StoredMemory
 from holdfast.testing import test_agent_memory, test_agent_memory_recall
+from holdfast.values.errors import ConflictError
 from tests.engines.redis import RedisClusterHarness, RedisHarness
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

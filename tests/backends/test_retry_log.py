@@ -9,7 +9,7 @@ import stamina
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.redis.short_term import RedisStates
 from holdfast.contracts.short_term import States
-from holdfast.kernel.core.errors import UnavailableError
+from holdfast.values.errors import UnavailableError
 from tests.backends.postgres_database import connected, empty_database
 from tests.backends.redis_engine import engine, own_server
 

@@ -10,7 +10,7 @@ import pytest_asyncio
 
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.tenant_turns import TenantTurns
-from holdfast.kernel.core.errors import TimedOutError
+from holdfast.values.errors import TimedOutError
 from tests.backends.postgres_database import empty_database
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

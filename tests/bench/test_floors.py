@@ -7,8 +7,8 @@ import pytest
 from holdfast.backends.postgres.connect import APP_ROLE
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.bench import floors
-from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.storage.log_entry import LogEntry
+from holdfast.values.content import ChatMessage
 from tests.backends.postgres_database import empty_database
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

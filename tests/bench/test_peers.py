@@ -16,7 +16,7 @@ from holdfast.bench.peers.contest import PEERS, Missing, Report, meet, present
 from holdfast.bench.peers.match import Calls, Line, Peer, Row, Stage, _percentiles, absent, play
 from holdfast.bench.peers.servers import Servers, servers
 from holdfast.bench.peers.workload import BODY_BYTES, Workload
-from holdfast.kernel.core.errors import ConfigError
+from holdfast.values.errors import ConfigError
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -15,7 +15,7 @@ from holdfast.bench.report_charts import drawn
 from holdfast.bench.report_sheets import sheets
 from holdfast.bench.suites import data_of
 from holdfast.cli.bench_screen import show
-from holdfast.kernel.core.errors import MissingExtraError
+from holdfast.values.errors import MissingExtraError
 from tests.architecture.source import ROOT
 
 KEPT = ROOT / "docs" / "benchmarks"

@@ -12,10 +12,10 @@ from typing import Any
 from holdfast.backends.postgres.ledger_progress import PostgresProgress
 from holdfast.chaos.job import Job
 from holdfast.chaos.task_worker import main
-from holdfast.kernel.core.errors import LeaseLostError
 from holdfast.kernel.storage.ledger_records import Lease
 from holdfast.kernel.storage.ledger_stored import StoredChunk
 from holdfast.spi.tasks_records import Extent, TaskKey
+from holdfast.values.errors import LeaseLostError
 
 _append_chunk = PostgresProgress.append_chunk
 

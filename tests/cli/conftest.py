@@ -11,7 +11,7 @@ import pytest
 import holdfast
 from holdfast import Settings
 from holdfast.cli import contexts, tasks
-from holdfast.kernel.core.ids import new_ref
+from holdfast.values.ids import new_ref
 from tests.backends.postgres_database import empty_database
 from tests.cli.command import Command
 

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.bench import suites
 from holdfast.bench.suites import DEFAULT, Found, Options, Progress
-from holdfast.kernel.core.errors import UnavailableError
+from holdfast.values.errors import UnavailableError
 from tests.cli.command import Command
 
 

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import holdfast
 from holdfast import Settings
 from holdfast.cli.commands import app
-from holdfast.kernel.core.errors import ConfigError
+from holdfast.values.errors import ConfigError
 from tests.wiring.valkey import valkey
 
 

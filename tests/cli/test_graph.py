@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from holdfast.kernel.core.ids import new_ref
+from holdfast.values.ids import new_ref
 from holdfast_age.engine import graph_name
 from tests.engines.age import server
 

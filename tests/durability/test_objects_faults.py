@@ -26,10 +26,10 @@ from holdfast.backends.postgres.blob_index import PostgresBlobIndex
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.bench.seaweedfs import SeaweedFS
 from holdfast.contracts.blobs import StoredBlobs
-from holdfast.kernel.core.clock import ManualClock
-from holdfast.kernel.core.errors import TimedOutError, UnavailableError
-from holdfast.kernel.core.ids import new_ref
 from holdfast.spi.blob_index import BlobIndexStorage
+from holdfast.values.clock import ManualClock
+from holdfast.values.errors import TimedOutError, UnavailableError
+from holdfast.values.ids import new_ref
 from tests.backends.postgres_database import connected, empty_database
 from tests.durability.blob_writer import content
 from tests.engines.seaweedfs_server import s3_server

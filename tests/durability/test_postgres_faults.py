@@ -15,10 +15,10 @@ from holdfast.backends.postgres.episodes import PostgresEpisodes
 from holdfast.backends.postgres.transcripts import PostgresTranscripts
 from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.contracts.history import History
-from holdfast.kernel.core.content import ChatMessage
-from holdfast.kernel.core.errors import HoldfastError, TimedOutError, UnavailableError
-from holdfast.kernel.core.identity import AgentId
 from holdfast.testing.postgres_server import PostgresServer
+from holdfast.values.content import ChatMessage
+from holdfast.values.errors import HoldfastError, TimedOutError, UnavailableError
+from holdfast.values.identity import AgentId
 from tests.backends.postgres_database import empty_database
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -16,8 +16,8 @@ from holdfast.backends.postgres.durable_queue import PostgresDurableQueue
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.chaos.addresses import address_of, by_way_of
 from holdfast.chaos.proxy import Proxy
-from holdfast.kernel.core.errors import EngineError, TimedOutError, UnavailableError
 from holdfast.testing.postgres_server import PostgresServer
+from holdfast.values.errors import EngineError, TimedOutError, UnavailableError
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(300)]
 

@@ -17,10 +17,10 @@ from holdfast.backends.redis.transcripts import RedisTranscripts
 from holdfast.contracts.channel import Channel
 from holdfast.contracts.history import History
 from holdfast.contracts.short_term import States
-from holdfast.kernel.core.content import ChatMessage
-from holdfast.kernel.core.errors import TimedOutError, UnavailableError
-from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.storage.channel import ChannelEvent
+from holdfast.values.content import ChatMessage
+from holdfast.values.errors import TimedOutError, UnavailableError
+from holdfast.values.identity import AgentId
 from tests.engines.valkey_server import ValkeyCluster, ValkeyServer
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

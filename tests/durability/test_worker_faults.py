@@ -15,9 +15,9 @@ import pytest_asyncio
 
 import holdfast
 from holdfast import ChatMessage, EngineError, Settings, State, TaskRecord, TaskState, TextBlock
-from holdfast.kernel.core.ids import new_ref
 from holdfast.testing.ledger_invariants import check_invariants
 from holdfast.testing.postgres_server import PostgresServer
+from holdfast.values.ids import new_ref
 from tests.durability.fault_agents import CHUNKS
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(300)]

@@ -6,8 +6,8 @@ from functools import cache
 from typing import Any
 
 from holdfast.contracts.graph import CypherGraph
-from holdfast.kernel.core.ids import new_ref
 from holdfast.testing.harness import Harness
+from holdfast.values.ids import new_ref
 from holdfast_age.engine import Age, graph_name
 from holdfast_age.graph import AgeGraph
 from tests.engines.age_server import AgeServer

@@ -25,7 +25,6 @@ from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.contracts.history import History
 from holdfast.contracts.short_term import States
 from holdfast.contracts.wakes import Wakes
-from holdfast.kernel.core.ids import new_ref
 from holdfast.kernel.storage.embedding import Embedder
 from holdfast.memory.circuit_breaker import CircuitBreaker
 from holdfast.memory.consolidation import Consolidator, Pace
@@ -37,6 +36,7 @@ from holdfast.memory.hybrid_wake import HybridWake
 from holdfast.memory.state_commits import StateCommits
 from holdfast.memory.state_eviction import evict_states
 from holdfast.memory.state_saving import merge_fallback_writes, save_states
+from holdfast.values.ids import new_ref
 from tests.engines.postgres import PostgresHarness
 from tests.engines.redis import AGE, DUMP, MOVED_CLOCK
 from tests.engines.valkey_server import ValkeyServer

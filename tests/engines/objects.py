@@ -17,10 +17,10 @@ from holdfast.backends.objects.engine import Objects
 from holdfast.backends.postgres.blob_index import PostgresBlobIndex
 from holdfast.contracts.blob_index import BlobIndex
 from holdfast.contracts.blobs import StoredBlobs
-from holdfast.kernel.core.clock import ManualClock
-from holdfast.kernel.core.ids import new_ref
 from holdfast.spi.blob_index import BlobIndexStorage
 from holdfast.testing.harness import Harness
+from holdfast.values.clock import ManualClock
+from holdfast.values.ids import new_ref
 from tests.engines.postgres import PostgresHarness
 from tests.engines.seaweedfs_server import s3_server
 

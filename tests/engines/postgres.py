@@ -36,9 +36,9 @@ from holdfast.contracts.short_term import States
 from holdfast.contracts.tasks.ledger import Ledger
 from holdfast.contracts.vectors import Vectors
 from holdfast.contracts.wakes import Wakes
-from holdfast.kernel.core.ids import new_ref
 from holdfast.testing.harness import Harness, front
 from holdfast.testing.postgres_server import PASSWORD, PostgresServer
+from holdfast.values.ids import new_ref
 
 MOVABLE_CLOCK = """
 CREATE SCHEMA holdfast_test;

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.contracts.short_term import States
-from holdfast.kernel.core.codec import decode_json, encode_json
-from holdfast.kernel.core.errors import VersionConflictError
 from holdfast.kernel.storage.short_term import StateSnapshot, StateWrite
 from holdfast.spi.states import StateStorage
 from holdfast.testing import Harness
+from holdfast.values.codec import decode_json, encode_json
+from holdfast.values.errors import VersionConflictError
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS versions (tenant TEXT PRIMARY KEY, last INTEGER NOT NULL);

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.kernel.core import codec
-from holdfast.kernel.core.content import (
+from holdfast.testing.hostile import JSON_VALUES, KEPT
+from holdfast.values import codec
+from holdfast.values.content import (
     ChatMessage,
     ContentBlock,
     DataBlock,
@@ -21,8 +22,7 @@ from holdfast.kernel.core.content import (
     ToolUseBlock,
     UnknownBlock,
 )
-from holdfast.kernel.core.errors import CodecError, InvalidInputError
-from holdfast.testing.hostile import JSON_VALUES, KEPT
+from holdfast.values.errors import CodecError, InvalidInputError
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 JSON = st.recursive(

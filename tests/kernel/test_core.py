@@ -14,10 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.kernel.core import errors
-from holdfast.kernel.core.checks import check_id, check_time, check_vector
-from holdfast.kernel.core.clock import ManualClock
-from holdfast.kernel.core.content import (
+from holdfast.kernel.storage.document_draft import draft_documents
+from holdfast.kernel.storage.vector import Document
+from holdfast.values import errors
+from holdfast.values.checks import check_id, check_time, check_vector
+from holdfast.values.clock import ManualClock
+from holdfast.values.content import (
     ChatMessage,
     DocumentBlock,
     ImageBlock,
@@ -25,10 +27,8 @@ from holdfast.kernel.core.content import (
     ToolUseBlock,
     UnknownBlock,
 )
-from holdfast.kernel.core.identity import AgentId
-from holdfast.kernel.core.ids import new_id, new_ref
-from holdfast.kernel.storage.document_draft import draft_documents
-from holdfast.kernel.storage.vector import Document
+from holdfast.values.identity import AgentId
+from holdfast.values.ids import new_id, new_ref
 
 ERRORS: list[Any] = [
     errors.NotFoundError("blob", "b1"),
@@ -211,7 +211,7 @@ def test_a_child_of_a_fork_mints_other_ids() -> None:
     """In a process of its own, which has no threads that a fork would break."""
     code = """
 import os
-from holdfast.kernel.core import ids
+from holdfast.values import ids
 ids.new_id()
 read, write = os.pipe()
 child = os.fork()

@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.kernel.core.errors import InvalidInputError
-from holdfast.kernel.core.filters import (
+from holdfast.testing.filter_cases import REFUSED, TRUTH, FilterCase, Refusal, as_markdown
+from holdfast.testing.hostile import TEXTS
+from holdfast.values.errors import InvalidInputError
+from holdfast.values.filters import (
     And,
     Compare,
     Exists,
@@ -20,8 +22,6 @@ from holdfast.kernel.core.filters import (
     matches,
     parse,
 )
-from holdfast.testing.filter_cases import REFUSED, TRUTH, FilterCase, Refusal, as_markdown
-from holdfast.testing.hostile import TEXTS
 
 DOCS = Path(__file__).parents[2] / "docs/reference/filters.md"
 KEYS = st.sampled_from(["a", "b", "a.b"])

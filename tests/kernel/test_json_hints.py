@@ -11,8 +11,8 @@ import numpy as np
 import pydantic
 import pytest
 
-from holdfast.kernel.core.codec import encode_json
-from holdfast.kernel.core.errors import InvalidInputError
+from holdfast.values.codec import encode_json
+from holdfast.values.errors import InvalidInputError
 
 
 @dataclasses.dataclass

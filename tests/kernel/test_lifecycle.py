@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.kernel.core.errors import IllegalTransitionError, InvalidInputError
-from holdfast.kernel.core.lifecycle import (
+from holdfast.values.errors import IllegalTransitionError, InvalidInputError
+from holdfast.values.lifecycle import (
     EDGES,
     TERMINAL,
     WAITING,

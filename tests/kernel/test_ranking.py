@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.kernel.core.errors import InvalidInputError
-from holdfast.kernel.core.ranking import (
+from holdfast.values.errors import InvalidInputError
+from holdfast.values.ranking import (
     K1,
     B,
     LexicalIndex,

@@ -13,8 +13,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from holdfast.kernel.core import codec
-from holdfast.kernel.core.content import (
+from holdfast.kernel.storage.episodes import Event
+from holdfast.values import codec
+from holdfast.values.content import (
     KNOWN_BLOCKS,
     ROLES,
     ChatMessage,
@@ -23,10 +24,9 @@ from holdfast.kernel.core.content import (
     UnknownBlock,
     stored_message,
 )
-from holdfast.kernel.core.errors import CodecError
-from holdfast.kernel.core.identity import AgentId
-from holdfast.kernel.core.stored_messages import message_from_body, messages_from_rows
-from holdfast.kernel.storage.episodes import Event
+from holdfast.values.errors import CodecError
+from holdfast.values.identity import AgentId
+from holdfast.values.stored_messages import message_from_body, messages_from_rows
 from tests.kernel.test_codec import BLOCKS, JSON, TEXT
 
 WHEN = datetime(2030, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.kernel.core.errors import InvalidInputError
-from holdfast.kernel.core.text import (
+from holdfast.testing.hostile import TEXTS
+from holdfast.values.errors import InvalidInputError
+from holdfast.values.text import (
     LANGUAGES,
     STOP_WORDS,
     check_language,
@@ -15,7 +16,6 @@ from holdfast.kernel.core.text import (
     names_in,
     tokenize,
 )
-from holdfast.testing.hostile import TEXTS
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from typing import Any
 
 import redis.asyncio
 
-from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.storage.episodes import Event
+from holdfast.values.identity import AgentId
 from tests.engines.hybrid import HybridHarness, valkey
 
 ANA = AgentId("writer", "ana")

@@ -7,14 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.kernel.core.content import (
-    ChatMessage,
-    ImageBlock,
-    TextBlock,
-    ToolResultBlock,
-    ToolUseBlock,
-)
-from holdfast.kernel.core.errors import InvalidInputError
 from holdfast.memory.compaction import (
     SUMMARY_KEY,
     SlidingWindow,
@@ -26,6 +18,14 @@ from holdfast.memory.compaction import (
     compact_async,
     estimate_tokens,
 )
+from holdfast.values.content import (
+    ChatMessage,
+    ImageBlock,
+    TextBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+)
+from holdfast.values.errors import InvalidInputError
 
 CALL_IDS = st.sampled_from(["c1", "c2", "c3"])
 TEXTS = st.sampled_from(["", "yes", "word " * 20, "x" * 900])

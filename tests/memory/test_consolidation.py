@@ -9,18 +9,18 @@ from contextlib import asynccontextmanager
 import pytest
 
 from holdfast.backends.redis.hot_log import RedisHotLog
-from holdfast.kernel.core.errors import (
-    BackPressureError,
-    ConflictError,
-    UnavailableError,
-)
-from holdfast.kernel.core.failpoints import failpoint
 from holdfast.kernel.storage.hot_entry import pack, unpack
 from holdfast.kernel.storage.hot_log import HotStats, Marks
 from holdfast.kernel.storage.log_entry import LogEntry
 from holdfast.kernel.storage.wake import WakeStatus
 from holdfast.memory import consolidation
 from holdfast.memory.backpressure import Backpressure, BackpressureLimits
+from holdfast.values.errors import (
+    BackPressureError,
+    ConflictError,
+    UnavailableError,
+)
+from holdfast.values.failpoints import failpoint
 from tests.backends.postgres_database import connected
 from tests.engines.hybrid import HybridHarness, valkey
 from tests.memory.scenes import ANA, bare, event, flush, gaps, notes, stored

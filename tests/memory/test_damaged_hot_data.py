@@ -9,8 +9,8 @@ from holdfast import Settings
 from holdfast.backends.redis.quarantine import KEPT, resp
 from holdfast.backends.redis.short_term import RedisStates
 from holdfast.contracts.short_term import States
-from holdfast.kernel.core.errors import CodecError
 from holdfast.memory import consolidation
+from holdfast.values.errors import CodecError
 from tests.engines.hybrid import HybridHarness, valkey
 from tests.memory.scenes import ANA, bare, event, flush, gaps, notes, stored
 

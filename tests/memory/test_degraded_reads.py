@@ -6,11 +6,11 @@ from datetime import timedelta
 
 import pytest
 
-from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.storage.wake import WakeStatus
 from holdfast.memory import unflushed
 from holdfast.memory.consolidation import Consolidator
 from holdfast.memory.unflushed import Unflushed, Unsaved
+from holdfast.values.content import ChatMessage
 from tests.engines.hybrid import HybridHarness, valkey
 from tests.memory.scenes import ANA, event, flush, notes, stored
 from tests.memory.test_without_redis import redis_down

@@ -16,8 +16,8 @@ from holdfast.backends.embedders import limited
 from holdfast.backends.embedders.hashing import HashEmbedder
 from holdfast.bench import recall
 from holdfast.bench.conversations import load_conversations
-from holdfast.kernel.core.errors import ConfigError
 from holdfast.kernel.storage.embedding import EmbeddingMode
+from holdfast.values.errors import ConfigError
 from holdfast.wiring.front_door import Opening
 from tests.backends.postgres_database import empty_database
 

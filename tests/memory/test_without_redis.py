@@ -8,15 +8,15 @@ from contextlib import contextmanager
 
 import pytest
 
-from holdfast.kernel.core.errors import (
+from holdfast.kernel.storage.wake import WakeStatus
+from holdfast.memory.circuit_breaker import CircuitBreaker, HotStoreDownError
+from holdfast.values.errors import (
     BackPressureError,
     ConflictError,
     InvalidInputError,
     TimedOutError,
     UnavailableError,
 )
-from holdfast.kernel.storage.wake import WakeStatus
-from holdfast.memory.circuit_breaker import CircuitBreaker, HotStoreDownError
 from tests.engines.hybrid import HybridHarness, valkey
 from tests.memory.scenes import flush
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from holdfast.backends.inmemory.blob import InMemoryBlobs
 from holdfast.contracts.blobs import StoredBlobs
-from holdfast.kernel.core.errors import CodecError
 from holdfast.spi.blobs import BlobRange
+from holdfast.values.errors import CodecError
 from tests.mutants.registry import mutant
 
 

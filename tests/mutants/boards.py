@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from holdfast.backends.inmemory.boards import InMemoryBoards
 from holdfast.contracts.boards import Boards
-from holdfast.kernel.core.errors import IllegalTransitionError
 from holdfast.kernel.storage.boards import Task, TaskList, TaskStatus
 from holdfast.spi.boards import CardMove
+from holdfast.values.errors import IllegalTransitionError
 from tests.mutants.registry import mutant
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from holdfast.backends.inmemory.episodes import InMemoryEpisodes
 from holdfast.contracts.episodes import EpisodicMemory
-from holdfast.kernel.core.errors import InvalidInputError
 from holdfast.kernel.storage.hot_entry import PlacedEntry
+from holdfast.values.errors import InvalidInputError
 from tests.mutants.registry import mutant
 
 

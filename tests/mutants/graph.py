@@ -6,9 +6,9 @@ from typing import Any
 
 from holdfast.backends.inmemory.graph import InMemoryGraph
 from holdfast.contracts.graph import KnowledgeGraph
-from holdfast.kernel.core.errors import NotFoundError
 from holdfast.kernel.storage.graph import MAX_ENTITIES, SubGraph
 from holdfast.kernel.storage.graph_draft import EntityDraft, RelationshipDraft, Walk
+from holdfast.values.errors import NotFoundError
 from tests.mutants.registry import mutant
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from holdfast.backends.inmemory.transcripts import InMemoryTranscripts
 from holdfast.contracts.history import History
-from holdfast.kernel.core.errors import ConflictError, InvalidInputError
 from holdfast.spi.transcripts import TranscriptKey, another_body
+from holdfast.values.errors import ConflictError, InvalidInputError
 from tests.mutants.registry import mutant
 
 

@@ -9,9 +9,6 @@ from typing import Any
 from holdfast.backends.inmemory.ledger import InMemoryLedger
 from holdfast.backends.inmemory.ledger_data import TaskRow
 from holdfast.contracts.tasks.ledger import Ledger
-from holdfast.kernel.core.errors import ConflictError, LeaseLostError
-from holdfast.kernel.core.identity import AgentId
-from holdfast.kernel.core.lifecycle import TERMINAL, TaskState
 from holdfast.kernel.storage.ledger_draft import Draft
 from holdfast.kernel.storage.ledger_events import TaskEvent
 from holdfast.kernel.storage.ledger_records import Lease, TaskPage, TaskRecord
@@ -24,6 +21,9 @@ from holdfast.kernel.storage.ledger_stored import (
 from holdfast.spi.tasks_push import FailedDelivery
 from holdfast.spi.tasks_records import EntryKey, TaskKey, TaskSnapshot
 from holdfast.spi.tasks_workers import Outcome, StepDraft, TaskClaim
+from holdfast.values.errors import ConflictError, LeaseLostError
+from holdfast.values.identity import AgentId
+from holdfast.values.lifecycle import TERMINAL, TaskState
 from tests.mutants.registry import mutant
 
 

@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from holdfast.contracts.tasks.ledger import Ledger
-from holdfast.kernel.core.errors import InvalidInputError, NotFoundError
 from holdfast.kernel.storage.ledger_cleanup import CleanupMark
 from holdfast.kernel.storage.ledger_events import TaskEvent
 from holdfast.kernel.storage.ledger_records import ClaimedTask, TaskPage
 from holdfast.spi.tasks_records import lease_on
 from holdfast.spi.tasks_workers import TaskClaim
+from holdfast.values.errors import InvalidInputError, NotFoundError
 from tests.mutants.registry import mutant
 
 

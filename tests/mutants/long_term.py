@@ -8,11 +8,11 @@ from typing import Any
 from holdfast.backends.inmemory.long_term import InMemoryLongTerm
 from holdfast.contracts.fact_recall import FactRecall
 from holdfast.contracts.long_term import LongTerm
-from holdfast.kernel.core.identity import Agent
-from holdfast.kernel.core.text import tokenize
 from holdfast.kernel.storage.fact_draft import FactDraft
 from holdfast.kernel.storage.long_term import Memory
 from holdfast.spi.long_term import FactFilter, FactScope, UnindexedFact
+from holdfast.values.identity import Agent
+from holdfast.values.text import tokenize
 from tests.mutants.registry import mutant
 
 

@@ -6,12 +6,12 @@ from typing import Any
 
 from holdfast.backends.inmemory.vector import InMemoryVectors
 from holdfast.contracts.vectors import Vectors
-from holdfast.kernel.core.codec import decode_json, encode_json
-from holdfast.kernel.core.errors import AlreadyExistsError
-from holdfast.kernel.core.filters import And, Compare, Exists, Filter, Not, OneOf, matches
 from holdfast.kernel.storage.document_draft import DocumentDraft
 from holdfast.kernel.storage.vector import Document
 from holdfast.spi.vectors import Nearest
+from holdfast.values.codec import decode_json, encode_json
+from holdfast.values.errors import AlreadyExistsError
+from holdfast.values.filters import And, Compare, Exists, Filter, Not, OneOf, matches
 from tests.mutants.registry import mutant
 
 EVERYTHING = 10**9

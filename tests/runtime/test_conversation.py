@@ -13,9 +13,9 @@ import pytest_asyncio
 
 import holdfast
 from holdfast import App, ChatMessage, HistoryRetention, Settings, State, TaskContext, Worker
-from holdfast.kernel.core.ids import new_ref
 from holdfast.runtime.cleanup import clear_context
 from holdfast.runtime.remember import Remembering
+from holdfast.values.ids import new_ref
 from tests.wiring.valkey import valkey
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

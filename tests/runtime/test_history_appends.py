@@ -10,7 +10,7 @@ import pytest
 
 from holdfast import App, ChatMessage, HistoryRetention, Reply, State, TaskContext, TaskState
 from holdfast.contracts.history import History
-from holdfast.kernel.core.errors import ConflictError, TimedOutError
+from holdfast.values.errors import ConflictError, TimedOutError
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 Work = Callable[[TaskContext], Awaitable[Any]]

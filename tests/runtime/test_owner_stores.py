@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from holdfast import AgentId, Document, Entity, NotFoundError, Relationship, State, TextBlock
-from holdfast.kernel.core.ids import new_ref
+from holdfast.values.ids import new_ref
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 TREASURE = "the gold is under the oak"

@@ -26,7 +26,7 @@ from holdfast import (
     TaskContext,
     TextBlock,
 )
-from holdfast.kernel.core.ids import new_ref
+from holdfast.values.ids import new_ref
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 TREASURE = "the gold is under the oak"

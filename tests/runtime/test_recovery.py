@@ -23,11 +23,11 @@ from holdfast import (
 )
 from holdfast.backends.inmemory.ledger import InMemoryLedger
 from holdfast.contracts.tasks.ledger import Ledger
-from holdfast.kernel.core.ids import new_ref
 from holdfast.runtime.background import BackgroundJob
 from holdfast.runtime.cleanup import clear_context, sweep, sweep_earlier
 from holdfast.runtime.cleanup_upgrade import MARKS, files_session
 from holdfast.runtime.offload import LARGE_BYTES
+from holdfast.values.ids import new_ref
 from tests.wiring.valkey import valkey
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -6,7 +6,7 @@ import pytest
 
 import holdfast
 from holdfast import App, ChatMessage, Settings, TaskContext
-from holdfast.kernel.core.ids import new_ref
+from holdfast.values.ids import new_ref
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 WORD = "x" * 1_000

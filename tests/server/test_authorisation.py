@@ -15,8 +15,8 @@ import pytest_asyncio
 from a2a.types import a2a_pb2 as a2a
 
 from holdfast import PushConfig, State
-from holdfast.kernel.core.ids import new_ref
 from holdfast.server.service import Service
+from holdfast.values.ids import new_ref
 from tests.server.running import example_app, http_client, said, sent, serving, talking
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

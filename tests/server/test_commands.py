@@ -18,9 +18,9 @@ import holdfast
 from holdfast import TaskState
 from holdfast.cli.commands import app
 from holdfast.cli.load_app import load_app
-from holdfast.kernel.core.errors import ConfigError, HoldfastError, InvalidInputError
-from holdfast.kernel.core.ids import new_ref
 from holdfast.server.service import listening
+from holdfast.values.errors import ConfigError, HoldfastError, InvalidInputError
+from holdfast.values.ids import new_ref
 from tests.backends.postgres_database import connected
 from tests.server.running import MODERN, http_client
 

@@ -17,7 +17,7 @@ import pytest
 
 import holdfast
 from holdfast import State, TaskState
-from holdfast.kernel.core.ids import new_ref
+from holdfast.values.ids import new_ref
 from tests.server.fuzzing import Fuzzer, Request
 from tests.server.running import MODERN, http_client
 from tests.server.test_hostile_requests import BODIES, PATHS, SENDS

@@ -14,9 +14,9 @@ import pytest_asyncio
 import holdfast
 from holdfast import BackPressureError, HoldfastError, State, UnavailableError
 from holdfast.contracts.tasks.ledger import Ledger
-from holdfast.kernel.core import errors
 from holdfast.server.errors import to_a2a
 from holdfast.server.service import Service
+from holdfast.values import errors
 from tests.server.running import MODERN, example_app, http_client, serving
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -14,8 +14,8 @@ from a2a.types import a2a_pb2 as a2a
 
 import holdfast
 from holdfast import Settings, State
-from holdfast.kernel.core.ids import new_ref
 from holdfast.server.service import Service
+from holdfast.values.ids import new_ref
 from tests.server.running import MODERN, example_app, http_client, said, sent, serving, talking
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

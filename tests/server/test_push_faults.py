@@ -10,10 +10,10 @@ import pytest
 
 import holdfast
 from holdfast import State, TaskRecord
-from holdfast.kernel.core.errors import UnavailableError
-from holdfast.kernel.core.ids import new_ref
 from holdfast.server.addresses import MAX_URL_CHARACTERS, AddressGuard
 from holdfast.server.service import Service
+from holdfast.values.errors import UnavailableError
+from holdfast.values.ids import new_ref
 from tests.server.running import example_app, http_client, serving
 from tests.server.test_push import Receiver
 

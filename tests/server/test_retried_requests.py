@@ -15,8 +15,8 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from holdfast import App, ChatMessage, ConflictError, State, TaskContext
-from holdfast.kernel.core.ids import new_ref
 from holdfast.server.service import listening
+from holdfast.values.ids import new_ref
 from tests.server.running import MODERN, http_client, serving
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import holdfast
-from holdfast.kernel.core.errors import ConfigError, UnknownSchemeError
+from holdfast.values.errors import ConfigError, UnknownSchemeError
 from holdfast.wiring.embedders import KNOWN, embedder_named
 from holdfast.wiring.settings import Settings
 

@@ -14,7 +14,7 @@ import pytest
 import holdfast
 from holdfast import ChatMessage
 from holdfast.backends.embedders.hashing import HashEmbedder
-from holdfast.kernel.core.errors import ConfigError, InvalidInputError
+from holdfast.values.errors import ConfigError, InvalidInputError
 from holdfast.wiring import notices
 from holdfast.wiring.engines import EMBEDDED
 from holdfast.wiring.parts import ConnectedEngine

@@ -12,7 +12,7 @@ import redis.asyncio
 
 import holdfast
 from holdfast import ConfigError, Settings
-from holdfast.kernel.core.ids import new_ref
+from holdfast.values.ids import new_ref
 from tests.backends.postgres_database import empty_database
 from tests.wiring.valkey import valkey
 

@@ -21,7 +21,7 @@ from holdfast import (
     Settings,
     State,
 )
-from holdfast.kernel.core.ids import new_ref
+from holdfast.values.ids import new_ref
 from tests.backends.postgres_database import empty_database
 from tests.wiring.valkey import valkey
 

@@ -11,7 +11,7 @@ import pytest_asyncio
 
 import holdfast
 from holdfast import AgentId, ChatMessage, NotSupportedError, Settings, State
-from holdfast.kernel.core.ids import new_ref
+from holdfast.values.ids import new_ref
 from holdfast.wiring.connections import ATTRIBUTES
 from holdfast.wiring.front_door import Opening
 from tests.backends.postgres_database import empty_database

@@ -21,7 +21,7 @@ from holdfast import (
     TaskState,
 )
 from holdfast.backends.postgres import migrate, session_log
-from holdfast.kernel.core.ids import new_ref
+from holdfast.values.ids import new_ref
 from holdfast.wiring import front_door
 from holdfast.wiring.doctor import examine
 from tests.backends.postgres_database import connected, empty_database

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import holdfast
-from holdfast.kernel.core.errors import ConfigError, MissingExtraError, UnknownSchemeError
+from holdfast.values.errors import ConfigError, MissingExtraError, UnknownSchemeError
 from holdfast.wiring import notices
 from holdfast.wiring.engines import EngineSpec, engine_of_settings, engine_of_url, load
 from holdfast.wiring.masking import mask_url

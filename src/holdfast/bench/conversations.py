@@ -10,8 +10,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from holdfast.kernel.core.content import ChatMessage
-from holdfast.kernel.core.errors import ConfigError
+from holdfast.values.content import ChatMessage
+from holdfast.values.errors import ConfigError
 
 # The files write "D1:3", but also "D8:6; D9:17" and "D:11:26".
 _EVIDENCE = re.compile(r"D:?(\d+):(\d+)")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.backends.postgres.binaries import program
-from holdfast.kernel.core.errors import MissingExtraError
+from holdfast.values.errors import MissingExtraError
 
 PACKAGES = (
     *("holdfast", "asyncpg", "redis", "hiredis", "obstore", "msgspec", "numpy", "wordllama"),

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.kernel.core.ids import new_id
+from holdfast.values.ids import new_id
 
 SCHEMA = """
 DROP SCHEMA IF EXISTS holdfast_floor CASCADE;

@@ -10,10 +10,10 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from holdfast.bench.latency import percentiles
-from holdfast.kernel.core.content import ChatMessage
-from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.storage.episodes import Event
 from holdfast.kernel.storage.vector import Document
+from holdfast.values.content import ChatMessage
+from holdfast.values.identity import AgentId
 from holdfast.wiring.front_door import open as open_state
 from holdfast.wiring.state import State
 

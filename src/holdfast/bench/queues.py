@@ -12,7 +12,7 @@ import asyncpg
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.ledger import PostgresLedger
 from holdfast.contracts.tasks.ledger import Ledger
-from holdfast.kernel.core.content import ChatMessage
+from holdfast.values.content import ChatMessage
 
 BODY = "the tide is low and the harbour is full of ships"
 

@@ -20,9 +20,9 @@ import asyncpg
 
 from holdfast.backends.postgres.embedded import EmbeddedPostgres
 from holdfast.bench.conversations import Conversation, Question, load_conversations
-from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.storage.agent_memory import AgentMemory
 from holdfast.kernel.storage.embedding import Embedder, EmbeddingMode, embed_texts
+from holdfast.values.content import ChatMessage
 from holdfast.wiring.embedders import embedder_named
 from holdfast.wiring.front_door import open as open_state
 from holdfast.wiring.settings import Settings

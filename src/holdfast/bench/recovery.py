@@ -12,9 +12,9 @@ from holdfast.backends.postgres.embedded import EmbeddedPostgres
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.transcripts import PostgresTranscripts
 from holdfast.contracts.history import History
-from holdfast.kernel.core.content import ChatMessage
-from holdfast.kernel.core.errors import EngineError
-from holdfast.kernel.core.identity import AgentId
+from holdfast.values.content import ChatMessage
+from holdfast.values.errors import EngineError
+from holdfast.values.identity import AgentId
 
 AGENT = AgentId("bench", "a1")
 

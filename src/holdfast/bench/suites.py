@@ -11,7 +11,7 @@ from shutil import which
 from typing import Any, TypeAlias
 
 from holdfast.bench.facts import facts
-from holdfast.kernel.core.errors import ConfigError, HoldfastError, MissingExtraError
+from holdfast.values.errors import ConfigError, HoldfastError, MissingExtraError
 
 Progress: TypeAlias = Callable[[str], None]
 Found: TypeAlias = dict[str, Any]

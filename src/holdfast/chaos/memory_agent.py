@@ -15,9 +15,9 @@ from datetime import datetime
 from pathlib import Path
 
 from holdfast.chaos.job import Job, note, stop_file
-from holdfast.kernel.core.errors import BackPressureError, EngineError
-from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.storage.episodes import Event
+from holdfast.values.errors import BackPressureError, EngineError
+from holdfast.values.identity import AgentId
 from holdfast.wiring.front_door import open as open_state
 from holdfast.wiring.state import State
 

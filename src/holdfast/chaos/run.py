@@ -23,7 +23,7 @@ from holdfast.chaos.schedule import Fault
 from holdfast.chaos.servers import Servers
 from holdfast.chaos.tasks import TaskWork
 from holdfast.chaos.verdict import Findings, Times, Verdict
-from holdfast.kernel.core.ids import new_ref
+from holdfast.values.ids import new_ref
 from holdfast.wiring.front_door import open as open_state
 from holdfast.wiring.settings import Settings
 

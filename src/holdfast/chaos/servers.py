@@ -13,9 +13,9 @@ from holdfast.chaos.addresses import Given, address_of, by_way_of
 from holdfast.chaos.disk import SmallDisk
 from holdfast.chaos.proxy import Proxy
 from holdfast.chaos.schedule import Fault
-from holdfast.kernel.core.errors import BackPressureError, EngineError
 from holdfast.testing.postgres_server import PostgresServer
 from holdfast.testing.valkey_server import ValkeyServer
+from holdfast.values.errors import BackPressureError, EngineError
 
 DELAY_SECONDS = 0.25
 """How late a byte comes while a connection is slow; an answer waits twice as long."""

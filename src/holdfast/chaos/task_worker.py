@@ -12,11 +12,11 @@ import random
 from pathlib import Path
 
 from holdfast.chaos.job import Job, note
-from holdfast.kernel.core.errors import EngineError, LeaseLostError
 from holdfast.runtime.app import App
 from holdfast.runtime.context import TaskContext
 from holdfast.runtime.runner import Ending
 from holdfast.runtime.worker import Worker
+from holdfast.values.errors import EngineError, LeaseLostError
 from holdfast.wiring.front_door import open as open_state
 
 JOURNAL = "journal"

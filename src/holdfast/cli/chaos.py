@@ -21,7 +21,7 @@ from holdfast.chaos.addresses import Given
 from holdfast.chaos.plan import Plan
 from holdfast.chaos.schedule import PARTS
 from holdfast.chaos.verdict import Times, Verdict
-from holdfast.kernel.core.errors import MissingExtraError
+from holdfast.values.errors import MissingExtraError
 
 _out, _err = Console(), Console(stderr=True)
 FLAG = "--i-know-this-is-not-production"

@@ -15,9 +15,9 @@ from rich.table import Table
 from holdfast.cli.format import clock
 from holdfast.cli.open_state import none_there, shared_settings
 from holdfast.cli.options import Json
-from holdfast.kernel.core.errors import NotFoundError
 from holdfast.kernel.storage.durable_log import DeadLetter
 from holdfast.kernel.storage.hot_entry import check_entry, unpack
+from holdfast.values.errors import NotFoundError
 from holdfast.wiring.front_door import open as open_state
 from holdfast.wiring.state import State
 

@@ -23,8 +23,8 @@ from holdfast.cli.demo_agent import REPORT
 from holdfast.cli.demo_agent import app as agent
 from holdfast.cli.demo_client import DemoClient, artifact_of, question_of, state_of
 from holdfast.cli.demo_stage import Stage
-from holdfast.kernel.core.content import TextBlock
-from holdfast.kernel.core.errors import ConfigError
+from holdfast.values.content import TextBlock
+from holdfast.values.errors import ConfigError
 from holdfast.wiring.front_door import open as open_state
 from holdfast.wiring.settings import Settings
 

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from holdfast.kernel.core.errors import MissingExtraError, TimedOutError, UnavailableError
-from holdfast.kernel.core.ids import new_id
+from holdfast.values.errors import MissingExtraError, TimedOutError, UnavailableError
+from holdfast.values.ids import new_id
 
 WAIT_SECONDS = 90.0
 HEADERS = {"A2A-Version": "1.0"}

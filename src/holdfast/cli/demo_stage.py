@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
 
-from holdfast.kernel.core.errors import UnavailableError
+from holdfast.values.errors import UnavailableError
 
 AGENT = "holdfast.cli.demo_agent:app"
 STARTED_WITHIN_SECONDS = 60.0

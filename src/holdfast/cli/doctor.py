@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from holdfast.kernel.core.errors import ConfigError
+from holdfast.values.errors import ConfigError
 from holdfast.wiring.doctor import examine
 from holdfast.wiring.health import EngineHealth
 from holdfast.wiring.settings import unknown_variables

@@ -16,13 +16,13 @@ from rich.table import Table
 
 from holdfast.cli.open_state import shared_settings
 from holdfast.cli.options import Json
-from holdfast.kernel.core.errors import ConfigError
 from holdfast.kernel.storage.embedding_queue import (
     TAKEN_SECONDS,
     EmbeddingQueue,
     EmbeddingStatus,
 )
 from holdfast.memory.embedding_worker import EmbeddingWorker
+from holdfast.values.errors import ConfigError
 from holdfast.wiring.embedding import Embedding
 
 app = typer.Typer(help="Embed what agents did, for recall by meaning.", no_args_is_help=True)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from rich.markup import escape
 
-from holdfast.kernel.core.lifecycle import TaskState
+from holdfast.values.lifecycle import TaskState
 
 _STYLES = {
     TaskState.SUBMITTED: "cyan",

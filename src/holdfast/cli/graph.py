@@ -13,8 +13,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from holdfast.kernel.core.checks import check_id
-from holdfast.kernel.core.errors import NotSupportedError
+from holdfast.values.checks import check_id
+from holdfast.values.errors import NotSupportedError
 from holdfast.wiring.engines import POSTGRES, engine_of_settings, load
 from holdfast.wiring.settings import Settings
 

@@ -6,8 +6,8 @@ import importlib
 import sys
 from pathlib import Path
 
-from holdfast.kernel.core.errors import ConfigError
 from holdfast.runtime.app import App
+from holdfast.values.errors import ConfigError
 
 
 def load_app(spec: str) -> App:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from holdfast.kernel.core.errors import HoldfastError, MissingExtraError
+from holdfast.values.errors import HoldfastError, MissingExtraError
 
 
 def main() -> None:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from holdfast.kernel.core.errors import MissingExtraError
 from holdfast.runtime.background import Runs
 from holdfast.runtime.runner import Ending
+from holdfast.values.errors import MissingExtraError
 from holdfast.wiring.state import State
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import logging
 import time
 from collections.abc import Callable
 
-from holdfast.kernel.core.errors import ConfigError, UnavailableError
+from holdfast.values.errors import ConfigError, UnavailableError
 from holdfast.wiring.engines import EMBEDDED, INMEMORY, engine_of_settings, where_of
 from holdfast.wiring.front_door import Opening
 from holdfast.wiring.front_door import open as open_state

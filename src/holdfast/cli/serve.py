@@ -12,7 +12,7 @@ from holdfast.cli.load_app import load_app
 from holdfast.cli.logs import start_logs
 from holdfast.cli.open_state import open_shared, shared_settings
 from holdfast.cli.worker import run_until_signal
-from holdfast.kernel.core.errors import ConfigError, MissingExtraError
+from holdfast.values.errors import ConfigError, MissingExtraError
 from holdfast.wiring.engines import EMBEDDED, engines_of, missing_extras
 
 _log = logging.getLogger("holdfast.server")

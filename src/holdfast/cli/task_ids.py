@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from holdfast.kernel.core.errors import InvalidInputError, NotFoundError
 from holdfast.kernel.storage.ledger import TaskLedger
+from holdfast.values.errors import InvalidInputError, NotFoundError
 
 SHORTEST = 4
 """Fewer letters are no abbreviation."""

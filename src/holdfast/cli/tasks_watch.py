@@ -18,9 +18,9 @@ from holdfast.cli.open_state import open_shared
 from holdfast.cli.options import Json, Tenant
 from holdfast.cli.task_ids import full_id, short_ids
 from holdfast.cli.timeline import line_of
-from holdfast.kernel.core.lifecycle import TaskState
 from holdfast.kernel.storage.ledger import TaskLedger
 from holdfast.kernel.storage.ledger_records import TaskRecord
+from holdfast.values.lifecycle import TaskState
 
 _out = Console(highlight=False)
 ROWS = 20

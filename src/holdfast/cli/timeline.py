@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -13,8 +14,6 @@ from rich.table import Table
 
 from holdfast.cli.as_json import jsonable
 from holdfast.cli.format import REASON, ago, clock, short, span, state_mark
-from holdfast.kernel.core.content import ChatMessage, ContentBlock, TextBlock
-from holdfast.kernel.core.lifecycle import WAITING, TaskState
 from holdfast.kernel.storage.ledger_events import (
     ArtifactChunk,
     EventBody,
@@ -24,6 +23,8 @@ from holdfast.kernel.storage.ledger_events import (
     Transition,
 )
 from holdfast.kernel.storage.ledger_records import Artifact, TaskRecord
+from holdfast.values.content import ChatMessage, ContentBlock, TextBlock
+from holdfast.values.lifecycle import WAITING, TaskState
 
 DETAIL = 90
 """How much of a text a line shows."""
@@ -222,4 +223,4 @@ def _step(step: StepRecord) -> str:
 def _reason(note: str) -> str:
     """The last line of a traceback is what went wrong; where an error of ours is defined is not."""
     told = note.strip().splitlines()
-    return told[-1].strip().removeprefix("holdfast.kernel.core.errors.") if told else ""
+    return re.sub(r"^holdfast\.[\w.]+\.", "", told[-1].strip()) if told else ""

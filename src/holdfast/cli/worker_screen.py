@@ -15,9 +15,9 @@ from rich.table import Table
 from rich.text import Text
 
 from holdfast.cli.format import span, state_mark
-from holdfast.kernel.core.lifecycle import TaskState
 from holdfast.runtime.runner import Ending
 from holdfast.runtime.worker import Worker
+from holdfast.values.lifecycle import TaskState
 
 RECENT = 10
 """How many endings are shown."""

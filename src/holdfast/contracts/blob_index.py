@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from holdfast.kernel.core.checks import check_count, check_id, check_ids, check_seconds
-from holdfast.kernel.core.errors import NotFoundError
 from holdfast.kernel.storage.blob import BlobInfo, check_content_type
 from holdfast.kernel.storage.blob_index import RETRY_SECONDS, IndexedBlob, check_sha256
 from holdfast.spi.blob_index import BlobFacts, BlobIndexStorage
+from holdfast.values.checks import check_count, check_id, check_ids, check_seconds
+from holdfast.values.errors import NotFoundError
 
 
 class BlobIndex:

@@ -10,9 +10,6 @@ from io import BytesIO
 from typing import Any
 
 from holdfast.contracts.front import Front
-from holdfast.kernel.core.checks import check_count, check_id, check_optional_count, check_seconds
-from holdfast.kernel.core.errors import NotFoundError, NotSupportedError
-from holdfast.kernel.core.ids import new_ref
 from holdfast.kernel.storage.blob import (
     DEFAULT_TTL_SECONDS,
     MAX_CHUNK_BYTES,
@@ -25,6 +22,9 @@ from holdfast.kernel.storage.blob import (
     check_reach,
 )
 from holdfast.spi.blobs import BlobStorage, end_of, hash_more
+from holdfast.values.checks import check_count, check_id, check_optional_count, check_seconds
+from holdfast.values.errors import NotFoundError, NotSupportedError
+from holdfast.values.ids import new_ref
 
 
 class StoredBlobs(Front, Blobs):

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from holdfast.contracts.front import Front
-from holdfast.kernel.core.checks import check_id, check_text
-from holdfast.kernel.core.errors import IllegalTransitionError
 from holdfast.kernel.storage.boards import (
     Task,
     TaskList,
@@ -19,6 +17,8 @@ from holdfast.kernel.storage.boards import (
     new_cards,
 )
 from holdfast.spi.boards import BoardStorage, CardMove
+from holdfast.values.checks import check_id, check_text
+from holdfast.values.errors import IllegalTransitionError
 
 
 class Boards(Front, TaskStore):

@@ -7,12 +7,12 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 from holdfast.contracts.front import Front
-from holdfast.kernel.core.checks import check_count, check_id, check_seconds, check_text
-from holdfast.kernel.core.codec import decode_json, encode_object
-from holdfast.kernel.core.errors import InvalidInputError
-from holdfast.kernel.core.ids import new_id
 from holdfast.kernel.storage.channel import DEFAULT_RETENTION_SECONDS, ChannelEvent
 from holdfast.spi.channels import ChannelStorage, StoredEvent
+from holdfast.values.checks import check_count, check_id, check_seconds, check_text
+from holdfast.values.codec import decode_json, encode_object
+from holdfast.values.errors import InvalidInputError
+from holdfast.values.ids import new_id
 
 
 class Channel(Front):

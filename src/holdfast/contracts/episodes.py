@@ -7,7 +7,11 @@ from datetime import datetime
 from typing import Any
 
 from holdfast.contracts.front import Front
-from holdfast.kernel.core.checks import (
+from holdfast.kernel.storage.agent_memory import MemoryLog
+from holdfast.kernel.storage.episodes import Event, Recalled, Session
+from holdfast.kernel.storage.log_entry import LogEntry, check_embeddings, distinct
+from holdfast.spi.episodes import EpisodeStorage, EventScope, EventStorage
+from holdfast.values.checks import (
     check_count,
     check_id,
     check_ids,
@@ -16,14 +20,10 @@ from holdfast.kernel.core.checks import (
     check_time,
     check_vector,
 )
-from holdfast.kernel.core.codec import encode_object
-from holdfast.kernel.core.errors import InvalidInputError, NotFoundError
-from holdfast.kernel.core.identity import Agent
-from holdfast.kernel.core.ids import new_id
-from holdfast.kernel.storage.agent_memory import MemoryLog
-from holdfast.kernel.storage.episodes import Event, Recalled, Session
-from holdfast.kernel.storage.log_entry import LogEntry, check_embeddings, distinct
-from holdfast.spi.episodes import EpisodeStorage, EventScope, EventStorage
+from holdfast.values.codec import encode_object
+from holdfast.values.errors import InvalidInputError, NotFoundError
+from holdfast.values.identity import Agent
+from holdfast.values.ids import new_id
 
 
 class Events(Front, MemoryLog):

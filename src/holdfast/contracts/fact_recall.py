@@ -6,8 +6,6 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
-from holdfast.kernel.core.errors import HoldfastError, NotSupportedError
-from holdfast.kernel.core.text import check_language, names_in
 from holdfast.kernel.storage.embedding import Embedder, embed_possible, embed_texts
 from holdfast.kernel.storage.graph import Graph
 from holdfast.kernel.storage.long_term import Memory, RecallMode, check_mode
@@ -18,6 +16,8 @@ from holdfast.spi.long_term import (
     LongTermStorage,
     UnindexedFact,
 )
+from holdfast.values.errors import HoldfastError, NotSupportedError
+from holdfast.values.text import check_language, names_in
 
 NEIGHBOUR = 0.5
 """What a memory of a neighbour counts beside one of the entity that a query names."""

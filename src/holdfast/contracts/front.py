@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any, Self, cast
 
 from holdfast.contracts.owner_scope import NO_OWNER, OwnerScope
-from holdfast.kernel.core.errors import HoldfastError
-from holdfast.kernel.core.limits import DEFAULT_LIMITS, Limits
+from holdfast.values.errors import HoldfastError
+from holdfast.values.limits import DEFAULT_LIMITS, Limits
 
 
 class Front:

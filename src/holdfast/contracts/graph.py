@@ -7,15 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 from holdfast.contracts.front import Front
-from holdfast.kernel.core.checks import (
-    check_count,
-    check_ids,
-    check_list,
-    check_text,
-)
-from holdfast.kernel.core.codec import encode_object
-from holdfast.kernel.core.errors import InvalidInputError, NotSupportedError
-from holdfast.kernel.core.owners import owned_id
 from holdfast.kernel.storage.graph import (
     MAX_ENTITIES,
     CypherCapable,
@@ -35,6 +26,15 @@ from holdfast.kernel.storage.graph_draft import (
     folded_names,
 )
 from holdfast.spi.graph import CypherStorage, GraphStorage
+from holdfast.values.checks import (
+    check_count,
+    check_ids,
+    check_list,
+    check_text,
+)
+from holdfast.values.codec import encode_object
+from holdfast.values.errors import InvalidInputError, NotSupportedError
+from holdfast.values.owners import owned_id
 
 
 class KnowledgeGraph(Front, Graph):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from holdfast.contracts.front import Front
-from holdfast.kernel.core.checks import check_id, check_list, check_optional_id
-from holdfast.kernel.core.content import ChatMessage
-from holdfast.kernel.core.identity import Agent
-from holdfast.kernel.core.stored_messages import messages_from_rows
 from holdfast.kernel.storage.history import HistoryProvider
 from holdfast.kernel.storage.log_entry import LogEntry, TranscriptPage, distinct
 from holdfast.spi.transcripts import TranscriptKey, Transcripts
+from holdfast.values.checks import check_id, check_list, check_optional_id
+from holdfast.values.content import ChatMessage
+from holdfast.values.identity import Agent
+from holdfast.values.stored_messages import messages_from_rows
 
 
 class History(Front, HistoryProvider):

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from holdfast.kernel.core.checks import check_id, check_text
-from holdfast.kernel.core.errors import NotFoundError
-from holdfast.kernel.core.ids import new_id
 from holdfast.kernel.storage.keys import (
     ApiKey,
     KeyScope,
@@ -18,6 +15,9 @@ from holdfast.kernel.storage.keys import (
     tenant_of_key,
 )
 from holdfast.spi.keys import KeyDraft, KeyStorage
+from holdfast.values.checks import check_id, check_text
+from holdfast.values.errors import NotFoundError
+from holdfast.values.ids import new_id
 
 
 class KeyStore:

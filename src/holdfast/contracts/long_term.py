@@ -8,22 +8,22 @@ from holdfast.contracts.fact_recall import FactRecall
 from holdfast.contracts.front import Front
 from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.owner_scope import OwnerScope
-from holdfast.kernel.core.checks import (
+from holdfast.kernel.storage.embedding import Embedder
+from holdfast.kernel.storage.fact_draft import FactDraft
+from holdfast.kernel.storage.graph import Graph
+from holdfast.kernel.storage.long_term import LongTermMemory, Memory, RecallMode, check_confidence
+from holdfast.spi.long_term import FactFilter, FactScope, LongTermStorage
+from holdfast.values.checks import (
     check_count,
     check_id,
     check_ids,
     check_seconds,
     check_text,
 )
-from holdfast.kernel.core.codec import encode_object
-from holdfast.kernel.core.errors import NotFoundError, NotSupportedError
-from holdfast.kernel.core.identity import Agent
-from holdfast.kernel.core.ids import new_id
-from holdfast.kernel.storage.embedding import Embedder
-from holdfast.kernel.storage.fact_draft import FactDraft
-from holdfast.kernel.storage.graph import Graph
-from holdfast.kernel.storage.long_term import LongTermMemory, Memory, RecallMode, check_confidence
-from holdfast.spi.long_term import FactFilter, FactScope, LongTermStorage
+from holdfast.values.codec import encode_object
+from holdfast.values.errors import NotFoundError, NotSupportedError
+from holdfast.values.identity import Agent
+from holdfast.values.ids import new_id
 
 
 class LongTerm(Front, LongTermMemory):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
-from holdfast.kernel.core.checks import check_id, check_unreserved
-from holdfast.kernel.core.errors import HoldfastError
-from holdfast.kernel.core.identity import Agent, AgentId
-from holdfast.kernel.core.owners import OWNED, MemoryScope, owned_id, split_owned
 from holdfast.kernel.storage.episodes import Event, Session
 from holdfast.kernel.storage.log_entry import LogEntry
 from holdfast.kernel.storage.short_term import StateSnapshot
+from holdfast.values.checks import check_id, check_unreserved
+from holdfast.values.errors import HoldfastError
+from holdfast.values.identity import Agent, AgentId
+from holdfast.values.owners import OWNED, MemoryScope, owned_id, split_owned
 
 _QUOTES = "'\""
 """An id with both quotes is shown with a backslash before the first."""

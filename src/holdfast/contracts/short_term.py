@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from holdfast.contracts.front import Front
-from holdfast.kernel.core.checks import (
+from holdfast.kernel.storage.short_term import ShortTerm, StateSnapshot, StateWrite
+from holdfast.spi.states import StateStorage
+from holdfast.values.checks import (
     check_list,
     check_optional_count,
     check_seconds,
     check_text,
 )
-from holdfast.kernel.core.codec import encode_fields
-from holdfast.kernel.core.errors import InvalidInputError
-from holdfast.kernel.storage.short_term import ShortTerm, StateSnapshot, StateWrite
-from holdfast.spi.states import StateStorage
+from holdfast.values.codec import encode_fields
+from holdfast.values.errors import InvalidInputError
 
 
 class States(Front, ShortTerm):

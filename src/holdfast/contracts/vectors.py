@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from holdfast.contracts.front import Front
-from holdfast.kernel.core.checks import check_count, check_ids, check_vector
-from holdfast.kernel.core.errors import InvalidInputError
-from holdfast.kernel.core.filters import parse
 from holdfast.kernel.storage.document_draft import draft_documents, embed_drafts
 from holdfast.kernel.storage.embedding import Embedder
 from holdfast.kernel.storage.vector import Document, SearchResult, VectorStore
 from holdfast.spi.vectors import VectorStorage
+from holdfast.values.checks import check_count, check_ids, check_vector
+from holdfast.values.errors import InvalidInputError
+from holdfast.values.filters import parse
 
 
 class Vectors(Front, VectorStore):

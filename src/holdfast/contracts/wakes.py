@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from holdfast.contracts.front import Front
-from holdfast.kernel.core.identity import Agent, AgentId
 from holdfast.kernel.storage.wake import SessionWake, Wake, WakeStatus
+from holdfast.values.identity import Agent, AgentId
 
 
 class Wakes(Front, SessionWake):

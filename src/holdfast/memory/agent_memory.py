@@ -10,22 +10,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from holdfast.kernel.core.checks import (
-    MAX_ID_BYTES,
-    check_count,
-    check_id,
-    check_optional_id,
-    check_seconds,
-    check_text,
-    check_time,
-    check_vector,
-)
-from holdfast.kernel.core.codec import encode_object, message_to_payload
-from holdfast.kernel.core.content import ChatMessage
-from holdfast.kernel.core.errors import InvalidInputError, NotSupportedError
-from holdfast.kernel.core.identity import AgentId
-from holdfast.kernel.core.ids import new_id
-from holdfast.kernel.core.limits import DEFAULT_LIMITS, first_words
 from holdfast.kernel.storage.agent_memory import (
     DAY_SECONDS,
     AgentMemory,
@@ -49,6 +33,22 @@ from holdfast.memory.reranking import (
     with_neighbours,
     with_recency,
 )
+from holdfast.values.checks import (
+    MAX_ID_BYTES,
+    check_count,
+    check_id,
+    check_optional_id,
+    check_seconds,
+    check_text,
+    check_time,
+    check_vector,
+)
+from holdfast.values.codec import encode_object, message_to_payload
+from holdfast.values.content import ChatMessage
+from holdfast.values.errors import InvalidInputError, NotSupportedError
+from holdfast.values.identity import AgentId
+from holdfast.values.ids import new_id
+from holdfast.values.limits import DEFAULT_LIMITS, first_words
 
 
 @dataclass(frozen=True, slots=True)

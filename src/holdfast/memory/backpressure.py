@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from holdfast.kernel.core.errors import BackPressureError
 from holdfast.kernel.storage.hot_log import HotQueue
+from holdfast.values.errors import BackPressureError
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
-from holdfast.kernel.core.errors import HoldfastError, TimedOutError, UnavailableError
+from holdfast.values.errors import HoldfastError, TimedOutError, UnavailableError
 
 T = TypeVar("T")
 

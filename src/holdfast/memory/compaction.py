@@ -13,10 +13,10 @@ from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from holdfast.kernel.core.checks import check_count
-from holdfast.kernel.core.codec import encode_json, message_to_payload
-from holdfast.kernel.core.content import ChatMessage, ContentBlock, TextBlock, ToolResultBlock
-from holdfast.kernel.core.errors import InvalidInputError
+from holdfast.values.checks import check_count
+from holdfast.values.codec import encode_json, message_to_payload
+from holdfast.values.content import ChatMessage, ContentBlock, TextBlock, ToolResultBlock
+from holdfast.values.errors import InvalidInputError
 
 TokenCounter: TypeAlias = Callable[[ChatMessage], int]
 Summariser: TypeAlias = Callable[[list[ChatMessage]], "str | Awaitable[str]"]

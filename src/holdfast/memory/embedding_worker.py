@@ -6,9 +6,9 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
-from holdfast.kernel.core.errors import HoldfastError
 from holdfast.kernel.storage.embedding import Embedder
 from holdfast.kernel.storage.embedding_queue import EmbeddingBatch, EmbeddingQueue, embed_batch
+from holdfast.values.errors import HoldfastError
 
 _log = logging.getLogger("holdfast.embedding")
 BATCH = 256

@@ -11,12 +11,6 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, TypeAlias
 
-from holdfast.kernel.core.errors import (
-    BackPressureError,
-    TimedOutError,
-    UnavailableError,
-)
-from holdfast.kernel.core.failpoints import hit
 from holdfast.kernel.storage.durable_log import DurableLog
 from holdfast.kernel.storage.hot_entry import NOWHERE, PlacedEntry
 from holdfast.kernel.storage.hot_log import Appended, Cold, HotLog, HotTurn, Window
@@ -28,6 +22,12 @@ from holdfast.memory.grants import Grants
 from holdfast.memory.horizon import Horizon
 from holdfast.memory.waking import Waker
 from holdfast.memory.write_back import WriteBack, placed
+from holdfast.values.errors import (
+    BackPressureError,
+    TimedOutError,
+    UnavailableError,
+)
+from holdfast.values.failpoints import hit
 
 _log = logging.getLogger("holdfast.hybrid")
 

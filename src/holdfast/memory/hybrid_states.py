@@ -12,9 +12,6 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import partial
 
-from holdfast.kernel.core.codec import decode_json
-from holdfast.kernel.core.errors import BackPressureError, TimedOutError, UnavailableError
-from holdfast.kernel.core.failpoints import hit
 from holdfast.kernel.storage.short_term import StateSnapshot, StateWrite
 from holdfast.kernel.storage.state_snapshots import (
     AbsentStateError,
@@ -32,6 +29,9 @@ from holdfast.memory.state_restoring import StateRestoring
 from holdfast.memory.unflushed import Unsaved
 from holdfast.memory.write_back import COMMIT_SECONDS
 from holdfast.spi.states import HotStates, StateStorage
+from holdfast.values.codec import decode_json
+from holdfast.values.errors import BackPressureError, TimedOutError, UnavailableError
+from holdfast.values.failpoints import hit
 
 _log = logging.getLogger("holdfast.hybrid")
 

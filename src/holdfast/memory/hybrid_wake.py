@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 
-from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.storage.wake import SessionWake, Wake, WakeStatus
 from holdfast.memory.hybrid_log import HybridLog
 from holdfast.memory.hybrid_states import HybridStates
+from holdfast.values.identity import AgentId
 
 
 class HybridWake(SessionWake):

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from holdfast.kernel.core.failpoints import hit
 from holdfast.kernel.storage.state_snapshots import CleanStates, DurableStates
+from holdfast.values.failpoints import hit
 
 
 async def evict_states(

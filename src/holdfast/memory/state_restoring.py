@@ -9,7 +9,6 @@ from datetime import datetime
 from functools import partial
 from weakref import WeakValueDictionary
 
-from holdfast.kernel.core.failpoints import hit
 from holdfast.kernel.storage.state_snapshots import (
     DurableStates,
     RemovedStateError,
@@ -19,6 +18,7 @@ from holdfast.memory.circuit_breaker import CircuitBreaker
 from holdfast.memory.metrics import HybridMetrics
 from holdfast.memory.unflushed import Unsaved
 from holdfast.spi.states import HotStates
+from holdfast.values.failpoints import hit
 
 _log = logging.getLogger("holdfast.hybrid")
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from holdfast.kernel.core.errors import UnavailableError
-from holdfast.kernel.core.failpoints import hit
 from holdfast.kernel.storage.state_snapshots import (
     DirtyStates,
     DurableStates,
@@ -16,6 +14,8 @@ from holdfast.memory.circuit_breaker import HotStoreDownError
 from holdfast.memory.consolidation import STATES_AT_ONCE
 from holdfast.memory.hybrid_states import HybridStates
 from holdfast.memory.state_commits import save
+from holdfast.values.errors import UnavailableError
+from holdfast.values.failpoints import hit
 
 
 async def save_states(

@@ -7,8 +7,6 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
-from holdfast.kernel.core.errors import EngineError, TimedOutError, UnavailableError
-from holdfast.kernel.core.failpoints import hit
 from holdfast.kernel.storage.durable_log import DurableLog, Outcome
 from holdfast.kernel.storage.hot_entry import PlacedEntry
 from holdfast.kernel.storage.hot_log import Appended, HotLog
@@ -17,6 +15,8 @@ from holdfast.memory.circuit_breaker import CircuitBreaker
 from holdfast.memory.consolidation import Consolidator
 from holdfast.memory.grants import Grants
 from holdfast.memory.unflushed import LOOK_EVERY, Unflushed
+from holdfast.values.errors import EngineError, TimedOutError, UnavailableError
+from holdfast.values.failpoints import hit
 
 _log = logging.getLogger("holdfast.hybrid")
 

@@ -9,21 +9,21 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias, TypeVar, overload
 
-from holdfast.kernel.core.checks import check_optional_count, check_seconds, check_text
-from holdfast.kernel.core.content import ChatMessage
-from holdfast.kernel.core.errors import (
-    AlreadyExistsError,
-    ConfigError,
-    InvalidInputError,
-    NotFoundError,
-)
-from holdfast.kernel.core.identity import Agent, AgentId
-from holdfast.kernel.core.owners import MemoryScope
 from holdfast.kernel.storage.history import HistoryRetention
 from holdfast.kernel.storage.ledger_records import MAX_ATTEMPTS, TaskRecord
 from holdfast.runtime.context import TaskContext
 from holdfast.runtime.skills import MODES, Provider, Skill, check_modes
 from holdfast.runtime.stores import TaskStores
+from holdfast.values.checks import check_optional_count, check_seconds, check_text
+from holdfast.values.content import ChatMessage
+from holdfast.values.errors import (
+    AlreadyExistsError,
+    ConfigError,
+    InvalidInputError,
+    NotFoundError,
+)
+from holdfast.values.identity import Agent, AgentId
+from holdfast.values.owners import MemoryScope
 
 Lifespan: TypeAlias = Callable[[], AbstractAsyncContextManager[Any]]
 HandlerFunction: TypeAlias = Callable[[TaskContext], Awaitable[Any]]

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
-from holdfast.kernel.core.errors import HoldfastError
+from holdfast.values.errors import HoldfastError
 
 _log = logging.getLogger("holdfast.worker")
 AFTER_ERROR_SECONDS = 1.0

@@ -12,9 +12,6 @@ import logging
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from holdfast.kernel.core.errors import HoldfastError
-from holdfast.kernel.core.identity import AgentId
-from holdfast.kernel.core.owners import owned_id
 from holdfast.kernel.storage.ledger_cleanup import CleanupKind, CleanupMark
 from holdfast.kernel.storage.ledger_records import Artifact, TaskRecord
 from holdfast.runtime.cleanup_upgrade import (
@@ -26,6 +23,9 @@ from holdfast.runtime.cleanup_upgrade import (
 from holdfast.runtime.offload import release
 from holdfast.runtime.running_task import RunningTask
 from holdfast.runtime.stores import TaskStores
+from holdfast.values.errors import HoldfastError
+from holdfast.values.identity import AgentId
+from holdfast.values.owners import owned_id
 
 _log = logging.getLogger("holdfast.worker")
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, get_args
 
-from holdfast.kernel.core.content import (
+from holdfast.kernel.storage.blob import Blobs
+from holdfast.runtime.offload import LARGE_BYTES, Mark, keep_blob
+from holdfast.values.content import (
     ChatMessage,
     ContentBlock,
     DataBlock,
     DocumentBlock,
     TextBlock,
 )
-from holdfast.kernel.core.errors import InvalidInputError
-from holdfast.kernel.storage.blob import Blobs
-from holdfast.runtime.offload import LARGE_BYTES, Mark, keep_blob
+from holdfast.values.errors import InvalidInputError
 
 _BLOCKS = get_args(ContentBlock)
 

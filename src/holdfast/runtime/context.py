@@ -10,11 +10,6 @@ from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
 from typing import Any, NoReturn
 
-from holdfast.kernel.core.checks import check_seconds, check_time
-from holdfast.kernel.core.content import ChatMessage, ContentBlock
-from holdfast.kernel.core.errors import ConfigError, InvalidInputError
-from holdfast.kernel.core.lifecycle import TaskState
-from holdfast.kernel.core.owners import MemoryScope, owned_id
 from holdfast.kernel.storage.agent_memory import AgentMemory
 from holdfast.kernel.storage.history import HistoryRetention
 from holdfast.kernel.storage.ledger_events import ArtifactChunk, StepKey, StepRecord
@@ -29,6 +24,11 @@ from holdfast.runtime.running_task import RunningTask
 from holdfast.runtime.session import TaskHistory
 from holdfast.runtime.stores import HandlerStores, TaskStores
 from holdfast.runtime.task_facts import TaskFacts
+from holdfast.values.checks import check_seconds, check_time
+from holdfast.values.content import ChatMessage, ContentBlock
+from holdfast.values.errors import ConfigError, InvalidInputError
+from holdfast.values.lifecycle import TaskState
+from holdfast.values.owners import MemoryScope, owned_id
 
 _current: ContextVar[StepKey | None] = ContextVar("holdfast_step", default=None)
 

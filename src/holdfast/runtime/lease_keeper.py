@@ -9,10 +9,10 @@ import threading
 import time
 from typing import Self
 
-from holdfast.kernel.core.errors import HoldfastError, LeaseLostError
 from holdfast.runtime.background import BackgroundJob
 from holdfast.runtime.running_task import RunningTask, Stop
 from holdfast.runtime.stores import TaskStores
+from holdfast.values.errors import HoldfastError, LeaseLostError
 
 _log = logging.getLogger("holdfast.worker")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
 
-from holdfast.kernel.core.codec import decode_json, encode_json
-from holdfast.kernel.core.errors import NotFoundError
 from holdfast.kernel.storage.blob import Blobs
+from holdfast.values.codec import decode_json, encode_json
+from holdfast.values.errors import NotFoundError
 
 LARGE_BYTES = 262_144
 """From this size on, a value is kept as a blob."""

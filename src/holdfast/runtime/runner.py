@@ -12,15 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from holdfast.kernel.core.content import ChatMessage
-from holdfast.kernel.core.errors import (
-    EngineError,
-    IllegalTransitionError,
-    LeaseLostError,
-    TimedOutError,
-    UnavailableError,
-)
-from holdfast.kernel.core.lifecycle import TERMINAL, TaskState
 from holdfast.kernel.storage.ledger_records import ClaimedTask, TaskRecord
 from holdfast.runtime.app import Handler
 from holdfast.runtime.content import to_message
@@ -36,6 +27,15 @@ from holdfast.runtime.outcome import (
 from holdfast.runtime.remember import Remembering
 from holdfast.runtime.running_task import RunningTask, Stop
 from holdfast.runtime.stores import TaskStores
+from holdfast.values.content import ChatMessage
+from holdfast.values.errors import (
+    EngineError,
+    IllegalTransitionError,
+    LeaseLostError,
+    TimedOutError,
+    UnavailableError,
+)
+from holdfast.values.lifecycle import TERMINAL, TaskState
 
 _log = logging.getLogger("holdfast.worker")
 MAX_NOTE = 8_000

@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TypeAlias
 
-from holdfast.kernel.core.content import ChatMessage
 from holdfast.kernel.storage.history import HistoryProvider, HistoryRetention
 from holdfast.kernel.storage.ledger_records import TaskRecord
 from holdfast.kernel.storage.ledger_stored import StoredMessage
 from holdfast.runtime.cleanup import Cleanup
+from holdfast.values.content import ChatMessage
 
 KeepIds: TypeAlias = Callable[[list[str], list[str]], Awaitable[list[str]]]
 """Stores the ids of an append with these contents as a step; returns those of the first run."""

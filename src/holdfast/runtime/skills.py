@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from holdfast.kernel.core.checks import check_list, check_text
-from holdfast.kernel.core.errors import InvalidInputError
+from holdfast.values.checks import check_list, check_text
+from holdfast.values.errors import InvalidInputError
 
 MODES = ("text/plain", "application/json", "application/octet-stream")
 """The media types that an app takes and gives, unless told."""

@@ -9,8 +9,6 @@ from holdfast.contracts.channel import Channel
 from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.contracts.history import History
 from holdfast.contracts.long_term import LongTerm
-from holdfast.kernel.core.identity import Agent
-from holdfast.kernel.core.owners import MemoryScope
 from holdfast.kernel.storage.agent_memory import AgentMemory
 from holdfast.kernel.storage.blob import Blobs
 from holdfast.kernel.storage.boards import TaskStore
@@ -19,6 +17,8 @@ from holdfast.kernel.storage.ledger import TaskLedger
 from holdfast.kernel.storage.ledger_work import WorkSignal
 from holdfast.kernel.storage.short_term import ShortTerm
 from holdfast.kernel.storage.vector import VectorStore
+from holdfast.values.identity import Agent
+from holdfast.values.owners import MemoryScope
 
 
 class TaskStores(Protocol):

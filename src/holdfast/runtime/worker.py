@@ -12,10 +12,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-from holdfast.kernel.core.checks import check_count, check_id, check_seconds
-from holdfast.kernel.core.errors import ConfigError, HoldfastError
-from holdfast.kernel.core.ids import new_ref
-from holdfast.kernel.core.lifecycle import Actor
 from holdfast.kernel.storage.ledger_records import LEASE_SECONDS, ClaimedTask, TaskRecord
 from holdfast.runtime.app import App
 from holdfast.runtime.background import BackgroundJob
@@ -26,6 +22,10 @@ from holdfast.runtime.remember import Remembering
 from holdfast.runtime.runner import Ending, Runner
 from holdfast.runtime.running_task import RunningTask, Stop
 from holdfast.runtime.stores import TaskStores
+from holdfast.values.checks import check_count, check_id, check_seconds
+from holdfast.values.errors import ConfigError, HoldfastError
+from holdfast.values.ids import new_ref
+from holdfast.values.lifecycle import Actor
 
 _log = logging.getLogger("holdfast.worker")
 TENANTS = 10_000

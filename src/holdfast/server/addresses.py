@@ -21,7 +21,7 @@ from urllib.parse import SplitResult, urlsplit
 import httpcore
 import httpx
 
-from holdfast.kernel.core.errors import InvalidInputError
+from holdfast.values.errors import InvalidInputError
 
 MAX_URL_CHARACTERS = 2_048
 """No longer URL is called."""

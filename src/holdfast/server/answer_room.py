@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.kernel.core.content import ChatMessage, DataBlock, ToolUseBlock
+from holdfast.values.content import ChatMessage, DataBlock, ToolUseBlock
 
 MAX_VALUES = 50_000
 """How many values the messages of an answer have: about a tenth of a second on the event loop."""

@@ -17,7 +17,6 @@ from a2a.utils.errors import (
 )
 from google.protobuf.message import Message as ProtoMessage
 
-from holdfast.kernel.core.errors import BackPressureError, InvalidInputError
 from holdfast.server.caller import Call, call_of
 from holdfast.server.errors import NotAllowedError, to_a2a
 from holdfast.server.key_watch import KeyWatch
@@ -25,6 +24,7 @@ from holdfast.server.limits import KeyLimits
 from holdfast.server.metrics import Metrics
 from holdfast.server.options import ServiceOptions
 from holdfast.server.schema import check_required, wire_name
+from holdfast.values.errors import BackPressureError, InvalidInputError
 
 KEY_ENDED = "the API key was revoked or has expired: the stream ends"
 READ_ONLY = "this API key has the scope reader: it gets, lists and watches tasks, and no more"

@@ -19,7 +19,8 @@ from a2a.utils.errors import (
     UnsupportedOperationError,
 )
 
-from holdfast.kernel.core.errors import (
+from holdfast.server.limits import TooManyRequestsError
+from holdfast.values.errors import (
     BackPressureError,
     ConflictError,
     IllegalTransitionError,
@@ -29,8 +30,7 @@ from holdfast.kernel.core.errors import (
     TimedOutError,
     UnavailableError,
 )
-from holdfast.kernel.core.ids import new_ref
-from holdfast.server.limits import TooManyRequestsError
+from holdfast.values.ids import new_ref
 
 _log = logging.getLogger("holdfast.server")
 RETRY_SECONDS = 1.0

@@ -14,8 +14,6 @@ from a2a.types import a2a_pb2 as a2a
 from a2a.utils.errors import InvalidParamsError, TaskNotFoundError, VersionNotSupportedError
 from google.protobuf.json_format import MessageToDict
 
-from holdfast.kernel.core.checks import check_unreserved
-from holdfast.kernel.core.errors import InvalidInputError
 from holdfast.kernel.storage.ledger_records import ContextRecord
 from holdfast.runtime.cleanup import clear_context
 from holdfast.server.answer_room import Room
@@ -26,6 +24,8 @@ from holdfast.server.old_schema import own_misfit
 from holdfast.server.reading import parsed
 from holdfast.server.schema import check_page_size
 from holdfast.server.wire import message_to_wire
+from holdfast.values.checks import check_unreserved
+from holdfast.values.errors import InvalidInputError
 
 PAGE_MESSAGES = 100
 """How many messages of a context are sent unless the client asks for another number."""

@@ -14,13 +14,13 @@ from a2a.server.request_handlers import build_error_response
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from holdfast.kernel.core.errors import HoldfastError
 from holdfast.server.caller import CALLER, Caller, Doors
 from holdfast.server.errors import WORDS, log_incident, to_a2a
 from holdfast.server.limits import KeyLimits, RequestSlot, TooManyRequestsError
 from holdfast.server.loop_shares import NOBODY, LoopShares
 from holdfast.server.metrics import Metrics
 from holdfast.server.options import LOOPBACK_NAMES, ServiceOptions, is_loopback
+from holdfast.values.errors import HoldfastError
 
 _log = logging.getLogger("holdfast.server")
 OPEN = frozenset({"/health", "/.well-known/agent-card.json", "/.well-known/agent.json"})

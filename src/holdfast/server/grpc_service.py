@@ -17,13 +17,13 @@ from a2a.server.request_handlers.grpc_handler import (
 from a2a.types import a2a_pb2_grpc
 from google.protobuf.message import DecodeError
 
-from holdfast.kernel.core.errors import ConfigError, HoldfastError
 from holdfast.server.caller import CALL, Caller, Doors
 from holdfast.server.handler import LedgerRequestHandler
 from holdfast.server.limits import KeyLimits, TooManyRequestsError
 from holdfast.server.loop_shares import LoopShares
 from holdfast.server.options import ServiceOptions, address_of
 from holdfast.server.tls import tls_files
+from holdfast.values.errors import ConfigError, HoldfastError
 
 _Reader: TypeAlias = Callable[[bytes], Any]
 _TOO_SLOW = "the request took too long to arrive"

@@ -16,8 +16,6 @@ from a2a.utils.errors import (
     UnsupportedOperationError,
 )
 
-from holdfast.kernel.core.errors import InvalidInputError
-from holdfast.kernel.core.lifecycle import TERMINAL, WAITING, TaskState
 from holdfast.kernel.storage.ledger_records import TaskRecord
 from holdfast.runtime.outcome import is_reply
 from holdfast.server.addresses import AddressGuard
@@ -35,6 +33,8 @@ from holdfast.server.push_configs import PushConfigs
 from holdfast.server.schema import check_page_size
 from holdfast.server.streams import Timeline
 from holdfast.server.wire import TASK, blocks_of, message_to_wire, states_of, task_to_wire
+from holdfast.values.errors import InvalidInputError
+from holdfast.values.lifecycle import TERMINAL, WAITING, TaskState
 
 PAGE_SIZE = 50
 _FRESH = 2

@@ -9,11 +9,11 @@ from collections.abc import Awaitable, Callable
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from holdfast.kernel.core.errors import EngineError, HoldfastError, NotSupportedError
 from holdfast.memory.metrics import HELP
 from holdfast.server.caller import CALLER, Caller
 from holdfast.server.errors import WORDS
 from holdfast.server.metrics import CONTENT_TYPE, Metrics
+from holdfast.values.errors import EngineError, HoldfastError, NotSupportedError
 from holdfast.wiring.health import Health
 from holdfast.wiring.state import State
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from google.protobuf.struct_pb2 import NULL_VALUE, Struct, Value
 
-from holdfast.kernel.core.errors import InvalidInputError
+from holdfast.values.errors import InvalidInputError
 
 MAX_VALUES = 10_000
 """How many JSON values a request has at most: converting them takes the time of everybody."""

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from holdfast.kernel.core.errors import HoldfastError
 from holdfast.server.caller import Caller, Doors
+from holdfast.values.errors import HoldfastError
 
 _log = logging.getLogger("holdfast.server")
 

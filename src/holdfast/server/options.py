@@ -6,7 +6,7 @@ import ipaddress
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from holdfast.kernel.core.errors import ConfigError
+from holdfast.values.errors import ConfigError
 
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 

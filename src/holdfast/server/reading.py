@@ -30,10 +30,10 @@ from google.protobuf.message import Message as ProtoMessage
 from pydantic import ValidationError
 from starlette.datastructures import QueryParams
 
-from holdfast.kernel.core.codec import MAX_DEPTH
 from holdfast.server.json_values import MAX_VALUES
 from holdfast.server.old_schema import check_old_files, check_old_send, old_misfit
 from holdfast.server.schema import check_query, check_schema
+from holdfast.values.codec import MAX_DEPTH
 
 M = TypeVar("M", bound=ProtoMessage)
 MAX_PARTS = 1_000

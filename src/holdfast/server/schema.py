@@ -15,7 +15,7 @@ from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescript
 from google.protobuf.message import Message as ProtoMessage
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from holdfast.kernel.core.errors import InvalidInputError
+from holdfast.values.errors import InvalidInputError
 
 MAX_PAGE = 100
 """The most items of one page."""

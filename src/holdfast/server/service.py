@@ -16,7 +16,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from holdfast.kernel.core.errors import ConfigError, MissingExtraError
 from holdfast.runtime.app import App
 from holdfast.runtime.worker import Worker
 from holdfast.server.addresses import AddressGuard
@@ -38,6 +37,7 @@ from holdfast.server.push import Deliverer
 from holdfast.server.routes import a2a_routes, with_call
 from holdfast.server.streams import Timeline
 from holdfast.server.tls import tls_context
+from holdfast.values.errors import ConfigError, MissingExtraError
 from holdfast.wiring.state import State
 
 _log = logging.getLogger("holdfast.server")

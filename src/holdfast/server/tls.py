@@ -5,8 +5,8 @@ from __future__ import annotations
 import ssl
 from pathlib import Path
 
-from holdfast.kernel.core.errors import ConfigError
 from holdfast.server.options import ServiceOptions
+from holdfast.values.errors import ConfigError
 
 
 def tls_context(options: ServiceOptions) -> ssl.SSLContext | None:

@@ -15,8 +15,16 @@ from typing import Any
 from a2a.types import a2a_pb2 as a2a
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from holdfast.kernel.core.codec import block_from_json, block_to_json, plain
-from holdfast.kernel.core.content import (
+from holdfast.kernel.storage.ledger_events import ArtifactChunk, Transition
+from holdfast.kernel.storage.ledger_records import Artifact, TaskRecord
+from holdfast.server.json_values import (
+    check_values,
+    object_from_wire,
+    object_to_wire,
+    value_to_wire,
+)
+from holdfast.values.codec import block_from_json, block_to_json, plain
+from holdfast.values.content import (
     AudioBlock,
     ChatMessage,
     ContentBlock,
@@ -27,16 +35,8 @@ from holdfast.kernel.core.content import (
     ToolResultBlock,
     VideoBlock,
 )
-from holdfast.kernel.core.errors import CodecError, InvalidInputError
-from holdfast.kernel.core.lifecycle import TaskState
-from holdfast.kernel.storage.ledger_events import ArtifactChunk, Transition
-from holdfast.kernel.storage.ledger_records import Artifact, TaskRecord
-from holdfast.server.json_values import (
-    check_values,
-    object_from_wire,
-    object_to_wire,
-    value_to_wire,
-)
+from holdfast.values.errors import CodecError, InvalidInputError
+from holdfast.values.lifecycle import TaskState
 
 TYPE, NAME, ROLE, WIRE = "holdfast.type", "holdfast.name", "holdfast.role", "holdfast.wire"
 TASK = "holdfast.task"

@@ -96,7 +96,7 @@ class LongTermStorage(Protocol):
     async def search(
         self, scope: FactScope, wanted: FactFilter, question: FactQuestion
     ) -> FoundFacts:
-        """Return the best facts that are not superseded, scored as ``kernel.core.ranking`` does."""
+        """Return the best facts that are not superseded, scored as ``values.ranking`` does."""
 
     @abstractmethod
     async def index(

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
-from holdfast.kernel.core.identity import AgentId
-from holdfast.kernel.core.lifecycle import TaskState
 from holdfast.kernel.storage.ledger_draft import Draft
 from holdfast.kernel.storage.ledger_stored import StoredMessage
 from holdfast.spi.tasks_records import Extent, StoredTask, TaskKey, TaskSnapshot
+from holdfast.values.identity import AgentId
+from holdfast.values.lifecycle import TaskState
 
 Request: TypeAlias = Literal["cancel", "pause", "resume"]
 
@@ -66,7 +66,7 @@ class FirstMessage(NamedTuple):
 class ClientStorage(Protocol):
     """The tasks of one tenant, for their clients. Every argument is checked.
 
-    Each method is one atomic step. A change of state follows ``holdfast.kernel.core.lifecycle``,
+    Each method is one atomic step. A change of state follows ``holdfast.values.lifecycle``,
     is an event of the task's timeline, and makes a queued task known to workers. ``NotFoundError``
     where a call needs a task that is not there, or is another owner's.
     """

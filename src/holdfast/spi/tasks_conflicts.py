@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from holdfast.kernel.core.errors import ConflictError
 from holdfast.kernel.storage.ledger_events import StepKey
+from holdfast.values.errors import ConflictError
 
 
 def other_body(kind: str, key: str) -> ConflictError:

@@ -7,10 +7,10 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
-from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.storage.ledger_records import ContextRecord
 from holdfast.kernel.storage.ledger_stored import StoredMessage
 from holdfast.spi.tasks_records import ContextKey, Extent, MessageRow
+from holdfast.values.identity import AgentId
 
 
 class ContextAfter(NamedTuple):

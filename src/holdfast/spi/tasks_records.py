@@ -8,11 +8,6 @@ from datetime import datetime
 from itertools import groupby
 from typing import NamedTuple, TypeAlias, cast
 
-from holdfast.kernel.core.codec import decode_json
-from holdfast.kernel.core.content import ChatMessage
-from holdfast.kernel.core.identity import AgentId
-from holdfast.kernel.core.lifecycle import Actor, TaskState
-from holdfast.kernel.core.stored_messages import messages_from_rows
 from holdfast.kernel.storage.ledger_events import EventBody, TaskEvent, TaskRequest, Transition
 from holdfast.kernel.storage.ledger_push import OutboxEntry
 from holdfast.kernel.storage.ledger_records import Artifact, Lease, TaskRecord
@@ -23,6 +18,11 @@ from holdfast.kernel.storage.ledger_stored import (
     StoredPush,
     StoredStep,
 )
+from holdfast.values.codec import decode_json
+from holdfast.values.content import ChatMessage
+from holdfast.values.identity import AgentId
+from holdfast.values.lifecycle import Actor, TaskState
+from holdfast.values.stored_messages import messages_from_rows
 
 StoredBody: TypeAlias = Transition | TaskRequest | StoredMessage | StoredStep | StoredChunk
 MessageRow: TypeAlias = tuple[str, datetime, str, int | None]

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
-from holdfast.kernel.core.lifecycle import TaskState
 from holdfast.kernel.storage.ledger_stored import StoredFeedback
 from holdfast.spi.tasks_records import StoredEvent, StoredTask, TaskKey
+from holdfast.values.lifecycle import TaskState
 
 
 class Timeline(NamedTuple):

@@ -7,12 +7,12 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple, Protocol
 
-from holdfast.kernel.core.identity import AgentId
-from holdfast.kernel.core.lifecycle import TaskState
 from holdfast.kernel.storage.ledger_events import StepKey
 from holdfast.kernel.storage.ledger_records import Lease
 from holdfast.kernel.storage.ledger_stored import StoredChunk, StoredMessage, StoredStep
 from holdfast.spi.tasks_records import TaskKey, TaskSnapshot, WrittenChunk
+from holdfast.values.identity import AgentId
+from holdfast.values.lifecycle import TaskState
 
 
 class TaskClaim(NamedTuple):

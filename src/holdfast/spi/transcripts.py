@@ -6,8 +6,8 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from holdfast.kernel.core.stored_messages import MessageRow
 from holdfast.kernel.storage.log_entry import LogEntry, TranscriptPage, another_body
+from holdfast.values.stored_messages import MessageRow
 
 __all__ = [
     "LogEntry",

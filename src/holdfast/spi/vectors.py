@@ -6,9 +6,9 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from holdfast.kernel.core.filters import Filter
 from holdfast.kernel.storage.document_draft import DocumentDraft
 from holdfast.kernel.storage.vector import Document, SearchResult
+from holdfast.values.filters import Filter
 
 
 class Nearest(NamedTuple):

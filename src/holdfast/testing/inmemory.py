@@ -32,8 +32,8 @@ from holdfast.contracts.short_term import States
 from holdfast.contracts.tasks.ledger import Ledger
 from holdfast.contracts.vectors import Vectors
 from holdfast.contracts.wakes import Wakes
-from holdfast.kernel.core.clock import ManualClock
 from holdfast.testing.harness import Harness, front
+from holdfast.values.clock import ManualClock
 
 
 class InMemoryHarness(Harness):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.kernel.core.content import ChatMessage, TextBlock
-from holdfast.kernel.core.lifecycle import TaskState
 from holdfast.kernel.storage.ledger import TaskLedger
 from holdfast.kernel.storage.ledger_records import ClaimedTask, Lease, TaskRecord
 from holdfast.testing.harness import Harness
+from holdfast.values.content import ChatMessage, TextBlock
+from holdfast.values.lifecycle import TaskState
 
 LONG = 1000.0
 """Seconds after which every lease of these tests has expired."""

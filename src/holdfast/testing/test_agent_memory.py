@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.core.content import ChatMessage
-from holdfast.kernel.core.errors import ConflictError, InvalidInputError
-from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.storage.agent_memory import AgentMemory
 from holdfast.kernel.storage.episodes import Event
 from holdfast.kernel.storage.wake import WakeStatus
 from holdfast.testing.embedders import FlakyEmbedder
 from holdfast.testing.harness import Harness
+from holdfast.values.content import ChatMessage
+from holdfast.values.errors import ConflictError, InvalidInputError
+from holdfast.values.identity import AgentId
 
 CONTRACT = "memory"
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.core.content import ChatMessage, ToolUseBlock
-from holdfast.kernel.core.errors import InvalidInputError
 from holdfast.kernel.storage.agent_memory import AgentMemory, Assembled
 from holdfast.kernel.storage.episodes import Recalled
 from holdfast.testing.harness import Harness
+from holdfast.values.content import ChatMessage, ToolUseBlock
+from holdfast.values.errors import InvalidInputError
 
 CONTRACT = "memory"
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from holdfast.contracts.blob_index import BlobIndex
-from holdfast.kernel.core.errors import ConflictError, InvalidInputError, NotFoundError
 from holdfast.kernel.storage.blob import BlobInfo
 from holdfast.kernel.storage.blob_index import IndexedBlob
 from holdfast.testing.harness import Harness
+from holdfast.values.errors import ConflictError, InvalidInputError, NotFoundError
 
 CONTRACT = "blob_index"
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.core.errors import CodecError, InvalidInputError, NotFoundError
 from holdfast.kernel.storage.blob import MAX_CHUNK_BYTES, Blobs
 from holdfast.testing.harness import Harness
+from holdfast.values.errors import CodecError, InvalidInputError, NotFoundError
 
 CONTRACT = "blobs"
 pytestmark = pytest.mark.asyncio(loop_scope="session")

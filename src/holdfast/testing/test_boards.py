@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.core.errors import InvalidInputError, NotFoundError
 from holdfast.kernel.storage.boards import Task, TaskList, TaskStatus, TaskStore
 from holdfast.testing.harness import Harness
+from holdfast.values.errors import InvalidInputError, NotFoundError
 
 CONTRACT = "boards"
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.core.errors import IllegalTransitionError, InvalidInputError
 from holdfast.kernel.storage.boards import Task, TaskList, TaskStatus, TaskStore
+from holdfast.values.errors import IllegalTransitionError, InvalidInputError
 
 CONTRACT = "boards"
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from holdfast.contracts.channel import Channel
-from holdfast.kernel.core.errors import ConflictError, InvalidInputError
 from holdfast.kernel.storage.channel import ChannelEvent
 from holdfast.testing.harness import Harness
+from holdfast.values.errors import ConflictError, InvalidInputError
 
 CONTRACT = "channels"
 pytestmark = pytest.mark.asyncio(loop_scope="session")

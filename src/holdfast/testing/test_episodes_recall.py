@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.core.content import ChatMessage
-from holdfast.kernel.core.errors import InvalidInputError
-from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.storage.episodes import Event, Recalled
 from holdfast.testing.harness import Harness
+from holdfast.values.content import ChatMessage
+from holdfast.values.errors import InvalidInputError
+from holdfast.values.identity import AgentId
 
 CONTRACT = "episodes"
 pytestmark = pytest.mark.asyncio(loop_scope="session")

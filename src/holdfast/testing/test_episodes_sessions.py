@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.core.errors import InvalidInputError, NotFoundError
-from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.storage.episodes import Event
 from holdfast.testing.harness import Harness
+from holdfast.values.errors import InvalidInputError, NotFoundError
+from holdfast.values.identity import AgentId
 
 CONTRACT = "episodes"
 pytestmark = pytest.mark.asyncio(loop_scope="session")

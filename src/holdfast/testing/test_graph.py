@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.core.errors import InvalidInputError, NotFoundError
 from holdfast.kernel.storage.graph import (
     CypherCapable,
     Entity,
@@ -18,6 +17,7 @@ from holdfast.kernel.storage.graph import (
     SubGraph,
 )
 from holdfast.testing.harness import Harness
+from holdfast.values.errors import InvalidInputError, NotFoundError
 
 CONTRACT = "graph"
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.kernel.core.errors import InvalidInputError
 from holdfast.kernel.storage.graph import Entity, Graph, Relationship, SubGraph
+from holdfast.values.errors import InvalidInputError
 
 CONTRACT = "graph"
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.core.content import (
+from holdfast.kernel.storage.episodes import Event
+from holdfast.testing.harness import Harness
+from holdfast.values.content import (
     AudioBlock,
     ChatMessage,
     ContentBlock,
@@ -24,10 +26,8 @@ from holdfast.kernel.core.content import (
     UnknownBlock,
     VideoBlock,
 )
-from holdfast.kernel.core.errors import InvalidInputError
-from holdfast.kernel.core.identity import AgentId
-from holdfast.kernel.storage.episodes import Event
-from holdfast.testing.harness import Harness
+from holdfast.values.errors import InvalidInputError
+from holdfast.values.identity import AgentId
 
 CONTRACT = "history"
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.core.content import ChatMessage, TextBlock
-from holdfast.kernel.core.errors import ConflictError
-from holdfast.kernel.core.identity import AgentId
+from holdfast.values.content import ChatMessage, TextBlock
+from holdfast.values.errors import ConflictError
+from holdfast.values.identity import AgentId
 
 CONTRACT = "history"
 pytestmark = pytest.mark.asyncio(loop_scope="session")

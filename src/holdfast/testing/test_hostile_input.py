@@ -7,11 +7,11 @@ import pkgutil
 
 import pytest
 
-from holdfast.kernel.core.errors import HoldfastError, InvalidInputError
 from holdfast.testing import probes
 from holdfast.testing.harness import Harness
 from holdfast.testing.hostile import JSON_VALUES, REFUSED, TEXTS, VECTORS, Hostile
 from holdfast.testing.probes.probe import NO_ECHO, Probe
+from holdfast.values.errors import HoldfastError, InvalidInputError
 
 CONTRACT = None
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from holdfast.contracts.keys import KeyStore
-from holdfast.kernel.core.errors import InvalidInputError, NotFoundError
 from holdfast.kernel.storage.keys import KeyScope, new_key_text
 from holdfast.testing.harness import Harness
+from holdfast.values.errors import InvalidInputError, NotFoundError
 
 CONTRACT = "keys"
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -8,10 +8,6 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.core.content import ChatMessage, DataBlock, TextBlock
-from holdfast.kernel.core.errors import ConflictError, InvalidInputError, NotFoundError
-from holdfast.kernel.core.identity import AgentId
-from holdfast.kernel.core.lifecycle import TaskState
 from holdfast.testing.harness import Harness
 from holdfast.testing.ledger_invariants import check_invariants
 from holdfast.testing.ledger_scenes import (
@@ -22,6 +18,10 @@ from holdfast.testing.ledger_scenes import (
     texts,
     with_output,
 )
+from holdfast.values.content import ChatMessage, DataBlock, TextBlock
+from holdfast.values.errors import ConflictError, InvalidInputError, NotFoundError
+from holdfast.values.identity import AgentId
+from holdfast.values.lifecycle import TaskState
 
 CONTRACT = "tasks"
 pytestmark = pytest.mark.asyncio(loop_scope="session")

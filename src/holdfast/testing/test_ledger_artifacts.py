@@ -6,7 +6,11 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.core.content import (
+from holdfast.kernel.storage.ledger_events import StepKey
+from holdfast.kernel.storage.ledger_records import Lease
+from holdfast.testing.harness import Harness
+from holdfast.testing.ledger_scenes import found, leased, next_lease
+from holdfast.values.content import (
     AudioBlock,
     ContentBlock,
     DataBlock,
@@ -21,11 +25,7 @@ from holdfast.kernel.core.content import (
     VideoBlock,
     text_of,
 )
-from holdfast.kernel.core.errors import ConflictError
-from holdfast.kernel.storage.ledger_events import StepKey
-from holdfast.kernel.storage.ledger_records import Lease
-from holdfast.testing.harness import Harness
-from holdfast.testing.ledger_scenes import found, leased, next_lease
+from holdfast.values.errors import ConflictError
 
 CONTRACT = "tasks"
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -8,9 +8,6 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.core.content import ChatMessage, TextBlock
-from holdfast.kernel.core.errors import ConflictError, NotFoundError
-from holdfast.kernel.core.lifecycle import Actor, TaskState
 from holdfast.kernel.storage.ledger_events import StepKey, TaskEvent, Transition
 from holdfast.testing.harness import Harness
 from holdfast.testing.ledger_invariants import check_invariants
@@ -23,6 +20,9 @@ from holdfast.testing.ledger_scenes import (
     next_lease,
     submitted,
 )
+from holdfast.values.content import ChatMessage, TextBlock
+from holdfast.values.errors import ConflictError, NotFoundError
+from holdfast.values.lifecycle import Actor, TaskState
 
 CONTRACT = "tasks"
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.core.content import ChatMessage, TextBlock
-from holdfast.kernel.core.errors import InvalidInputError
 from holdfast.kernel.storage.ledger_stored import StoredMessage, text_bytes
 from holdfast.testing.ledger_scenes import leased, submitted, texts
+from holdfast.values.content import ChatMessage, TextBlock
+from holdfast.values.errors import InvalidInputError
 
 CONTRACT = "tasks"
 pytestmark = pytest.mark.asyncio(loop_scope="session")

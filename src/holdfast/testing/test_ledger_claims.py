@@ -9,10 +9,6 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.core.content import ChatMessage, TextBlock
-from holdfast.kernel.core.errors import InvalidInputError, LeaseLostError
-from holdfast.kernel.core.identity import AgentId
-from holdfast.kernel.core.lifecycle import TERMINAL, WAITING, TaskState
 from holdfast.kernel.storage.ledger_events import StepKey
 from holdfast.kernel.storage.ledger_records import Lease
 from holdfast.testing.harness import Harness
@@ -26,6 +22,10 @@ from holdfast.testing.ledger_scenes import (
     submitted,
     texts,
 )
+from holdfast.values.content import ChatMessage, TextBlock
+from holdfast.values.errors import InvalidInputError, LeaseLostError
+from holdfast.values.identity import AgentId
+from holdfast.values.lifecycle import TERMINAL, WAITING, TaskState
 
 CONTRACT = "tasks"
 pytestmark = pytest.mark.asyncio(loop_scope="session")

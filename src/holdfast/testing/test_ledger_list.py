@@ -7,10 +7,6 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.core.content import ChatMessage, TextBlock
-from holdfast.kernel.core.errors import InvalidInputError, NotFoundError
-from holdfast.kernel.core.identity import AgentId
-from holdfast.kernel.core.lifecycle import TaskState
 from holdfast.testing.harness import Harness
 from holdfast.testing.ledger_scenes import (
     brought_to,
@@ -20,6 +16,10 @@ from holdfast.testing.ledger_scenes import (
     texts,
     with_output,
 )
+from holdfast.values.content import ChatMessage, TextBlock
+from holdfast.values.errors import InvalidInputError, NotFoundError
+from holdfast.values.identity import AgentId
+from holdfast.values.lifecycle import TaskState
 
 CONTRACT = "tasks"
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.core.content import (
-    ChatMessage,
-    TextBlock,
-)
-from holdfast.kernel.core.errors import ConflictError, InvalidInputError
 from holdfast.kernel.storage.ledger_events import StepKey
 from holdfast.testing.harness import Harness
 from holdfast.testing.ledger_invariants import check_invariants
 from holdfast.testing.ledger_scenes import found, leased, next_lease, texts
+from holdfast.values.content import (
+    ChatMessage,
+    TextBlock,
+)
+from holdfast.values.errors import ConflictError, InvalidInputError
 
 CONTRACT = "tasks"
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -8,9 +8,6 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.core.content import ChatMessage
-from holdfast.kernel.core.errors import ConflictError, IllegalTransitionError
-from holdfast.kernel.core.lifecycle import TERMINAL, WAITING, TaskState
 from holdfast.testing.harness import Harness
 from holdfast.testing.ledger_invariants import check_invariants
 from holdfast.testing.ledger_scenes import (
@@ -22,6 +19,9 @@ from holdfast.testing.ledger_scenes import (
     submitted,
     texts,
 )
+from holdfast.values.content import ChatMessage
+from holdfast.values.errors import ConflictError, IllegalTransitionError
+from holdfast.values.lifecycle import TERMINAL, WAITING, TaskState
 
 CONTRACT = "tasks"
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.core.content import ChatMessage
 from holdfast.testing.harness import Harness
 from holdfast.testing.ledger_scenes import claimed, leased, submitted
+from holdfast.values.content import ChatMessage
 
 CONTRACT = "tasks"
 pytestmark = pytest.mark.asyncio(loop_scope="session")

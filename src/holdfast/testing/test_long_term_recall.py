@@ -8,17 +8,17 @@ import pytest
 import pytest_asyncio
 
 from holdfast.backends.embedders.hashing import HashEmbedder
-from holdfast.kernel.core.errors import (
+from holdfast.kernel.storage.graph import Entity, Graph, Relationship
+from holdfast.kernel.storage.long_term import LongTermMemory, RecallMode
+from holdfast.testing.embedders import FlakyEmbedder
+from holdfast.testing.harness import Harness
+from holdfast.values.errors import (
     EngineError,
     InvalidInputError,
     NotFoundError,
     NotSupportedError,
 )
-from holdfast.kernel.core.identity import AgentId
-from holdfast.kernel.storage.graph import Entity, Graph, Relationship
-from holdfast.kernel.storage.long_term import LongTermMemory, RecallMode
-from holdfast.testing.embedders import FlakyEmbedder
-from holdfast.testing.harness import Harness
+from holdfast.values.identity import AgentId
 
 CONTRACT = "long_term"
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.core.errors import ConflictError, NotFoundError
-from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.storage.graph import Entity
 from holdfast.kernel.storage.long_term import LongTermMemory, Memory
 from holdfast.testing.harness import Harness
+from holdfast.values.errors import ConflictError, NotFoundError
+from holdfast.values.identity import AgentId
 
 CONTRACT = "long_term"
 pytestmark = pytest.mark.asyncio(loop_scope="session")

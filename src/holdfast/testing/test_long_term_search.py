@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.core.errors import InvalidInputError
-from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.storage.long_term import LongTermMemory
 from holdfast.testing.harness import Harness
+from holdfast.values.errors import InvalidInputError
+from holdfast.values.identity import AgentId
 
 CONTRACT = "long_term"
 pytestmark = pytest.mark.asyncio(loop_scope="session")

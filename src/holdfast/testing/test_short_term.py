@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.core.errors import InvalidInputError
 from holdfast.kernel.storage.short_term import ShortTerm, StateSnapshot
 from holdfast.testing.harness import Harness
+from holdfast.values.errors import InvalidInputError
 
 CONTRACT = "short_term"
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.core.errors import InvalidInputError, VersionConflictError
 from holdfast.kernel.storage.short_term import ShortTerm, StateSnapshot
 from holdfast.testing.harness import Harness
+from holdfast.values.errors import InvalidInputError, VersionConflictError
 
 CONTRACT = "short_term"
 pytestmark = pytest.mark.asyncio(loop_scope="session")

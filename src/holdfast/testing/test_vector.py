@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.core.content import (
+from holdfast.kernel.storage.vector import Document, VectorStore
+from holdfast.testing.embedders import WaitingEmbedder
+from holdfast.testing.harness import Harness
+from holdfast.values.content import (
     DataBlock,
     ErrorBlock,
     ImageBlock,
@@ -18,10 +21,7 @@ from holdfast.kernel.core.content import (
     ToolUseBlock,
     UnknownBlock,
 )
-from holdfast.kernel.core.errors import AlreadyExistsError, InvalidInputError
-from holdfast.kernel.storage.vector import Document, VectorStore
-from holdfast.testing.embedders import WaitingEmbedder
-from holdfast.testing.harness import Harness
+from holdfast.values.errors import AlreadyExistsError, InvalidInputError
 
 CONTRACT = "vectors"
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -8,11 +8,11 @@ import struct
 import pytest
 
 from holdfast.backends.embedders.hashing import HashEmbedder
-from holdfast.kernel.core.content import ContentBlock, ImageBlock, TextBlock
-from holdfast.kernel.core.errors import EngineError, InvalidInputError, NotSupportedError
 from holdfast.kernel.storage.vector import Document, VectorStore
 from holdfast.testing.embedders import FlakyEmbedder
 from holdfast.testing.harness import Harness
+from holdfast.values.content import ContentBlock, ImageBlock, TextBlock
+from holdfast.values.errors import EngineError, InvalidInputError, NotSupportedError
 
 CONTRACT = "vectors"
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.core.content import TextBlock
-from holdfast.kernel.core.errors import InvalidInputError
 from holdfast.kernel.storage.vector import Document, SearchResult, VectorStore
 from holdfast.testing.filter_cases import REFUSED, TRUTH
+from holdfast.values.content import TextBlock
+from holdfast.values.errors import InvalidInputError
 
 CONTRACT = "vectors"
 pytestmark = pytest.mark.asyncio(loop_scope="session")

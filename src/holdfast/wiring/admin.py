@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
-from holdfast.kernel.core.errors import NotSupportedError
+from holdfast.values.errors import NotSupportedError
 from holdfast.wiring.engines import EMBEDDED, OBJECTS, POSTGRES, engine_of_settings, load
 from holdfast.wiring.masking import mask_url
 from holdfast.wiring.settings import Settings

@@ -8,11 +8,11 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 
 from holdfast.contracts.graph import KnowledgeGraph
-from holdfast.kernel.core.errors import ConfigError
-from holdfast.kernel.core.limits import DEFAULT_LIMITS
 from holdfast.kernel.storage.ledger_work import WorkSignal
 from holdfast.kernel.storage.session_moves import SessionMoves
 from holdfast.spi.blob_index import BlobIndexStorage
+from holdfast.values.errors import ConfigError
+from holdfast.values.limits import DEFAULT_LIMITS
 from holdfast.wiring.embedding_side import EmbeddingSide
 from holdfast.wiring.health import Health
 from holdfast.wiring.hybrid_sides import DurableSide, HybridSide

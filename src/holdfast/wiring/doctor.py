@@ -7,7 +7,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TypeVar
 
-from holdfast.kernel.core.errors import HoldfastError
+from holdfast.values.errors import HoldfastError
 from holdfast.wiring.connections import Connections
 from holdfast.wiring.engines import (
     EMBEDDED,

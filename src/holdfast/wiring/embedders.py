@@ -8,8 +8,8 @@ from holdfast.backends.embedders.hashing import HashEmbedder
 from holdfast.backends.embedders.onnx import OnnxEmbedder
 from holdfast.backends.embedders.openai_compatible import OpenAICompatibleEmbedder
 from holdfast.backends.embedders.static import StaticEmbedder
-from holdfast.kernel.core.errors import ConfigError, UnknownSchemeError
 from holdfast.kernel.storage.embedding import Embedder
+from holdfast.values.errors import ConfigError, UnknownSchemeError
 
 KNOWN = (
     "none",

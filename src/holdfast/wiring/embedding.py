@@ -6,11 +6,11 @@ import dataclasses
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from holdfast.kernel.core.checks import check_id
-from holdfast.kernel.core.errors import NotSupportedError
 from holdfast.kernel.storage.embedding import Embedder
 from holdfast.kernel.storage.embedding_queue import EmbeddingQueue
 from holdfast.memory.embedding_worker import EmbeddingWorker
+from holdfast.values.checks import check_id
+from holdfast.values.errors import NotSupportedError
 from holdfast.wiring.connections import Connections
 from holdfast.wiring.engines import INMEMORY, engine_of_settings, load
 from holdfast.wiring.request import OpenRequest, with_embedder, with_limit

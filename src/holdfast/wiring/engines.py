@@ -12,14 +12,14 @@ from pathlib import Path, PurePath
 from types import ModuleType
 from urllib.parse import urlsplit
 
-from holdfast.kernel.core.errors import (
+from holdfast.spi.engine import GROUP
+from holdfast.values.errors import (
     ConfigError,
     InvalidInputError,
     MissingExtraError,
     NotSupportedError,
     UnknownSchemeError,
 )
-from holdfast.spi.engine import GROUP
 from holdfast.wiring.masking import mask_url
 from holdfast.wiring.settings import Settings
 

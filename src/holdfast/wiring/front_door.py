@@ -8,10 +8,10 @@ from collections.abc import Generator, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from holdfast.kernel.core.checks import check_id
-from holdfast.kernel.core.clock import Clock
-from holdfast.kernel.core.errors import ConfigError, MissingExtraError, UnknownSchemeError
 from holdfast.kernel.storage.embedding import Embedder
+from holdfast.values.checks import check_id
+from holdfast.values.clock import Clock
+from holdfast.values.errors import ConfigError, MissingExtraError, UnknownSchemeError
 from holdfast.wiring.engines import (
     BLOB_SCHEMES,
     INMEMORY,

@@ -19,8 +19,6 @@ from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.contracts.history import History
 from holdfast.contracts.short_term import States
 from holdfast.contracts.wakes import Wakes
-from holdfast.kernel.core.errors import ConfigError, HoldfastError, UnavailableError
-from holdfast.kernel.core.ids import new_ref
 from holdfast.kernel.storage.hot_log import Marks
 from holdfast.memory.backpressure import Backpressure
 from holdfast.memory.circuit_breaker import CircuitBreaker, HotStoreDownError
@@ -34,6 +32,8 @@ from holdfast.memory.metrics import headroom
 from holdfast.memory.state_commits import StateCommits
 from holdfast.memory.state_eviction import evict_states
 from holdfast.memory.state_saving import merge_fallback_writes, save_states
+from holdfast.values.errors import ConfigError, HoldfastError, UnavailableError
+from holdfast.values.ids import new_ref
 from holdfast.wiring.connections import Connections
 from holdfast.wiring.health import Condition, EngineHealth
 from holdfast.wiring.hybrid_sides import DurableSide, HybridSide

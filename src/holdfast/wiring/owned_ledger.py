@@ -6,8 +6,8 @@ import functools
 import inspect
 from typing import Any
 
-from holdfast.kernel.core.errors import InvalidInputError, NotSupportedError
 from holdfast.kernel.storage.ledger import TaskLedger
+from holdfast.values.errors import InvalidInputError, NotSupportedError
 
 
 class OwnedLedger:

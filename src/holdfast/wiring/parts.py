@@ -6,7 +6,7 @@ import dataclasses
 import time
 from collections.abc import Awaitable, Callable
 
-from holdfast.kernel.core.errors import HoldfastError
+from holdfast.values.errors import HoldfastError
 from holdfast.wiring.health import Condition, EngineHealth
 
 

@@ -17,9 +17,9 @@ from holdfast.contracts.keys import KeyStore
 from holdfast.contracts.long_term import LongTerm
 from holdfast.contracts.short_term import States
 from holdfast.contracts.vectors import Vectors
-from holdfast.kernel.core.errors import ConfigError, NotSupportedError
 from holdfast.spi.engine import GROUP, Engine, EngineOptions, OpenEngine
 from holdfast.spi.graph import CypherStorage
+from holdfast.values.errors import ConfigError, NotSupportedError
 from holdfast.wiring.connections import Connections
 from holdfast.wiring.engines import providers
 from holdfast.wiring.parts import ConnectedEngine

@@ -6,9 +6,9 @@ import dataclasses
 from dataclasses import dataclass, field
 
 from holdfast.backends.embedders.limited import LimitedEmbedder
-from holdfast.kernel.core.clock import Clock
-from holdfast.kernel.core.errors import InvalidInputError
 from holdfast.kernel.storage.embedding import Embedder
+from holdfast.values.clock import Clock
+from holdfast.values.errors import InvalidInputError
 from holdfast.wiring.settings import Settings
 
 

@@ -10,17 +10,17 @@ from __future__ import annotations
 import logging
 from datetime import UTC, datetime
 
-from holdfast.kernel.core.checks import check_id, check_unreserved
-from holdfast.kernel.core.errors import (
+from holdfast.kernel.storage.session_moves import Moved, SessionMove, SessionMoves
+from holdfast.kernel.storage.short_term import ShortTerm
+from holdfast.values.checks import check_id, check_unreserved
+from holdfast.values.errors import (
     ConflictError,
     HoldfastError,
     NotFoundError,
     NotSupportedError,
     VersionConflictError,
 )
-from holdfast.kernel.core.owners import UNASSIGNED, owned_id
-from holdfast.kernel.storage.session_moves import Moved, SessionMove, SessionMoves
-from holdfast.kernel.storage.short_term import ShortTerm
+from holdfast.values.owners import UNASSIGNED, owned_id
 from holdfast.wiring.connections import Connections
 
 _log = logging.getLogger("holdfast")

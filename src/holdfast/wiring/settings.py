@@ -11,8 +11,8 @@ from typing import Any
 
 from dotenv import dotenv_values
 
-from holdfast.kernel.core.errors import ConfigError, UnknownSchemeError
-from holdfast.kernel.core.limits import DEFAULT_LIMITS, Limits
+from holdfast.values.errors import ConfigError, UnknownSchemeError
+from holdfast.values.limits import DEFAULT_LIMITS, Limits
 from holdfast.wiring.masking import mask_url
 from holdfast.wiring.notices import notice
 

@@ -17,14 +17,14 @@ from holdfast.contracts.keys import KeyStore
 from holdfast.contracts.long_term import LongTerm
 from holdfast.contracts.short_term import States
 from holdfast.contracts.vectors import Vectors
-from holdfast.kernel.core.checks import check_id, check_optional_id, check_unreserved
-from holdfast.kernel.core.errors import InvalidInputError, NotSupportedError, UnavailableError
-from holdfast.kernel.core.identity import Agent
-from holdfast.kernel.core.owners import MemoryScope
 from holdfast.kernel.storage.agent_memory import AgentMemory
 from holdfast.kernel.storage.ledger import TaskLedger
 from holdfast.kernel.storage.ledger_work import WorkSignal
 from holdfast.memory.agent_memory import MemoryStores, StoredMemory
+from holdfast.values.checks import check_id, check_optional_id, check_unreserved
+from holdfast.values.errors import InvalidInputError, NotSupportedError, UnavailableError
+from holdfast.values.identity import Agent
+from holdfast.values.owners import MemoryScope
 from holdfast.wiring.connections import Connections
 from holdfast.wiring.engines import providers
 from holdfast.wiring.health import Health

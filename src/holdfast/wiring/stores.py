@@ -20,9 +20,9 @@ from holdfast.contracts.owner_scope import OwnerScope
 from holdfast.contracts.short_term import States
 from holdfast.contracts.vectors import Vectors
 from holdfast.contracts.wakes import Wakes
-from holdfast.kernel.core.limits import Limits
-from holdfast.kernel.core.owners import MemoryScope
 from holdfast.kernel.storage.ledger import TaskLedger
+from holdfast.values.limits import Limits
+from holdfast.values.owners import MemoryScope
 from holdfast.wiring.owned_ledger import OwnedLedger
 
 

@@ -7,9 +7,9 @@ import math
 from collections.abc import Sequence
 from functools import lru_cache
 
-from holdfast.kernel.core.errors import InvalidInputError
-from holdfast.kernel.core.text import tokenize
 from holdfast.kernel.storage.embedding import Embedder, EmbeddingMode
+from holdfast.values.errors import InvalidInputError
+from holdfast.values.text import tokenize
 
 
 class HashEmbedder(Embedder):

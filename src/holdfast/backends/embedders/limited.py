@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from holdfast.kernel.core.errors import TimedOutError
 from holdfast.kernel.storage.embedding import Embedder, EmbeddingMode
+from holdfast.values.errors import TimedOutError
 
 LIMIT_SECONDS = 10.0
 """How long an embedder may take over one text, unless its own ``limit_seconds`` says otherwise."""

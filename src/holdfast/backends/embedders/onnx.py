@@ -11,8 +11,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from holdfast.kernel.core.errors import ConfigError, MissingExtraError
 from holdfast.kernel.storage.embedding import Embedder, EmbeddingMode
+from holdfast.values.errors import ConfigError, MissingExtraError
 
 BATCH = 32
 MODEL_FILES = ("model.onnx", "onnx/model.onnx", "model_quantized.onnx")

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 from holdfast.backends.embedders.limited import LIMIT_SECONDS
 from holdfast.backends.retry_log import tell_retries
-from holdfast.kernel.core.errors import (
+from holdfast.kernel.storage.embedding import Embedder, EmbeddingMode
+from holdfast.values.errors import (
     ConfigError,
     EngineError,
     InvalidInputError,
     MissingExtraError,
     UnavailableError,
 )
-from holdfast.kernel.storage.embedding import Embedder, EmbeddingMode
 
 if TYPE_CHECKING:
     import httpx

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from holdfast.kernel.core.errors import MissingExtraError
 from holdfast.kernel.storage.embedding import Embedder, EmbeddingMode
+from holdfast.values.errors import MissingExtraError
 
 INLINE = 8
 """So few texts are embedded before a thread would have started."""

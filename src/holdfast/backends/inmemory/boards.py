@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from holdfast.backends.inmemory.engine import InMemory
-from holdfast.kernel.core.errors import NotFoundError
 from holdfast.kernel.storage.boards import Task, TaskList, TaskStatus
 from holdfast.spi.boards import BoardStorage, CardMove
+from holdfast.values.errors import NotFoundError
 
 
 @dataclass

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from holdfast.backends.inmemory.engine import InMemory
-from holdfast.kernel.core.errors import ConflictError
 from holdfast.spi.channels import Bell, ChannelStorage, StoredEvent
+from holdfast.values.errors import ConflictError
 
 
 class _Bell(Bell):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any, TypeVar, cast
 
-from holdfast.kernel.core.clock import Clock, SystemClock
+from holdfast.values.clock import Clock, SystemClock
 
 T = TypeVar("T")
 

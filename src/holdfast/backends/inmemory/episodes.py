@@ -8,13 +8,13 @@ from typing import Any
 from holdfast.backends.inmemory.engine import InMemory
 from holdfast.backends.inmemory.recall import Recall
 from holdfast.backends.inmemory.session_log import Row, SessionLog, SessionRecord
-from holdfast.kernel.core.codec import decode_json
-from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.storage.embedding import Embedder
 from holdfast.kernel.storage.episodes import Event, Recalled, Session
 from holdfast.kernel.storage.hot_entry import PlacedEntry
 from holdfast.kernel.storage.log_entry import LogEntry
 from holdfast.spi.episodes import EpisodeStorage, EventScope, NearestEvents
+from holdfast.values.codec import decode_json
+from holdfast.values.identity import AgentId
 
 
 class InMemoryEpisodes(EpisodeStorage):

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from holdfast.backends.cosine import cosines
 from holdfast.backends.inmemory.facts import Fact, Facts
-from holdfast.kernel.core.ranking import blend, fuse, normalise
 from holdfast.kernel.storage.long_term import Memory, RecallMode
 from holdfast.spi.long_term import FactFilter, FactQuestion
+from holdfast.values.ranking import blend, fuse, normalise
 
 
 def recall(facts: Facts, wanted: FactFilter, question: FactQuestion) -> list[Memory]:

@@ -6,8 +6,6 @@ from datetime import datetime
 
 from holdfast.backends.inmemory.ledger_data import ContextRow, Doorbell, TaskRow
 from holdfast.backends.inmemory.ledger_view import LedgerView
-from holdfast.kernel.core.errors import IllegalTransitionError
-from holdfast.kernel.core.lifecycle import TERMINAL, WAITING, Actor, TaskState
 from holdfast.kernel.storage.ledger_draft import Draft
 from holdfast.kernel.storage.ledger_events import TaskRequest
 from holdfast.kernel.storage.ledger_stored import StoredMessage, fitting, text_bytes
@@ -22,6 +20,8 @@ from holdfast.spi.tasks_clients import (
 from holdfast.spi.tasks_conflicts import other_content
 from holdfast.spi.tasks_records import Extent, TaskKey, TaskSnapshot
 from holdfast.spi.tasks_workers import StepDraft
+from holdfast.values.errors import IllegalTransitionError
+from holdfast.values.lifecycle import TERMINAL, WAITING, Actor, TaskState
 
 
 class InMemoryClients(LedgerView, ClientStorage):

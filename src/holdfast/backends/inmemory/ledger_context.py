@@ -9,8 +9,6 @@ from itertools import islice
 
 from holdfast.backends.inmemory.ledger_data import ContextRow, TaskRow
 from holdfast.backends.inmemory.ledger_view import LedgerView
-from holdfast.kernel.core.identity import AgentId
-from holdfast.kernel.core.lifecycle import TaskState
 from holdfast.kernel.storage.ledger_records import ContextRecord
 from holdfast.kernel.storage.ledger_stored import StoredMessage, fitting, text_bytes
 from holdfast.spi.tasks_contexts import (
@@ -20,6 +18,8 @@ from holdfast.spi.tasks_contexts import (
     SaidMessage,
 )
 from holdfast.spi.tasks_records import ContextKey, Extent
+from holdfast.values.identity import AgentId
+from holdfast.values.lifecycle import TaskState
 
 _BUSY = (TaskState.SUBMITTED, TaskState.WORKING)
 

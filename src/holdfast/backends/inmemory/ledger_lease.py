@@ -7,13 +7,13 @@ from datetime import datetime, timedelta
 
 from holdfast.backends.inmemory.ledger_data import TaskRow
 from holdfast.backends.inmemory.ledger_view import LedgerView
-from holdfast.kernel.core.errors import LeaseLostError
-from holdfast.kernel.core.identity import AgentId
-from holdfast.kernel.core.lifecycle import Actor, TaskState, check_edge
 from holdfast.kernel.storage.ledger_records import Lease
 from holdfast.spi.tasks_conflicts import answered
 from holdfast.spi.tasks_records import Extent, TaskSnapshot, lease_on
 from holdfast.spi.tasks_workers import LeaseStorage, Outcome, TaskClaim
+from holdfast.values.errors import LeaseLostError
+from holdfast.values.identity import AgentId
+from holdfast.values.lifecycle import Actor, TaskState, check_edge
 
 
 class InMemoryLeases(LedgerView, LeaseStorage):

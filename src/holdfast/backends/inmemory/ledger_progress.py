@@ -6,13 +6,13 @@ from dataclasses import replace
 
 from holdfast.backends.inmemory.ledger_data import TaskRow
 from holdfast.backends.inmemory.ledger_view import LedgerView
-from holdfast.kernel.core.lifecycle import Actor
 from holdfast.kernel.storage.ledger_events import StepKey
 from holdfast.kernel.storage.ledger_records import Lease
 from holdfast.kernel.storage.ledger_stored import StoredChunk, StoredMessage, StoredStep
 from holdfast.spi.tasks_conflicts import last_chunk_written, no_message, other_arguments
 from holdfast.spi.tasks_records import TaskKey, WrittenChunk
 from holdfast.spi.tasks_workers import ProgressStorage, StepDraft
+from holdfast.values.lifecycle import Actor
 
 
 class InMemoryProgress(LedgerView, ProgressStorage):

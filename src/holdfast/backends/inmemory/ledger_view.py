@@ -13,9 +13,6 @@ from holdfast.backends.inmemory.ledger_data import (
     LedgerData,
     TaskRow,
 )
-from holdfast.kernel.core.errors import LeaseLostError, NotFoundError
-from holdfast.kernel.core.ids import new_id
-from holdfast.kernel.core.lifecycle import TERMINAL, Actor, TaskState, check_edge
 from holdfast.kernel.storage.ledger_draft import beyond_the_calendar
 from holdfast.kernel.storage.ledger_events import Transition
 from holdfast.kernel.storage.ledger_records import Lease
@@ -23,6 +20,9 @@ from holdfast.kernel.storage.ledger_stored import StoredChunk, StoredMessage, St
 from holdfast.spi.tasks_conflicts import other_body
 from holdfast.spi.tasks_records import StoredBody, StoredEvent
 from holdfast.spi.tasks_workers import StepDraft
+from holdfast.values.errors import LeaseLostError, NotFoundError
+from holdfast.values.ids import new_id
+from holdfast.values.lifecycle import TERMINAL, Actor, TaskState, check_edge
 
 _ANNOUNCED = (Transition, StoredMessage, StoredChunk)
 

@@ -8,9 +8,9 @@ from contextlib import suppress
 
 from holdfast.backends.inmemory.engine import InMemory
 from holdfast.backends.inmemory.ledger_data import Doorbell, LedgerData
-from holdfast.kernel.core.lifecycle import TaskState
 from holdfast.kernel.storage.ledger_work import WorkKind
 from holdfast.spi.tasks_work import WorkStorage
+from holdfast.values.lifecycle import TaskState
 
 
 class InMemoryWork(WorkStorage):

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from holdfast.backends.cosine import cosines
 from holdfast.backends.inmemory.session_log import Row, SessionLog
-from holdfast.kernel.core.errors import EngineError
-from holdfast.kernel.core.ranking import fuse, normalise
-from holdfast.kernel.core.text import tokenize
 from holdfast.kernel.storage.embedding import Embedder, embed_possible, embed_texts
 from holdfast.kernel.storage.episodes import Recalled
 from holdfast.spi.episodes import EventScope, NearestEvents
+from holdfast.values.errors import EngineError
+from holdfast.values.ranking import fuse, normalise
+from holdfast.values.text import tokenize
 
 _log = logging.getLogger("holdfast.recall")
 

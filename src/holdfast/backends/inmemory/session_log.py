@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Self
 
-from holdfast.kernel.core.codec import decode_json
-from holdfast.kernel.core.errors import InvalidInputError
-from holdfast.kernel.core.ranking import LexicalIndex
-from holdfast.kernel.core.text import tokenize
 from holdfast.kernel.storage.episodes import Event
 from holdfast.kernel.storage.event_text import event_text
 from holdfast.kernel.storage.log_entry import LogEntry
+from holdfast.values.codec import decode_json
+from holdfast.values.errors import InvalidInputError
+from holdfast.values.ranking import LexicalIndex
+from holdfast.values.text import tokenize
 
 
 @dataclass(slots=True)

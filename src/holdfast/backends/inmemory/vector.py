@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from holdfast.backends.inmemory.engine import InMemory
-from holdfast.kernel.core.checks import check_vector
-from holdfast.kernel.core.codec import decode_json
-from holdfast.kernel.core.errors import AlreadyExistsError
-from holdfast.kernel.core.filters import And, Filter, matches
 from holdfast.kernel.storage.document_draft import DocumentDraft, stored_document, stored_result
 from holdfast.kernel.storage.vector import Document
 from holdfast.spi.vectors import Nearest, VectorStorage
+from holdfast.values.checks import check_vector
+from holdfast.values.codec import decode_json
+from holdfast.values.errors import AlreadyExistsError
+from holdfast.values.filters import And, Filter, matches
 
 Floats = npt.NDArray[np.float32]
 

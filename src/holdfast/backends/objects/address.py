@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from obstore import store as drivers
 
 from holdfast.backends.objects.errors import ENGINE
-from holdfast.kernel.core.errors import ConfigError, UnknownSchemeError
+from holdfast.values.errors import ConfigError, UnknownSchemeError
 
 TESTED = ("s3", "file")
 UNTESTED = ("s3a", "gs", "az", "azure", "adl", "abfs", "abfss")

@@ -13,11 +13,11 @@ from typing import Any, TypeAlias
 from holdfast.backends.objects.engine import Found, Objects
 from holdfast.backends.objects.paths import Paths, part_bytes
 from holdfast.backends.objects.upload import Upload
-from holdfast.kernel.core.errors import ConflictError, HoldfastError
 from holdfast.kernel.storage.blob import BlobInfo
 from holdfast.kernel.storage.blob_index import RETRY_SECONDS, IndexedBlob
 from holdfast.spi.blob_index import BlobFacts, BlobIndexStorage
 from holdfast.spi.blobs import BlobRange, BlobStorage, end_of
+from holdfast.values.errors import ConflictError, HoldfastError
 
 ORPHAN_GRACE_SECONDS = 86_400
 """How old bytes without a ref must be before they are removed: more than an upload takes."""

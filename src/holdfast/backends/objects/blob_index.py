@@ -22,10 +22,10 @@ from holdfast.backends.objects.ref_records import (
     RefRecords,
     too_many,
 )
-from holdfast.kernel.core.errors import ConflictError, NotSupportedError
 from holdfast.kernel.storage.blob import BlobInfo
 from holdfast.kernel.storage.blob_index import IndexedBlob, condemned, taken_before
 from holdfast.spi.blob_index import BlobFacts, BlobIndexStorage
+from holdfast.values.errors import ConflictError, NotSupportedError
 
 _DANGLING = timedelta(days=1)
 """How long a hint that leads nowhere is kept: whoever wrote it may be about to write the rest."""

@@ -20,8 +20,8 @@ from holdfast.backends.objects.capabilities import Capabilities
 from holdfast.backends.objects.disk import Disk
 from holdfast.backends.objects.errors import ENGINE, mapped
 from holdfast.backends.objects.paths import MARKER
-from holdfast.kernel.core.clock import Clock, SystemClock
-from holdfast.kernel.core.errors import CodecError, NotFoundError, NotSupportedError, SchemaError
+from holdfast.values.clock import Clock, SystemClock
+from holdfast.values.errors import CodecError, NotFoundError, NotSupportedError, SchemaError
 
 _log = logging.getLogger("holdfast")
 _FORMAT = 1

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from obstore import exceptions
 
-from holdfast.kernel.core.errors import (
+from holdfast.values.errors import (
     ConfigError,
     ConflictError,
     EngineError,

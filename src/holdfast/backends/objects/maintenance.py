@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 from holdfast.backends.objects.blob import ORPHAN_GRACE_SECONDS, ObjectBlobs
 from holdfast.backends.objects.engine import Objects
 from holdfast.backends.objects.paths import Paths, decode
-from holdfast.kernel.core.errors import CodecError
 from holdfast.spi.blob_index import BlobIndexStorage
+from holdfast.values.errors import CodecError
 
 
 class Maintenance:

@@ -23,9 +23,9 @@ import msgspec
 from holdfast.backends.objects.engine import Objects
 from holdfast.backends.objects.errors import ENGINE
 from holdfast.backends.objects.paths import Paths, digest
-from holdfast.kernel.core.errors import CodecError, UnavailableError
 from holdfast.kernel.storage.blob import BlobInfo
 from holdfast.kernel.storage.blob_index import IndexedBlob
+from holdfast.values.errors import CodecError, UnavailableError
 
 ATTEMPTS = 100
 """How often a call retries because others changed the same ref meanwhile."""

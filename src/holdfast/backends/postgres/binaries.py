@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TypedDict
 
-from holdfast.kernel.core.errors import ConfigError, MissingExtraError
+from holdfast.values.errors import ConfigError, MissingExtraError
 
 MAJOR = 18
 """The version that an embedded folder is made with."""

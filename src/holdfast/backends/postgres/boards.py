@@ -8,9 +8,9 @@ from typing import Any, LiteralString
 
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.queries import load
-from holdfast.kernel.core.codec import decode_json, encode_json
 from holdfast.kernel.storage.boards import Task, TaskList, TaskStatus
 from holdfast.spi.boards import BoardStorage, CardMove
+from holdfast.values.codec import decode_json, encode_json
 
 _SQL = load("boards")
 _TERMINAL = [status.value for status in TaskStatus if status.terminal]

@@ -9,7 +9,7 @@ import asyncpg
 from holdfast.backends.postgres import migrate
 from holdfast.backends.postgres.app_role import APP_ROLE, login_role, make_app_role, may_work
 from holdfast.backends.postgres.errors import connecting, mapped
-from holdfast.kernel.core.errors import ConfigError, SchemaError
+from holdfast.values.errors import ConfigError, SchemaError
 
 
 async def _nothing_to_reset(_connection: Any) -> None:

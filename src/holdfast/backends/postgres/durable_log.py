@@ -8,7 +8,6 @@ from typing import Any
 from holdfast.backends.postgres import session_log
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.queries import load
-from holdfast.kernel.core.errors import InvalidInputError
 from holdfast.kernel.storage.durable_log import (
     Cleared,
     DurableLog,
@@ -21,6 +20,7 @@ from holdfast.kernel.storage.durable_log import (
 )
 from holdfast.kernel.storage.hot_entry import PlacedEntry
 from holdfast.kernel.storage.log_entry import LogEntry
+from holdfast.values.errors import InvalidInputError
 
 _SQL = load("durable_log")
 

@@ -10,9 +10,6 @@ import asyncpg
 
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.queries import load
-from holdfast.kernel.core.errors import EngineError
-from holdfast.kernel.core.failpoints import hit
-from holdfast.kernel.core.ids import new_id
 from holdfast.kernel.storage.durable_log import (
     DeadLetter,
     DurableQueue,
@@ -22,6 +19,9 @@ from holdfast.kernel.storage.durable_log import (
     Turn,
 )
 from holdfast.kernel.storage.log_entry import LogEntry
+from holdfast.values.errors import EngineError
+from holdfast.values.failpoints import hit
+from holdfast.values.ids import new_id
 
 _SQL = load("durable_log")
 POISON = ("22", "23", "54")

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.queries import load
-from holdfast.kernel.core.codec import decode_json, encode_json
 from holdfast.kernel.storage.state_snapshots import DurableStates, Eviction, SavedState
+from holdfast.values.codec import decode_json, encode_json
 
 _SQL = load("durable_log")
 

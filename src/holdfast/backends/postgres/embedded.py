@@ -34,7 +34,7 @@ from holdfast.backends.postgres.embedded_guard import (
     recorded_place,
     stop_server,
 )
-from holdfast.kernel.core.errors import ConfigError, UnavailableError
+from holdfast.values.errors import ConfigError, UnavailableError
 
 _log = logging.getLogger("holdfast.postgres")
 DATABASE = "holdfast"

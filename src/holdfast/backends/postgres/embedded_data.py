@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from holdfast.backends.postgres.binaries import initialise
-from holdfast.kernel.core.errors import ConfigError
+from holdfast.values.errors import ConfigError
 
 _log = logging.getLogger("holdfast.postgres")
 UNFINISHED = "data.unfinished-"

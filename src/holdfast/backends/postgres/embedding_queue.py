@@ -8,7 +8,6 @@ from typing import Any, LiteralString
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.indexing import index_batch
 from holdfast.backends.postgres.queries import load
-from holdfast.kernel.core.codec import decode_json
 from holdfast.kernel.storage.embedding_queue import (
     TAKEN_SECONDS,
     EmbeddingBatch,
@@ -18,6 +17,7 @@ from holdfast.kernel.storage.embedding_queue import (
     LogRange,
 )
 from holdfast.kernel.storage.event_text import event_text
+from holdfast.values.codec import decode_json
 
 _SQL = load("embedding_queue")
 AGENTS = 100

@@ -20,7 +20,7 @@ from holdfast.backends.postgres.tenant_turns import TenantTurns
 from holdfast.backends.postgres.watchdog import Watchdog
 from holdfast.backends.postgres.watched import LEAVE_SECONDS, WatchedConnection
 from holdfast.backends.retry_log import tell_retries
-from holdfast.kernel.core.errors import (
+from holdfast.values.errors import (
     ConfigError,
     HoldfastError,
     TimedOutError,

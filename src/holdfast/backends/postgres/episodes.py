@@ -9,13 +9,13 @@ from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.queries import filled, load
 from holdfast.backends.postgres.recall import Recall
 from holdfast.backends.postgres.session_log import append, stored
-from holdfast.kernel.core.codec import decode_json
-from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.storage.embedding import Embedder
 from holdfast.kernel.storage.episodes import Event, Recalled, Session
 from holdfast.kernel.storage.hot_entry import PlacedEntry
 from holdfast.kernel.storage.log_entry import LogEntry
 from holdfast.spi.episodes import EpisodeStorage, EventScope, NearestEvents
+from holdfast.values.codec import decode_json
+from holdfast.values.identity import AgentId
 
 _SQL = load("episodes")
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import asyncpg
 
-from holdfast.kernel.core.errors import (
+from holdfast.values.errors import (
     AlreadyExistsError,
     ConfigError,
     ConflictError,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.escape import escape, unescape
 from holdfast.backends.postgres.queries import load
-from holdfast.kernel.core.codec import decode_json, encode_json
 from holdfast.kernel.storage.short_term import StateWrite
 from holdfast.kernel.storage.state_snapshots import FallbackWrite, FallbackWrites
+from holdfast.values.codec import decode_json, encode_json
 
 _SQL = load("fallback_writes")
 

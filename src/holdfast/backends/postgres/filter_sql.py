@@ -11,9 +11,9 @@ from decimal import Decimal
 from typing import Any, assert_never
 
 from holdfast.backends.postgres.escape import escape
-from holdfast.kernel.core.codec import decode_json, encode_json
-from holdfast.kernel.core.errors import InvalidInputError
-from holdfast.kernel.core.filters import (
+from holdfast.values.codec import decode_json, encode_json
+from holdfast.values.errors import InvalidInputError
+from holdfast.values.filters import (
     And,
     Compare,
     Exists,

@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from holdfast.backends.postgres.queries import load
-from holdfast.kernel.core.codec import decode_json
-from holdfast.kernel.core.text import tokenize
 from holdfast.kernel.storage.event_text import event_text
+from holdfast.values.codec import decode_json
+from holdfast.values.text import tokenize
 
 _SQL = load("indexing")
 BATCH = 500

@@ -8,11 +8,11 @@ from holdfast.backends.postgres.ledger_rows import to_event, to_feedback, to_ori
 from holdfast.backends.postgres.ledger_view import LedgerView
 from holdfast.backends.postgres.listener import Bell, Listener
 from holdfast.backends.postgres.queries import load
-from holdfast.kernel.core.codec import encode_json
-from holdfast.kernel.core.lifecycle import TaskState
 from holdfast.kernel.storage.ledger_stored import StoredFeedback
 from holdfast.spi.tasks_records import StoredEvent, StoredTask, TaskKey
 from holdfast.spi.tasks_timeline import AuditStorage, Timeline
+from holdfast.values.codec import encode_json
+from holdfast.values.lifecycle import TaskState
 
 _SQL = load("ledger_audit")
 _BATCH, _BATCH_BYTES = 100, 1 << 20

@@ -5,7 +5,6 @@ from __future__ import annotations
 from holdfast.backends.postgres.ledger_rows import to_message, to_stored, to_task
 from holdfast.backends.postgres.ledger_view import LedgerView, message_columns, moment
 from holdfast.backends.postgres.queries import load
-from holdfast.kernel.core.codec import encode_json
 from holdfast.kernel.storage.ledger_draft import Draft
 from holdfast.kernel.storage.ledger_stored import StoredMessage
 from holdfast.spi.tasks_clients import (
@@ -16,6 +15,7 @@ from holdfast.spi.tasks_clients import (
     TaskQuery,
 )
 from holdfast.spi.tasks_records import Extent, TaskKey, TaskSnapshot
+from holdfast.values.codec import encode_json
 
 _SUBMIT, _SQL = load("ledger_submit"), load("ledger_client")
 _REQUESTS = {"cancel": _SQL["cancel"], "pause": _SQL["pause"], "resume": _SQL["resume"]}

@@ -8,7 +8,6 @@ from typing import Any
 from holdfast.backends.postgres.ledger_rows import to_agent, to_messages
 from holdfast.backends.postgres.ledger_view import LedgerView
 from holdfast.backends.postgres.queries import load
-from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.storage.ledger_records import ContextRecord
 from holdfast.kernel.storage.ledger_stored import StoredMessage
 from holdfast.spi.tasks_contexts import (
@@ -18,6 +17,7 @@ from holdfast.spi.tasks_contexts import (
     SaidMessage,
 )
 from holdfast.spi.tasks_records import ContextKey, Extent
+from holdfast.values.identity import AgentId
 
 _SQL, _TRANSCRIPT = load("ledger_context"), load("ledger_transcript")
 _MOST_BYTES = 16 << 20

@@ -12,12 +12,12 @@ from holdfast.backends.postgres.ledger_view import (
     step_columns,
 )
 from holdfast.backends.postgres.queries import load
-from holdfast.kernel.core.codec import encode_json
-from holdfast.kernel.core.errors import LeaseLostError
-from holdfast.kernel.core.lifecycle import TaskState
 from holdfast.kernel.storage.ledger_records import Lease
 from holdfast.spi.tasks_records import TaskSnapshot
 from holdfast.spi.tasks_workers import LeaseStorage, Outcome, TaskClaim
+from holdfast.values.codec import encode_json
+from holdfast.values.errors import LeaseLostError
+from holdfast.values.lifecycle import TaskState
 
 _SQL = load("ledger_lease")
 

@@ -8,12 +8,12 @@ from dataclasses import replace
 from holdfast.backends.postgres.ledger_rows import to_chunk, to_chunks, to_step
 from holdfast.backends.postgres.ledger_view import LedgerView, message_columns, step_columns
 from holdfast.backends.postgres.queries import load
-from holdfast.kernel.core.codec import decode_json, encode_json
 from holdfast.kernel.storage.ledger_events import StepKey
 from holdfast.kernel.storage.ledger_records import Lease
 from holdfast.kernel.storage.ledger_stored import StoredChunk, StoredMessage, StoredStep
 from holdfast.spi.tasks_records import TaskKey, WrittenChunk
 from holdfast.spi.tasks_workers import ProgressStorage, StepDraft
+from holdfast.values.codec import decode_json, encode_json
 
 _SQL = load("ledger_progress")
 

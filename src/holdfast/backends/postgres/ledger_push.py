@@ -5,10 +5,10 @@ from __future__ import annotations
 from holdfast.backends.postgres.ledger_rows import to_entry, to_push_config
 from holdfast.backends.postgres.ledger_view import LedgerView
 from holdfast.backends.postgres.queries import load
-from holdfast.kernel.core.codec import encode_json
 from holdfast.kernel.storage.ledger_stored import StoredPush
 from holdfast.spi.tasks_push import FailedDelivery, OutboxClaim, PushStorage
 from holdfast.spi.tasks_records import EntryKey, StoredEntry, TaskKey
+from holdfast.values.codec import encode_json
 
 _SQL = load("ledger_push")
 

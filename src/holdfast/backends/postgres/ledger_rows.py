@@ -5,9 +5,6 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, assert_never, cast
 
-from holdfast.kernel.core.codec import decode_json
-from holdfast.kernel.core.identity import AgentId
-from holdfast.kernel.core.lifecycle import Actor, TaskState
 from holdfast.kernel.storage.ledger_events import EventKind, StepKey, TaskRequest, Transition
 from holdfast.kernel.storage.ledger_stored import (
     StoredChunk,
@@ -25,6 +22,9 @@ from holdfast.spi.tasks_records import (
     TaskSnapshot,
     WrittenChunk,
 )
+from holdfast.values.codec import decode_json
+from holdfast.values.identity import AgentId
+from holdfast.values.lifecycle import Actor, TaskState
 
 to_agent = lru_cache(maxsize=1024)(AgentId.parse)
 """There are few agents, and many tasks of each."""

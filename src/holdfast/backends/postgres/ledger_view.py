@@ -8,10 +8,10 @@ from typing import Any
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.ledger_rows import to_task
 from holdfast.backends.postgres.ledger_work import Doorbell, requests_topic
-from holdfast.kernel.core.lifecycle import TaskState
 from holdfast.kernel.storage.ledger_events import StepKey
 from holdfast.kernel.storage.ledger_stored import StoredMessage
 from holdfast.spi.tasks_records import TaskSnapshot
+from holdfast.values.lifecycle import TaskState
 
 
 class LedgerView:

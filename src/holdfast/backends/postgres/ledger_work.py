@@ -11,9 +11,9 @@ from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.listener import Listener
 from holdfast.backends.postgres.queries import load
 from holdfast.backends.postgres.watched import LEAVE_SECONDS
-from holdfast.kernel.core.errors import HoldfastError
 from holdfast.kernel.storage.ledger_work import WorkKind
 from holdfast.spi.tasks_work import WorkStorage
+from holdfast.values.errors import HoldfastError
 
 _SQL = load("ledger_work")
 _log = logging.getLogger("holdfast.postgres")

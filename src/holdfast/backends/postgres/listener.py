@@ -11,8 +11,8 @@ from typing import Any
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.queries import load
 from holdfast.backends.postgres.watched import LEAVE_SECONDS
-from holdfast.kernel.core.errors import HoldfastError, UnavailableError
-from holdfast.kernel.core.ids import new_ref
+from holdfast.values.errors import HoldfastError, UnavailableError
+from holdfast.values.ids import new_ref
 
 _SQL = load("channel")
 _log = logging.getLogger("holdfast.postgres")

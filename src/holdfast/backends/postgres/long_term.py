@@ -12,10 +12,6 @@ from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.escape import escape
 from holdfast.backends.postgres.index_key import index_key
 from holdfast.backends.postgres.queries import load
-from holdfast.kernel.core.codec import decode_json, encode_json
-from holdfast.kernel.core.errors import ConflictError
-from holdfast.kernel.core.ranking import K1, LEXICAL_WEIGHT, LINK_WEIGHT, B
-from holdfast.kernel.core.text import tokenize
 from holdfast.kernel.storage.fact_draft import FactDraft, superseded_before, used_before
 from holdfast.kernel.storage.long_term import Memory
 from holdfast.spi.long_term import (
@@ -26,6 +22,10 @@ from holdfast.spi.long_term import (
     LongTermStorage,
     UnindexedFact,
 )
+from holdfast.values.codec import decode_json, encode_json
+from holdfast.values.errors import ConflictError
+from holdfast.values.ranking import K1, LEXICAL_WEIGHT, LINK_WEIGHT, B
+from holdfast.values.text import tokenize
 
 _SQL = load("long_term")
 _MICROSECOND = timedelta(microseconds=1)

@@ -16,7 +16,7 @@ from typing import Any
 
 from holdfast.backends.postgres.errors import mapped
 from holdfast.backends.postgres.queries import load
-from holdfast.kernel.core.errors import SchemaError
+from holdfast.values.errors import SchemaError
 
 LOCK = 0x686F6C6466617374
 """The advisory lock that one migrating process holds: the bytes of "holdfast"."""

@@ -9,14 +9,14 @@ from typing import Any, LiteralString
 from holdfast.backends.postgres.embedding_queue import PostgresEmbeddingQueue
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.queries import filled, load
-from holdfast.kernel.core.errors import EngineError, InvalidInputError
-from holdfast.kernel.core.ranking import K1, LEXICAL_WEIGHT, B
-from holdfast.kernel.core.text import tokenize
 from holdfast.kernel.storage.embedding import Embedder, embed_texts
 from holdfast.kernel.storage.embedding_queue import embed_batch
 from holdfast.kernel.storage.episodes import Recalled
 from holdfast.kernel.storage.log_entry import LogEntry
 from holdfast.spi.episodes import EventScope, NearestEvents
+from holdfast.values.errors import EngineError, InvalidInputError
+from holdfast.values.ranking import K1, LEXICAL_WEIGHT, B
+from holdfast.values.text import tokenize
 
 _SQL = load("recall")
 _log = logging.getLogger("holdfast.recall")

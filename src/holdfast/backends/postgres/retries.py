@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncpg
 
 from holdfast.backends.postgres.errors import TRY_AGAIN, nothing_was_sent
-from holdfast.kernel.core.errors import HoldfastError
+from holdfast.values.errors import HoldfastError
 
 
 class NotConnectedError(OSError):

@@ -7,9 +7,9 @@ from typing import Any
 
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.queries import load
-from holdfast.kernel.core.errors import ConflictError
 from holdfast.kernel.storage.hot_entry import PlacedEntry
 from holdfast.kernel.storage.log_entry import LogEntry, another_body
+from holdfast.values.errors import ConflictError
 
 _SQL = load("history")
 

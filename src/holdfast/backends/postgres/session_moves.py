@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.queries import load
-from holdfast.kernel.core.owners import UNASSIGNED
 from holdfast.kernel.storage.session_moves import Moved, SessionMove, SessionMoves
+from holdfast.values.owners import UNASSIGNED
 
 _SQL = load("session_moves")
 

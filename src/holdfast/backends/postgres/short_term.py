@@ -8,9 +8,9 @@ from typing import Any
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.escape import escape, unescape
 from holdfast.backends.postgres.queries import load
-from holdfast.kernel.core.codec import decode_json, encode_json
 from holdfast.kernel.storage.short_term import StateSnapshot, StateWrite
 from holdfast.spi.states import StateStorage
+from holdfast.values.codec import decode_json, encode_json
 
 _SQL = load("short_term")
 

@@ -12,10 +12,10 @@ from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.filter_sql import FilterSql, filterable
 from holdfast.backends.postgres.indexes import Near
 from holdfast.backends.postgres.queries import filled, load
-from holdfast.kernel.core.filters import Filter
 from holdfast.kernel.storage.document_draft import DocumentDraft, stored_document, stored_result
 from holdfast.kernel.storage.vector import Document, SearchResult
 from holdfast.spi.vectors import Nearest, VectorStorage
+from holdfast.values.filters import Filter
 
 MAX_DIMENSION = 16_000
 """As many numbers as pgvector keeps in a vector."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from holdfast.backends.postgres.engine import Postgres
 from holdfast.backends.postgres.queries import load
-from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.storage.durable_log import Gap
 from holdfast.kernel.storage.wake import SessionWake, Wake, WakeStatus
+from holdfast.values.identity import AgentId
 
 _SQL = load("wake")
 _LOG = load("durable_log")

@@ -12,7 +12,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisClusterException
 
 from holdfast.backends.redis.fast_connection import use_fast_connections
-from holdfast.kernel.core.errors import ConfigError, UnknownSchemeError
+from holdfast.values.errors import ConfigError, UnknownSchemeError
 
 CLUSTER = "redis+cluster"
 SCHEMES = ("redis", "rediss", "unix", CLUSTER)

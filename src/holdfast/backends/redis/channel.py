@@ -8,8 +8,8 @@ from holdfast.backends.redis.engine import Redis
 from holdfast.backends.redis.keys import ChannelKeys
 from holdfast.backends.redis.listener import Bell, Listener
 from holdfast.backends.redis.timestamps import duration, timestamp
-from holdfast.kernel.core.errors import ConflictError
 from holdfast.spi.channels import ChannelStorage, StoredEvent
+from holdfast.values.errors import ConflictError
 
 
 class RedisChannels(ChannelStorage):

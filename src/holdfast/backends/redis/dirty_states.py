@@ -11,9 +11,9 @@ from holdfast.backends.redis.engine import Redis
 from holdfast.backends.redis.keys import ShardKeys, encode
 from holdfast.backends.redis.quarantine import Quarantine
 from holdfast.backends.redis.timestamps import timestamp
-from holdfast.kernel.core.codec import decode_json
-from holdfast.kernel.core.errors import CodecError
 from holdfast.kernel.storage.state_snapshots import DirtyStates, SavedState
+from holdfast.values.codec import decode_json
+from holdfast.values.errors import CodecError
 
 
 class RedisDirtyStates(DirtyStates):

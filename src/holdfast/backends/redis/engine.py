@@ -32,7 +32,7 @@ from holdfast.backends.redis.errors import (
 )
 from holdfast.backends.redis.keys import DEFAULT_SHARDS, MAX_SHARDS, SHARDS
 from holdfast.backends.retry_log import tell_retries
-from holdfast.kernel.core.errors import ConfigError, UnavailableError
+from holdfast.values.errors import ConfigError, UnavailableError
 
 RETRY_SECONDS = 15.0
 """How long a call that may be repeated is repeated: a restart of the server goes unnoticed."""

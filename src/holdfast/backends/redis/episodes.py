@@ -10,13 +10,13 @@ from typing import Any
 from holdfast.backends.redis.engine import Redis
 from holdfast.backends.redis.keys import SessionKeys, encode_agent
 from holdfast.backends.redis.transcripts import DEFAULT_TTL_SECONDS
-from holdfast.kernel.core.checks import check_seconds
-from holdfast.kernel.core.codec import decode_json, encode_json
-from holdfast.kernel.core.errors import NotSupportedError
 from holdfast.kernel.storage.episodes import Event, Recalled
 from holdfast.kernel.storage.hot_entry import PlacedEntry
 from holdfast.kernel.storage.log_entry import LogEntry, another_body
 from holdfast.spi.episodes import EventScope, EventStorage, NearestEvents
+from holdfast.values.checks import check_seconds
+from holdfast.values.codec import decode_json, encode_json
+from holdfast.values.errors import NotSupportedError
 
 _NOTES = "!"
 """Stands before an agent in the name of its other stream; an encoded name never holds it."""

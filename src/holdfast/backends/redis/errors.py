@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from redis import exceptions as driver
 
-from holdfast.kernel.core.errors import (
+from holdfast.values.errors import (
     BackPressureError,
     ConfigError,
     EngineError,

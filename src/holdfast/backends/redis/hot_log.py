@@ -11,8 +11,6 @@ from holdfast.backends.redis.engine import Redis
 from holdfast.backends.redis.keys import HotKeys, SessionKeys, ShardKeys, encode
 from holdfast.backends.redis.quarantine import Quarantine, is_damage
 from holdfast.backends.redis.short_term import snapshot_of
-from holdfast.kernel.core.errors import BackPressureError, CodecError, EngineError
-from holdfast.kernel.core.ids import new_ref
 from holdfast.kernel.storage.durable_log import Gap, Grant, Known, Reserved
 from holdfast.kernel.storage.hot_entry import (
     PlacedEntry,
@@ -32,6 +30,8 @@ from holdfast.kernel.storage.hot_log import (
 )
 from holdfast.kernel.storage.log_entry import LogEntry, another_body
 from holdfast.kernel.storage.short_term import StateSnapshot
+from holdfast.values.errors import BackPressureError, CodecError, EngineError
+from holdfast.values.ids import new_ref
 
 _AT_ONCE = 1000
 T = TypeVar("T")

@@ -10,10 +10,10 @@ from holdfast.backends.redis.engine import Redis
 from holdfast.backends.redis.keys import HotKeys, ShardKeys, encode
 from holdfast.backends.redis.quarantine import Quarantine, resp, shard_keys
 from holdfast.backends.redis.timestamps import duration
-from holdfast.kernel.core.checks import check_id
-from holdfast.kernel.core.errors import InvalidInputError
 from holdfast.kernel.storage.durable_log import Outcome
 from holdfast.kernel.storage.hot_log import SEEN_SECONDS, WINDOW, HotQueue, HotStats, HotTurn, Work
+from holdfast.values.checks import check_id
+from holdfast.values.errors import InvalidInputError
 
 SUSPECT_DELIVERIES = 5
 """A turn that was handed out so often is handed out alone: it may be killing its consumers."""

@@ -15,9 +15,9 @@ from urllib.parse import unquote
 from holdfast.backends.redis.connections import pairs_of
 from holdfast.backends.redis.engine import Redis
 from holdfast.backends.redis.keys import ShardKeys
-from holdfast.kernel.core.codec import decode_json
-from holdfast.kernel.core.errors import CodecError, EngineError
 from holdfast.kernel.storage.hot_entry import unpack
+from holdfast.values.codec import decode_json
+from holdfast.values.errors import CodecError, EngineError
 
 _log = logging.getLogger("holdfast.redis")
 

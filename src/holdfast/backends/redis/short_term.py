@@ -11,8 +11,6 @@ from holdfast.backends.redis.engine import Redis
 from holdfast.backends.redis.keys import SessionKeys
 from holdfast.backends.redis.quarantine import Quarantine, is_damage
 from holdfast.backends.redis.timestamps import duration, microseconds, timestamp
-from holdfast.kernel.core.codec import decode_json
-from holdfast.kernel.core.errors import CodecError, EngineError, VersionConflictError
 from holdfast.kernel.storage.short_term import StateSnapshot, StateWrite
 from holdfast.kernel.storage.state_snapshots import (
     AbsentStateError,
@@ -23,6 +21,8 @@ from holdfast.kernel.storage.state_snapshots import (
     Written,
 )
 from holdfast.spi.states import HotStates
+from holdfast.values.codec import decode_json
+from holdfast.values.errors import CodecError, EngineError, VersionConflictError
 
 T = TypeVar("T")
 REMOVED_SECONDS = 600

@@ -9,9 +9,9 @@ from typing import Any
 
 from holdfast.backends.redis.engine import Redis
 from holdfast.backends.redis.keys import SessionKeys, encode_agent
-from holdfast.kernel.core.checks import check_seconds
 from holdfast.kernel.storage.log_entry import LogEntry, TranscriptPage, another_body
 from holdfast.spi.transcripts import MessageRow, TranscriptKey, Transcripts
+from holdfast.values.checks import check_seconds
 
 DEFAULT_TTL_SECONDS = 7 * 86_400.0
 """How long a transcript is kept after its last message, unless the store is told otherwise."""

@@ -15,10 +15,10 @@ from holdfast.bench.peers.match import NOT_SLOWER, Calls, Line, Peer, Stage
 from holdfast.bench.peers.queues import RATE
 from holdfast.bench.peers.servers import holdfast_on
 from holdfast.bench.queues import BODY
-from holdfast.kernel.core.content import ChatMessage
 from holdfast.runtime.app import App
 from holdfast.runtime.context import TaskContext
 from holdfast.runtime.worker import Worker
+from holdfast.values.content import ChatMessage
 
 BATCH = 100
 WORKERS = 50

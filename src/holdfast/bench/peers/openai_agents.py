@@ -8,7 +8,7 @@ from typing import Any
 
 from holdfast.bench.peers.match import NOT_SLOWER, Calls, Line, Peer, Stage
 from holdfast.bench.peers.servers import holdfast_on
-from holdfast.kernel.core.identity import AgentId
+from holdfast.values.identity import AgentId
 from holdfast.wiring.settings import Settings
 
 AGENT = AgentId("bench", "a1")

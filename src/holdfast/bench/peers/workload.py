@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from holdfast.kernel.core.content import ChatMessage
-from holdfast.kernel.core.errors import ConfigError
+from holdfast.values.content import ChatMessage
+from holdfast.values.errors import ConfigError
 
 BODY_BYTES = 1800
 _GENERATED = 400

@@ -7,22 +7,22 @@ from datetime import UTC, datetime
 from typing import Any
 
 from holdfast.contracts.tasks.scope import LedgerCalls, task_key
-from holdfast.kernel.core.checks import (
-    check_count,
-    check_optional_count,
-    check_optional_id,
-    check_text,
-)
-from holdfast.kernel.core.codec import encode_json, encode_object
-from holdfast.kernel.core.errors import InvalidInputError, NotFoundError
-from holdfast.kernel.core.ids import new_id
-from holdfast.kernel.core.lifecycle import TERMINAL
 from holdfast.kernel.storage.ledger_audit import AuditLedger
 from holdfast.kernel.storage.ledger_events import TaskEvent
 from holdfast.kernel.storage.ledger_records import Feedback, TaskRecord
 from holdfast.kernel.storage.ledger_replay import replay
 from holdfast.kernel.storage.ledger_stored import StoredFeedback
 from holdfast.spi.tasks_records import TaskSnapshot
+from holdfast.values.checks import (
+    check_count,
+    check_optional_count,
+    check_optional_id,
+    check_text,
+)
+from holdfast.values.codec import encode_json, encode_object
+from holdfast.values.errors import InvalidInputError, NotFoundError
+from holdfast.values.ids import new_id
+from holdfast.values.lifecycle import TERMINAL
 
 
 class AuditCalls(LedgerCalls, AuditLedger):

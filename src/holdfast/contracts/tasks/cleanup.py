@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from holdfast.contracts.tasks.scope import LedgerCalls, context_key
-from holdfast.kernel.core.checks import check_count, check_id, check_ids, check_seconds
 from holdfast.kernel.storage.ledger_cleanup import (
     RETRY_SECONDS,
     CleanupKind,
@@ -16,6 +15,7 @@ from holdfast.kernel.storage.ledger_cleanup import (
 )
 from holdfast.kernel.storage.ledger_input import check_lease
 from holdfast.kernel.storage.ledger_records import Lease
+from holdfast.values.checks import check_count, check_id, check_ids, check_seconds
 
 
 class CleanupCalls(LedgerCalls, CleanupLedger):

@@ -7,21 +7,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from holdfast.contracts.tasks.scope import LedgerCalls, task_key
-from holdfast.kernel.core.checks import (
-    check_count,
-    check_id,
-    check_list,
-    check_optional_count,
-    check_optional_id,
-    check_text,
-    check_time,
-    check_unreserved,
-)
-from holdfast.kernel.core.codec import encode_json, encode_object
-from holdfast.kernel.core.content import ChatMessage
-from holdfast.kernel.core.errors import IllegalTransitionError, InvalidInputError, NotFoundError
-from holdfast.kernel.core.identity import Agent, AgentId
-from holdfast.kernel.core.lifecycle import TaskState, check_state
 from holdfast.kernel.storage.ledger_client import ClientLedger
 from holdfast.kernel.storage.ledger_draft import Draft, check_run_after
 from holdfast.kernel.storage.ledger_input import asks_nothing, check_owner
@@ -36,6 +21,21 @@ from holdfast.kernel.storage.ledger_records import (
 from holdfast.kernel.storage.ledger_stored import StoredMessage, StoredPush
 from holdfast.spi.tasks_clients import Request, TaskAfter, TaskFilter, TaskQuery
 from holdfast.spi.tasks_records import Extent, TaskSnapshot
+from holdfast.values.checks import (
+    check_count,
+    check_id,
+    check_list,
+    check_optional_count,
+    check_optional_id,
+    check_text,
+    check_time,
+    check_unreserved,
+)
+from holdfast.values.codec import encode_json, encode_object
+from holdfast.values.content import ChatMessage
+from holdfast.values.errors import IllegalTransitionError, InvalidInputError, NotFoundError
+from holdfast.values.identity import Agent, AgentId
+from holdfast.values.lifecycle import TaskState, check_state
 
 
 class ClientCalls(LedgerCalls, ClientLedger):

@@ -6,14 +6,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from holdfast.contracts.tasks.scope import MOST, LedgerCalls, context_key
-from holdfast.kernel.core.checks import (
-    check_count,
-    check_id,
-    check_list,
-    check_optional_count,
-)
-from holdfast.kernel.core.errors import InvalidInputError
-from holdfast.kernel.core.identity import Agent, AgentId
 from holdfast.kernel.storage.ledger_context import ContextLedger
 from holdfast.kernel.storage.ledger_input import check_owner
 from holdfast.kernel.storage.ledger_records import (
@@ -29,6 +21,14 @@ from holdfast.kernel.storage.ledger_transcript import (
 )
 from holdfast.spi.tasks_contexts import ContextAfter, SaidMessage
 from holdfast.spi.tasks_records import Extent, load_messages
+from holdfast.values.checks import (
+    check_count,
+    check_id,
+    check_list,
+    check_optional_count,
+)
+from holdfast.values.errors import InvalidInputError
+from holdfast.values.identity import Agent, AgentId
 
 
 class ContextCalls(LedgerCalls, ContextLedger, TranscriptLedger):

@@ -6,16 +6,6 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from holdfast.contracts.tasks.scope import LedgerCalls
-from holdfast.kernel.core.checks import (
-    check_count,
-    check_id,
-    check_optional_count,
-    check_seconds,
-    check_text,
-)
-from holdfast.kernel.core.content import ChatMessage
-from holdfast.kernel.core.identity import Agent
-from holdfast.kernel.core.lifecycle import TaskState, check_state
 from holdfast.kernel.storage.ledger_draft import check_run_after
 from holdfast.kernel.storage.ledger_events import StepKey
 from holdfast.kernel.storage.ledger_input import (
@@ -29,6 +19,16 @@ from holdfast.kernel.storage.ledger_records import LEASE_SECONDS, ClaimedTask, L
 from holdfast.kernel.storage.ledger_stored import StoredMessage
 from holdfast.spi.tasks_records import lease_on
 from holdfast.spi.tasks_workers import Outcome, TaskClaim
+from holdfast.values.checks import (
+    check_count,
+    check_id,
+    check_optional_count,
+    check_seconds,
+    check_text,
+)
+from holdfast.values.content import ChatMessage
+from holdfast.values.identity import Agent
+from holdfast.values.lifecycle import TaskState, check_state
 
 
 class LeaseCalls(LedgerCalls, LeaseLedger):

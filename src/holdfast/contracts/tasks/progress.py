@@ -6,9 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from holdfast.contracts.tasks.scope import LedgerCalls, task_key
-from holdfast.kernel.core.checks import check_id, check_list, check_text
-from holdfast.kernel.core.codec import blocks_to_json, decode_json, encode_json, encode_object
-from holdfast.kernel.core.content import ChatMessage, ContentBlock
 from holdfast.kernel.storage.ledger_events import ArtifactChunk, StepKey, StepRecord
 from holdfast.kernel.storage.ledger_input import check_lease, check_step, message_named
 from holdfast.kernel.storage.ledger_progress import ProgressLedger
@@ -16,6 +13,9 @@ from holdfast.kernel.storage.ledger_records import Artifact, Lease
 from holdfast.kernel.storage.ledger_stored import StoredChunk, StoredMessage
 from holdfast.spi.tasks_records import load_artifacts
 from holdfast.spi.tasks_workers import StepDraft
+from holdfast.values.checks import check_id, check_list, check_text
+from holdfast.values.codec import blocks_to_json, decode_json, encode_json, encode_object
+from holdfast.values.content import ChatMessage, ContentBlock
 
 
 class ProgressCalls(LedgerCalls, ProgressLedger):

@@ -5,13 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from holdfast.contracts.tasks.scope import LedgerCalls, task_key
-from holdfast.kernel.core.checks import (
-    check_count,
-    check_id,
-    check_optional_count,
-    check_seconds,
-    check_text,
-)
 from holdfast.kernel.storage.ledger_input import check_entry
 from holdfast.kernel.storage.ledger_push import (
     DELIVERY_ATTEMPTS,
@@ -26,6 +19,13 @@ from holdfast.kernel.storage.ledger_records import LEASE_SECONDS
 from holdfast.kernel.storage.ledger_stored import StoredPush
 from holdfast.spi.tasks_push import FailedDelivery, OutboxClaim
 from holdfast.spi.tasks_records import EntryKey
+from holdfast.values.checks import (
+    check_count,
+    check_id,
+    check_optional_count,
+    check_seconds,
+    check_text,
+)
 
 
 class PushCalls(LedgerCalls, PushLedger):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from holdfast.kernel.core.checks import check_id, check_optional_id
 from holdfast.kernel.storage.ledger_input import check_owner
 from holdfast.spi.tasks import TaskStorage
 from holdfast.spi.tasks_records import ContextKey, TaskKey
+from holdfast.values.checks import check_id, check_optional_id
 
 MOST = (1 << 63) - 1
 """The largest number that an engine is given."""

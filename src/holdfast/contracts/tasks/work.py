@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from typing import get_args
 
-from holdfast.kernel.core.checks import check_count, check_id, check_seconds
-from holdfast.kernel.core.errors import InvalidInputError
 from holdfast.kernel.storage.ledger_work import WorkKind, WorkSignal
 from holdfast.spi.tasks_work import WorkStorage
+from holdfast.values.checks import check_count, check_id, check_seconds
+from holdfast.values.errors import InvalidInputError
 
 _KINDS: tuple[WorkKind, ...] = get_args(WorkKind)
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
-from holdfast.kernel.core.content import ChatMessage
-from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.storage.durable_log import Gap
 from holdfast.kernel.storage.episodes import Event, Recalled
 from holdfast.kernel.storage.log_entry import LogEntry
 from holdfast.kernel.storage.wake import WakeStatus
 from holdfast.kernel.storage.working_memory import AgentFacts, WorkingMemory
+from holdfast.values.content import ChatMessage
+from holdfast.values.identity import AgentId
 
 Recordable: TypeAlias = "Event | ChatMessage | tuple[str, dict[str, Any]]"
 """What can be recorded in a batch: a type with its payload, a message, or a whole event."""

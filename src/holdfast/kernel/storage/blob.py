@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, runtime_checkable
 
-from holdfast.kernel.core.checks import check_text
-from holdfast.kernel.core.errors import CodecError, InvalidInputError
+from holdfast.values.checks import check_text
+from holdfast.values.errors import CodecError, InvalidInputError
 
 DEFAULT_TTL_SECONDS = 86_400
 """How long a blob lives that nobody pins, unless the store is told otherwise."""

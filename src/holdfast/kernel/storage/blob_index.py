@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from holdfast.kernel.core.checks import check_text
-from holdfast.kernel.core.errors import ConflictError, InvalidInputError
 from holdfast.kernel.storage.blob import BlobInfo
+from holdfast.values.checks import check_text
+from holdfast.values.errors import ConflictError, InvalidInputError
 
 RETRY_SECONDS = 300.0
 """How long a taken blob is hidden before it may be taken again."""

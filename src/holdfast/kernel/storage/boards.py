@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
-from holdfast.kernel.core.checks import (
+from holdfast.values.checks import (
     check_count,
     check_id,
     check_list,
     check_optional_id,
     check_text,
 )
-from holdfast.kernel.core.errors import InvalidInputError
-from holdfast.kernel.core.ids import new_id
+from holdfast.values.errors import InvalidInputError
+from holdfast.values.ids import new_id
 
 
 class TaskStatus(StrEnum):

@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from holdfast.kernel.core.checks import check_id, check_list, check_vector
-from holdfast.kernel.core.codec import (
+from holdfast.kernel.storage.embedding import Embedder, embed_texts
+from holdfast.kernel.storage.vector import Document, SearchResult
+from holdfast.values.checks import check_id, check_list, check_vector
+from holdfast.values.codec import (
     blocks_from_json,
     blocks_to_json,
     decode_json,
     encode_json,
     encode_object,
 )
-from holdfast.kernel.core.content import text_of
-from holdfast.kernel.core.errors import (
+from holdfast.values.content import text_of
+from holdfast.values.errors import (
     AlreadyExistsError,
     InvalidInputError,
     NotSupportedError,
 )
-from holdfast.kernel.storage.embedding import Embedder, embed_texts
-from holdfast.kernel.storage.vector import Document, SearchResult
 
 
 @dataclass(slots=True)

@@ -6,8 +6,8 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
-from holdfast.kernel.core.checks import check_vector
-from holdfast.kernel.core.errors import (
+from holdfast.values.checks import check_vector
+from holdfast.values.errors import (
     EngineError,
     HoldfastError,
     InvalidInputError,

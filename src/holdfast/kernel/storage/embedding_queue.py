@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from holdfast.kernel.core.errors import HoldfastError
 from holdfast.kernel.storage.embedding import Embedder, embed_possible, embed_texts
+from holdfast.values.errors import HoldfastError
 
 TAKEN_SECONDS = 120.0
 """How long a worker has what it took; then others may take it."""

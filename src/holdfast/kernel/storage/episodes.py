@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from holdfast.kernel.core.codec import message_from_payload, message_to_payload
-from holdfast.kernel.core.content import ChatMessage
-from holdfast.kernel.core.identity import AgentId
-from holdfast.kernel.core.ids import new_id
+from holdfast.values.codec import message_from_payload, message_to_payload
+from holdfast.values.content import ChatMessage
+from holdfast.values.identity import AgentId
+from holdfast.values.ids import new_id
 
 KNOWN_TYPES = ("message", "tool_call", "tool_result", "decision", "observation")
 """Types with a text of their own for recall; any other type is legal too."""

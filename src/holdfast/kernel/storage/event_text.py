@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from holdfast.kernel.core.codec import blocks_from_json
-from holdfast.kernel.core.content import text_of
-from holdfast.kernel.core.errors import CodecError
+from holdfast.values.codec import blocks_from_json
+from holdfast.values.content import text_of
+from holdfast.values.errors import CodecError
 
 
 def event_text(type: str, payload: dict[str, Any]) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
-from holdfast.kernel.core.codec import encode_json
-from holdfast.kernel.core.errors import ConflictError
+from holdfast.values.codec import encode_json
+from holdfast.values.errors import ConflictError
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
-from holdfast.kernel.core.errors import InvalidInputError
-from holdfast.kernel.core.ids import new_id
-from holdfast.kernel.core.text import name_key
+from holdfast.values.errors import InvalidInputError
+from holdfast.values.ids import new_id
+from holdfast.values.text import name_key
 
 Direction: TypeAlias = Literal["both", "out", "in"]
 MAX_ENTITIES = 1000

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from holdfast.kernel.core.checks import check_id, check_list, check_text
-from holdfast.kernel.core.codec import encode_object
-from holdfast.kernel.core.errors import InvalidInputError
-from holdfast.kernel.core.text import name_key
 from holdfast.kernel.storage.graph import Direction, Entity, Relationship, entity_keys
+from holdfast.values.checks import check_id, check_list, check_text
+from holdfast.values.codec import encode_object
+from holdfast.values.errors import InvalidInputError
+from holdfast.values.text import name_key
 
 
 @dataclass(frozen=True, slots=True)

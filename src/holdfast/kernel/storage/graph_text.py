@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from holdfast.kernel.core.codec import encode_json
-from holdfast.kernel.core.errors import CodecError
 from holdfast.kernel.storage.graph import Entity, Relationship
 from holdfast.kernel.storage.graph_draft import EntityDraft, RelationshipDraft
+from holdfast.values.codec import encode_json
+from holdfast.values.errors import CodecError
 
 # The decoder makes the values itself: in Python that costs as much as the walk.
 _entities = msgspec.json.Decoder(list[Entity])

@@ -6,8 +6,8 @@ from abc import abstractmethod
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
-from holdfast.kernel.core.content import ChatMessage
-from holdfast.kernel.core.identity import AgentId
+from holdfast.values.content import ChatMessage
+from holdfast.values.identity import AgentId
 
 
 class HistoryRetention(StrEnum):

@@ -7,11 +7,11 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Self
 
-from holdfast.kernel.core.checks import check_id, check_optional_id, check_time
-from holdfast.kernel.core.codec import decode_json
-from holdfast.kernel.core.errors import CodecError, InvalidInputError
 from holdfast.kernel.storage.episodes import Event
 from holdfast.kernel.storage.log_entry import LogEntry
+from holdfast.values.checks import check_id, check_optional_id, check_time
+from holdfast.values.codec import decode_json
+from holdfast.values.errors import CodecError, InvalidInputError
 
 NOWHERE = (0, 0)
 """Before the first place of every session."""

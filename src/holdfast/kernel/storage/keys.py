@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from holdfast.kernel.core.checks import check_id, check_seconds, check_unreserved
-from holdfast.kernel.core.errors import InvalidInputError
+from holdfast.values.checks import check_id, check_seconds, check_unreserved
+from holdfast.values.errors import InvalidInputError
 
 USE_SECONDS = 60.0
 """How exactly the last use of a key is known: it is written at most this often."""

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias, get_args, runtime_checkable
 
-from holdfast.kernel.core.checks import check_id, check_list, check_optional_id
-from holdfast.kernel.core.errors import InvalidInputError
 from holdfast.kernel.storage.ledger_records import Lease
+from holdfast.values.checks import check_id, check_list, check_optional_id
+from holdfast.values.errors import InvalidInputError
 
 CleanupKind: TypeAlias = Literal["run", "blob", "file", "artifact"]
 """``run``: the transcript of the task's run in the session ``ref`` of ``agent``, to be cleared.

@@ -7,11 +7,11 @@ from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Protocol, runtime_checkable
 
-from holdfast.kernel.core.content import ChatMessage
-from holdfast.kernel.core.identity import Agent
-from holdfast.kernel.core.lifecycle import TaskState
 from holdfast.kernel.storage.ledger_push import PushConfig
 from holdfast.kernel.storage.ledger_records import MAX_ATTEMPTS, TaskPage, TaskRecord
+from holdfast.values.content import ChatMessage
+from holdfast.values.identity import Agent
+from holdfast.values.lifecycle import TaskState
 
 
 @runtime_checkable

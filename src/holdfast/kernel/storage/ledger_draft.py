@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Self
 
-from holdfast.kernel.core.checks import check_time
-from holdfast.kernel.core.codec import decode_json, encode_object
-from holdfast.kernel.core.errors import InvalidInputError
-from holdfast.kernel.core.identity import AgentId
-from holdfast.kernel.core.ids import new_id
 from holdfast.kernel.storage.ledger_records import MAX_ATTEMPTS, TaskRecord, content_digest
 from holdfast.kernel.storage.ledger_stored import StoredMessage, StoredPush
+from holdfast.values.checks import check_time
+from holdfast.values.codec import decode_json, encode_object
+from holdfast.values.errors import InvalidInputError
+from holdfast.values.identity import AgentId
+from holdfast.values.ids import new_id
 
 _FOREVER = timedelta(days=4_000_000)
 """More than any two moments of the calendar are apart."""
@@ -22,7 +22,7 @@ _FOREVER = timedelta(days=4_000_000)
 class Draft:
     """A task that was checked and is not yet stored.
 
-    >>> from holdfast.kernel.core.content import ChatMessage
+    >>> from holdfast.values.content import ChatMessage
     >>> hello = StoredMessage.of(ChatMessage.user("hello"))
     >>> Draft(AgentId("", "writer"), hello, owner="ana").digest()
     ''

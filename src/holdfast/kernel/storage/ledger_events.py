@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
-from holdfast.kernel.core.checks import check_count, check_id
-from holdfast.kernel.core.content import ChatMessage, ContentBlock
-from holdfast.kernel.core.errors import InvalidInputError
-from holdfast.kernel.core.lifecycle import Actor, TaskState
+from holdfast.values.checks import check_count, check_id
+from holdfast.values.content import ChatMessage, ContentBlock
+from holdfast.values.errors import InvalidInputError
+from holdfast.values.lifecycle import Actor, TaskState
 
 EventKind: TypeAlias = Literal["transition", "request", "message", "step", "artifact"]
 
@@ -111,7 +111,7 @@ class ArtifactChunk:
 
     ``append=False`` begins the artifact anew; ``append=True`` goes on where the last one ended.
 
-    >>> from holdfast.kernel.core.content import TextBlock
+    >>> from holdfast.values.content import TextBlock
     >>> ArtifactChunk("summary.md", [TextBlock("# Tides")]).append
     False
     """

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from holdfast.kernel.core.checks import check_count, check_id, check_list, check_optional_id
-from holdfast.kernel.core.errors import IllegalTransitionError, InvalidInputError
-from holdfast.kernel.core.identity import AgentId
-from holdfast.kernel.core.lifecycle import WAITING, TaskState
 from holdfast.kernel.storage.ledger_events import StepKey
 from holdfast.kernel.storage.ledger_push import OutboxEntry
 from holdfast.kernel.storage.ledger_records import Lease
+from holdfast.values.checks import check_count, check_id, check_list, check_optional_id
+from holdfast.values.errors import IllegalTransitionError, InvalidInputError
+from holdfast.values.identity import AgentId
+from holdfast.values.lifecycle import WAITING, TaskState
 
 
 def asks_nothing(task_id: str, state: str) -> IllegalTransitionError:
@@ -122,7 +122,7 @@ def check_entry(entry: object) -> OutboxEntry:
     >>> check_entry("e1")
     Traceback (most recent call last):
     ...
-    holdfast.kernel.core.errors.InvalidInputError: entry: must be an OutboxEntry, not str
+    holdfast.values.errors.InvalidInputError: entry: must be an OutboxEntry, not str
     """
     if not isinstance(entry, OutboxEntry):
         raise InvalidInputError("entry", f"must be an OutboxEntry, not {type(entry).__name__}")

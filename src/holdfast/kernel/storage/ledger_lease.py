@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Protocol, runtime_checkable
 
-from holdfast.kernel.core.content import ChatMessage
-from holdfast.kernel.core.identity import Agent
-from holdfast.kernel.core.lifecycle import TaskState
 from holdfast.kernel.storage.ledger_events import StepKey
 from holdfast.kernel.storage.ledger_records import LEASE_SECONDS, ClaimedTask, Lease, TaskRecord
+from holdfast.values.content import ChatMessage
+from holdfast.values.identity import Agent
+from holdfast.values.lifecycle import TaskState
 
 
 @runtime_checkable

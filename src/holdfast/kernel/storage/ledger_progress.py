@@ -6,9 +6,9 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from holdfast.kernel.core.content import ChatMessage, ContentBlock
 from holdfast.kernel.storage.ledger_events import ArtifactChunk, StepKey, StepRecord
 from holdfast.kernel.storage.ledger_records import Artifact, Lease
+from holdfast.values.content import ChatMessage, ContentBlock
 
 
 @runtime_checkable

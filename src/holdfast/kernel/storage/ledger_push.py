@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Protocol, runtime_checkable
 
-from holdfast.kernel.core.checks import check_count, check_id, check_optional_id, check_text
-from holdfast.kernel.core.errors import InvalidInputError
 from holdfast.kernel.storage.ledger_events import TaskEvent
 from holdfast.kernel.storage.ledger_records import LEASE_SECONDS
+from holdfast.values.checks import check_count, check_id, check_optional_id, check_text
+from holdfast.values.errors import InvalidInputError
 
 DELIVERY_ATTEMPTS = 12
 """How often a delivery is tried before it is given up, unless told."""
@@ -41,7 +41,7 @@ class PushConfig:
 class OutboxEntry:
     """One event on its way to one push config.
 
-    >>> from holdfast.kernel.core.lifecycle import Actor
+    >>> from holdfast.values.lifecycle import Actor
     >>> from holdfast.kernel.storage.ledger_events import TaskRequest
     >>> now = datetime(2030, 1, 1)
     >>> event = TaskEvent("t1", 4, now, Actor.CLIENT, 1, TaskRequest("cancel"))

@@ -10,12 +10,12 @@ from typing import Any
 
 import msgspec
 
-from holdfast.kernel.core.checks import check_optional_id, check_text, check_time
-from holdfast.kernel.core.codec import plain
-from holdfast.kernel.core.content import ChatMessage, ContentBlock
-from holdfast.kernel.core.errors import InvalidInputError
-from holdfast.kernel.core.identity import AgentId
-from holdfast.kernel.core.lifecycle import TERMINAL, TaskState
+from holdfast.values.checks import check_optional_id, check_text, check_time
+from holdfast.values.codec import plain
+from holdfast.values.content import ChatMessage, ContentBlock
+from holdfast.values.errors import InvalidInputError
+from holdfast.values.identity import AgentId
+from holdfast.values.lifecycle import TERMINAL, TaskState
 
 LEASE_SECONDS = 30.0
 """How long a claim or a heartbeat holds a task, unless told."""
@@ -234,7 +234,7 @@ def decode_cursor(cursor: object, *, names: int) -> tuple[datetime, list[str]]:
     >>> decode_cursor("nonsense", names=1)
     Traceback (most recent call last):
     ...
-    holdfast.kernel.core.errors.InvalidInputError: cursor: is not one that this listing returned
+    holdfast.values.errors.InvalidInputError: cursor: is not one that this listing returned
     """
     try:
         raw = base64.b64decode(check_text("cursor", cursor), altchars=b"-_", validate=True)

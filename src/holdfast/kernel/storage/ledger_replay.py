@@ -7,8 +7,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, assert_never
 
-from holdfast.kernel.core.content import ChatMessage, ContentBlock
-from holdfast.kernel.core.lifecycle import TERMINAL, TaskState
 from holdfast.kernel.storage.ledger_events import (
     ArtifactChunk,
     StepRecord,
@@ -17,6 +15,8 @@ from holdfast.kernel.storage.ledger_events import (
     Transition,
 )
 from holdfast.kernel.storage.ledger_records import Artifact, TaskRecord
+from holdfast.values.content import ChatMessage, ContentBlock
+from holdfast.values.lifecycle import TERMINAL, TaskState
 
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
@@ -26,7 +26,7 @@ def assemble(
 ) -> Artifact:
     """The artifact that its chunks make, in order; name and metadata are the last that one gave.
 
-    >>> from holdfast.kernel.core.content import TextBlock
+    >>> from holdfast.values.content import TextBlock
     >>> now = datetime(2030, 1, 1)
     >>> first = ArtifactChunk("a", [TextBlock("x")], name="A")
     >>> last = ArtifactChunk("a", [TextBlock("y")], append=True, last_chunk=True)
@@ -53,8 +53,8 @@ def replay(origin: TaskRecord, events: Iterable[TaskEvent]) -> TaskRecord | None
     ``origin`` gives what never changes: ids, agent, owner, metadata, limits. The lease's expiry is
     not part of the timeline and stays empty.
 
-    >>> from holdfast.kernel.core.identity import AgentId
-    >>> from holdfast.kernel.core.lifecycle import Actor
+    >>> from holdfast.values.identity import AgentId
+    >>> from holdfast.values.lifecycle import Actor
     >>> now = datetime(2030, 1, 1, tzinfo=UTC)
     >>> task = TaskRecord("t1", "c1", AgentId("", "a"), TaskState.COMPLETED, now, now, version=9)
     >>> born = Transition("t1", 1, None, TaskState.SUBMITTED, now, Actor.CLIENT)

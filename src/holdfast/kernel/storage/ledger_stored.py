@@ -11,17 +11,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
-from holdfast.kernel.core.checks import check_time
-from holdfast.kernel.core.codec import (
-    blocks_from_json,
-    decode_json,
-    encode_json,
-    encode_object,
-    message_to_payload,
-)
-from holdfast.kernel.core.content import ChatMessage
-from holdfast.kernel.core.errors import InvalidInputError
-from holdfast.kernel.core.stored_messages import message_from_body
 from holdfast.kernel.storage.ledger_events import (
     ArtifactChunk,
     StepKey,
@@ -29,6 +18,17 @@ from holdfast.kernel.storage.ledger_events import (
 )
 from holdfast.kernel.storage.ledger_push import PushConfig
 from holdfast.kernel.storage.ledger_records import Feedback, content_digest
+from holdfast.values.checks import check_time
+from holdfast.values.codec import (
+    blocks_from_json,
+    decode_json,
+    encode_json,
+    encode_object,
+    message_to_payload,
+)
+from holdfast.values.content import ChatMessage
+from holdfast.values.errors import InvalidInputError
+from holdfast.values.stored_messages import message_from_body
 
 
 def text_bytes(text: str) -> int:

@@ -7,8 +7,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from holdfast.kernel.core.content import ChatMessage
-from holdfast.kernel.core.identity import Agent, AgentId
+from holdfast.values.content import ChatMessage
+from holdfast.values.identity import Agent, AgentId
 
 CONTEXT_MESSAGES = 50
 """Among how many of a context's last messages those are looked for that are not copied yet."""

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple, Self, TypeVar
 
-from holdfast.kernel.core.checks import (
+from holdfast.kernel.storage.episodes import Event
+from holdfast.values.checks import (
     check_id,
     check_list,
     check_optional_count,
@@ -15,17 +16,16 @@ from holdfast.kernel.core.checks import (
     check_time,
     check_vector,
 )
-from holdfast.kernel.core.codec import (
+from holdfast.values.codec import (
     decode_json,
     encode_json,
     encode_object,
     message_to_payload,
 )
-from holdfast.kernel.core.content import ChatMessage, TextBlock
-from holdfast.kernel.core.errors import CodecError, ConflictError, InvalidInputError
-from holdfast.kernel.core.identity import AgentId
-from holdfast.kernel.core.stored_messages import MessageRow, message_from_body
-from holdfast.kernel.storage.episodes import Event
+from holdfast.values.content import ChatMessage, TextBlock
+from holdfast.values.errors import CodecError, ConflictError, InvalidInputError
+from holdfast.values.identity import AgentId
+from holdfast.values.stored_messages import MessageRow, message_from_body
 
 
 @dataclass(slots=True)

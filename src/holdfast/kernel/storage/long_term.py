@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, Protocol, TypeAlias, get_args, runtime_checkable
 
-from holdfast.kernel.core.errors import InvalidInputError
-from holdfast.kernel.core.identity import AgentId
+from holdfast.values.errors import InvalidInputError
+from holdfast.values.identity import AgentId
 
 RecallMode: TypeAlias = Literal["text", "vector", "graph", "hybrid"]
 MODES: tuple[str, ...] = get_args(RecallMode)

@@ -6,8 +6,8 @@ from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
-from holdfast.kernel.core.content import ContentBlock, TextBlock, text_of
-from holdfast.kernel.core.ids import new_id
+from holdfast.values.content import ContentBlock, TextBlock, text_of
+from holdfast.values.ids import new_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class VectorStore(Protocol):
     """Documents in collections, found by the direction of their embeddings.
 
     A collection is there as long as it has documents; so is its dimension. Filters are described in
-    ``holdfast.kernel.core.filters``.
+    ``holdfast.values.filters``.
 
     Promises:
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
-from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.storage.durable_log import Gap
 from holdfast.kernel.storage.episodes import Event
 from holdfast.kernel.storage.short_term import StateSnapshot
+from holdfast.values.identity import AgentId
 
 
 class WakeStatus(StrEnum):

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.storage.long_term import LongTermMemory, Memory
 from holdfast.kernel.storage.short_term import ShortTerm, StateSnapshot
+from holdfast.values.identity import AgentId
 
 
 @dataclass(frozen=True, slots=True)

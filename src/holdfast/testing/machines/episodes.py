@@ -9,9 +9,9 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.storage.episodes import Event, Recalled
 from holdfast.testing.machines.machine import EngineMachine
+from holdfast.values.identity import AgentId
 
 AGENTS = st.sampled_from([AgentId("", "ana"), AgentId("writer", "ben")])
 SESSIONS = st.sampled_from(["s1", "s2"])

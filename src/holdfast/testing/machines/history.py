@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from holdfast.kernel.core.content import ChatMessage
-from holdfast.kernel.core.identity import AgentId
 from holdfast.testing.machines.machine import EngineMachine
+from holdfast.values.content import ChatMessage
+from holdfast.values.identity import AgentId
 
 AGENTS = st.sampled_from([AgentId("", "ana"), AgentId("writer", "ben")])
 SESSIONS = st.sampled_from(["s1", "s2"])

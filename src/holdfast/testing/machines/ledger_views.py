@@ -6,7 +6,6 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from holdfast.kernel.core.content import ChatMessage, text_of
 from holdfast.kernel.storage.ledger_cleanup import CleanupMark
 from holdfast.kernel.storage.ledger_events import (
     ArtifactChunk,
@@ -26,6 +25,7 @@ from holdfast.kernel.storage.ledger_records import (
     TaskPage,
     TaskRecord,
 )
+from holdfast.values.content import ChatMessage, text_of
 
 
 def plainly(value: Any) -> Any:

@@ -8,8 +8,8 @@ from typing import Any, ClassVar, TypeVar
 
 from hypothesis.stateful import RuleBasedStateMachine, invariant
 
-from holdfast.kernel.core.errors import HoldfastError
 from holdfast.testing.harness import Harness
+from holdfast.values.errors import HoldfastError
 
 T = TypeVar("T")
 

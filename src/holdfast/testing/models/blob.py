@@ -7,9 +7,9 @@ from collections.abc import AsyncGenerator, AsyncIterable
 from datetime import timedelta
 from typing import Any
 
-from holdfast.kernel.core.errors import NotFoundError
 from holdfast.kernel.storage.blob import BlobInfo
 from holdfast.testing.models.shared import Shared
+from holdfast.values.errors import NotFoundError
 
 
 class NaiveBlobs:

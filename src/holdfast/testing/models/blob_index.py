@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from holdfast.kernel.core.errors import ConflictError, NotFoundError
 from holdfast.kernel.storage.blob import BlobInfo
 from holdfast.kernel.storage.blob_index import IndexedBlob
 from holdfast.testing.models.shared import Shared
+from holdfast.values.errors import ConflictError, NotFoundError
 
 
 class NaiveBlobIndex:

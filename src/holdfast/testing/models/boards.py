@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.kernel.core.errors import IllegalTransitionError, NotFoundError
 from holdfast.kernel.storage.boards import Task, TaskList, TaskStatus
 from holdfast.testing.models.shared import Shared
+from holdfast.values.errors import IllegalTransitionError, NotFoundError
 
 
 class NaiveBoards:

@@ -8,9 +8,9 @@ from collections.abc import AsyncGenerator
 from datetime import timedelta
 from typing import Any
 
-from holdfast.kernel.core.errors import ConflictError
 from holdfast.kernel.storage.channel import ChannelEvent
 from holdfast.testing.models.shared import Shared
+from holdfast.values.errors import ConflictError
 
 
 class NaiveChannel:

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from holdfast.kernel.core.content import ChatMessage
-from holdfast.kernel.core.errors import ConflictError, IllegalTransitionError
-from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.storage.ledger_records import TaskPage, TaskRecord
 from holdfast.testing.models.ledger_tasks import ASKING, DONE, NaiveTask, NaiveTasks
+from holdfast.values.content import ChatMessage
+from holdfast.values.errors import ConflictError, IllegalTransitionError
+from holdfast.values.identity import AgentId
 
 
 class NaiveClients(NaiveTasks):

@@ -6,9 +6,9 @@ import copy
 import math
 from typing import Any
 
-from holdfast.kernel.core.errors import AlreadyExistsError, InvalidInputError
 from holdfast.kernel.storage.vector import Document, SearchResult
 from holdfast.testing.models.shared import Shared
+from holdfast.values.errors import AlreadyExistsError, InvalidInputError
 
 
 class NaiveVectors:

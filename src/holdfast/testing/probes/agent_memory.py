@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from holdfast.kernel.core.content import ChatMessage, TextBlock
 from holdfast.testing.hostile import KEPT, Hostile, Verdict
 from holdfast.testing.probes.probe import NO_ECHO, Probe
+from holdfast.values.content import ChatMessage, TextBlock
 
 CONTRACT = "memory"
 START = datetime(2030, 1, 1, tzinfo=UTC)

@@ -6,10 +6,10 @@ import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
-from holdfast.kernel.core.errors import NotFoundError
 from holdfast.kernel.storage.blob import Blobs
 from holdfast.testing.hostile import KEPT, REFUSED, Hostile, Verdict
 from holdfast.testing.probes.probe import NO_ECHO, Probe
+from holdfast.values.errors import NotFoundError
 
 CONTRACT = "blobs"
 

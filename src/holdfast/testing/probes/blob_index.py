@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from holdfast.contracts.blob_index import BlobIndex
-from holdfast.kernel.core.errors import NotFoundError
 from holdfast.testing.hostile import REFUSED, Hostile, Verdict
 from holdfast.testing.probes.probe import NO_ECHO, Probe
+from holdfast.values.errors import NotFoundError
 
 CONTRACT = "blob_index"
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.kernel.core.identity import AgentId
 from holdfast.kernel.storage.episodes import Event
 from holdfast.testing.hostile import KEPT, Hostile, Verdict
 from holdfast.testing.probes.probe import NO_ECHO, Probe
+from holdfast.values.identity import AgentId
 
 CONTRACT = "episodes"
 ANA = AgentId("", "ana")

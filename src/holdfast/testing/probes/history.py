@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.kernel.core.content import ChatMessage, DataBlock, ToolUseBlock
-from holdfast.kernel.core.identity import AgentId
 from holdfast.testing.probes.probe import NO_ECHO, Probe
+from holdfast.values.content import ChatMessage, DataBlock, ToolUseBlock
+from holdfast.values.identity import AgentId
 
 CONTRACT = "history"
 ANA = AgentId("", "ana")

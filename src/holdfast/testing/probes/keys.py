@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from holdfast.contracts.keys import KeyStore
-from holdfast.kernel.core.errors import NotFoundError
 from holdfast.testing.hostile import KEPT
 from holdfast.testing.probes.probe import NO_ECHO, Probe
+from holdfast.values.errors import NotFoundError
 
 CONTRACT = "keys"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from holdfast.kernel.core.content import ChatMessage, DataBlock, TextBlock
 from holdfast.kernel.storage.ledger_events import StepKey
 from holdfast.kernel.storage.ledger_push import PushConfig
 from holdfast.kernel.storage.ledger_records import Lease
@@ -19,6 +18,7 @@ from holdfast.testing.probes.ledger import (
     working,
 )
 from holdfast.testing.probes.probe import Kind, Probe
+from holdfast.values.content import ChatMessage, DataBlock, TextBlock
 
 CONTRACT = "tasks"
 

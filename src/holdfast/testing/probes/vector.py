@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.kernel.core.content import TextBlock
-from holdfast.kernel.core.filters import escape
 from holdfast.kernel.storage.vector import Document, VectorStore
 from holdfast.testing.hostile import REFUSED, Hostile, Verdict
 from holdfast.testing.probes.probe import NO_ECHO, Probe
+from holdfast.values.content import TextBlock
+from holdfast.values.filters import escape
 
 CONTRACT = "vectors"
 ONE = [1.0, 1.0, 1.0]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from holdfast.kernel.core.errors import IllegalTransitionError, InvalidInputError
+from holdfast.values.errors import IllegalTransitionError, InvalidInputError
 
 
 class TaskState(StrEnum):

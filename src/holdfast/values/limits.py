@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import assert_never
 
-from holdfast.kernel.core.errors import InvalidInputError
-from holdfast.kernel.core.filters import And, Compare, Exists, Filter, Not, OneOf, Or
-from holdfast.kernel.core.text import tokenize
+from holdfast.values.errors import InvalidInputError
+from holdfast.values.filters import And, Compare, Exists, Filter, Not, OneOf, Or
+from holdfast.values.text import tokenize
 
 MIB = 1 << 20
 _BYTES_PER_CHARACTER = 4
@@ -46,7 +46,7 @@ class Limits:
         >>> Limits(value_bytes=3).check_value("message", "low", "tide")
         Traceback (most recent call last):
             ...
-        holdfast.kernel.core.errors.InvalidInputError: message: has 7 bytes, and at most 3 are allowed: store it as a blob, or raise HOLDFAST_MAX_VALUE_BYTES
+        holdfast.values.errors.InvalidInputError: message: has 7 bytes, and at most 3 are allowed: store it as a blob, or raise HOLDFAST_MAX_VALUE_BYTES
         """  # noqa: E501 - a doctest compares whole lines
         most = self.value_bytes
         if not most or sum(map(len, texts)) * _BYTES_PER_CHARACTER <= most:

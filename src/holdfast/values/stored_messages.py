@@ -13,8 +13,8 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from holdfast.kernel.core.codec import decode_json, message_from_payload
-from holdfast.kernel.core.content import (
+from holdfast.values.codec import decode_json, message_from_payload
+from holdfast.values.content import (
     ChatMessage,
     ContentBlock,
     DataBlock,
@@ -26,7 +26,7 @@ from holdfast.kernel.core.content import (
     ToolUseBlock,
     stored_message,
 )
-from holdfast.kernel.core.errors import CodecError
+from holdfast.values.errors import CodecError
 
 MessageRow: TypeAlias = tuple[str | bytes, str, datetime, int]
 """A stored message: its body, its id, its time, and its seq."""

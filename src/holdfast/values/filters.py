@@ -21,9 +21,9 @@ from decimal import Decimal
 from operator import ge, gt, le, lt
 from typing import Any, Literal, TypeAlias, assert_never
 
-from holdfast.kernel.core import codec
-from holdfast.kernel.core.checks import check_text
-from holdfast.kernel.core.errors import InvalidInputError
+from holdfast.values import codec
+from holdfast.values.checks import check_text
+from holdfast.values.errors import InvalidInputError
 
 MAX_DEPTH = 64
 

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from holdfast.kernel.core.errors import InvalidInputError
+from holdfast.values.errors import InvalidInputError
 
 K1 = 0.9
 """How soon a repeated lexeme stops adding weight."""

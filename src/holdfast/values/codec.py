@@ -21,8 +21,8 @@ from typing import Any
 
 import msgspec
 
-from holdfast.kernel.core.checks import check_id, check_time
-from holdfast.kernel.core.content import (
+from holdfast.values.checks import check_id, check_time
+from holdfast.values.content import (
     KNOWN_BLOCKS,
     ROLES,
     ChatMessage,
@@ -33,8 +33,8 @@ from holdfast.kernel.core.content import (
     UnknownBlock,
     stored_message,
 )
-from holdfast.kernel.core.errors import CodecError, InvalidInputError
-from holdfast.kernel.core.json_hints import json_hint
+from holdfast.values.errors import CodecError, InvalidInputError
+from holdfast.values.json_hints import json_hint
 
 VERSION = 1
 MAX_DEPTH = 64

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 
 import Stemmer
 
-from holdfast.kernel.core.errors import InvalidInputError
+from holdfast.values.errors import InvalidInputError
 
 MAX_NAME_WORDS = 6
 LANGUAGES: tuple[str, ...] = tuple(sorted(Stemmer.algorithms()))

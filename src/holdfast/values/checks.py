@@ -12,8 +12,8 @@ import struct
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from holdfast.kernel.core.errors import InvalidInputError
-from holdfast.kernel.core.owners import OWNED, RESERVED
+from holdfast.values.errors import InvalidInputError
+from holdfast.values.owners import OWNED, RESERVED
 
 MAX_ID_BYTES = 512
 _MAX_OWNED_BYTES = 2 * MAX_ID_BYTES + len(OWNED) + len("512::")

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
-from holdfast.kernel.core.checks import check_id
-from holdfast.kernel.core.errors import InvalidInputError
+from holdfast.values.checks import check_id
+from holdfast.values.errors import InvalidInputError
 
 
 @dataclass(frozen=True, slots=True)

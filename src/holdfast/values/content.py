@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Literal, TypeAlias, TypedDict, Unpack, get_args
 
-from holdfast.kernel.core.checks import check_id, check_text, check_time
-from holdfast.kernel.core.errors import InvalidInputError
-from holdfast.kernel.core.ids import new_id
+from holdfast.values.checks import check_id, check_text, check_time
+from holdfast.values.errors import InvalidInputError
+from holdfast.values.ids import new_id
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 ROLES: tuple[str, ...] = get_args(Role)

@@ -1,1 +1,0 @@
-"""The words that all contracts share."""

@@ -1,0 +1,1 @@
+"""Values that all contracts share, and the functions on them; no I/O."""
