@@ -15,7 +15,7 @@ import sys
 
 import holdfast
 from holdfast import AgentMemory, Assembled, ChatMessage
-from holdfast.backends.embedders.static import StaticEmbedder
+from holdfast.engines.embedders.static import StaticEmbedder
 
 
 async def main(folder: str, said: str) -> None:

@@ -9,7 +9,7 @@ import asyncio
 
 import holdfast
 from holdfast import AgentId, ChatMessage, Document, Entity, Event, Relationship, StepKey, TextBlock
-from holdfast.backends.embedders.hashing import HashEmbedder
+from holdfast.engines.embedders.hashing import HashEmbedder
 
 AGENT = AgentId("harbour", "pilot")
 SESSION = "morning-watch"

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from holdfast.backends.postgres.migrate import migrations
 from holdfast.bench.report import TITLES, redraw
 from holdfast.contracts.blob_index import BlobIndex
 from holdfast.contracts.channel import Channel
 from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.contracts.keys import KeyStore
+from holdfast.engines.postgres.migrate import migrations
 from holdfast.kernel.storage.agent_memory import AgentMemory
 from holdfast.kernel.storage.blob import Blobs
 from holdfast.kernel.storage.boards import TaskStore
@@ -256,7 +256,7 @@ def generated() -> dict[Path, str]:
     }
 
 
-SCHEMA = ROOT / "src" / "holdfast" / "backends" / "postgres" / "schema.sql"
+SCHEMA = ROOT / "src" / "holdfast" / "engines" / "postgres" / "schema.sql"
 
 
 def main() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.backends.postgres.migrate import migrate
-from tests.backends.postgres_database import connected, empty_database
+from holdfast.engines.postgres.migrate import migrate
+from tests.engines.postgres_database import connected, empty_database
 
 HEAD = """-- The schema as it is after all migrations; the functions are in functions/*.sql.
 -- `make docs` writes this file, and a test checks it.

@@ -30,7 +30,7 @@ from holdfast.wiring.state import State
 
 T = TypeVar("T")
 _STORES = (
-    "holdfast.backends.",
+    "holdfast.engines.",
     "holdfast.contracts.",
     "holdfast.memory.",
     "holdfast.wiring.owned_",

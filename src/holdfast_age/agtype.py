@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
-from holdfast.backends.postgres.escape import escape, unescape
+from holdfast.engines.postgres.escape import escape, unescape
 from holdfast.values.codec import decode_json, encode_json
 from holdfast.values.errors import CodecError
 

@@ -15,11 +15,11 @@ from typing import Any, LiteralString, Self
 
 import asyncpg
 
-from holdfast.backends.postgres.capabilities import Capabilities, read_capabilities
-from holdfast.backends.postgres.engine import Postgres
-from holdfast.backends.postgres.errors import mapped
-from holdfast.backends.postgres.migrate import LOCK
-from holdfast.backends.postgres.queries import load
+from holdfast.engines.postgres.capabilities import Capabilities, read_capabilities
+from holdfast.engines.postgres.engine import Postgres
+from holdfast.engines.postgres.errors import mapped
+from holdfast.engines.postgres.migrate import LOCK
+from holdfast.engines.postgres.queries import load
 from holdfast.values.checks import check_id
 from holdfast.values.errors import ConfigError, NotSupportedError, SchemaError
 

@@ -13,8 +13,8 @@ from typing import Any, LiteralString, TypeVar, cast
 
 import asyncpg
 
-from holdfast.backends.postgres.index_key import index_key
-from holdfast.backends.postgres.queries import load
+from holdfast.engines.postgres.index_key import index_key
+from holdfast.engines.postgres.queries import load
 from holdfast.kernel.storage.graph import Entity, Relationship, SubGraph
 from holdfast.kernel.storage.graph_draft import EntityDraft, RelationshipDraft, Walk
 from holdfast.spi.graph import CypherStorage

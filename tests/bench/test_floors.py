@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.backends.postgres.connect import APP_ROLE
-from holdfast.backends.postgres.engine import Postgres
 from holdfast.bench import floors
+from holdfast.engines.postgres.connect import APP_ROLE
+from holdfast.engines.postgres.engine import Postgres
 from holdfast.kernel.storage.log_entry import LogEntry
 from holdfast.values.content import ChatMessage
-from tests.backends.postgres_database import empty_database
+from tests.engines.postgres_database import empty_database
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -9,9 +9,9 @@ import asyncio
 import dataclasses
 from typing import Any
 
-from holdfast.backends.postgres.ledger_progress import PostgresProgress
 from holdfast.chaos.job import Job
 from holdfast.chaos.task_worker import main
+from holdfast.engines.postgres.ledger_progress import PostgresProgress
 from holdfast.kernel.storage.ledger_records import Lease
 from holdfast.kernel.storage.ledger_stored import StoredChunk
 from holdfast.spi.tasks_records import Extent, TaskKey

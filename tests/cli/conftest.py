@@ -12,8 +12,8 @@ import holdfast
 from holdfast import Settings
 from holdfast.cli import contexts, tasks
 from holdfast.values.ids import new_ref
-from tests.backends.postgres_database import empty_database
 from tests.cli.command import Command
+from tests.engines.postgres_database import empty_database
 
 
 @pytest.fixture(scope="session")

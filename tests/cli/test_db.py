@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.backends.postgres import migrate
+from holdfast.engines.postgres import migrate
 
 COMMAND = Path(sys.executable).with_name("holdfast")
 

@@ -15,13 +15,13 @@ import random
 import sys
 from collections.abc import AsyncIterator
 
-from holdfast.backends.objects.blob import ObjectBlobs
-from holdfast.backends.objects.blob_index import ObjectBlobIndex
-from holdfast.backends.objects.engine import Objects
-from holdfast.backends.objects.paths import PART_BYTES
-from holdfast.backends.postgres.blob_index import PostgresBlobIndex
-from holdfast.backends.postgres.engine import Postgres
 from holdfast.contracts.blobs import StoredBlobs
+from holdfast.engines.objects.blob import ObjectBlobs
+from holdfast.engines.objects.blob_index import ObjectBlobIndex
+from holdfast.engines.objects.engine import Objects
+from holdfast.engines.objects.paths import PART_BYTES
+from holdfast.engines.postgres.blob_index import PostgresBlobIndex
+from holdfast.engines.postgres.engine import Postgres
 
 
 def content(seed: int, size: int) -> bytes:

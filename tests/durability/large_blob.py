@@ -13,10 +13,10 @@ import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from holdfast.backends.objects.blob import ObjectBlobs
-from holdfast.backends.objects.blob_index import ObjectBlobIndex
-from holdfast.backends.objects.engine import Objects
 from holdfast.contracts.blobs import StoredBlobs
+from holdfast.engines.objects.blob import ObjectBlobs
+from holdfast.engines.objects.blob_index import ObjectBlobIndex
+from holdfast.engines.objects.engine import Objects
 
 MIB = 1 << 20
 

@@ -17,21 +17,21 @@ from typing import Any
 
 import pytest
 
-from holdfast.backends.objects.blob import ObjectBlobs
-from holdfast.backends.objects.blob_index import ObjectBlobIndex
-from holdfast.backends.objects.engine import Objects
-from holdfast.backends.objects.paths import Paths
-from holdfast.backends.objects.ref_records import First, RefRecords
-from holdfast.backends.postgres.blob_index import PostgresBlobIndex
-from holdfast.backends.postgres.engine import Postgres
 from holdfast.bench.seaweedfs import SeaweedFS
 from holdfast.contracts.blobs import StoredBlobs
+from holdfast.engines.objects.blob import ObjectBlobs
+from holdfast.engines.objects.blob_index import ObjectBlobIndex
+from holdfast.engines.objects.engine import Objects
+from holdfast.engines.objects.paths import Paths
+from holdfast.engines.objects.ref_records import First, RefRecords
+from holdfast.engines.postgres.blob_index import PostgresBlobIndex
+from holdfast.engines.postgres.engine import Postgres
 from holdfast.spi.blob_index import BlobIndexStorage
 from holdfast.values.clock import ManualClock
 from holdfast.values.errors import TimedOutError, UnavailableError
 from holdfast.values.ids import new_ref
-from tests.backends.postgres_database import connected, empty_database
 from tests.durability.blob_writer import content
+from tests.engines.postgres_database import connected, empty_database
 from tests.engines.seaweedfs_server import s3_server
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

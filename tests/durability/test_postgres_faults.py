@@ -10,16 +10,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from holdfast.backends.postgres.engine import Postgres
-from holdfast.backends.postgres.episodes import PostgresEpisodes
-from holdfast.backends.postgres.transcripts import PostgresTranscripts
 from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.contracts.history import History
+from holdfast.engines.postgres.engine import Postgres
+from holdfast.engines.postgres.episodes import PostgresEpisodes
+from holdfast.engines.postgres.transcripts import PostgresTranscripts
 from holdfast.testing.postgres_server import PostgresServer
 from holdfast.values.content import ChatMessage
 from holdfast.values.errors import HoldfastError, TimedOutError, UnavailableError
 from holdfast.values.identity import AgentId
-from tests.backends.postgres_database import empty_database
+from tests.engines.postgres_database import empty_database
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

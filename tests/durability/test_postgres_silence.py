@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from holdfast.backends.postgres import engine as engine_module
-from holdfast.backends.postgres import listener as listener_module
-from holdfast.backends.postgres.durable_queue import PostgresDurableQueue
-from holdfast.backends.postgres.engine import Postgres
 from holdfast.chaos.addresses import address_of, by_way_of
 from holdfast.chaos.proxy import Proxy
+from holdfast.engines.postgres import engine as engine_module
+from holdfast.engines.postgres import listener as listener_module
+from holdfast.engines.postgres.durable_queue import PostgresDurableQueue
+from holdfast.engines.postgres.engine import Postgres
 from holdfast.testing.postgres_server import PostgresServer
 from holdfast.values.errors import EngineError, TimedOutError, UnavailableError
 

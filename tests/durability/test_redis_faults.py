@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from holdfast.backends.redis.channel import RedisChannels
-from holdfast.backends.redis.engine import Redis
-from holdfast.backends.redis.short_term import RedisStates
-from holdfast.backends.redis.transcripts import RedisTranscripts
 from holdfast.contracts.channel import Channel
 from holdfast.contracts.history import History
 from holdfast.contracts.short_term import States
+from holdfast.engines.redis.channel import RedisChannels
+from holdfast.engines.redis.engine import Redis
+from holdfast.engines.redis.short_term import RedisStates
+from holdfast.engines.redis.transcripts import RedisTranscripts
 from holdfast.kernel.storage.channel import ChannelEvent
 from holdfast.values.content import ChatMessage
 from holdfast.values.errors import TimedOutError, UnavailableError
@@ -156,7 +156,7 @@ async def test_a_call_survives_a_restart_unnoticed_when_it_may_be_repeated(
 async def test_a_server_that_stays_away_is_unavailable_and_nothing_was_written(
     own_server: ValkeyServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("holdfast.backends.redis.engine.RETRY_SECONDS", 0.5)
+    monkeypatch.setattr("holdfast.engines.redis.engine.RETRY_SECONDS", 0.5)
     engine = await Redis.open(own_server.url)
     state = States(RedisStates(engine))
     await state.set_state("s1", {"n": 1})

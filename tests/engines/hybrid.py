@@ -8,23 +8,23 @@ from typing import Any, ClassVar
 
 import redis.asyncio
 
-from holdfast.backends.postgres.durable_log import PostgresDurableLog
-from holdfast.backends.postgres.durable_queue import PostgresDurableQueue
-from holdfast.backends.postgres.durable_states import PostgresDurableStates
-from holdfast.backends.postgres.episodes import PostgresEpisodes
-from holdfast.backends.postgres.fallback_writes import PostgresFallbackWrites
-from holdfast.backends.postgres.transcripts import PostgresTranscripts
-from holdfast.backends.redis import scripts
-from holdfast.backends.redis.clean_states import RedisCleanStates
-from holdfast.backends.redis.dirty_states import RedisDirtyStates
-from holdfast.backends.redis.engine import Redis
-from holdfast.backends.redis.hot_log import RedisHotLog
-from holdfast.backends.redis.hot_queue import RedisHotQueue
-from holdfast.backends.redis.short_term import RedisStates
 from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.contracts.history import History
 from holdfast.contracts.short_term import States
 from holdfast.contracts.wakes import Wakes
+from holdfast.engines.postgres.durable_log import PostgresDurableLog
+from holdfast.engines.postgres.durable_queue import PostgresDurableQueue
+from holdfast.engines.postgres.durable_states import PostgresDurableStates
+from holdfast.engines.postgres.episodes import PostgresEpisodes
+from holdfast.engines.postgres.fallback_writes import PostgresFallbackWrites
+from holdfast.engines.postgres.transcripts import PostgresTranscripts
+from holdfast.engines.redis import scripts
+from holdfast.engines.redis.clean_states import RedisCleanStates
+from holdfast.engines.redis.dirty_states import RedisDirtyStates
+from holdfast.engines.redis.engine import Redis
+from holdfast.engines.redis.hot_log import RedisHotLog
+from holdfast.engines.redis.hot_queue import RedisHotQueue
+from holdfast.engines.redis.short_term import RedisStates
 from holdfast.kernel.storage.embedding import Embedder
 from holdfast.memory.circuit_breaker import CircuitBreaker
 from holdfast.memory.consolidation import Consolidator, Pace

@@ -11,12 +11,12 @@ from typing import Any, ClassVar
 
 import obstore
 
-from holdfast.backends.objects.blob import ObjectBlobs
-from holdfast.backends.objects.blob_index import ObjectBlobIndex
-from holdfast.backends.objects.engine import Objects
-from holdfast.backends.postgres.blob_index import PostgresBlobIndex
 from holdfast.contracts.blob_index import BlobIndex
 from holdfast.contracts.blobs import StoredBlobs
+from holdfast.engines.objects.blob import ObjectBlobs
+from holdfast.engines.objects.blob_index import ObjectBlobIndex
+from holdfast.engines.objects.engine import Objects
+from holdfast.engines.postgres.blob_index import PostgresBlobIndex
 from holdfast.spi.blob_index import BlobIndexStorage
 from holdfast.testing.harness import Harness
 from holdfast.values.clock import ManualClock

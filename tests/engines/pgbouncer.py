@@ -13,8 +13,8 @@ from pathlib import Path
 
 import asyncpg
 
-from holdfast.backends.postgres.binaries import system_user
-from holdfast.backends.postgres.engine import Postgres
+from holdfast.engines.postgres.binaries import system_user
+from holdfast.engines.postgres.engine import Postgres
 from holdfast.testing.postgres_server import PASSWORD, free_port
 from tests.engines.postgres import PostgresHarness, server
 

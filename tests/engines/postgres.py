@@ -8,21 +8,6 @@ from typing import Any, ClassVar
 
 import asyncpg
 
-from holdfast.backends.postgres import migrate
-from holdfast.backends.postgres.blob import PostgresBlobs
-from holdfast.backends.postgres.blob_index import PostgresBlobIndex
-from holdfast.backends.postgres.boards import PostgresBoards
-from holdfast.backends.postgres.channel import PostgresChannels
-from holdfast.backends.postgres.engine import Postgres
-from holdfast.backends.postgres.episodes import PostgresEpisodes
-from holdfast.backends.postgres.graph import PostgresGraph
-from holdfast.backends.postgres.keys import PostgresKeys
-from holdfast.backends.postgres.ledger import PostgresLedger
-from holdfast.backends.postgres.long_term import PostgresLongTerm
-from holdfast.backends.postgres.short_term import PostgresStates
-from holdfast.backends.postgres.transcripts import PostgresTranscripts
-from holdfast.backends.postgres.vector import PostgresVectors
-from holdfast.backends.postgres.wake import PostgresWake
 from holdfast.contracts.blob_index import BlobIndex
 from holdfast.contracts.blobs import StoredBlobs
 from holdfast.contracts.boards import Boards
@@ -36,6 +21,21 @@ from holdfast.contracts.short_term import States
 from holdfast.contracts.tasks.ledger import Ledger
 from holdfast.contracts.vectors import Vectors
 from holdfast.contracts.wakes import Wakes
+from holdfast.engines.postgres import migrate
+from holdfast.engines.postgres.blob import PostgresBlobs
+from holdfast.engines.postgres.blob_index import PostgresBlobIndex
+from holdfast.engines.postgres.boards import PostgresBoards
+from holdfast.engines.postgres.channel import PostgresChannels
+from holdfast.engines.postgres.engine import Postgres
+from holdfast.engines.postgres.episodes import PostgresEpisodes
+from holdfast.engines.postgres.graph import PostgresGraph
+from holdfast.engines.postgres.keys import PostgresKeys
+from holdfast.engines.postgres.ledger import PostgresLedger
+from holdfast.engines.postgres.long_term import PostgresLongTerm
+from holdfast.engines.postgres.short_term import PostgresStates
+from holdfast.engines.postgres.transcripts import PostgresTranscripts
+from holdfast.engines.postgres.vector import PostgresVectors
+from holdfast.engines.postgres.wake import PostgresWake
 from holdfast.testing.harness import Harness, front
 from holdfast.testing.postgres_server import PASSWORD, PostgresServer
 from holdfast.values.ids import new_ref

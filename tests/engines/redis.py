@@ -9,14 +9,14 @@ from typing import Any, ClassVar
 import redis.asyncio
 from redis.asyncio.cluster import RedisCluster
 
-from holdfast.backends.redis import scripts
-from holdfast.backends.redis.channel import RedisChannels
-from holdfast.backends.redis.engine import Redis
-from holdfast.backends.redis.short_term import RedisStates
-from holdfast.backends.redis.transcripts import RedisTranscripts
 from holdfast.contracts.channel import Channel
 from holdfast.contracts.history import History
 from holdfast.contracts.short_term import States
+from holdfast.engines.redis import scripts
+from holdfast.engines.redis.channel import RedisChannels
+from holdfast.engines.redis.engine import Redis
+from holdfast.engines.redis.short_term import RedisStates
+from holdfast.engines.redis.transcripts import RedisTranscripts
 from holdfast.testing.harness import Harness, front
 from tests.engines.valkey_server import ValkeyCluster, ValkeyServer
 

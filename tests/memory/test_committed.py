@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 import pytest_asyncio
 
-from holdfast.backends.redis.hot_log import RedisHotLog
+from holdfast.engines.redis.hot_log import RedisHotLog
 from holdfast.kernel.storage.hot_log import Marks
 from holdfast.kernel.storage.short_term import StateWrite
 from holdfast.values.content import ChatMessage

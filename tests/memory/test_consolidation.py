@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from holdfast.backends.redis.hot_log import RedisHotLog
+from holdfast.engines.redis.hot_log import RedisHotLog
 from holdfast.kernel.storage.hot_entry import pack, unpack
 from holdfast.kernel.storage.hot_log import HotStats, Marks
 from holdfast.kernel.storage.log_entry import LogEntry
@@ -21,8 +21,8 @@ from holdfast.values.errors import (
     UnavailableError,
 )
 from holdfast.values.failpoints import failpoint
-from tests.backends.postgres_database import connected
 from tests.engines.hybrid import HybridHarness, valkey
+from tests.engines.postgres_database import connected
 from tests.memory.scenes import ANA, bare, event, flush, gaps, notes, stored
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

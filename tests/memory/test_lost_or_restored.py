@@ -8,7 +8,7 @@ import pytest
 
 import holdfast
 from holdfast import Settings
-from holdfast.backends.postgres.wake import PostgresWake
+from holdfast.engines.postgres.wake import PostgresWake
 from holdfast.kernel.storage.durable_log import Gap
 from holdfast.kernel.storage.wake import WakeStatus
 from holdfast.values.failpoints import failpoint

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from holdfast.backends.redis.keys import HotKeys
+from holdfast.engines.redis.keys import HotKeys
 from holdfast.kernel.storage.episodes import Event
 from holdfast.kernel.storage.hot_entry import digest_with_time
 from holdfast.kernel.storage.log_entry import LogEntry

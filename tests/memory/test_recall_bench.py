@@ -12,14 +12,14 @@ import pytest
 
 import holdfast
 from holdfast import ChatMessage, Settings
-from holdfast.backends.embedders import limited
-from holdfast.backends.embedders.hashing import HashEmbedder
 from holdfast.bench import recall
 from holdfast.bench.conversations import load_conversations
+from holdfast.engines.embedders import limited
+from holdfast.engines.embedders.hashing import HashEmbedder
 from holdfast.kernel.storage.embedding import EmbeddingMode
 from holdfast.values.errors import ConfigError
 from holdfast.wiring.front_door import Opening
-from tests.backends.postgres_database import empty_database
+from tests.engines.postgres_database import empty_database
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from holdfast.backends.postgres.wake import PostgresWake
+from holdfast.engines.postgres.wake import PostgresWake
 from holdfast.kernel.storage.wake import WakeStatus
 from tests.engines.hybrid import HybridHarness, valkey
 from tests.memory.scenes import ANA, BEN, bare, event, flush, gaps, notes, stored

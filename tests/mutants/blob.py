@@ -5,8 +5,8 @@ from collections.abc import AsyncGenerator, AsyncIterable
 from dataclasses import replace
 from typing import Any
 
-from holdfast.backends.inmemory.blob import InMemoryBlobs
 from holdfast.contracts.blobs import StoredBlobs
+from holdfast.engines.inmemory.blob import InMemoryBlobs
 from holdfast.spi.blobs import BlobRange
 from holdfast.values.errors import CodecError
 from tests.mutants.registry import mutant

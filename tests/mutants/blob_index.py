@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
-from holdfast.backends.inmemory.blob_index import InMemoryBlobIndex
+from holdfast.engines.inmemory.blob_index import InMemoryBlobIndex
 from holdfast.kernel.storage.blob import BlobInfo
 from holdfast.kernel.storage.blob_index import IndexedBlob
 from holdfast.spi.blob_index import BlobFacts

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
-from holdfast.backends.inmemory.boards import InMemoryBoards
 from holdfast.contracts.boards import Boards
+from holdfast.engines.inmemory.boards import InMemoryBoards
 from holdfast.kernel.storage.boards import Task, TaskList, TaskStatus
 from holdfast.spi.boards import CardMove
 from holdfast.values.errors import IllegalTransitionError

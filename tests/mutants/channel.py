@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import AsyncGenerator
 from typing import Any
 
-from holdfast.backends.inmemory.channel import InMemoryChannels
 from holdfast.contracts.channel import Channel
+from holdfast.engines.inmemory.channel import InMemoryChannels
 from holdfast.kernel.storage.channel import ChannelEvent
 from holdfast.spi.channels import StoredEvent
 from tests.mutants.registry import mutant

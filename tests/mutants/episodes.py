@@ -4,8 +4,8 @@ import asyncio
 import dataclasses
 from typing import Any
 
-from holdfast.backends.inmemory.episodes import InMemoryEpisodes
 from holdfast.contracts.episodes import EpisodicMemory
+from holdfast.engines.inmemory.episodes import InMemoryEpisodes
 from holdfast.kernel.storage.hot_entry import PlacedEntry
 from holdfast.values.errors import InvalidInputError
 from tests.mutants.registry import mutant

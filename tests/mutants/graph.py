@@ -4,8 +4,8 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from holdfast.backends.inmemory.graph import InMemoryGraph
 from holdfast.contracts.graph import KnowledgeGraph
+from holdfast.engines.inmemory.graph import InMemoryGraph
 from holdfast.kernel.storage.graph import MAX_ENTITIES, SubGraph
 from holdfast.kernel.storage.graph_draft import EntityDraft, RelationshipDraft, Walk
 from holdfast.values.errors import NotFoundError

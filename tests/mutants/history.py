@@ -3,8 +3,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from holdfast.backends.inmemory.transcripts import InMemoryTranscripts
 from holdfast.contracts.history import History
+from holdfast.engines.inmemory.transcripts import InMemoryTranscripts
 from holdfast.spi.transcripts import TranscriptKey, another_body
 from holdfast.values.errors import ConflictError, InvalidInputError
 from tests.mutants.registry import mutant

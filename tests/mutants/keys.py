@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from holdfast.backends.inmemory.keys import InMemoryKeys
+from holdfast.engines.inmemory.keys import InMemoryKeys
 from holdfast.kernel.storage.keys import ApiKey, KeyScope
 from tests.mutants.registry import mutant
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from holdfast.backends.inmemory.ledger import InMemoryLedger
-from holdfast.backends.inmemory.ledger_data import TaskRow
 from holdfast.contracts.tasks.ledger import Ledger
+from holdfast.engines.inmemory.ledger import InMemoryLedger
+from holdfast.engines.inmemory.ledger_data import TaskRow
 from holdfast.kernel.storage.ledger_draft import Draft
 from holdfast.kernel.storage.ledger_events import TaskEvent
 from holdfast.kernel.storage.ledger_records import Lease, TaskPage, TaskRecord

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from holdfast.backends.inmemory.ledger import InMemoryLedger
+from holdfast.engines.inmemory.ledger import InMemoryLedger
 from holdfast.kernel.storage.ledger_cleanup import CleanupMark
 from holdfast.kernel.storage.ledger_records import Lease
 from tests.mutants.registry import mutant

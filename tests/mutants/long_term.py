@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from holdfast.backends.inmemory.long_term import InMemoryLongTerm
 from holdfast.contracts.fact_recall import FactRecall
 from holdfast.contracts.long_term import LongTerm
+from holdfast.engines.inmemory.long_term import InMemoryLongTerm
 from holdfast.kernel.storage.fact_draft import FactDraft
 from holdfast.kernel.storage.long_term import Memory
 from holdfast.spi.long_term import FactFilter, FactScope, UnindexedFact

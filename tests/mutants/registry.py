@@ -6,18 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.backends.inmemory.blob import InMemoryBlobs
-from holdfast.backends.inmemory.blob_index import InMemoryBlobIndex
-from holdfast.backends.inmemory.boards import InMemoryBoards
-from holdfast.backends.inmemory.channel import InMemoryChannels
-from holdfast.backends.inmemory.episodes import InMemoryEpisodes
-from holdfast.backends.inmemory.graph import InMemoryGraph
-from holdfast.backends.inmemory.keys import InMemoryKeys
-from holdfast.backends.inmemory.ledger import InMemoryLedger
-from holdfast.backends.inmemory.long_term import InMemoryLongTerm
-from holdfast.backends.inmemory.short_term import InMemoryStates
-from holdfast.backends.inmemory.transcripts import InMemoryTranscripts
-from holdfast.backends.inmemory.vector import InMemoryVectors
 from holdfast.contracts.blob_index import BlobIndex
 from holdfast.contracts.blobs import StoredBlobs
 from holdfast.contracts.boards import Boards
@@ -30,6 +18,18 @@ from holdfast.contracts.long_term import LongTerm
 from holdfast.contracts.short_term import States
 from holdfast.contracts.tasks.ledger import Ledger
 from holdfast.contracts.vectors import Vectors
+from holdfast.engines.inmemory.blob import InMemoryBlobs
+from holdfast.engines.inmemory.blob_index import InMemoryBlobIndex
+from holdfast.engines.inmemory.boards import InMemoryBoards
+from holdfast.engines.inmemory.channel import InMemoryChannels
+from holdfast.engines.inmemory.episodes import InMemoryEpisodes
+from holdfast.engines.inmemory.graph import InMemoryGraph
+from holdfast.engines.inmemory.keys import InMemoryKeys
+from holdfast.engines.inmemory.ledger import InMemoryLedger
+from holdfast.engines.inmemory.long_term import InMemoryLongTerm
+from holdfast.engines.inmemory.short_term import InMemoryStates
+from holdfast.engines.inmemory.transcripts import InMemoryTranscripts
+from holdfast.engines.inmemory.vector import InMemoryVectors
 from holdfast.testing.harness import front
 from holdfast.testing.inmemory import InMemoryHarness
 

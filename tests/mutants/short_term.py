@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from holdfast.backends.inmemory.short_term import InMemoryStates
 from holdfast.contracts.short_term import States
+from holdfast.engines.inmemory.short_term import InMemoryStates
 from holdfast.kernel.storage.short_term import StateWrite
 from tests.mutants.registry import mutant
 

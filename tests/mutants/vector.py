@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from holdfast.backends.inmemory.vector import InMemoryVectors
 from holdfast.contracts.vectors import Vectors
+from holdfast.engines.inmemory.vector import InMemoryVectors
 from holdfast.kernel.storage.document_draft import DocumentDraft
 from holdfast.kernel.storage.vector import Document
 from holdfast.spi.vectors import Nearest

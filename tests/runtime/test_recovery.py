@@ -21,8 +21,8 @@ from holdfast import (
     TaskState,
     Worker,
 )
-from holdfast.backends.inmemory.ledger import InMemoryLedger
 from holdfast.contracts.tasks.ledger import Ledger
+from holdfast.engines.inmemory.ledger import InMemoryLedger
 from holdfast.runtime.background import BackgroundJob
 from holdfast.runtime.cleanup import clear_context, sweep, sweep_earlier
 from holdfast.runtime.cleanup_upgrade import MARKS, files_session

@@ -10,7 +10,7 @@ import pytest_asyncio
 import holdfast
 from holdfast import Settings, State
 from holdfast.values.ids import new_ref
-from tests.backends.postgres_database import empty_database
+from tests.engines.postgres_database import empty_database
 
 
 @pytest_asyncio.fixture(scope="session")

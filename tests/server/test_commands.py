@@ -21,7 +21,7 @@ from holdfast.cli.load_app import load_app
 from holdfast.server.service import listening
 from holdfast.values.errors import ConfigError, HoldfastError, InvalidInputError
 from holdfast.values.ids import new_ref
-from tests.backends.postgres_database import connected
+from tests.engines.postgres_database import connected
 from tests.server.running import MODERN, http_client
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

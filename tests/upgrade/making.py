@@ -15,9 +15,9 @@ from typing import Any
 
 from redis.asyncio import Redis
 
-from holdfast.backends.postgres.binaries import program
+from holdfast.engines.postgres.binaries import program
 from holdfast.testing.valkey_server import ValkeyServer
-from tests.backends.postgres_database import connected, empty_database
+from tests.engines.postgres_database import connected, empty_database
 
 FOLDER = Path(__file__).parent
 ROWS, KEYS, ANSWERS = (FOLDER / name for name in ("rows.sql", "redis.json", "answers.json"))
@@ -49,7 +49,7 @@ async def make(tree: Path) -> None:
     (FOLDER / f"functions_{version:04}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     await _dump_keys(server.url)
     server.remove()
-    files = sorted((tree / "src/holdfast/backends/postgres/sql").glob("*.sql"))
+    files = sorted((tree / "src/holdfast").glob("*/postgres/sql/*.sql"))
     STATEMENTS.write_text("".join(map(_statements, files)), encoding="utf-8")
 
 

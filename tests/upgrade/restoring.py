@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
-from holdfast.backends.postgres import migrate
+from holdfast.engines.postgres import migrate
 from holdfast.testing.valkey_server import ValkeyServer
-from tests.backends.postgres_database import connected, empty_database
+from tests.engines.postgres_database import connected, empty_database
 from tests.upgrade.making import ANSWERS, KEYS, ROWS
 
 LANDED = 20

@@ -11,7 +11,7 @@ import holdfast
 from holdfast import ChatMessage, ConflictError, Event, SchemaError, Settings, State, TaskState
 from holdfast.memory import backpressure
 from holdfast.memory.backpressure import BackpressureLimits
-from tests.backends.postgres_database import connected
+from tests.engines.postgres_database import connected
 from tests.upgrade.filling import NOON, app
 from tests.upgrade.reading import ANA, FAR_SECONDS, HOT, PLAIN, plain, read, read_hot, same
 from tests.upgrade.restoring import answers, empty_valkey, landed_database, landed_valkey

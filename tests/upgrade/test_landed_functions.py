@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.backends.postgres import migrate
-from tests.backends.postgres_database import connected, empty_database
+from holdfast.engines.postgres import migrate
+from tests.engines.postgres_database import connected, empty_database
 from tests.upgrade.making import FOLDER, SIGNATURES
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.backends.postgres import migrate
-from tests.backends.postgres_database import connected
+from holdfast.engines.postgres import migrate
+from tests.engines.postgres_database import connected
 from tests.upgrade.making import STATEMENTS
 from tests.upgrade.restoring import LANDED, landed_database
 

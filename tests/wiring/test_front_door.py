@@ -13,7 +13,7 @@ import pytest
 
 import holdfast
 from holdfast import ChatMessage
-from holdfast.backends.embedders.hashing import HashEmbedder
+from holdfast.engines.embedders.hashing import HashEmbedder
 from holdfast.values.errors import ConfigError, InvalidInputError
 from holdfast.wiring import notices
 from holdfast.wiring.engines import EMBEDDED

@@ -13,7 +13,7 @@ import redis.asyncio
 import holdfast
 from holdfast import ConfigError, Settings
 from holdfast.values.ids import new_ref
-from tests.backends.postgres_database import empty_database
+from tests.engines.postgres_database import empty_database
 from tests.wiring.valkey import valkey
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -12,16 +12,16 @@ from starlette.requests import Request
 
 import holdfast
 from holdfast import AgentId, ConfigError, Event, NotSupportedError, Settings, UnknownSchemeError
-from holdfast.backends.redis.capabilities import Capabilities
-from holdfast.backends.redis.engine import Redis
+from holdfast.engines.redis.capabilities import Capabilities
+from holdfast.engines.redis.engine import Redis
 from holdfast.kernel.storage.hot_log import HotStats
 from holdfast.server.caller import CALLER, Caller
 from holdfast.server.health import metrics_endpoint
 from holdfast.server.metrics import Metrics
 from holdfast.values.ids import new_ref
 from holdfast.wiring.hybrid import level_of
-from tests.backends.postgres_database import empty_database
 from tests.engines.hybrid import valkey
+from tests.engines.postgres_database import empty_database
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 ANA = AgentId("writer", "ana")

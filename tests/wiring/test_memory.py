@@ -17,9 +17,9 @@ from holdfast import (
     UnavailableError,
     WakeStatus,
 )
-from holdfast.backends.embedders.hashing import HashEmbedder
+from holdfast.engines.embedders.hashing import HashEmbedder
 from holdfast.testing.embedders import FlakyEmbedder, HangingEmbedder
-from tests.backends.postgres_database import empty_database
+from tests.engines.postgres_database import empty_database
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

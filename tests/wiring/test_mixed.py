@@ -14,7 +14,7 @@ from holdfast import AgentId, ChatMessage, NotSupportedError, Settings, State
 from holdfast.values.ids import new_ref
 from holdfast.wiring.connections import ATTRIBUTES
 from holdfast.wiring.front_door import Opening
-from tests.backends.postgres_database import empty_database
+from tests.engines.postgres_database import empty_database
 from tests.engines.seaweedfs_server import s3_server
 from tests.wiring.valkey import valkey
 

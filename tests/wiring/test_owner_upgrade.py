@@ -20,11 +20,11 @@ from holdfast import (
     TaskContext,
     TaskState,
 )
-from holdfast.backends.postgres import migrate, session_log
+from holdfast.engines.postgres import migrate, session_log
 from holdfast.values.ids import new_ref
 from holdfast.wiring import front_door
 from holdfast.wiring.doctor import examine
-from tests.backends.postgres_database import connected, empty_database
+from tests.engines.postgres_database import connected, empty_database
 from tests.wiring.valkey import valkey
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

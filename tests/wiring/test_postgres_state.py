@@ -13,8 +13,8 @@ import holdfast
 import holdfast.blocking
 from holdfast import AgentId, ChatMessage, Document, Entity, Event, StepKey
 from scripts.generate_docs import PROTOCOLS
-from tests.backends.postgres_database import connected, empty_database
 from tests.engines.postgres import server
+from tests.engines.postgres_database import connected, empty_database
 
 AGENT = AgentId("planner", "a1")
 

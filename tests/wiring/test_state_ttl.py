@@ -11,7 +11,7 @@ import pytest_asyncio
 import holdfast
 from holdfast import Settings
 from holdfast.values.ids import new_ref
-from tests.backends.postgres_database import empty_database
+from tests.engines.postgres_database import empty_database
 from tests.wiring.valkey import valkey
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

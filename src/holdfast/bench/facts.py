@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from holdfast.backends.postgres.binaries import program
+from holdfast.engines.postgres.binaries import program
 from holdfast.values.errors import MissingExtraError
 
 PACKAGES = (

@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from holdfast.backends.postgres.embedded import EmbeddedPostgres
 from holdfast.bench.contest import Contest, Result, measure
 from holdfast.bench.round_trips import RoundTrips
+from holdfast.engines.postgres.embedded import EmbeddedPostgres
 from holdfast.kernel.storage.agent_memory import AgentMemory
 from holdfast.wiring.front_door import open as open_state
 from holdfast.wiring.settings import Settings

@@ -19,16 +19,16 @@ from typing import Any, TypeAlias
 import asyncpg
 import obstore
 
-from holdfast.backends.objects.address import Address
-from holdfast.backends.objects.blob import ObjectBlobs
-from holdfast.backends.objects.engine import Objects
-from holdfast.backends.postgres.blob_index import PostgresBlobIndex
-from holdfast.backends.postgres.embedded import EmbeddedPostgres, socket_folder
-from holdfast.backends.postgres.engine import Postgres
 from holdfast.bench.contest import Call, Contest, Result, measure
 from holdfast.bench.round_trips import RoundTrips
 from holdfast.bench.seaweedfs import SeaweedFS
 from holdfast.contracts.blobs import StoredBlobs
+from holdfast.engines.objects.address import Address
+from holdfast.engines.objects.blob import ObjectBlobs
+from holdfast.engines.objects.engine import Objects
+from holdfast.engines.postgres.blob_index import PostgresBlobIndex
+from holdfast.engines.postgres.embedded import EmbeddedPostgres, socket_folder
+from holdfast.engines.postgres.engine import Postgres
 
 SIZES = {"1 KB": 1000, "64 MB": 64 << 20}
 BAR = 1.5

@@ -9,9 +9,9 @@ from typing import Any, Protocol
 
 import asyncpg
 
-from holdfast.backends.postgres.engine import Postgres
-from holdfast.backends.postgres.ledger import PostgresLedger
 from holdfast.contracts.tasks.ledger import Ledger
+from holdfast.engines.postgres.engine import Postgres
+from holdfast.engines.postgres.ledger import PostgresLedger
 from holdfast.values.content import ChatMessage
 
 BODY = "the tide is low and the harbour is full of ships"

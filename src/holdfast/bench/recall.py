@@ -18,8 +18,8 @@ from typing import Any, TypeAlias
 
 import asyncpg
 
-from holdfast.backends.postgres.embedded import EmbeddedPostgres
 from holdfast.bench.conversations import Conversation, Question, load_conversations
+from holdfast.engines.postgres.embedded import EmbeddedPostgres
 from holdfast.kernel.storage.agent_memory import AgentMemory
 from holdfast.kernel.storage.embedding import Embedder, EmbeddingMode, embed_texts
 from holdfast.values.content import ChatMessage

@@ -8,10 +8,10 @@ import signal
 import time
 from pathlib import Path
 
-from holdfast.backends.postgres.embedded import EmbeddedPostgres
-from holdfast.backends.postgres.engine import Postgres
-from holdfast.backends.postgres.transcripts import PostgresTranscripts
 from holdfast.contracts.history import History
+from holdfast.engines.postgres.embedded import EmbeddedPostgres
+from holdfast.engines.postgres.engine import Postgres
+from holdfast.engines.postgres.transcripts import PostgresTranscripts
 from holdfast.values.content import ChatMessage
 from holdfast.values.errors import EngineError
 from holdfast.values.identity import AgentId

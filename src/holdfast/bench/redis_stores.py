@@ -9,15 +9,15 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
-from holdfast.backends.redis.engine import Redis
-from holdfast.backends.redis.short_term import RedisStates
-from holdfast.backends.redis.transcripts import RedisTranscripts
 from holdfast.bench.contest import Contest, Result, measure
 from holdfast.bench.memory_rows import memory_rows
 from holdfast.bench.redis_floors import connect, floor
 from holdfast.bench.round_trips import RoundTrips
 from holdfast.contracts.history import History
 from holdfast.contracts.short_term import States
+from holdfast.engines.redis.engine import Redis
+from holdfast.engines.redis.short_term import RedisStates
+from holdfast.engines.redis.transcripts import RedisTranscripts
 from holdfast.values.content import ChatMessage
 from holdfast.values.errors import MissingExtraError
 from holdfast.values.identity import AgentId

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import asyncpg
 
-from holdfast.backends.postgres.embedded import EmbeddedPostgres
+from holdfast.engines.postgres.embedded import EmbeddedPostgres
 from holdfast.values.errors import MissingExtraError
 
 if TYPE_CHECKING:

@@ -13,13 +13,6 @@ from typing import Any, cast
 
 import numpy as np
 
-from holdfast.backends.postgres.embedded import EmbeddedPostgres, socket_folder
-from holdfast.backends.postgres.engine import Postgres
-from holdfast.backends.postgres.episodes import PostgresEpisodes
-from holdfast.backends.postgres.graph import PostgresGraph
-from holdfast.backends.postgres.short_term import PostgresStates
-from holdfast.backends.postgres.transcripts import PostgresTranscripts
-from holdfast.backends.postgres.vector import PostgresVectors
 from holdfast.bench import floors
 from holdfast.bench.contest import Contest, Result, measure
 from holdfast.bench.recovery import after_kill
@@ -29,6 +22,13 @@ from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.history import History
 from holdfast.contracts.short_term import States
 from holdfast.contracts.vectors import Vectors
+from holdfast.engines.postgres.embedded import EmbeddedPostgres, socket_folder
+from holdfast.engines.postgres.engine import Postgres
+from holdfast.engines.postgres.episodes import PostgresEpisodes
+from holdfast.engines.postgres.graph import PostgresGraph
+from holdfast.engines.postgres.short_term import PostgresStates
+from holdfast.engines.postgres.transcripts import PostgresTranscripts
+from holdfast.engines.postgres.vector import PostgresVectors
 from holdfast.kernel.storage.episodes import Event
 from holdfast.kernel.storage.graph import Entity, Relationship
 from holdfast.kernel.storage.log_entry import LogEntry

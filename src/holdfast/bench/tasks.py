@@ -11,11 +11,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from holdfast.backends.postgres.embedded import EmbeddedPostgres
-from holdfast.backends.postgres.engine import Postgres
-from holdfast.backends.postgres.ledger import PostgresLedger
 from holdfast.bench.queues import Queue, contestants
 from holdfast.contracts.tasks.ledger import Ledger
+from holdfast.engines.postgres.embedded import EmbeddedPostgres
+from holdfast.engines.postgres.engine import Postgres
+from holdfast.engines.postgres.ledger import PostgresLedger
 from holdfast.values.content import ChatMessage
 
 BODY = "the tide is low and the harbour is full of ships " * 24

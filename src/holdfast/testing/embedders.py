@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from holdfast.backends.embedders.hashing import HashEmbedder
+from holdfast.engines.embedders.hashing import HashEmbedder
 from holdfast.kernel.storage.embedding import EmbeddingMode
 
 

@@ -5,20 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from holdfast.backends.inmemory.blob import BlobBytes, InMemoryBlobs
-from holdfast.backends.inmemory.blob_index import InMemoryBlobIndex
-from holdfast.backends.inmemory.boards import InMemoryBoards
-from holdfast.backends.inmemory.channel import InMemoryChannels
-from holdfast.backends.inmemory.engine import InMemory
-from holdfast.backends.inmemory.episodes import InMemoryEpisodes
-from holdfast.backends.inmemory.graph import InMemoryGraph
-from holdfast.backends.inmemory.keys import InMemoryKeys
-from holdfast.backends.inmemory.ledger import InMemoryLedger
-from holdfast.backends.inmemory.long_term import InMemoryLongTerm
-from holdfast.backends.inmemory.short_term import InMemoryStates
-from holdfast.backends.inmemory.transcripts import InMemoryTranscripts
-from holdfast.backends.inmemory.vector import InMemoryVectors
-from holdfast.backends.inmemory.wake import InMemoryWake
 from holdfast.contracts.blob_index import BlobIndex
 from holdfast.contracts.blobs import StoredBlobs
 from holdfast.contracts.boards import Boards
@@ -32,6 +18,20 @@ from holdfast.contracts.short_term import States
 from holdfast.contracts.tasks.ledger import Ledger
 from holdfast.contracts.vectors import Vectors
 from holdfast.contracts.wakes import Wakes
+from holdfast.engines.inmemory.blob import BlobBytes, InMemoryBlobs
+from holdfast.engines.inmemory.blob_index import InMemoryBlobIndex
+from holdfast.engines.inmemory.boards import InMemoryBoards
+from holdfast.engines.inmemory.channel import InMemoryChannels
+from holdfast.engines.inmemory.engine import InMemory
+from holdfast.engines.inmemory.episodes import InMemoryEpisodes
+from holdfast.engines.inmemory.graph import InMemoryGraph
+from holdfast.engines.inmemory.keys import InMemoryKeys
+from holdfast.engines.inmemory.ledger import InMemoryLedger
+from holdfast.engines.inmemory.long_term import InMemoryLongTerm
+from holdfast.engines.inmemory.short_term import InMemoryStates
+from holdfast.engines.inmemory.transcripts import InMemoryTranscripts
+from holdfast.engines.inmemory.vector import InMemoryVectors
+from holdfast.engines.inmemory.wake import InMemoryWake
 from holdfast.testing.harness import Harness, front
 from holdfast.values.clock import ManualClock
 

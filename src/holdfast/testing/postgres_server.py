@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from holdfast.backends.postgres.binaries import initialise, program, system_user
+from holdfast.engines.postgres.binaries import initialise, program, system_user
 
 PASSWORD = "only-for-tests"  # noqa: S105 - it guards a server on loopback for minutes
 

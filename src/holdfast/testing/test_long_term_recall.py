@@ -7,7 +7,7 @@ from typing import Any, get_args
 import pytest
 import pytest_asyncio
 
-from holdfast.backends.embedders.hashing import HashEmbedder
+from holdfast.engines.embedders.hashing import HashEmbedder
 from holdfast.kernel.storage.graph import Entity, Graph, Relationship
 from holdfast.kernel.storage.long_term import LongTermMemory, RecallMode
 from holdfast.testing.embedders import FlakyEmbedder

@@ -7,7 +7,7 @@ import struct
 
 import pytest
 
-from holdfast.backends.embedders.hashing import HashEmbedder
+from holdfast.engines.embedders.hashing import HashEmbedder
 from holdfast.kernel.storage.vector import Document, VectorStore
 from holdfast.testing.embedders import FlakyEmbedder
 from holdfast.testing.harness import Harness

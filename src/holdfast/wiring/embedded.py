@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
-from holdfast.backends.postgres.admin import PostgresAdmin
-from holdfast.backends.postgres.embedded import EmbeddedPostgres
+from holdfast.engines.postgres.admin import PostgresAdmin
+from holdfast.engines.postgres.embedded import EmbeddedPostgres
 from holdfast.wiring import postgres
 from holdfast.wiring.connections import Connections
 from holdfast.wiring.request import OpenRequest

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from urllib.parse import parse_qs
 
-from holdfast.backends.embedders.hashing import HashEmbedder
-from holdfast.backends.embedders.onnx import OnnxEmbedder
-from holdfast.backends.embedders.openai_compatible import OpenAICompatibleEmbedder
-from holdfast.backends.embedders.static import StaticEmbedder
+from holdfast.engines.embedders.hashing import HashEmbedder
+from holdfast.engines.embedders.onnx import OnnxEmbedder
+from holdfast.engines.embedders.openai_compatible import OpenAICompatibleEmbedder
+from holdfast.engines.embedders.static import StaticEmbedder
 from holdfast.kernel.storage.embedding import Embedder
 from holdfast.values.errors import ConfigError, UnknownSchemeError
 

@@ -9,16 +9,16 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import cast
 
-from holdfast.backends.redis.clean_states import RedisCleanStates
-from holdfast.backends.redis.dirty_states import RedisDirtyStates
-from holdfast.backends.redis.engine import Redis
-from holdfast.backends.redis.hot_log import RedisHotLog
-from holdfast.backends.redis.hot_queue import RedisHotQueue
-from holdfast.backends.redis.short_term import RedisStates
 from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.contracts.history import History
 from holdfast.contracts.short_term import States
 from holdfast.contracts.wakes import Wakes
+from holdfast.engines.redis.clean_states import RedisCleanStates
+from holdfast.engines.redis.dirty_states import RedisDirtyStates
+from holdfast.engines.redis.engine import Redis
+from holdfast.engines.redis.hot_log import RedisHotLog
+from holdfast.engines.redis.hot_queue import RedisHotQueue
+from holdfast.engines.redis.short_term import RedisStates
 from holdfast.kernel.storage.hot_log import Marks
 from holdfast.memory.backpressure import Backpressure
 from holdfast.memory.circuit_breaker import CircuitBreaker, HotStoreDownError

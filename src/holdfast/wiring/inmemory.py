@@ -2,20 +2,6 @@
 
 from __future__ import annotations
 
-from holdfast.backends.inmemory.blob import InMemoryBlobs
-from holdfast.backends.inmemory.boards import InMemoryBoards
-from holdfast.backends.inmemory.channel import InMemoryChannels
-from holdfast.backends.inmemory.engine import InMemory
-from holdfast.backends.inmemory.episodes import InMemoryEpisodes
-from holdfast.backends.inmemory.graph import InMemoryGraph
-from holdfast.backends.inmemory.keys import InMemoryKeys
-from holdfast.backends.inmemory.ledger import InMemoryLedger
-from holdfast.backends.inmemory.ledger_work import InMemoryWork
-from holdfast.backends.inmemory.long_term import InMemoryLongTerm
-from holdfast.backends.inmemory.short_term import InMemoryStates
-from holdfast.backends.inmemory.transcripts import InMemoryTranscripts
-from holdfast.backends.inmemory.vector import InMemoryVectors
-from holdfast.backends.inmemory.wake import InMemoryWake
 from holdfast.contracts.blobs import StoredBlobs
 from holdfast.contracts.boards import Boards
 from holdfast.contracts.channel import Channel
@@ -29,6 +15,20 @@ from holdfast.contracts.tasks.ledger import Ledger
 from holdfast.contracts.tasks.work import Work
 from holdfast.contracts.vectors import Vectors
 from holdfast.contracts.wakes import Wakes
+from holdfast.engines.inmemory.blob import InMemoryBlobs
+from holdfast.engines.inmemory.boards import InMemoryBoards
+from holdfast.engines.inmemory.channel import InMemoryChannels
+from holdfast.engines.inmemory.engine import InMemory
+from holdfast.engines.inmemory.episodes import InMemoryEpisodes
+from holdfast.engines.inmemory.graph import InMemoryGraph
+from holdfast.engines.inmemory.keys import InMemoryKeys
+from holdfast.engines.inmemory.ledger import InMemoryLedger
+from holdfast.engines.inmemory.ledger_work import InMemoryWork
+from holdfast.engines.inmemory.long_term import InMemoryLongTerm
+from holdfast.engines.inmemory.short_term import InMemoryStates
+from holdfast.engines.inmemory.transcripts import InMemoryTranscripts
+from holdfast.engines.inmemory.vector import InMemoryVectors
+from holdfast.engines.inmemory.wake import InMemoryWake
 from holdfast.wiring.connections import ATTRIBUTES, Connections
 from holdfast.wiring.parts import ConnectedEngine
 from holdfast.wiring.request import OpenRequest

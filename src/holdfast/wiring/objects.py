@@ -6,11 +6,11 @@ import dataclasses
 from collections.abc import Awaitable, Callable
 from types import ModuleType
 
-from holdfast.backends.objects.blob import ObjectBlobs
-from holdfast.backends.objects.blob_index import ObjectBlobIndex
-from holdfast.backends.objects.engine import Objects
-from holdfast.backends.objects.maintenance import Maintenance
 from holdfast.contracts.blobs import StoredBlobs
+from holdfast.engines.objects.blob import ObjectBlobs
+from holdfast.engines.objects.blob_index import ObjectBlobIndex
+from holdfast.engines.objects.engine import Objects
+from holdfast.engines.objects.maintenance import Maintenance
 from holdfast.spi.blob_index import BlobIndexStorage
 from holdfast.wiring.connections import Connections
 from holdfast.wiring.parts import ConnectedEngine

@@ -5,29 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 
-from holdfast.backends.postgres import migrate
-from holdfast.backends.postgres.admin import PostgresAdmin
-from holdfast.backends.postgres.blob import PostgresBlobs
-from holdfast.backends.postgres.blob_index import PostgresBlobIndex
-from holdfast.backends.postgres.boards import PostgresBoards
-from holdfast.backends.postgres.channel import PostgresChannels
-from holdfast.backends.postgres.durable_log import PostgresDurableLog
-from holdfast.backends.postgres.durable_queue import PostgresDurableQueue
-from holdfast.backends.postgres.durable_states import PostgresDurableStates
-from holdfast.backends.postgres.embedding_queue import PostgresEmbeddingQueue, tenants_waiting
-from holdfast.backends.postgres.engine import Postgres, Revive
-from holdfast.backends.postgres.episodes import PostgresEpisodes
-from holdfast.backends.postgres.fallback_writes import PostgresFallbackWrites
-from holdfast.backends.postgres.graph import PostgresGraph
-from holdfast.backends.postgres.keys import PostgresKeys
-from holdfast.backends.postgres.ledger import PostgresLedger
-from holdfast.backends.postgres.ledger_work import PostgresWork
-from holdfast.backends.postgres.long_term import PostgresLongTerm
-from holdfast.backends.postgres.session_moves import PostgresSessionMoves
-from holdfast.backends.postgres.short_term import PostgresStates
-from holdfast.backends.postgres.transcripts import PostgresTranscripts
-from holdfast.backends.postgres.vector import PostgresVectors
-from holdfast.backends.postgres.wake import PostgresWake
 from holdfast.contracts.blobs import StoredBlobs
 from holdfast.contracts.boards import Boards
 from holdfast.contracts.channel import Channel
@@ -41,6 +18,29 @@ from holdfast.contracts.tasks.ledger import Ledger
 from holdfast.contracts.tasks.work import Work
 from holdfast.contracts.vectors import Vectors
 from holdfast.contracts.wakes import Wakes
+from holdfast.engines.postgres import migrate
+from holdfast.engines.postgres.admin import PostgresAdmin
+from holdfast.engines.postgres.blob import PostgresBlobs
+from holdfast.engines.postgres.blob_index import PostgresBlobIndex
+from holdfast.engines.postgres.boards import PostgresBoards
+from holdfast.engines.postgres.channel import PostgresChannels
+from holdfast.engines.postgres.durable_log import PostgresDurableLog
+from holdfast.engines.postgres.durable_queue import PostgresDurableQueue
+from holdfast.engines.postgres.durable_states import PostgresDurableStates
+from holdfast.engines.postgres.embedding_queue import PostgresEmbeddingQueue, tenants_waiting
+from holdfast.engines.postgres.engine import Postgres, Revive
+from holdfast.engines.postgres.episodes import PostgresEpisodes
+from holdfast.engines.postgres.fallback_writes import PostgresFallbackWrites
+from holdfast.engines.postgres.graph import PostgresGraph
+from holdfast.engines.postgres.keys import PostgresKeys
+from holdfast.engines.postgres.ledger import PostgresLedger
+from holdfast.engines.postgres.ledger_work import PostgresWork
+from holdfast.engines.postgres.long_term import PostgresLongTerm
+from holdfast.engines.postgres.session_moves import PostgresSessionMoves
+from holdfast.engines.postgres.short_term import PostgresStates
+from holdfast.engines.postgres.transcripts import PostgresTranscripts
+from holdfast.engines.postgres.vector import PostgresVectors
+from holdfast.engines.postgres.wake import PostgresWake
 from holdfast.wiring.connections import ATTRIBUTES, Connections
 from holdfast.wiring.embedding_side import EmbeddingSide
 from holdfast.wiring.hybrid_sides import DurableSide

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 
-from holdfast.backends.redis.channel import RedisChannels
-from holdfast.backends.redis.engine import Redis
-from holdfast.backends.redis.episodes import RedisEvents
-from holdfast.backends.redis.hot_queue import RedisHotQueue
-from holdfast.backends.redis.short_term import RedisStates
-from holdfast.backends.redis.transcripts import RedisTranscripts
-from holdfast.backends.redis.wake import RedisWake
 from holdfast.contracts.channel import Channel
 from holdfast.contracts.episodes import Events
 from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.history import History
 from holdfast.contracts.short_term import States
 from holdfast.contracts.wakes import Wakes
+from holdfast.engines.redis.channel import RedisChannels
+from holdfast.engines.redis.engine import Redis
+from holdfast.engines.redis.episodes import RedisEvents
+from holdfast.engines.redis.hot_queue import RedisHotQueue
+from holdfast.engines.redis.short_term import RedisStates
+from holdfast.engines.redis.transcripts import RedisTranscripts
+from holdfast.engines.redis.wake import RedisWake
 from holdfast.wiring.connections import Connections
 from holdfast.wiring.hybrid import connected_hybrid, level_of, put_hybrid
 from holdfast.wiring.parts import ConnectedEngine

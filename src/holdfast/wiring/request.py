@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass, field
 
-from holdfast.backends.embedders.limited import LimitedEmbedder
+from holdfast.engines.embedders.limited import LimitedEmbedder
 from holdfast.kernel.storage.embedding import Embedder
 from holdfast.values.clock import Clock
 from holdfast.values.errors import InvalidInputError

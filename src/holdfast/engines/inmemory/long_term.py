@@ -1,0 +1,111 @@
+"""Long-term memory in the process: facts by scope, recalled by words, meaning and links."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from holdfast.engines.inmemory.engine import InMemory
+from holdfast.engines.inmemory.fact_recall import recall
+from holdfast.engines.inmemory.facts import Fact, Facts
+from holdfast.kernel.storage.fact_draft import FactDraft
+from holdfast.kernel.storage.long_term import Memory
+from holdfast.spi.long_term import (
+    FactFilter,
+    FactQuestion,
+    FactScope,
+    FoundFacts,
+    LongTermStorage,
+    UnindexedFact,
+)
+
+
+@dataclass(slots=True)
+class _Data:
+    scopes: dict[FactScope, Facts] = field(default_factory=dict)
+
+
+class InMemoryLongTerm(LongTermStorage):
+    """``LongTermStorage`` of the in-memory engine.
+
+    >>> memory = InMemoryLongTerm(InMemory(), tenant="acme")
+    """
+
+    name = InMemory.name
+
+    def __init__(self, engine: InMemory, *, tenant: str = "default") -> None:
+        self._engine = engine
+        self._data = engine.table(tenant, _Data)
+
+    async def save(self, scope: FactScope, memory_id: str, draft: FactDraft, language: str) -> str:  # noqa: ARG002 - words are indexed when a search needs them
+        """Store a fact."""
+        facts = self._facts(scope)
+        earlier = facts.replayed(draft)
+        if earlier is not None:
+            return earlier
+        facts.check_supersedes(draft.supersedes)
+        now = self._engine.now()
+        expires_at = None if draft.lifetime is None else now + draft.lifetime
+        fact = Fact(memory_id, facts.saves, draft, now, expires_at)
+        self._data.scopes.setdefault(scope, facts).add(fact)
+        return memory_id
+
+    async def replayed(self, scope: FactScope, draft: FactDraft) -> str | None:
+        """Return the id of an earlier save with the same key."""
+        return self._facts(scope).replayed(draft)
+
+    async def get(self, scope: FactScope, memory_id: str) -> Memory | None:
+        """Return a fact."""
+        fact = self._facts(scope).all.get(memory_id)
+        return fact.to_memory() if fact else None
+
+    async def delete(self, scope: FactScope, memory_id: str) -> bool:
+        """Delete a fact."""
+        return self._facts(scope).remove(memory_id)
+
+    async def clear(self, scope: FactScope) -> None:
+        """Delete all facts of a scope."""
+        self._data.scopes.pop(scope, None)
+
+    async def recent(self, scope: FactScope, wanted: FactFilter) -> list[Memory]:
+        """Return the newest facts."""
+        found = [fact for fact in self._facts(scope).live() if fact.fits(wanted)][::-1]
+        return [fact.to_memory(found_by=("recent",)) for fact in found[: wanted.limit]]
+
+    async def search(
+        self, scope: FactScope, wanted: FactFilter, question: FactQuestion
+    ) -> FoundFacts:
+        """Return the best facts, and those that have no vector yet."""
+        facts = self._facts(scope)
+        held = facts.vectors(question)
+        unindexed = [
+            UnindexedFact(
+                (scope, fact.id), fact.draft.content, lacks_words=False, lacks_vector=True
+            )
+            for fact in facts.live()
+            if question.vector is not None and fact.id not in held
+        ]
+        return FoundFacts(recall(facts, wanted, question), unindexed)
+
+    async def index(
+        self,
+        question: FactQuestion,
+        facts: Sequence[UnindexedFact],
+        vectors: Sequence[list[float] | None],
+    ) -> None:
+        """Store the vectors of facts."""
+        for fact, vector in zip(facts, vectors, strict=True):
+            scope, memory_id = fact.ref
+            if vector is not None:
+                self._facts(scope).keep_vector(question, memory_id, vector)
+
+    def _facts(self, scope: FactScope) -> Facts:
+        """The facts of a scope without the expired; new ones, kept nowhere yet, if none is left."""
+        facts = self._data.scopes.get(scope)
+        if facts is None:
+            return Facts()
+        facts.purge(self._engine.now())
+        if facts.all:
+            return facts
+        del self._data.scopes[scope]
+        return Facts()

@@ -1,0 +1,109 @@
+"""Recall over the session log: BM25 first, fused with exact cosine where there are vectors."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from holdfast.engines.cosine import cosines
+from holdfast.engines.inmemory.session_log import Row, SessionLog
+from holdfast.kernel.storage.embedding import Embedder, embed_possible, embed_texts
+from holdfast.kernel.storage.episodes import Recalled
+from holdfast.spi.episodes import EventScope, NearestEvents
+from holdfast.values.errors import EngineError
+from holdfast.values.ranking import fuse, normalise
+from holdfast.values.text import tokenize
+
+_log = logging.getLogger("holdfast.recall")
+
+
+@dataclass(slots=True)
+class _Arms:
+    """What each arm of one search found, by key, and which arm could not answer."""
+
+    lexical: dict[str, float]
+    semantic: dict[str, float]
+    degraded: str = ""
+
+
+class Recall:
+    """Finds the events of one agent by words and by meaning."""
+
+    def __init__(self, log: SessionLog, embedder: Embedder | None) -> None:
+        self._log = log
+        self._embedder = embedder
+
+    async def search(self, scope: EventScope, text: str, limit: int) -> list[Recalled]:
+        """The best of a scope, by words and by meaning."""
+        if not text.strip():
+            return self._most_recent(scope, limit)
+        semantic, degraded = await self._by_meaning(scope, text)
+        words = self._log.words(scope.agent).scores(tokenize(text), only=self._rows(scope))
+        arms = _Arms(words, semantic, degraded)
+        if not arms.semantic:
+            return self._ranked(scope, limit, arms, normalise(arms.lexical))
+        return self._ranked(scope, limit, arms, fuse(arms.lexical, arms.semantic))
+
+    def nearest(self, scope: EventScope, vector: list[float], limit: int) -> NearestEvents:
+        """The nearest of a scope."""
+        if self._log.dimension != len(vector):
+            return NearestEvents(self._log.dimension, [])
+        arms = _Arms({}, _by_vector(vector, self._rows(scope)))
+        found = self._ranked(scope, limit, arms, arms.semantic, normal=False)
+        return NearestEvents(self._log.dimension, found)
+
+    def _rows(self, scope: EventScope) -> dict[str, Row]:
+        rows = self._log.of_agent(scope.agent)
+        return {key: row for key, row in rows.items() if scope.has(row)}
+
+    async def _by_meaning(self, scope: EventScope, text: str) -> tuple[dict[str, float], str]:
+        if self._embedder is None:
+            return {}, ""
+        try:
+            [asked] = await embed_texts(self._embedder, [text], mode="query")
+        except EngineError as error:
+            _log.warning("recall by words only: %s", error)
+            return {}, f"recall by words only: {error}"
+        missing = [row for row in self._log.of_agent(scope.agent).values() if row.vector is None]
+        vectors, problem = await embed_possible(self._embedder, [row.text() for row in missing])
+        have, give = self._log.dimension or len(asked), len(asked)
+        if have != give:
+            return {}, f"the embedder {self._embedder.name} gives {give} numbers, the log {have}"
+        self._log.dimension = give
+        for row, vector in zip(missing, vectors, strict=True):
+            row.vector = row.vector or vector
+        degraded = f"some events have no embedding yet: {problem}" if problem else ""
+        return _by_vector(asked, self._rows(scope)), degraded
+
+    def _most_recent(self, scope: EventScope, limit: int) -> list[Recalled]:
+        rows = sorted(
+            self._rows(scope).values(),
+            key=lambda row: (row.occurred_at, row.session, row.epoch, row.seq),
+            reverse=True,
+        )
+        return [Recalled(row.event(), 1.0, ("recent",), {}) for row in rows[:limit]]
+
+    def _ranked(
+        self,
+        scope: EventScope,
+        limit: int,
+        arms: _Arms,
+        scores: dict[str, float],
+        *,
+        normal: bool = True,
+    ) -> list[Recalled]:
+        rows = self._log.of_agent(scope.agent)
+        best = sorted(scores.items(), key=lambda item: (-item[1], rows[item[0]].id))
+        found = []
+        for key, score in best[:limit]:
+            parts = {"lexical": arms.lexical.get(key), "semantic": arms.semantic.get(key)}
+            given = {arm: part for arm, part in parts.items() if part is not None}
+            # A cosine of -1 is as far as can be: 0 on the scale of recall.
+            shown = score if normal else (score + 1) / 2
+            found.append(Recalled(rows[key].event(), shown, tuple(given), given, arms.degraded))
+        return found
+
+
+def _by_vector(vector: list[float], rows: dict[str, Row]) -> dict[str, float]:
+    held = {key: row.vector for key, row in rows.items() if row.vector is not None}
+    return cosines(vector, held)

@@ -1,0 +1,78 @@
+"""Working states, in process."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from holdfast.engines.inmemory.engine import InMemory
+from holdfast.kernel.storage.short_term import StateSnapshot, StateWrite
+from holdfast.spi.states import StateStorage
+from holdfast.values.codec import decode_json
+from holdfast.values.errors import VersionConflictError
+
+
+@dataclass
+class _State:
+    values: dict[str, str]
+    version: int
+    ttl_seconds: float | None
+    expires_at: datetime | None
+
+
+@dataclass
+class _Data:
+    states: dict[str, _State] = field(default_factory=dict)
+    last_version: int = 0
+
+
+class InMemoryStates(StateStorage):
+    """``StateStorage`` in a dict.
+
+    >>> states = InMemoryStates(InMemory(), tenant="acme")
+    """
+
+    def __init__(self, engine: InMemory, *, tenant: str = "default") -> None:
+        self._engine = engine
+        self._data = engine.table(tenant, _Data)
+
+    async def read(self, session: str, keys: Collection[str] | None) -> StateSnapshot:
+        """Return a state, or some keys of it."""
+        present = self._present(session)
+        if present is None:
+            return StateSnapshot({})
+        state = {
+            key: decode_json(text)
+            for key, text in present.values.items()
+            if keys is None or key in keys
+        }
+        return StateSnapshot(state, present.version, present.expires_at)
+
+    async def write(self, write: StateWrite, expected: int | None) -> None:
+        """Replace or patch a state."""
+        present = self._present(write.session)
+        actual = present.version if present else 0
+        if expected is not None and expected != actual:
+            raise VersionConflictError("state", write.session, expected=expected, actual=actual)
+        values, window = write.values, write.ttl_seconds
+        if present and not write.fresh:
+            kept = {key: text for key, text in present.values.items() if key not in write.dropped}
+            values = kept | values
+        if present and window is None:
+            window = present.ttl_seconds
+        expires_at = None if window is None else self._engine.now() + timedelta(seconds=window)
+        self._data.last_version += 1
+        version = self._data.last_version
+        self._data.states[write.session] = _State(values, version, window, expires_at)
+
+    async def clear(self, session: str) -> None:
+        """Delete a state."""
+        self._data.states.pop(session, None)
+
+    def _present(self, session: str) -> _State | None:
+        state = self._data.states.get(session)
+        if state and state.expires_at and state.expires_at <= self._engine.now():
+            del self._data.states[session]
+            return None
+        return state

@@ -1,0 +1,26 @@
+"""Whether a session is known, in the process."""
+
+from __future__ import annotations
+
+from holdfast.engines.inmemory.engine import InMemory
+from holdfast.engines.inmemory.session_log import SessionLog
+from holdfast.engines.inmemory.short_term import InMemoryStates
+from holdfast.kernel.storage.wake import SessionWake, Wake, WakeStatus
+
+
+class InMemoryWake(SessionWake):
+    """``SessionWake`` of the in-memory engine: nothing is ever restored or lost while it runs.
+
+    >>> wakes = InMemoryWake(InMemory(), tenant="acme")
+    """
+
+    def __init__(self, engine: InMemory, *, tenant: str = "default") -> None:
+        self._log = engine.table(tenant, SessionLog)
+        self._states = InMemoryStates(engine, tenant=tenant)
+
+    async def wake(self, session_id: str) -> Wake:
+        """New, until something was written to its log or to its state."""
+        session = self._log.sessions.get(session_id)
+        written = session is not None and session.seq > 0
+        known = written or (await self._states.read(session_id, ())).version > 0
+        return Wake(WakeStatus.WARM if known else WakeStatus.NEW)

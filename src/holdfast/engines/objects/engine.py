@@ -1,0 +1,300 @@
+"""One object store, and what is asked of it: put, create, get, list, delete."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+import msgspec
+import obstore
+from obstore import exceptions
+from obstore.store import LocalStore, S3Store
+
+from holdfast.engines.objects.address import TESTED, Address
+from holdfast.engines.objects.capabilities import Capabilities
+from holdfast.engines.objects.disk import Disk
+from holdfast.engines.objects.errors import ENGINE, mapped
+from holdfast.engines.objects.paths import MARKER
+from holdfast.values.clock import Clock, SystemClock
+from holdfast.values.errors import CodecError, NotFoundError, NotSupportedError, SchemaError
+
+_log = logging.getLogger("holdfast")
+_FORMAT = 1
+_PAGE = 1000
+_AT_ONCE = 16
+_EXISTS = (exceptions.AlreadyExistsError, exceptions.PreconditionError)
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a listing says about an object."""
+
+    path: str
+    size_bytes: int
+    modified_at: datetime
+
+
+class Objects:
+    """One bucket or folder; paths are relative to the prefix that it was opened with.
+
+    Expiry of what is kept here is decided by ``clock``, the machine's own unless another is given:
+    an object store has none to ask, so machines that share one keep their clocks together.
+
+    ::
+
+        engine = await Objects.open("s3://bucket/prefix?region=eu-west-1")
+    """
+
+    name = ENGINE
+
+    def __init__(
+        self,
+        store: Any,
+        capabilities: Capabilities,
+        *,
+        place: str,
+        clock: Clock,
+        disk: Disk | None,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._running: set[asyncio.Task[Any]] = set()
+        self.capabilities = capabilities
+        self.place = place
+        self.disk = disk
+
+    def __repr__(self) -> str:
+        return f"Objects({self.place!r})"
+
+    @classmethod
+    async def open(
+        cls,
+        url: str,
+        *,
+        clock: Clock | None = None,
+        timeout_seconds: float = 60,
+        retry_seconds: float = 30,
+    ) -> Self:
+        """Connect to ``s3://bucket/prefix`` or ``file:///dir``, and ask what it can do.
+
+        Parameters of the URL are the driver's: ``endpoint``, ``region``, ``access_key_id``,
+        ``secret_access_key``, ``allow_http`` and so on; what is not given comes from the
+        environment (``AWS_ACCESS_KEY_ID``, ``AWS_ENDPOINT_URL`` and so on). A request is given up
+        after ``timeout_seconds``, and tried again for ``retry_seconds``. On disk a write is
+        flushed before it is acknowledged, unless the URL says ``fsync=false``.
+
+        ::
+
+            engine = await Objects.open("s3://bucket?endpoint=http://127.0.0.1:9000&allow_http=1")
+        """
+        address = Address.parse(url)
+        with mapped(wrote=False):
+            store = address.connect(timeout_seconds=timeout_seconds, retry_seconds=retry_seconds)
+        disk = Disk(address.folder, fsync=address.fsync) if address.folder else None
+        return await cls._checked(store, address.scheme, address.place, clock, disk)
+
+    @classmethod
+    async def from_store(cls, store: Any, *, clock: Clock | None = None) -> Self:
+        """Borrow a store of the driver's; there is nothing to close.
+
+        ::
+
+            engine = await Objects.from_store(obstore.store.S3Store("bucket"))
+        """
+        disk = (
+            Disk(Path(store.prefix or "/"), fsync=True) if isinstance(store, LocalStore) else None
+        )
+        scheme = "file" if disk else "s3" if isinstance(store, S3Store) else type(store).__name__
+        return await cls._checked(store, scheme, f"borrowed {scheme}", clock, disk)
+
+    @classmethod
+    async def _checked(
+        cls, store: Any, scheme: str, place: str, clock: Clock | None, disk: Disk | None
+    ) -> Self:
+        tested = scheme in TESTED
+        if not tested:
+            _log.warning("objects: %s is passed on to the driver and untested", scheme)
+        unknown = Capabilities(scheme, tested=tested, conditional_create=False)
+        engine = cls(store, unknown, place=place, clock=clock or SystemClock(), disk=disk)
+        able = await engine._ask()
+        engine.capabilities = Capabilities(scheme, tested=tested, conditional_create=able)
+        return engine
+
+    async def _ask(self) -> bool:
+        """Make the marker twice: a store that lets both succeed ignores the condition."""
+        wanted = msgspec.json.encode({"format": _FORMAT})
+        try:
+            first = await self._create(MARKER, wanted)
+            able = not first or not await self._create(MARKER, wanted)
+        except NotSupportedError:
+            first, able = False, False
+        found = await self.get(MARKER)
+        if found is None:
+            await self.put(MARKER, wanted)
+        elif found != wanted:
+            _refuse_format(found)
+        return able
+
+    async def aclose(self) -> None:
+        """Wait for what was begun; the driver has nothing to close."""
+        while self._running:
+            await asyncio.wait(self._running)
+
+    def now(self) -> datetime:
+        """The engine's time."""
+        return self._clock.now()
+
+    async def ping(self) -> None:
+        """Ask for an answer, once."""
+        if await self.get(MARKER) is None:
+            raise NotFoundError(
+                "object", MARKER, f"{self.place} was emptied while it was open: open it again"
+            )
+
+    async def put(self, path: str, data: Any) -> None:
+        """Write an object, whole or not at all; the same again is the same."""
+        with mapped(wrote=True):
+            await obstore.put_async(self._store, path, data, use_multipart=False)
+            if self.disk:
+                await self.disk.settle([path])
+
+    async def create(self, path: str, data: bytes) -> bool:
+        """Write an object where none is; whether it is there now as given.
+
+        An answer may be lost and the driver tries again: what is there is then our own.
+        """
+        return await self._create(path, data) or await self.get(path) == data
+
+    async def _create(self, path: str, data: bytes) -> bool:
+        with mapped(wrote=True):
+            try:
+                await obstore.put_async(self._store, path, data, mode="create")
+            except _EXISTS:
+                return False
+            if self.disk:
+                await self.disk.settle([path])
+        return True
+
+    async def get(self, path: str) -> bytes | None:
+        """A small object."""
+        with mapped(wrote=False):
+            try:
+                answer = await obstore.get_async(self._store, path)
+                return bytes(await answer.bytes_async())
+            except FileNotFoundError as missing:
+                _pass_over(missing)
+                return None
+
+    async def read(self, path: str, start: int, stop: int) -> Any:
+        """A part of an object as a buffer, shorter where the object is; empty where there is none.
+
+        The driver's buffer is handed out as it is, since a copy of each part would cost as much
+        as its digest.
+        """
+        with mapped(wrote=False):
+            try:
+                return await obstore.get_range_async(self._store, path, start=start, end=stop)
+            except FileNotFoundError as missing:
+                _pass_over(missing)
+                return b""
+            except exceptions.GenericError:
+                # Said also of a range that begins after the end: then the object is too short.
+                if (await self._size(path)) <= start:
+                    return b""
+                raise
+
+    async def _size(self, path: str) -> int:
+        try:
+            size: int = (await obstore.head_async(self._store, path))["size"]
+        except FileNotFoundError:
+            return 0
+        return size
+
+    async def delete(self, paths: Sequence[str]) -> None:
+        """Remove objects; those that are gone already are gone."""
+        if not paths:
+            return
+        with mapped(wrote=True):
+            if isinstance(self._store, S3Store) and len(paths) > 1:
+                for at in range(0, len(paths), _PAGE):
+                    await obstore.delete_async(self._store, list(paths[at : at + _PAGE]))
+            else:
+                await self.each(paths, self._delete)
+            if self.disk:
+                await self.disk.settle(paths)
+
+    async def _delete(self, path: str) -> None:
+        try:
+            await obstore.delete_async(self._store, path)
+        except FileNotFoundError as missing:
+            _pass_over(missing)
+
+    async def pages(self, folder: str) -> AsyncIterator[list[Found]]:
+        """All objects below a folder, a thousand at a time, in no promised order."""
+        with mapped(wrote=False):
+            try:
+                async for page in obstore.list(self._store, folder, chunk_size=_PAGE):
+                    yield [Found(one["path"], one["size"], one["last_modified"]) for one in page]
+            except FileNotFoundError as missing:
+                _pass_over(missing)
+
+    async def names(self, folder: str) -> list[str]:
+        """The names of the objects right in a folder that holds few."""
+        return [
+            found.path.rpartition("/")[2] async for page in self.pages(folder) for found in page
+        ]
+
+    async def folders(self, folder: str) -> list[str]:
+        """The names of the folders in a folder, sorted."""
+        with mapped(wrote=False):
+            try:
+                found = await obstore.list_with_delimiter_async(self._store, folder or None)
+            except FileNotFoundError as missing:
+                _pass_over(missing)
+                return []
+        return sorted(prefix.rstrip("/").rpartition("/")[2] for prefix in found["common_prefixes"])
+
+    async def each(self, items: Iterable[T], work: Callable[[T], Awaitable[R]]) -> list[R]:
+        """The same work on many, a few at once; results in order, the first error raised."""
+        turns = asyncio.Semaphore(_AT_ONCE)
+
+        async def one(item: T) -> R:
+            async with turns:
+                return await work(item)
+
+        return await asyncio.gather(*map(one, items))
+
+    async def to_the_end(self, work: Coroutine[Any, Any, T]) -> T:
+        """Wait for work that goes on to its end even when whoever waits is cancelled."""
+        task = asyncio.ensure_future(work)
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        return await asyncio.shield(task)
+
+
+def _pass_over(missing: FileNotFoundError) -> None:
+    """An object that is not there is no error; a bucket that is not there is one."""
+    if "NoSuchBucket" in str(missing):
+        raise missing
+
+
+def _refuse_format(found: bytes) -> None:
+    try:
+        have = msgspec.json.decode(found, type=dict[str, int])["format"]
+    except (msgspec.MsgspecError, KeyError) as error:
+        raise CodecError(f"{MARKER} is not the marker of a store of Holdfast") from error
+    if have != _FORMAT:
+        raise SchemaError(
+            have=have,
+            want=_FORMAT,
+            message=f"the objects have format {have} and this code reads {_FORMAT}: "
+            "upgrade holdfast",
+        )

@@ -1,0 +1,78 @@
+"""What an operator does with a database: migrate, check, maintain."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Self
+
+import asyncpg
+
+from holdfast.engines.postgres import migrate
+from holdfast.engines.postgres.app_role import make_app_role
+from holdfast.engines.postgres.capabilities import read_capabilities
+from holdfast.engines.postgres.errors import connecting, mapped
+from holdfast.engines.postgres.maintenance import Maintenance
+from holdfast.engines.postgres.queries import load
+
+_SQL = load("admin")
+
+
+class PostgresAdmin:
+    """One connection of the migrating role, which owns the schema.
+
+    ::
+
+        admin = await PostgresAdmin.open("postgresql://owner@db/main")
+        await admin.migrate()
+    """
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    @classmethod
+    async def open(cls, url: str) -> Self:
+        """Connect; the schema may be of any version."""
+        with connecting():
+            return cls(await asyncpg.connect(url, timeout=10))
+
+    async def aclose(self) -> None:
+        """Let go of the connection."""
+        with mapped(wrote=False):
+            await self._connection.close()
+
+    async def status(self) -> migrate.SchemaStatus:
+        """Which migrations are applied, pending and changed."""
+        return await migrate.status(self._connection)
+
+    async def migrate(self) -> Sequence[migrate.Migration | migrate.FunctionFile]:
+        """Apply what is pending, and let the role ``holdfast_app`` use it."""
+        applied = await migrate.migrate(self._connection)
+        with mapped(wrote=True):
+            await make_app_role(self._connection)
+        return applied
+
+    async def problems(self) -> list[str]:
+        """What an operator should change, each with how."""
+        found = await self.status()
+        if found.have <= found.want and found.pending:
+            return [f"{len(found.pending)} migrations are pending: run `holdfast db migrate`"]
+        if found.have > found.want:
+            return [
+                f"the schema is at {found.have}, this code knows {found.want}: upgrade holdfast"
+            ]
+        problems = [f"{name} was changed after it was applied" for name in found.tampered]
+        with mapped(wrote=False):
+            capabilities = await read_capabilities(self._connection)
+            if capabilities.unsafe:
+                problems.append(f"{capabilities.unsafe}: turn it on in postgresql.conf")
+            if not capabilities.iterative_scan:
+                problems.append("pgvector is older than 0.8: update it for filtered index search")
+            missing = await self._connection.fetch(_SQL["missing_rights"])
+        problems += [
+            f"the role {row['role']} may not {row['right']} {row['name']}" for row in missing
+        ]
+        return problems
+
+    def jobs(self) -> dict[str, Callable[[], Awaitable[int]]]:
+        """What maintenance does, by name; each job says how much it did."""
+        return Maintenance(self._connection).jobs()

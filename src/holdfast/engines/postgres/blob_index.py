@@ -1,0 +1,90 @@
+"""What is known about blobs, on Postgres."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, LiteralString
+
+from holdfast.engines.postgres.engine import Postgres
+from holdfast.engines.postgres.queries import load
+from holdfast.kernel.storage.blob import BlobInfo
+from holdfast.kernel.storage.blob_index import IndexedBlob
+from holdfast.spi.blob_index import BlobFacts, BlobIndexStorage
+
+_SQL = load("blob_index")
+
+
+class PostgresBlobIndex(BlobIndexStorage):
+    """``BlobIndexStorage`` in a table; ``place`` names the store that holds the bytes.
+
+    ::
+
+        index = PostgresBlobIndex(engine, tenant="acme")
+    """
+
+    def __init__(
+        self, engine: Postgres, *, tenant: str = "default", place: str = "objects"
+    ) -> None:
+        self._engine = engine
+        self._scope = (tenant, place)
+
+    async def put(self, ref: str, facts: BlobFacts, ttl_seconds: float) -> BlobInfo:
+        """Store a ref."""
+        return info_of(await self._on_ref(_SQL["put"], ref, *facts, ttl_seconds, safe=True))
+
+    async def get(self, ref: str) -> IndexedBlob | None:
+        """Return a live blob."""
+        return _blob(await self._on_ref(_SQL["get"], ref, safe=True))
+
+    async def pin(self, ref: str) -> bool:
+        """Remove the time to live."""
+        return await self._on_ref(_SQL["pin"], ref, safe=True) is not None
+
+    async def unpin(self, ref: str, ttl_seconds: float) -> bool:
+        """Set the time to live."""
+        return await self._on_ref(_SQL["unpin"], ref, ttl_seconds, safe=False) is not None
+
+    async def take(self, ref: str) -> IndexedBlob | None:
+        """Hide a live blob."""
+        return _blob(await self._on_ref(_SQL["take"], ref, safe=False))
+
+    async def take_expired(self, limit: int, retry_seconds: float) -> list[IndexedBlob]:
+        """Take expired blobs, and those whose removal was not finished."""
+        # Safe: what a lost answer had taken is handed out again later.
+        rows = await self._engine.fetch(
+            _SQL["take_expired"], *self._scope, limit, retry_seconds, safe=True
+        )
+        return [_indexed(row) for row in rows]
+
+    async def forget(self, refs: Sequence[str]) -> int:
+        """Delete taken blobs."""
+        count: int = await self._engine.fetchval(_SQL["forget"], *self._scope, refs, safe=False)
+        return count
+
+    async def condemn(self, object_keys: Sequence[str]) -> Sequence[str]:
+        """Bar the keys that no ref uses."""
+        rows = await self._engine.fetch(_SQL["condemn"], *self._scope, object_keys, safe=True)
+        return [row["object_key"] for row in rows]
+
+    async def _on_ref(self, sql: LiteralString, ref: str, *args: Any, safe: bool) -> Any:
+        return await self._engine.fetchrow(sql, *self._scope, ref, *args, safe=safe)
+
+
+def info_of(row: Any) -> BlobInfo:
+    """What a row of the index says about a blob."""
+    return BlobInfo(
+        row["size_bytes"],
+        row["content_type"],
+        row["sha256"],
+        row["created_at"],
+        row["expires_at"],
+        pinned=row["expires_at"] is None,
+    )
+
+
+def _indexed(row: Any) -> IndexedBlob:
+    return IndexedBlob(row["ref"], row["object_key"], info_of(row))
+
+
+def _blob(row: Any) -> IndexedBlob | None:
+    return _indexed(row) if row else None

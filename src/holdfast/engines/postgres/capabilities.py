@@ -1,0 +1,61 @@
+"""What a server can do: asked once, explained where it cannot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.engines.postgres.queries import load
+
+_SQL = load("engine")
+ITERATIVE_SCAN_SINCE = (0, 8)
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """The server's version and extensions, and whether a commit is on disk when it returns.
+
+    >>> Capabilities(180000, "0.8.5", None, "").iterative_scan
+    True
+    """
+
+    server_version: int
+    pgvector: str | None
+    age: str | None
+    unsafe: str
+    age_available: bool = False
+
+    @property
+    def iterative_scan(self) -> bool:
+        """Whether an index scan goes on until enough rows pass the filter."""
+        if self.pgvector is None:
+            return False
+        version = tuple(int(part) for part in self.pgvector.split(".")[:2])
+        return version >= ITERATIVE_SCAN_SINCE
+
+    def describe(self) -> str:
+        """One line for a person.
+
+        >>> Capabilities(180004, "0.8.5", None, "").describe()
+        'Postgres 18.4, pgvector 0.8.5, no AGE'
+        """
+        major, minor = divmod(self.server_version, 10_000)
+        return (
+            f"Postgres {major}.{minor}, pgvector {self.pgvector or 'missing'}, "
+            f"{f'AGE {self.age}' if self.age else 'no AGE'}"
+        )
+
+
+async def read_capabilities(connection: Any) -> Capabilities:
+    """Ask the server."""
+    row = await connection.fetchrow(_SQL["settings"])
+    off = [
+        name for name in ("synchronous_commit", "fsync", "full_page_writes") if row[name] == "off"
+    ]
+    return Capabilities(
+        server_version=row["version"],
+        pgvector=row["pgvector"],
+        age=row["age"],
+        unsafe=" and ".join(f"{name} is off" for name in off),
+        age_available=row["age_available"],
+    )

@@ -1,0 +1,166 @@
+"""The durable side of a session log whose newest turns are in Redis, for one tenant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from holdfast.engines.postgres import session_log
+from holdfast.engines.postgres.engine import Postgres
+from holdfast.engines.postgres.queries import load
+from holdfast.kernel.storage.durable_log import (
+    Cleared,
+    DurableLog,
+    Found,
+    Gap,
+    Grant,
+    Known,
+    Outcome,
+    Reserved,
+)
+from holdfast.kernel.storage.hot_entry import PlacedEntry
+from holdfast.kernel.storage.log_entry import LogEntry
+from holdfast.values.errors import InvalidInputError
+
+_SQL = load("durable_log")
+
+
+class PostgresDurableLog(DurableLog):
+    """``DurableLog`` on the session log of the Postgres engine.
+
+    ::
+
+        durable = PostgresDurableLog(engine, tenant="acme")
+    """
+
+    def __init__(self, engine: Postgres, *, tenant: str = "default") -> None:
+        self._engine = engine
+        self._tenant = tenant
+
+    async def load(self, session: str, agent: str | None, known: Known | None) -> Grant | None:
+        """Let the hot log number a session."""
+        there = (known.epoch, known.seq, known.grant_version) if known else (None, None, None)
+        # Safe to repeat: a grant has no numbers until it is found in the hot log.
+        row = await self._engine.fetchrow(
+            _SQL["warm"], self._tenant, session, agent, *there, safe=True
+        )
+        if row is None:
+            return None
+        gaps = await self._engine.fetch(_SQL["gaps"], self._tenant, session, safe=True)
+        epoch, seq, limit, grant_version = row
+        return Grant(epoch, seq, limit, grant_version, tuple(Gap(*gap) for gap in gaps))
+
+    async def reserve(self, session: str, *, grant_version: int, writer: str) -> Reserved | None:
+        """Up to which number a grant now goes."""
+        # Safe to repeat: numbers that were reserved twice are only spare.
+        row = await self._engine.fetchrow(
+            _SQL["reserve"], self._tenant, session, grant_version, writer, safe=True
+        )
+        return None if row is None else Reserved(row[0], tuple(row[1]))
+
+    async def settle(self, session: str, writer: str) -> tuple[Gap, ...]:
+        """A process misses nothing of a session; what is still missing."""
+        await self._engine.fetch(_SQL["settle"], self._tenant, session, writer, safe=True)
+        gaps = await self._engine.fetch(_SQL["gaps"], self._tenant, session, safe=True)
+        return tuple(Gap(*gap) for gap in gaps)
+
+    async def agent_gaps(self, agent: str) -> tuple[Gap, ...]:
+        """What is missing of the sessions that an agent started."""
+        rows = await self._engine.fetch(_SQL["agent_gaps"], self._tenant, agent, safe=True)
+        return tuple(Gap(*row) for row in rows)
+
+    async def hot_sessions(self, agent: str, *, limit: int) -> dict[str, int]:
+        """The sessions of an agent that are loaded in the hot log, with their grant versions."""
+        rows = await self._engine.fetch(_SQL["hot_sessions"], self._tenant, agent, limit, safe=True)
+        return dict(map(tuple, rows))
+
+    async def append(self, entries: Sequence[LogEntry]) -> list[PlacedEntry]:
+        """Append past the hot log."""
+        rows = await session_log.append(self._engine, self._tenant, entries)
+        return session_log.stored(entries, rows)
+
+    async def reached(self, session: str) -> tuple[tuple[int, int] | None, tuple[Gap, ...]]:
+        """Up to which place a session is stored, and its gaps."""
+        row = await self._engine.fetchrow(_SQL["reached"], self._tenant, session, safe=True)
+        gaps = await self._engine.fetch(_SQL["gaps"], self._tenant, session, safe=True)
+        return None if row is None else (row[0], row[1]), tuple(Gap(*gap) for gap in gaps)
+
+    async def find(self, entries: Sequence[PlacedEntry]) -> list[Found]:
+        """What became of entries."""
+        given = [one.entry for one in entries]
+        rows = await self._engine.fetch(
+            _SQL["find"],
+            self._tenant,
+            [one.session for one in given],
+            [one.id for one in given],
+            [one.epoch for one in entries],
+            [one.seq for one in entries],
+            [one.agent for one in given],
+            [one.type for one in given],
+            [one.run for one in given],
+            [one.body for one in given],
+            safe=True,
+        )
+        return [_found(one, row) for one, row in zip(entries, rows, strict=True)]
+
+    async def tail(self, session: str, limit: int) -> list[PlacedEntry]:
+        """The newest entries of a session, ascending."""
+        rows = await self._engine.fetch(_SQL["tail"], self._tenant, session, limit, safe=True)
+        return [PlacedEntry(LogEntry(*row[:7]), row[7], row[8]) for row in reversed(rows)]
+
+    async def clear(
+        self,
+        session: str,
+        *,
+        agent: str | None,
+        run: str | None,
+        types: list[str] | None,
+        until: tuple[int, int] | None,
+    ) -> Cleared:
+        """Remove what matches up to a place, and leave a tombstone."""
+        rows = await self._engine.fetch(
+            _SQL["clear"],
+            *(self._tenant, session, agent, run, types, *(until or (None, None))),
+            safe=False,
+        )
+        places = {id_: (epoch, seq) for id_, epoch, seq in rows}
+        return Cleared(places, places.pop(None, until))
+
+    async def count_messages(self, session: str, agent: str, *, besides: Sequence[str]) -> int:
+        """How many messages an agent has in a session, some left out."""
+        count: int = await self._engine.fetchval(
+            _SQL["count_messages"], self._tenant, session, agent, list(besides), safe=True
+        )
+        return count
+
+    async def check_dimension(self, dimension: int) -> None:
+        """Refuse vectors that are not of the log's dimension."""
+        have = await self._engine.fetchval(_SQL["dimension"], self._tenant, safe=True)
+        if have not in {None, dimension}:
+            raise InvalidInputError(
+                "embeddings[0]", f"has dimension {dimension}, but the log's is {have}"
+            )
+
+    async def keep_vectors(
+        self, entries: Sequence[LogEntry], vectors: Sequence[Sequence[float]]
+    ) -> None:
+        """Keep the vectors of stored events."""
+        if vectors:
+            await self._engine.fetch(
+                _SQL["keep_vectors"],
+                *(self._tenant, [one.session for one in entries], [one.id for one in entries]),
+                *([number for vector in vectors for number in vector], len(vectors[0])),
+                safe=True,
+            )
+
+
+def _found(one: PlacedEntry, row: Any) -> Found:
+    epoch, seq, first, same, covered, dead, rested = row
+    if same:
+        stored = PlacedEntry.of(one.entry, epoch, seq, first)
+        outcome = Outcome.STORED if stored.place == one.place else Outcome.KNOWN
+        return Found(outcome, stored, rested=rested)
+    if covered:
+        return Found(Outcome.COVERED, rested=rested)
+    other = epoch is not None
+    return Found(Outcome.DEAD if dead or other else None, other=other, rested=rested)

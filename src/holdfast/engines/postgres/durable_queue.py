@@ -1,0 +1,240 @@
+"""The durable side of consolidation, for all tenants: flushes, and what could not be stored."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import asyncpg
+
+from holdfast.engines.postgres.engine import Postgres
+from holdfast.engines.postgres.queries import load
+from holdfast.kernel.storage.durable_log import (
+    DeadLetter,
+    DurableQueue,
+    Flushed,
+    Outcome,
+    ShardFlush,
+    Turn,
+)
+from holdfast.kernel.storage.log_entry import LogEntry
+from holdfast.values.errors import EngineError
+from holdfast.values.failpoints import hit
+from holdfast.values.ids import new_id
+
+_SQL = load("durable_log")
+POISON = ("22", "23", "54")
+"""Classes of SQLSTATE that blame the data: trying again says the same."""
+
+
+class PostgresDurableQueue(DurableQueue):
+    """``DurableQueue`` on the session log of the Postgres engine.
+
+    ::
+
+        queue = PostgresDurableQueue(engine)
+    """
+
+    def __init__(self, engine: Postgres) -> None:
+        self._engine = engine
+
+    @asynccontextmanager
+    async def flushing(self, tenant: str, shard: int) -> AsyncIterator[ShardFlush | None]:
+        """Hold a shard, commit at the end."""
+        async with (
+            self._engine.connection(writes=True) as connection,
+            connection.transaction(),
+        ):
+            if await connection.fetchval(_SQL["hold_shard"], tenant, shard):
+                yield _Flush(connection, tenant)
+                hit("consolidate.before_commit")
+            else:
+                yield None
+
+    async def unload(self, tenant: str, session: str, *, grant_version: int) -> bool:
+        """Take back the numbering of a session that rests."""
+        unloaded: bool = await self._engine.fetchval(
+            _SQL["cool"], tenant, session, grant_version, safe=True
+        )
+        return unloaded
+
+    async def behind(self, *, limit: int) -> list[tuple[str, str, int]]:
+        """Sessions that went on past the hot log, which does not know it."""
+        rows = await self._engine.fetch(_SQL["overtaken"], limit, safe=True)
+        return [(tenant, session, epoch) for tenant, session, epoch in rows]
+
+    async def unsettled(self, writer: str) -> list[tuple[str, str]]:
+        """Where a process may have lost something."""
+        rows = await self._engine.fetch(_SQL["unsettled"], writer, safe=True)
+        return [(tenant, session) for tenant, session in rows]
+
+    async def release(self, writer: str) -> None:
+        """A process ends, with nothing left."""
+        await self._engine.fetch(_SQL["release"], writer, safe=True)
+
+    async def dead_letters(self, tenant: str, *, limit: int, after: str = "") -> list[DeadLetter]:
+        """What could not be stored, oldest first."""
+        rows = await self._engine.fetch(_SQL["letters"], tenant, after, limit, safe=True)
+        return [DeadLetter(*row) for row in rows]
+
+    async def get_dead_letter(self, tenant: str, id: str) -> DeadLetter | None:
+        """One of them."""
+        row = await self._engine.fetchrow(_SQL["letter"], tenant, id, safe=True)
+        return None if row is None else DeadLetter(*row)
+
+    async def replay(self, tenant: str, letter: DeadLetter, entry: LogEntry) -> tuple[int, int]:
+        """Store an entry after all."""
+        row = await self._engine.fetchrow(
+            _SQL["replay"],
+            *(tenant, letter.id, letter.session, letter.epoch, letter.seq),
+            *(entry.agent, entry.type, entry.id, entry.run, entry.occurred_at, entry.body),
+            safe=False,
+        )
+        return row[0], row[1]
+
+    async def discard(self, tenant: str, id: str) -> bool:
+        """Give one up."""
+        found = await self._engine.fetchval(_SQL["discard"], tenant, id, safe=False)
+        return found is not None
+
+
+class _Flush(ShardFlush):
+    """The transaction that holds a shard."""
+
+    def __init__(self, connection: Any, tenant: str) -> None:
+        self._connection = connection
+        self._tenant = tenant
+        self._moved: set[str] = set()
+
+    async def store(self, turns: Sequence[Turn]) -> Flushed:
+        """Store a batch, in halves where the whole cannot be."""
+        outcomes: list[Outcome] = []
+        behind: dict[str, int] = {}
+        for sound, part in _runs(turns, lambda turn: turn.entry is not None and not turn.problem):
+            if sound:
+                await self._store(part, outcomes, behind)
+            else:
+                for turn in part:
+                    await self._bury(turn, turn.problem)
+                    outcomes.append(Outcome.DEAD)
+        return Flushed(outcomes, behind)
+
+    async def _store(
+        self, turns: Sequence[Turn], outcomes: list[Outcome], behind: dict[str, int]
+    ) -> None:
+        for moved, part in _runs(turns, lambda turn: turn.session in self._moved):
+            if moved:
+                for turn in part:
+                    await self._move(turn, outcomes, behind)
+            else:
+                await self._store_in_place(part, outcomes, behind)
+
+    async def _store_in_place(
+        self, turns: Sequence[Turn], outcomes: list[Outcome], behind: dict[str, int]
+    ) -> None:
+        try:
+            async with self._connection.transaction():
+                rows = await self._connection.fetch(_SQL["flush"], self._tenant, *_columns(turns))
+        except (asyncpg.PostgresError, asyncpg.DataError) as error:
+            if not is_poison(error):
+                raise
+            if len(turns) > 1:
+                half = len(turns) // 2
+                await self._store(turns[:half], outcomes, behind)
+                await self._store(turns[half:], outcomes, behind)
+            elif _is_taken(error):
+                await self._move(turns[0], outcomes, behind)
+            else:
+                await self._bury(turns[0], f"{error} ({_state(error)})")
+                outcomes.append(Outcome.DEAD)
+            return
+        if len(rows) != len(turns):
+            raise EngineError("postgres", f"flushed {len(rows)} of {len(turns)} turns")
+        for turn, (_, outcome, ahead) in zip(turns, rows, strict=True):
+            if ahead:
+                behind[turn.session] = ahead
+            if outcome == "conflict":
+                await self._bury(turn, f"the id {turn.event_id!r} is another event's")
+                outcomes.append(Outcome.DEAD)
+            else:
+                outcomes.append(Outcome(outcome))
+
+    async def _move(self, turn: Turn, outcomes: list[Outcome], behind: dict[str, int]) -> None:
+        """Store a turn whose place is another event's, and those behind it, in a new epoch.
+
+        The hot log has gone back, as after a power cut, and has given out numbers twice.
+        """
+        try:
+            async with self._connection.transaction():
+                epoch = await self._connection.fetchval(
+                    _SQL["move"], self._tenant, turn.session, *_body(turn)
+                )
+        except (asyncpg.PostgresError, asyncpg.DataError) as error:
+            if not is_poison(error) and _state(error) != "HF001":
+                raise
+            await self._bury(turn, f"{error} ({_state(error)})")
+            outcomes.append(Outcome.DEAD)
+            return
+        self._moved.add(turn.session)
+        behind[turn.session] = epoch
+        outcomes.append(Outcome.KNOWN)
+
+    async def _bury(self, turn: Turn, reason: str) -> None:
+        await self._connection.fetch(
+            _SQL["bury"],
+            *(self._tenant, new_id(), turn.session, turn.event_id, turn.epoch, turn.seq),
+            *(turn.payload, reason),
+        )
+
+
+def is_poison(error: BaseException) -> bool:
+    """Whether an error blames the data: by its SQLSTATE, or because the driver could not encode it.
+
+    >>> is_poison(asyncpg.DataError("no such time"))
+    True
+    """
+    return _state(error)[:2] in POISON
+
+
+def _state(error: BaseException) -> str:
+    return str(getattr(error, "sqlstate", None) or "22000")
+
+
+def _is_taken(error: BaseException) -> bool:
+    """Whether the place of a turn is another event's."""
+    return _state(error) == "23505" and getattr(error, "constraint_name", "") == "events_pkey"
+
+
+def _runs(turns: Sequence[Turn], told: Callable[[Turn], bool]) -> Iterator[tuple[bool, list[Turn]]]:
+    """Neighbours of which the same is told, in their order; what is told may change on the way."""
+    part: list[Turn] = []
+    for turn in turns:
+        if part and told(turn) is not told(part[0]):
+            yield told(part[0]), part
+            part = []
+        part.append(turn)
+    if part:
+        yield told(part[0]), part
+
+
+def _body(turn: Turn) -> tuple[Any, ...]:
+    entry = turn.entry
+    if entry is None:  # such a turn is buried
+        raise EngineError("postgres", f"the turn of {turn.event_id!r} cannot be read")
+    return (entry.agent, entry.type, entry.id, entry.run, entry.occurred_at, entry.body)
+
+
+def _columns(turns: Sequence[Turn]) -> tuple[list[Any], ...]:
+    entries = [turn.entry for turn in turns if turn.entry is not None]
+    return (
+        [turn.session for turn in turns],
+        [turn.epoch for turn in turns],
+        [turn.seq for turn in turns],
+        [entry.agent for entry in entries],
+        [entry.type for entry in entries],
+        [entry.id for entry in entries],
+        [entry.run for entry in entries],
+        [entry.occurred_at for entry in entries],
+        [entry.body for entry in entries],
+    )

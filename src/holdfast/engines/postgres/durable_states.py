@@ -1,0 +1,94 @@
+"""Working states as of their last flush, on Postgres."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from holdfast.engines.postgres.engine import Postgres
+from holdfast.engines.postgres.queries import load
+from holdfast.kernel.storage.state_snapshots import DurableStates, Eviction, SavedState
+from holdfast.values.codec import decode_json, encode_json
+
+_SQL = load("durable_log")
+
+
+class PostgresDurableStates(DurableStates):
+    """``DurableStates`` in one row for each session.
+
+    ::
+
+        states = PostgresDurableStates(engine)
+    """
+
+    def __init__(self, engine: Postgres) -> None:
+        self._engine = engine
+
+    async def save(self, tenant: str, states: Sequence[SavedState]) -> None:
+        """Keep states, each unless a newer version is there."""
+        await self._engine.fetch(
+            _SQL["save_states"],
+            tenant,
+            [one.session for one in states],
+            [one.version for one in states],
+            [encode_json(one.values) for one in states],
+            [one.ttl_seconds for one in states],
+            [one.expires_at for one in states],
+            [one.gone for one in states],
+            [one.lineage for one in states],
+            [one.base for one in states],
+            [one.stamp for one in states],
+            safe=True,
+        )
+
+    async def versions(self, tenant: str, sessions: Sequence[str]) -> dict[str, SavedState]:
+        """What is kept of sessions, without the values."""
+        rows = await self._engine.fetch(_SQL["state_versions"], tenant, list(sessions), safe=True)
+        return {
+            session: SavedState(session, version, {}, gone=gone, lineage=lineage)
+            for session, version, gone, lineage in rows
+        }
+
+    async def load(self, tenant: str, session: str) -> SavedState | None:
+        """What is kept of a session."""
+        row = await self._engine.fetchrow(_SQL["load_state"], tenant, session, safe=True)
+        if row is None:
+            return None
+        version, state, ttl_seconds, expires_at, gone, lineage, stamp, saved_at, *more = row
+        writers, eviction = more
+        return SavedState(
+            *(session, version, decode_json(state), ttl_seconds, expires_at),
+            gone=gone,
+            lineage=lineage,
+            stamp=stamp,
+            saved_at=saved_at,
+            writers=frozenset(writers),
+            eviction=eviction,
+        )
+
+    async def register(self, tenant: str, session: str, writer: str, *, eviction: int) -> None:
+        """Record that a process is going to write to a state."""
+        await self._engine.fetch(
+            _SQL["register_state"], tenant, session, writer, eviction, safe=True
+        )
+
+    async def evict(self, tenant: str, eviction: Eviction) -> set[str]:
+        """Find the states that are saved, and forget their writers."""
+        states = eviction.states
+        # Safe to repeat: what was found the first time is not found again, and stays for now.
+        rows = await self._engine.fetch(
+            _SQL["evict_states"],
+            tenant,
+            eviction.number,
+            [one.session for one in states],
+            [one.version for one in states],
+            [one.lineage for one in states],
+            [one.base for one in states],
+            [one.session in eviction.doubtful for one in states],
+            safe=True,
+        )
+        return {session for (session,) in rows}
+
+    async def clear(self, tenant: str, session: str, *, version: int) -> None:
+        """Remember that a state was cleared at a version."""
+        # Safe to repeat: it says the same again.
+        await self._engine.fetch(_SQL["clear_state"], tenant, session, version, safe=True)

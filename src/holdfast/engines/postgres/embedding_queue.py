@@ -1,0 +1,146 @@
+"""What waits to be embedded, on Postgres."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, LiteralString
+
+from holdfast.engines.postgres.engine import Postgres
+from holdfast.engines.postgres.indexing import index_batch
+from holdfast.engines.postgres.queries import load
+from holdfast.kernel.storage.embedding_queue import (
+    TAKEN_SECONDS,
+    EmbeddingBatch,
+    EmbeddingQueue,
+    EmbeddingStatus,
+    EventPlace,
+    LogRange,
+)
+from holdfast.kernel.storage.event_text import event_text
+from holdfast.values.codec import decode_json
+
+_SQL = load("embedding_queue")
+AGENTS = 100
+
+
+class PostgresEmbeddingQueue(EmbeddingQueue):
+    """``EmbeddingQueue`` of the session log: what is indexed for words waits for a vector next.
+
+    ::
+
+        queue = PostgresEmbeddingQueue(engine, tenant="acme")
+    """
+
+    def __init__(self, engine: Postgres, *, tenant: str = "default") -> None:
+        self._engine = engine
+        self._tenant = tenant
+
+    async def adopt(self, model: str, dimension: int) -> bool:
+        """Make a model the log's: all that has no vector of it waits for one."""
+        found: bool = await self._engine.fetchval(
+            _SQL["adopt"], self._tenant, model, dimension, safe=True
+        )
+        return found
+
+    async def catch_up(self) -> int:
+        """Index what was appended since for words; the queue of the embedder follows."""
+        total = 0
+        while agents := await self._engine.fetch(
+            _SQL["unindexed_agents"], self._tenant, AGENTS, safe=True
+        ):
+            for [agent] in agents:
+                total += await self.index(agent)
+        return total
+
+    async def index(self, agent: str) -> int:
+        """Index what waits of one agent; how much it was."""
+
+        async def fetch(sql: LiteralString, *args: Any) -> Sequence[Any]:
+            return await self._engine.fetch(sql, *args, safe=True)
+
+        total = 0
+        while done := await index_batch(fetch, self._tenant, agent):
+            total += done
+        return total
+
+    async def take(self, limit: int, *, seconds: float = TAKEN_SECONDS) -> EmbeddingBatch | None:
+        """About ``limit`` events, for a worker that has them for a while."""
+        rows = await self._engine.fetch(
+            _SQL["take"], self._tenant, limit, float(seconds), safe=True
+        )
+        return _batch(rows, limit) if rows else None
+
+    async def tail(self, agent: str, limit: int) -> EmbeddingBatch:
+        """Up to ``limit`` events of an agent and of each range, whoever works on them."""
+        rows = await self._engine.fetch(_SQL["tail"], self._tenant, agent, limit, safe=True)
+        return _batch(rows, limit)
+
+    async def keep(
+        self,
+        batch: EmbeddingBatch,
+        vectors: Sequence[list[float] | None],
+        *,
+        model: str,
+        dimension: int,
+    ) -> bool:
+        """Keep what was embedded; ``None`` is an event that the model refused."""
+        pairs = list(zip(batch.places, vectors, strict=True))
+        made = [(place, vector) for place, vector in pairs if vector is not None]
+        refused = [place for place, vector in pairs if vector is None]
+        kept: bool = await self._engine.fetchval(
+            _SQL["keep"],
+            *(self._tenant, model, dimension),
+            *([getattr(one, slot) for one in batch.ranges] for slot in LogRange.__slots__),
+            *([getattr(one, slot) for one, _ in made] for slot in EventPlace.__slots__),
+            [number for _, vector in made for number in vector],
+            *([getattr(one, slot) for one in refused] for slot in EventPlace.__slots__),
+            safe=True,
+        )
+        return kept
+
+    async def give_back(self, batch: EmbeddingBatch) -> None:
+        """Let a batch wait for somebody else."""
+        slots = ("agent", "session_key", "epoch", "first_seq")
+        columns = ([getattr(one, slot) for one in batch.ranges] for slot in slots)
+        await self._engine.fetch(_SQL["give_back"], self._tenant, *columns, safe=True)
+
+    async def retry_refused(self) -> int:
+        """Let what the model refused wait once more."""
+        found: int = await self._engine.fetchval(_SQL["retry"], self._tenant, safe=False)
+        return found
+
+    async def status(self) -> EmbeddingStatus:
+        """How far the embedder is behind the log."""
+        [row] = await self._engine.fetch(_SQL["status"], self._tenant, safe=True)
+        model, dimension, *counts = row
+        return EmbeddingStatus(model or "", dimension or 0, *counts)
+
+
+async def tenants_waiting(engine: Postgres, model: str) -> list[str]:
+    """The tenants whose log is embedded by a model, and that have something waiting.
+
+    ::
+
+        tenants = await tenants_waiting(engine, "wordllama-256")
+    """
+    return [row[0] for row in await engine.fetch(_SQL["tenants_waiting"], model, safe=True)]
+
+
+def _batch(rows: Sequence[Any], limit: int) -> EmbeddingBatch:
+    """Rows of ranges and their events; a range that gave ``limit`` events may hold more."""
+    events: dict[EventPlace, tuple[str, str]] = {}
+    ends: dict[tuple[str, int, int, int], list[int]] = {}
+    for agent, key, epoch, first, last, seq, kind, body in rows:
+        seen = ends.setdefault((agent, key, epoch, first), [last, 0, 0])
+        if seq is not None:
+            seen[1:] = [seen[1] + 1, seq]
+            # Ranges may overlap; an event is embedded once all the same.
+            events[EventPlace(key, epoch, seq)] = (kind, body)
+    return EmbeddingBatch(
+        [
+            LogRange(*place, done=seq if count >= limit else last)
+            for place, (last, count, seq) in ends.items()
+        ],
+        list(events),
+        [event_text(kind, decode_json(body)) for kind, body in events.values()],
+    )

@@ -1,0 +1,400 @@
+"""The connections to one Postgres, and how a statement runs on them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import Any, LiteralString, Protocol, Self, TypeVar, cast
+
+import asyncpg
+import stamina
+
+from holdfast.engines.postgres import migrate
+from holdfast.engines.postgres.capabilities import Capabilities, read_capabilities
+from holdfast.engines.postgres.connect import APP_ROLE, connected_pool, prepare
+from holdfast.engines.postgres.errors import mapped, to_holdfast
+from holdfast.engines.postgres.queries import load
+from holdfast.engines.postgres.retries import NotConnectedError, cause_of, may_retry
+from holdfast.engines.postgres.tenant_turns import TenantTurns
+from holdfast.engines.postgres.watchdog import Watchdog
+from holdfast.engines.postgres.watched import LEAVE_SECONDS, WatchedConnection
+from holdfast.engines.retry_log import tell_retries
+from holdfast.values.errors import (
+    ConfigError,
+    HoldfastError,
+    TimedOutError,
+    UnavailableError,
+)
+
+_SQL = load("engine")
+_LOGGER = "holdfast.postgres"
+tell_retries()
+_DRIVER_ERRORS = (
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    TimeoutError,
+    OSError,
+)
+
+SEARCH_SECONDS = 5.0
+"""How long a search may take."""
+_GRACE_SECONDS = 5
+"""How much longer than the server the client waits for a statement to end."""
+_GOODBYE_SECONDS = 5
+"""How long closing waits for a server that has nothing more to answer."""
+
+Revive = Callable[[], Awaitable[None]]
+"""Makes the server run that nothing listens for any more, or raises our error."""
+
+
+class _Singleton(Protocol):
+    async def aclose(self) -> None: ...
+
+
+P = TypeVar("P", bound=_Singleton)
+
+
+class Postgres:
+    """One database: embedded or a server, a pool of our own or somebody else's.
+
+    Every statement names the schema ``holdfast`` itself and needs no session state, so it runs on a
+    borrowed pool and through a transaction pooler.
+
+    ::
+
+        engine = await Postgres.open("postgresql://app@db/main")
+    """
+
+    name = "postgres"
+
+    def __init__(
+        self,
+        pool: Any,
+        capabilities: Capabilities,
+        *,
+        owns: bool,
+        command_timeout_seconds: float,
+        revive: Revive | None = None,
+    ) -> None:
+        self._pool = pool
+        self._turns = TenantTurns(pool.get_max_size())
+        self._owns = owns
+        self._revive = revive
+        self._at_hand: list[Any] = []
+        self._waiting = 0
+        self._closing = False
+        self.capabilities = capabilities
+        self.command_timeout_seconds = command_timeout_seconds
+        self.search_timeout_seconds = SEARCH_SECONDS
+        self._watchdog = Watchdog(command_timeout_seconds + _GRACE_SECONDS)
+        self._singletons: dict[Any, _Singleton] = {}
+        self.login = ""
+        """The superuser or owner that logged in and works as ``holdfast_app``; else empty."""
+
+    @classmethod
+    async def open(
+        cls,
+        url: str,
+        *,
+        max_connections: int = 10,
+        pooler: bool = False,
+        connect_timeout_seconds: float = 10,
+        command_timeout_seconds: float = 60,
+        search_timeout_seconds: float = SEARCH_SECONDS,
+        auto_migrate: bool = False,
+        allow_unsafe: bool = False,
+        revive: Revive | None = None,
+    ) -> Self:
+        """Connect, and check that the schema is this code's and that a commit is a commit.
+
+        A database without our schema gets it. An older schema is migrated with ``auto_migrate``,
+        and refused otherwise. A superuser, and the owner of the schema, work as the role
+        ``holdfast_app``, which may only read and write rows.
+
+        ``pooler=True`` uses no named statements, for a transaction pooler such as PgBouncer; there
+        the time that a statement may take is the server's own setting.
+        ``allow_unsafe`` accepts ``synchronous_commit = off`` and ``fsync = off``.
+        ``revive`` is called when no server listens, for a server that is ours to start.
+
+        ::
+
+            engine = await Postgres.open("postgresql://app@db/main", auto_migrate=True)
+        """
+        session = {"statement_timeout": f"{max(1, round(command_timeout_seconds * 1000))}"}
+        how = {"max_size": max_connections, "timeout": connect_timeout_seconds}
+        pool = await connected_pool(url, pooler=pooler, session=session, **how)
+        login = ""
+        try:
+            if not pooler:
+                login = await prepare(pool, auto_migrate=auto_migrate)
+            if login:
+                pool.terminate()
+                session |= {"role": APP_ROLE}
+                pool = await connected_pool(url, pooler=pooler, session=session, **how)
+            engine = await cls._checked(
+                pool,
+                owns=True,
+                auto_migrate=auto_migrate and pooler,
+                allow_unsafe=allow_unsafe,
+                command_timeout_seconds=command_timeout_seconds,
+                revive=revive,
+                login=login,
+            )
+        except BaseException:
+            pool.terminate()
+            raise
+        engine.search_timeout_seconds = search_timeout_seconds
+        return engine
+
+    @classmethod
+    async def from_pool(
+        cls,
+        pool: Any,
+        *,
+        command_timeout_seconds: float = 60,
+        auto_migrate: bool = False,
+        allow_unsafe: bool = False,
+    ) -> Self:
+        """Borrow a pool; it is never closed here.
+
+        ::
+
+            engine = await Postgres.from_pool(pool)
+        """
+        return await cls._checked(
+            pool,
+            owns=False,
+            auto_migrate=auto_migrate,
+            allow_unsafe=allow_unsafe,
+            command_timeout_seconds=command_timeout_seconds,
+        )
+
+    @classmethod
+    async def _checked(
+        cls,
+        pool: Any,
+        *,
+        owns: bool,
+        auto_migrate: bool,
+        allow_unsafe: bool,
+        command_timeout_seconds: float,
+        revive: Revive | None = None,
+        login: str = "",
+    ) -> Self:
+        with mapped(wrote=False):
+            async with pool.acquire() as connection:
+                if auto_migrate:
+                    await migrate.migrate(connection)
+                migrate.check(await migrate.status(connection))
+                capabilities = await read_capabilities(connection)
+        if capabilities.unsafe and not allow_unsafe:
+            raise ConfigError(
+                f"postgres: {capabilities.unsafe}: an acknowledged write could be lost; "
+                "turn it on, or open with allow_unsafe=True"
+            )
+        found = cls(
+            pool,
+            capabilities,
+            owns=owns,
+            command_timeout_seconds=command_timeout_seconds,
+            revive=revive,
+        )
+        found.login = login
+        return found
+
+    @property
+    def max_connections(self) -> int:
+        """How many connections the pool may have: whoever keeps one must leave one."""
+        size: int = self._pool.get_max_size()
+        return size
+
+    def singleton(self, kind: Callable[[Postgres], P]) -> P:
+        """Return the one ``kind`` of this engine, created on first use; ``aclose`` closes it."""
+        if kind not in self._singletons:
+            self._singletons[kind] = kind(self)
+        return cast("P", self._singletons[kind])
+
+    async def aclose(self) -> None:
+        """Close a pool of our own, also on a server that is silent; a borrowed one stays open.
+
+        Statements on their way may end first.
+        """
+        self._closing = True
+        for one in self._singletons.values():
+            await one.aclose()
+        if self._owns:
+            await self._close_pool()
+        self._watchdog.close()
+
+    async def _close_pool(self) -> None:
+        limit: float = _GOODBYE_SECONDS
+        if self._watchdog.waits:
+            limit += self.command_timeout_seconds + _GRACE_SECONDS
+        # The driver says goodbye on every connection and waits for the server; when that is
+        # interrupted, it ends the connections by itself.
+        with mapped(wrote=False), suppress(TimeoutError):
+            async with asyncio.timeout(limit):
+                while self._at_hand:
+                    # One that is lost in this moment the pool takes back by itself.
+                    with suppress(asyncpg.InterfaceError, asyncpg.InternalClientError):
+                        await self._pool.release(self._at_hand.pop())
+                await self._pool.close()
+
+    async def ping(self) -> None:
+        """Ask for an answer, once."""
+        await self.fetch(_SQL["ping"], safe=True)
+
+    async def fetch(self, sql: LiteralString, *args: Any, safe: bool) -> Sequence[Any]:
+        """Run a statement and return its rows. A tenant's statement has the tenant as ``$1``.
+
+        ``safe`` marks it as idempotent: it is retried when its answer was lost.
+        """
+        try:
+            return await self._once(sql, args)
+        except _DRIVER_ERRORS as error:
+            return await self._again(error, sql, args, safe=safe)
+
+    async def search(self, sql: LiteralString, *args: Any) -> Sequence[Any]:
+        """Run a search and return its rows. It may take ``search_timeout_seconds``.
+
+        Raises ``TimedOutError`` when that is over; the statement is cancelled.
+        """
+        limit = self.search_timeout_seconds
+        try:
+            return await self._once(sql, args, limit)
+        except TimeoutError as error:
+            why = "narrow it, or raise HOLDFAST_SEARCH_TIMEOUT_SECONDS"
+            raise TimedOutError(self.name, f"no answer within {limit:g} s: {why}") from error
+        except _DRIVER_ERRORS as error:
+            return await self._again(error, sql, args, safe=True)
+
+    async def fetchrow(self, sql: LiteralString, *args: Any, safe: bool) -> Any:
+        """The first row, or ``None``."""
+        rows = await self.fetch(sql, *args, safe=safe)
+        return rows[0] if rows else None
+
+    async def fetchval(self, sql: LiteralString, *args: Any, safe: bool) -> Any:
+        """The first value of the first row, or ``None``."""
+        rows = await self.fetch(sql, *args, safe=safe)
+        return rows[0][0] if rows else None
+
+    @asynccontextmanager
+    async def connection(self, *, writes: bool, tenant: str = "") -> AsyncIterator[Any]:
+        """One connection for a stream of statements; nothing is retried, and each is watched."""
+        await self._turns.take(tenant)
+        try:
+            async with self._lent(writes=writes) as connection:
+                yield connection
+        finally:
+            self._turns.give_back(tenant)
+
+    @asynccontextmanager
+    async def _lent(self, *, writes: bool) -> AsyncIterator[Any]:
+        try:
+            held = await self._take()
+        except NotConnectedError as error:
+            raise to_holdfast(cause_of(error), wrote=False) from error
+        connection = WatchedConnection(held, self._watchdog)
+        try:
+            with mapped(wrote=writes):
+                yield connection
+        except BaseException as error:
+            await self._leave(held, error)
+            raise
+        with mapped(wrote=writes), connection.watched():
+            await self._pool.release(held)
+
+    async def _once(
+        self, sql: LiteralString, args: tuple[Any, ...], limit: float | None = None
+    ) -> Sequence[Any]:
+        tenant = args[0] if args and type(args[0]) is str else ""
+        await self._turns.take(tenant)
+        try:
+            return await self._run(sql, args, limit)
+        finally:
+            self._turns.give_back(tenant)
+
+    async def _run(
+        self, sql: LiteralString, args: tuple[Any, ...], limit: float | None
+    ) -> Sequence[Any]:
+        connection = await self._take()
+        self._watchdog.sent(connection)
+        try:
+            rows: Sequence[Any] = await connection.fetch(sql, *args, timeout=limit)
+        except BaseException as error:
+            await self._leave(connection, error)
+            raise
+        finally:
+            self._watchdog.answered(connection)
+        # Checking a connection out of the driver's pool and in again costs more than a short
+        # statement does, so one that just worked stays at hand, unless somebody waits for it.
+        keep = self._owns and not self._waiting and not self._closing
+        if keep and not connection.is_closed():
+            self._at_hand.append(connection)
+        else:
+            await self._pool.release(connection)
+        return rows
+
+    async def _leave(self, connection: Any, error: BaseException) -> None:
+        """Give back a connection whose statement failed or was cancelled, or cut it.
+
+        The driver asks the server to cancel and waits for it; a server that is silent may hold up
+        nobody, and nothing may take the place of the error that brought us here.
+        """
+        with suppress(*_DRIVER_ERRORS):
+            cause = error.__cause__ if isinstance(error, HoldfastError) else error
+            if isinstance(cause, asyncpg.InternalClientError):
+                # The driver's own state is broken: the pool would give it to the next caller.
+                connection.terminate()
+            await self._pool.release(connection, timeout=LEAVE_SECONDS)
+
+    async def _take(self) -> Any:
+        while self._at_hand:
+            connection = self._at_hand.pop()
+            try:
+                closed = connection.is_closed()
+            except asyncpg.InterfaceError:
+                # Lost meanwhile: the pool has taken it back by itself.
+                continue
+            if not closed:
+                return connection
+            await self._pool.release(connection)
+        self._waiting += 1
+        try:
+            return await self._connected()
+        except _DRIVER_ERRORS as error:
+            # Nothing was sent: whatever it was, trying again is safe.
+            raise NotConnectedError(error) from error
+        finally:
+            self._waiting -= 1
+
+    async def _connected(self) -> Any:
+        try:
+            return await self._pool.acquire()
+        except (ConnectionRefusedError, FileNotFoundError):
+            if self._revive is None or self._closing:
+                raise
+            await self._revive()
+            return await self._pool.acquire()
+
+    async def _again(
+        self, error: BaseException, sql: LiteralString, args: tuple[Any, ...], *, safe: bool
+    ) -> Sequence[Any]:
+        """Retry what may be retried, for a while; else raise our own error."""
+        if not may_retry(error, safe=safe):
+            raise to_holdfast(cause_of(error), wrote=not safe) from error
+        try:
+            async for attempt in stamina.retry_context(
+                on=lambda failed: may_retry(failed, safe=safe),
+                attempts=10,
+                timeout=15,
+                wait_initial=0.02,
+                wait_max=1.0,
+            ).with_name(_LOGGER, (), {}):
+                with attempt:
+                    return await self._once(sql, args)
+        except _DRIVER_ERRORS as failed:
+            raise to_holdfast(cause_of(failed), wrote=not safe) from failed
+        raise UnavailableError(self.name, "no answer")

@@ -1,0 +1,128 @@
+"""The session log on Postgres: appended, read back by position and by time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, LiteralString
+
+from holdfast.engines.postgres.engine import Postgres
+from holdfast.engines.postgres.queries import filled, load
+from holdfast.engines.postgres.recall import Recall
+from holdfast.engines.postgres.session_log import append, stored
+from holdfast.kernel.storage.embedding import Embedder
+from holdfast.kernel.storage.episodes import Event, Recalled, Session
+from holdfast.kernel.storage.hot_entry import PlacedEntry
+from holdfast.kernel.storage.log_entry import LogEntry
+from holdfast.spi.episodes import EpisodeStorage, EventScope, NearestEvents
+from holdfast.values.codec import decode_json
+from holdfast.values.identity import AgentId
+
+_SQL = load("episodes")
+
+
+class PostgresEpisodes(EpisodeStorage):
+    """``EpisodeStorage`` of the Postgres engine; an embedder adds recall by meaning.
+
+    ::
+
+        episodes = PostgresEpisodes(engine, tenant="acme")
+    """
+
+    def __init__(
+        self, engine: Postgres, *, tenant: str = "default", embedder: Embedder | None = None
+    ) -> None:
+        self._engine = engine
+        self._tenant = tenant
+        self._recall = Recall(engine, tenant, embedder)
+
+    async def append(
+        self, entries: Sequence[LogEntry], vectors: Sequence[list[float]] | None
+    ) -> list[PlacedEntry]:
+        """Append entries, all or none."""
+        return stored(entries, await append(self._engine, self._tenant, entries, vectors))
+
+    async def recent(self, scope: EventScope, limit: int) -> list[Event]:
+        """Return the newest events, ascending."""
+        sql = _SQL["recent"] if scope.session is None else _SQL["recent_in_session"]
+        rows = await self._engine.fetch(
+            _typed(sql, scope), *self._whose(scope), scope.types, limit, safe=True
+        )
+        return _events(reversed(rows))
+
+    async def between(self, scope: EventScope, after: Event | None, limit: int) -> list[Event]:
+        """Return the oldest events after one, ascending."""
+        sql = _SQL["between"] if scope.session is None else _SQL["between_in_session"]
+        place: tuple[Any, ...] = (None, None) if after is None else (after.epoch, after.seq)
+        if scope.session is None:
+            time = (None, None) if after is None else (after.occurred_at, after.session_id)
+            place = (*time, *place)
+        rows = await self._engine.fetch(
+            _typed(sql, scope),
+            *(*self._whose(scope), scope.since, scope.until, limit, scope.types, *place),
+            safe=True,
+        )
+        return _events(rows)
+
+    async def search(self, scope: EventScope, text: str, limit: int) -> list[Recalled]:
+        """Return the best events by words and meaning."""
+        return await self._recall.by_text(text, scope, limit)
+
+    async def nearest(self, scope: EventScope, vector: list[float], limit: int) -> NearestEvents:
+        """Return the events whose vectors are closest."""
+        return await self._recall.by_vector(vector, scope, limit)
+
+    async def start_session(self, session: str, agent: str, metadata: str | None) -> Session:
+        """Create or reopen a session."""
+        what = (self._tenant, session, agent, metadata)
+        return _session(await self._engine.fetchrow(_SQL["start_session"], *what, safe=True))
+
+    async def end_session(self, session: str) -> Session | None:
+        """End a session."""
+        return await self._found(_SQL["end_session"], session)
+
+    async def get_session(self, session: str) -> Session | None:
+        """Return a session."""
+        return await self._found(_SQL["get_session"], session)
+
+    async def list_sessions(self, agent: str, limit: int, after: Session | None) -> list[Session]:
+        """Return the sessions that an agent started, newest first."""
+        place = (None, None) if after is None else (after.started_at, after.id)
+        rows = await self._engine.fetch(
+            _SQL["list_sessions"], self._tenant, agent, limit, *place, safe=True
+        )
+        return [_session(row) for row in rows]
+
+    async def clear(
+        self, session: str, agent: str | None, run: str | None, types: list[str] | None
+    ) -> int:
+        """Delete events."""
+        what = (self._tenant, session, agent, run, types)
+        return int(await self._engine.fetchval(_SQL["clear"], *what, safe=False))
+
+    def _whose(self, scope: EventScope) -> tuple[str, ...]:
+        if scope.session is None:
+            return (self._tenant, scope.agent)
+        return (self._tenant, scope.session, scope.agent)
+
+    async def _found(self, sql: LiteralString, session: str) -> Session | None:
+        row = await self._engine.fetchrow(sql, self._tenant, session, safe=True)
+        return None if row is None else _session(row)
+
+
+def _typed(sql: LiteralString, scope: EventScope) -> LiteralString:
+    """A statement with its filter by types, where there is one."""
+    return sql if scope.types is None else filled(sql, {"/* any type */ TRUE": "FALSE"})
+
+
+def _events(rows: Iterable[Any]) -> list[Event]:
+    return [LogEntry(*row[:7]).to_event(row[7], row[8]) for row in rows]
+
+
+def _session(row: Any) -> Session:
+    return Session(
+        id=row["id"],
+        agent_id=AgentId.parse(row["agent"]),
+        started_at=row["started_at"],
+        ended_at=row["ended_at"],
+        metadata=decode_json(row["metadata"]),
+    )

@@ -1,0 +1,58 @@
+"""Writes to working states while Redis is down, on Postgres."""
+
+from __future__ import annotations
+
+from holdfast.engines.postgres.engine import Postgres
+from holdfast.engines.postgres.escape import escape, unescape
+from holdfast.engines.postgres.queries import load
+from holdfast.kernel.storage.short_term import StateWrite
+from holdfast.kernel.storage.state_snapshots import FallbackWrite, FallbackWrites
+from holdfast.values.codec import decode_json, encode_json
+
+_SQL = load("fallback_writes")
+
+
+class PostgresFallbackWrites(FallbackWrites):
+    """``FallbackWrites`` with one row per session, which combines all its writes.
+
+    ::
+
+        fallback_writes = PostgresFallbackWrites(engine)
+    """
+
+    def __init__(self, engine: Postgres) -> None:
+        self._engine = engine
+
+    async def write(self, tenant: str, write: StateWrite) -> None:
+        """Keep a write."""
+        # Not idempotent: a retry would undo a write that another process made in between.
+        await self._engine.fetch(
+            _SQL["write"],
+            *(tenant, write.session, write.fresh or write.gone, write.gone),
+            encode_json({escape(key): text for key, text in write.values.items()}),
+            [escape(key) for key in write.dropped],
+            write.ttl_seconds,
+            safe=False,
+        )
+
+    async def read(self, tenant: str, session: str) -> FallbackWrite | None:
+        """Return the combined write of a session, or ``None``."""
+        row = await self._engine.fetchrow(_SQL["read"], tenant, session, safe=True)
+        if row is None:
+            return None
+        _, stamp, fresh, cleared, gone, state, dropped, ttl_seconds, written_at, now = row
+        values = {unescape(key): text for key, text in decode_json(state).items()}
+        keys = tuple(unescape(key) for key in dropped)
+        write = StateWrite(session, values, keys, ttl_seconds, fresh, gone)
+        return FallbackWrite(write, stamp, cleared, written_at, now)
+
+    async def waiting(self, *, limit: int) -> list[tuple[str, str]]:
+        """Return some tenants and sessions that have fallback writes."""
+        rows = await self._engine.fetch(_SQL["waiting"], limit, safe=True)
+        return [(tenant, session) for tenant, session in rows]
+
+    async def merged(self, tenant: str, fallback: FallbackWrite) -> None:
+        """Delete a write that the hot store has now."""
+        await self._engine.fetch(
+            _SQL["merged"], tenant, fallback.write.session, fallback.stamp, safe=True
+        )

@@ -1,0 +1,184 @@
+"""Filters over metadata as SQL: placeholders only, every key and every value a parameter.
+
+Metadata is compared as jsonb, whose texts are escaped (``holdfast.engines.postgres.escape``). With
+it stands whose it is, so that one look into the index finds the documents of one collection only.
+All parameters travel as text and are cast once for each statement.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any, assert_never
+
+from holdfast.engines.postgres.escape import escape
+from holdfast.values.codec import decode_json, encode_json
+from holdfast.values.errors import InvalidInputError
+from holdfast.values.filters import (
+    And,
+    Compare,
+    Exists,
+    Filter,
+    Not,
+    OneOf,
+    Or,
+    Order,
+    Path,
+    Scalar,
+)
+
+MAX_PARAMETERS = 30_000
+"""Postgres counts the parameters of a statement in 16 bits."""
+
+FEW = 8
+"""Up to so many values each is looked up in the index; more are compared one after the other."""
+
+_COLUMN = "d.filterable"
+_SCOPE = "\x01"
+"""No key of metadata: there the character never stands alone."""
+
+_ORDERS: dict[Order, str] = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
+
+
+def filterable(metadata: str, *, tenant: str, collection: str) -> str:
+    r"""The JSON text of metadata, with whose it is, as jsonb can hold it.
+
+    >>> print(filterable('{"a":"\\u0000"}', tenant="t", collection="c"))
+    {"\u0001":{"t":"c"},"a":"\u00010"}
+    """
+    # The codec writes both characters that are escaped, U+0000 and U+0001, in this form only.
+    if "\\u000" in metadata:
+        metadata = encode_json(_escaped(decode_json(metadata)))
+    scope = encode_json(_scope(tenant, collection))
+    return scope if metadata == "{}" else f"{scope[:-1]},{metadata[1:]}"
+
+
+def _scope(tenant: str, collection: str) -> dict[str, Any]:
+    return {_SCOPE: {tenant: collection}}
+
+
+def is_indexed(wanted: Filter) -> bool:
+    """Whether the index alone can find a filter's documents, or more of the same collection.
+
+    >>> is_indexed(And((OneOf(("k",), (1,)), Exists(("j",))))), is_indexed(Exists(("k",)))
+    (True, False)
+    """
+    match wanted:
+        case OneOf(_, values):
+            return 0 < len(values) <= FEW
+        case And(parts):
+            return any(map(is_indexed, parts))
+        case Or(parts):
+            return bool(parts) and all(map(is_indexed, parts))
+        case _:
+            return False
+
+
+def _escaped(value: Any) -> Any:
+    match value:
+        case str():
+            return escape(value)
+        case list():
+            return [_escaped(item) for item in value]
+        case dict():
+            return {escape(key): _escaped(item) for key, item in value.items()}
+        case _:
+            return value
+
+
+class FilterSql:
+    """A filter as a condition on ``d.filterable``, and its parameters, numbered from ``first``.
+
+    A parameter is cast once for a statement, unless it is ``planned``: then the planner sees it and
+    knows how much passes, and it is cast for each row that is looked at.
+
+    >>> wanted = FilterSql(OneOf(("kind",), ("note",)), first=8, tenant="t", collection="c")
+    >>> wanted.condition
+    '(d.filterable @> (SELECT $8::text::jsonb) OR d.filterable @> (SELECT $9::text::jsonb))'
+    """
+
+    def __init__(
+        self, wanted: Filter, *, first: int, tenant: str, collection: str, planned: bool = False
+    ) -> None:
+        self._first = first
+        self._planned = planned
+        self._scope = _scope(tenant, collection)
+        self.indexed = is_indexed(wanted)
+        self.parameters: list[str | list[str]] = []
+        self.condition = self._condition(wanted)
+        if len(self.parameters) > MAX_PARAMETERS:
+            raise InvalidInputError(
+                "filter", f"has more than {MAX_PARAMETERS} keys and values: ask for fewer at once"
+            )
+
+    def _condition(self, wanted: Filter) -> str:
+        match wanted:
+            case OneOf(path, values):
+                return self._one_of(path, values)
+            case Compare(path, order, value):
+                return self._compare(path, _ORDERS[order], value)
+            case Exists(path):
+                return f"{self._value(path)} IS NOT NULL"
+            case And(parts):
+                return self._joined(" AND ", parts) or "TRUE"
+            case Or(parts):
+                return self._joined(" OR ", parts) or "FALSE"
+            case Not(part):
+                return f"NOT ({self._condition(part)})"
+            case _:
+                assert_never(wanted)
+
+    def _joined(self, word: str, parts: tuple[Filter, ...]) -> str:
+        return word.join(f"({self._condition(part)})" for part in parts)
+
+    def _one_of(self, path: Path, values: tuple[Scalar, ...]) -> str:
+        scalars = [_escaped(value) for value in values]
+        if len(scalars) > FEW:
+            wanted = self._cast([encode_json(scalar) for scalar in scalars], "text[]::jsonb[]")
+            return _some_item(self._value(path), f"{{item}} = ANY ({wanted}::jsonb[])")
+        # The value itself, or a list that holds it; the index knows both.
+        inside = [
+            f"{_COLUMN} @> {self._cast(self._holding(path, found), 'text::jsonb')}"
+            for scalar in scalars
+            for found in (scalar, [scalar])
+        ]
+        return f"({' OR '.join(inside)})" if inside else "FALSE"
+
+    def _holding(self, path: Path, found: Any) -> str:
+        for key in reversed(path):
+            found = {escape(key): found}
+        return encode_json(self._scope | found)
+
+    def _compare(self, path: Path, order: str, value: str | float) -> str:
+        if isinstance(value, str):
+            bound = self._cast(escape(value), "text")
+            fits = f'holdfast.json_text({{item}}) {order} {bound} COLLATE "C"'
+        else:
+            # By what its JSON text says, as metadata does.
+            said = str(value) if isinstance(value, int) else str(Decimal(repr(value)))
+            bound = self._cast(said, "text::numeric")
+            fits = f"holdfast.json_number({{item}}) {order} {bound}"
+        found = self._value(path)
+        return (
+            f"CASE jsonb_typeof({found}) WHEN 'array' THEN {_some_item(found, fits)} "
+            f"ELSE COALESCE({fits.format(item=found)}, FALSE) END"
+        )
+
+    def _value(self, path: Path) -> str:
+        # Step by step, since a path of keys would count into lists.
+        steps = "".join(f" -> {self._placeholder(escape(key))}::text" for key in path)
+        return f"({_COLUMN}{steps})"
+
+    def _cast(self, parameter: str | list[str], to: str) -> str:
+        cast = f"{self._placeholder(parameter)}::{to}"
+        return cast if self._planned else f"(SELECT {cast})"
+
+    def _placeholder(self, parameter: str | list[str]) -> str:
+        self.parameters.append(parameter)
+        return f"${self._first + len(self.parameters) - 1}"
+
+
+def _some_item(found: str, fits: str) -> str:
+    return (
+        f"EXISTS (SELECT FROM holdfast.json_items({found}) AS item "
+        f"WHERE {fits.format(item='item')})"
+    )

@@ -1,0 +1,95 @@
+"""The indexes of large vector collections: one for each dimension, built by maintenance."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.engines.postgres.errors import mapped
+from holdfast.engines.postgres.queries import load
+
+THRESHOLD = 5_000
+"""Up to so many documents in a collection, all are compared: it is exact, and as fast."""
+
+MAX_VECTOR, MAX_HALFVEC = 2_000, 4_000
+"""As many dimensions as an index takes in 32 and in 16 bits."""
+
+_SQL = load("indexes")
+_LOCK = 0x686F6C6466617375
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """What the index of one dimension is on, what is compared with it, and how.
+
+    >>> Near.of(384).embedding
+    '(embedding::public.vector(384))'
+    """
+
+    embedding: str
+    query: str
+    operators: str = "public.vector_cosine_ops"
+
+    @classmethod
+    def of(cls, dimension: int) -> Near:
+        """In 32 bits, in 16 above that, and beyond that the embedding itself, without an index."""
+        query = "$3::real[]::public.vector"
+        if dimension <= MAX_VECTOR:
+            return cls(f"(embedding::public.vector({dimension}))", f"(SELECT {query})")
+        if dimension <= MAX_HALFVEC:
+            # Of length 1, so that 16 bits are enough for any of its numbers.
+            half = f"public.halfvec({dimension})"
+            return cls(
+                f"(public.l2_normalize(embedding)::{half})",
+                f"(SELECT public.l2_normalize({query})::{half})",
+                "public.halfvec_cosine_ops",
+            )
+        return cls("embedding", f"(SELECT {query})")
+
+
+async def index_collections(connection: Any, *, threshold: int = THRESHOLD) -> AsyncIterator[str]:
+    """Build the indexes that large collections lack, and search these collections through them.
+
+    Run it under the role that migrates, on a connection outside of a transaction; writers go on
+    meanwhile, and a build that was broken off is begun again. What is being done is yielded as it
+    begins, and ``build_progress`` tells how far it is.
+
+    ::
+
+        async for doing in index_collections(connection):
+            print(doing)
+    """
+    with mapped(wrote=True):
+        if not await connection.fetchval(_SQL["try_lock"], _LOCK):
+            return
+        try:
+            for row in await connection.fetch(_SQL["large_dimensions"], threshold, MAX_HALFVEC):
+                if row["broken"]:
+                    yield f"drop the broken index {row['index']}"
+                    drop = await connection.fetchval(_SQL["drop_statement"], row["index"])
+                    await connection.execute(drop)
+                if not row["built"]:
+                    yield f"index the documents of dimension {row['dimension']}"
+                    near = Near.of(row["dimension"])
+                    build = await connection.fetchval(
+                        _SQL["build_statement"],
+                        *(row["index"], near.embedding, near.operators, row["dimension"]),
+                    )
+                    await connection.execute(build)
+            await connection.execute(_SQL["mark"], threshold)
+        finally:
+            if not connection.is_closed():
+                await connection.execute(_SQL["unlock"], _LOCK)
+
+
+async def build_progress(connection: Any) -> float | None:
+    """How far a build is, from 0 to 1; ``None`` if there is none.
+
+    ::
+
+        share = await build_progress(connection)
+    """
+    with mapped(wrote=False):
+        row = await connection.fetchrow(_SQL["progress"])
+    return min(1.0, row["done"] / max(row["total"], 1)) if row else None

@@ -1,0 +1,185 @@
+"""The ear of a process: one connection that hears the database's notices and wakes who waits."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from holdfast.engines.postgres.engine import Postgres
+from holdfast.engines.postgres.queries import load
+from holdfast.engines.postgres.watched import LEAVE_SECONDS
+from holdfast.values.errors import HoldfastError, UnavailableError
+from holdfast.values.ids import new_ref
+
+_SQL = load("channel")
+_log = logging.getLogger("holdfast.postgres")
+
+NOTICES = "holdfast"
+"""What is listened to: each notice says the topic of which there is something new."""
+
+LEAST_CONNECTIONS = 3
+"""One to listen, one for a stream of bytes that is being stored, one for everything else."""
+
+ECHO_SECONDS = 5.0
+CHECK_SECONDS = 30.0
+FIRST_PAUSE_SECONDS = 1.0
+LAST_PAUSE_SECONDS = 60.0
+LISTENING_POLL_SECONDS = 5.0
+FIRST_POLL_SECONDS = 0.02
+LAST_POLL_SECONDS = 0.5
+
+
+class Bell:
+    """Rings when there may be something new: on a notice, or when it is time to look anyway.
+
+    ::
+
+        with engine.singleton(Listener).bell(topic) as bell:
+            while True:
+                found = await look()
+                await bell.wait(found=bool(found))
+    """
+
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+        self._rung = asyncio.Event()
+        self._patience = FIRST_POLL_SECONDS
+
+    def ring(self) -> None:
+        """Let the one who waits look; what is rung before the wait is not lost."""
+        self._rung.set()
+
+    async def notice(self) -> None:
+        """Wait for a notice alone; also returns when listening begins, ends or begins again."""
+        self._listener.start()
+        await self._rung.wait()
+        self._rung.clear()
+
+    async def wait(self, *, found: bool) -> None:
+        """Wait for the next reason to look; ``found`` says that the last look had a result."""
+        self._listener.start()
+        self._patience = FIRST_POLL_SECONDS if found else min(self._patience * 2, LAST_POLL_SECONDS)
+        patience = LISTENING_POLL_SECONDS if self._listener.hears else self._patience
+        await _happens(self._rung, within=patience)
+        self._rung.clear()
+
+
+class Listener:
+    """Wakes those who wait for a topic.
+
+    A notice is a hint: who waits looks now and then without one, often where none arrive. None
+    arrive through a transaction pooler: a notice to ourselves tells. A small pool has no connection
+    to listen with.
+
+    ::
+
+        listener = engine.singleton(Listener)
+    """
+
+    def __init__(self, engine: Postgres) -> None:
+        self._engine = engine
+        self._bells: dict[str, set[Bell]] = {}
+        self._task: asyncio.Task[None] | None = None
+        self._closed = engine.max_connections < LEAST_CONNECTIONS
+        self._own = new_ref()
+        self._echo = asyncio.Event()
+        self.hears = False
+
+    @contextmanager
+    def bell(self, topic: str) -> Iterator[Bell]:
+        """A bell that rings for a topic."""
+        bell = Bell(self)
+        self._bells.setdefault(topic, set()).add(bell)
+        try:
+            yield bell
+        finally:
+            self._bells[topic].discard(bell)
+            if not self._bells[topic]:
+                del self._bells[topic]
+
+    def start(self) -> None:
+        """Listen from now on, until nobody has waited for a while."""
+        if not self._closed and (self._task is None or self._task.done()):
+            self._task = asyncio.create_task(self._run())
+
+    async def aclose(self) -> None:
+        """Give the connection back; who waits finds out at once that the engine is closed."""
+        self._closed = True
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        self._ring_all()
+
+    async def _run(self) -> None:
+        pause = FIRST_PAUSE_SECONDS
+        # A cancellation may end as the error of a connection that was lost meanwhile.
+        while self._bells and not self._closed:
+            try:
+                await self._listen()
+                pause = FIRST_PAUSE_SECONDS
+            except HoldfastError as error:
+                _log.info("polling instead of listening for notices: %s", error)
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, LAST_PAUSE_SECONDS)
+
+    async def _listen(self) -> None:
+        """Listen until the connection is lost or nobody waits."""
+        lost = asyncio.Event()
+
+        def end(_connection: Any) -> None:
+            lost.set()
+            self._echo.set()
+
+        async with self._engine.connection(writes=False) as connection:
+            await connection.add_listener(NOTICES, self._heard)
+            connection.add_termination_listener(end)
+            try:
+                while self._bells and not lost.is_set():
+                    await self._echoed()
+                    self._set_hears(hears=True)
+                    await _happens(lost, within=CHECK_SECONDS)
+            finally:
+                self._set_hears(hears=False)
+                # The pool takes a lost connection back by itself.
+                if not lost.is_set():
+                    connection.remove_termination_listener(end)
+                    # On a wire that is silent, who closes does not wait for the server.
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(LEAVE_SECONDS):
+                            await connection.remove_listener(NOTICES, self._heard)
+
+    async def _echoed(self) -> None:
+        """Make sure that a notice to ourselves arrives."""
+        self._echo.clear()
+        await self._engine.fetch(_SQL["echo"], self._own, safe=True)
+        if not await _happens(self._echo, within=ECHO_SECONDS):
+            raise UnavailableError(
+                self._engine.name, "notices do not arrive, as through a transaction pooler"
+            )
+
+    def _set_hears(self, *, hears: bool) -> None:
+        """Let all look when this changes: for what they have missed, and to be patient or not."""
+        if hears is not self.hears:
+            self.hears = hears
+            self._ring_all()
+
+    def _heard(self, _connection: Any, _pid: int, _channel: str, topic: str) -> None:
+        if topic == self._own:
+            self._echo.set()
+        for bell in self._bells.get(topic, ()):
+            bell.ring()
+
+    def _ring_all(self) -> None:
+        for bells in self._bells.values():
+            for bell in bells:
+                bell.ring()
+
+
+async def _happens(event: asyncio.Event, *, within: float) -> bool:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(within):
+            await event.wait()
+    return event.is_set()

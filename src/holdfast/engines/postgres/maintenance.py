@@ -1,0 +1,67 @@
+"""What keeps a database well: purging, indexing, vector indexes; safe to run at any time."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, LiteralString
+
+from holdfast.engines.postgres.errors import mapped
+from holdfast.engines.postgres.indexes import index_collections
+from holdfast.engines.postgres.indexing import index_batch
+from holdfast.engines.postgres.queries import load
+
+_BATCH = 1000
+_INDEXING = load("indexing")
+_ADMIN = load("admin")
+
+
+class Maintenance:
+    """The jobs of ``holdfast db maintain``, on one connection outside of a transaction."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    def jobs(self) -> dict[str, Callable[[], Awaitable[int]]]:
+        """Each job by name; it says how much it did."""
+        return {
+            "expired states": lambda: self._purge(load("short_term")["purge"]),
+            "expired blobs": lambda: self._purge(load("blob")["purge"]),
+            "expired channel events": lambda: self._purge(load("channel")["purge"]),
+            "expired facts": lambda: self._purge(load("long_term")["purge"]),
+            "dead deliveries": lambda: self._purge(load("ledger_push")["purge"]),
+            "empty collections": lambda: self._purge(load("vector")["purge_collections"]),
+            "events indexed for recall": self._index_events,
+            "vector indexes": self._index_vectors,
+            "tables analysed": self._analyse,
+        }
+
+    async def _purge(self, sql: LiteralString) -> int:
+        """In batches, so that nobody waits long for a lock."""
+        total = 0
+        with mapped(wrote=True):
+            while gone := await self._connection.fetchval(sql, _BATCH):
+                total += gone
+        return total
+
+    async def _index_events(self) -> int:
+        total = 0
+        with mapped(wrote=True):
+            while agents := await self._connection.fetch(_INDEXING["queue"], _BATCH):
+                for tenant, agent in agents:
+                    while done := await index_batch(self._connection.fetch, tenant, agent):
+                        total += done
+        return total
+
+    async def _index_vectors(self) -> int:
+        built = 0
+        async for _ in index_collections(self._connection):
+            built += 1
+        return built
+
+    async def _analyse(self) -> int:
+        """Let the planner know what the tables hold, where they changed much since it last did."""
+        with mapped(wrote=True):
+            tables = await self._connection.fetch(_ADMIN["stale_tables"])
+            for [statement] in tables:
+                await self._connection.execute(statement)
+        return len(tables)

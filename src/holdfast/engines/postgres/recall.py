@@ -1,0 +1,172 @@
+"""Recall over the session log: one statement, after queued events were indexed."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Any, LiteralString
+
+from holdfast.engines.postgres.embedding_queue import PostgresEmbeddingQueue
+from holdfast.engines.postgres.engine import Postgres
+from holdfast.engines.postgres.queries import filled, load
+from holdfast.kernel.storage.embedding import Embedder, embed_texts
+from holdfast.kernel.storage.embedding_queue import embed_batch
+from holdfast.kernel.storage.episodes import Recalled
+from holdfast.kernel.storage.log_entry import LogEntry
+from holdfast.spi.episodes import EventScope, NearestEvents
+from holdfast.values.errors import EngineError, InvalidInputError
+from holdfast.values.ranking import K1, LEXICAL_WEIGHT, B
+from holdfast.values.text import tokenize
+
+_SQL = load("recall")
+_log = logging.getLogger("holdfast.recall")
+TAIL = 32
+"""So many events are embedded by who asks: what was just written is found by meaning too."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A question as a vector, or why it is none."""
+
+    vector: list[float] | None
+    degraded: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a search found, and what of the log it has not seen."""
+
+    unindexed: bool
+    model: str | None
+    unembedded: bool
+    hits: list[Recalled]
+
+    def embedded(self, model: str | None) -> bool:
+        return self.model == model and not self.unembedded
+
+
+class Recall:
+    """Finds the events of one agent by words and by meaning."""
+
+    def __init__(self, engine: Postgres, tenant: str, embedder: Embedder | None) -> None:
+        self._engine = engine
+        self._tenant = tenant
+        self._embedder = embedder
+        self._model = embedder.name if embedder else None
+        self._queue = PostgresEmbeddingQueue(engine, tenant=tenant)
+
+    async def by_vector(self, vector: list[float], scope: EventScope, limit: int) -> NearestEvents:
+        """The nearest events that have a vector."""
+        rows = await self._engine.search(
+            narrowed(_SQL["nearest"], scope),
+            *(self._tenant, scope.agent, vector, len(vector), limit, *_filters(scope)),
+        )
+        found = []
+        for _, semantic, *row in rows:
+            if semantic is not None:
+                event = LogEntry(*row[:7]).to_event(row[7], row[8])
+                # A cosine of -1 is as far as can be: 0 on the scale of recall.
+                given = {"semantic": semantic}
+                found.append(Recalled(event, (semantic + 1) / 2, ("semantic",), given, ""))
+        return NearestEvents(rows[0][0], found)
+
+    async def by_text(self, text: str, scope: EventScope, limit: int) -> list[Recalled]:
+        """By words, and by meaning where there is an embedder."""
+        if not text.strip():
+            return await self._most_recent(scope, limit)
+        asked = await self._embed_question(text)
+        lexemes = list(dict.fromkeys(tokenize(text)))
+        found = await self._search(lexemes, asked, scope, limit)
+        if found.unindexed:
+            # What was appended before this call must be found: index the queue, and ask again.
+            await self._queue.index(scope.agent)
+        if asked.vector is not None and (found.unindexed or not found.embedded(self._model)):
+            asked = await self._embed_tail(asked, scope.agent, found.model)
+        elif not found.unindexed:
+            return found.hits
+        return (await self._search(lexemes, asked, scope, limit)).hits
+
+    async def _search(
+        self, lexemes: list[str], asked: _Asked, scope: EventScope, limit: int
+    ) -> _Found:
+        whose = (self._tenant, scope.agent, lexemes)
+        if asked.vector is None:
+            rows = await self._engine.search(
+                _SQL["search_words"], *whose, limit, *_filters(scope), K1, B
+            )
+        else:
+            rows = await self._engine.search(
+                narrowed(_SQL["search"], scope),
+                *(*whose, asked.vector, limit, *_filters(scope)),
+                *(K1, B, LEXICAL_WEIGHT, self._model),
+            )
+        hits = []
+        for _, _, _, score, lexical, semantic, *row in rows:
+            if score is not None:
+                parts = {"lexical": lexical, "semantic": semantic}
+                given = {arm: part for arm, part in parts.items() if part is not None}
+                event = LogEntry(*row[:7]).to_event(row[7], row[8])
+                hits.append(Recalled(event, score, tuple(given), given, asked.degraded))
+        unindexed, model, unembedded = rows[0][:3]
+        return _Found(unindexed, model, unembedded, hits)
+
+    async def _most_recent(self, scope: EventScope, limit: int) -> list[Recalled]:
+        rows = await self._engine.fetch(
+            _SQL["most_recent"], self._tenant, scope.agent, limit, *_filters(scope), safe=True
+        )
+        events = [LogEntry(*row[:7]).to_event(row[7], row[8]) for row in rows]
+        return [Recalled(event, 1.0, ("recent",), {}) for event in events]
+
+    async def _embed_question(self, text: str) -> _Asked:
+        """The question as a vector, or why it has none."""
+        if self._embedder is None:
+            return _Asked(None)
+        try:
+            [vector] = await embed_texts(self._embedder, [text], mode="query")
+        except EngineError as error:
+            _log.warning("recall by words only: %s", error)
+            return _Asked(None, f"recall by words only: {error}")
+        return _Asked(vector)
+
+    async def _embed_tail(self, asked: _Asked, agent: str, model: str | None) -> _Asked:
+        """Embed the few newest events that wait; many are a worker's to embed."""
+        embedder = self._embedder
+        if embedder is None:
+            return asked
+        if model not in {None, embedder.name}:
+            # Two programs with two embedders would undo each other's work: a worker decides.
+            return _Asked(
+                None,
+                f"recall by words only: the log is embedded by {model}, not by {embedder.name}: "
+                "run `holdfast embed run`",
+            )
+        try:
+            if model is None:
+                await self._queue.adopt(embedder.name, embedder.dimension)
+        except InvalidInputError as error:
+            return _Asked(None, f"recall by words only: the embedder {embedder.name}: {error}")
+        batch = await self._queue.tail(agent, TAIL + 1)
+        if len(batch.texts) > TAIL:
+            return _Asked(
+                asked.vector,
+                f"more than {TAIL} events have no embedding yet and are found by words only: "
+                "the embedding worker is behind",
+            )
+        if not batch.ranges:
+            return asked
+        _, problem = await embed_batch(self._queue, embedder, batch)
+        return _Asked(
+            asked.vector, f"some events have no embedding yet: {problem}" if problem else ""
+        )
+
+
+def _filters(scope: EventScope) -> tuple[Any, ...]:
+    """The filters in the order of the statements."""
+    return (scope.session, scope.types, scope.since, scope.until)
+
+
+def narrowed(sql: LiteralString, scope: EventScope) -> LiteralString:
+    """A statement with its filters, where there are any."""
+    if all(one is None for one in _filters(scope)):
+        return sql
+    return filled(sql, {"/* all */ TRUE": "FALSE"})

@@ -1,0 +1,44 @@
+"""Which failed statements may be sent again."""
+
+from __future__ import annotations
+
+import asyncpg
+
+from holdfast.engines.postgres.errors import TRY_AGAIN, nothing_was_sent
+from holdfast.values.errors import HoldfastError
+
+
+class NotConnectedError(OSError):
+    """No connection could be had; nothing was sent."""
+
+    def __init__(self, cause: BaseException) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
+def cause_of(error: BaseException) -> BaseException:
+    """What went wrong, of an error before anything was sent too."""
+    if not isinstance(error, NotConnectedError):
+        return error
+    told = isinstance(error.cause, (asyncpg.PostgresError, asyncpg.InterfaceError, HoldfastError))
+    return error.cause if told else ConnectionRefusedError(str(error))
+
+
+def may_retry(error: BaseException, *, safe: bool) -> bool:
+    """Whether a statement may be sent again; ``safe`` marks it as idempotent."""
+    if isinstance(error, NotConnectedError):
+        # Wrong password, unknown database, closed pool, a server of ours that does not start:
+        # the next try would say the same.
+        state = str(getattr(error.cause, "sqlstate", None) or "")
+        hopeless = isinstance(error.cause, (asyncpg.InterfaceError, HoldfastError))
+        return state[:2] not in {"28", "3D"} and not hopeless
+    state = str(getattr(error, "sqlstate", None) or "")
+    if state in TRY_AGAIN or state in {"57P01", "57P02", "57P03", "53300"}:
+        return True
+    if nothing_was_sent(error):
+        return True
+    return safe and (
+        state[:2] == "08"
+        or isinstance(error, (OSError, asyncpg.InternalClientError))
+        or (isinstance(error, asyncpg.InterfaceError) and "closed" in str(error))
+    )

@@ -1,0 +1,76 @@
+"""How a batch of events goes into the session log: one statement, one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from holdfast.engines.postgres.engine import Postgres
+from holdfast.engines.postgres.queries import load
+from holdfast.kernel.storage.hot_entry import PlacedEntry
+from holdfast.kernel.storage.log_entry import LogEntry, another_body
+from holdfast.values.errors import ConflictError
+
+_SQL = load("history")
+
+
+async def append(
+    engine: Postgres,
+    tenant: str,
+    entries: Sequence[LogEntry],
+    vectors: Sequence[list[float]] | None = None,
+) -> Sequence[Any]:
+    """Append what is new, all or nothing; a row for each entry, which ``stored`` reads.
+
+    The ids make it idempotent: after a lost answer it may simply run again.
+    """
+    try:
+        if vectors is not None:
+            numbers = [number for vector in vectors for number in vector]
+            return await engine.fetch(
+                _SQL["append_embedded"],
+                *(tenant, *_columns(entries), numbers, len(vectors[0])),
+                safe=True,
+            )
+        if len(entries) == 1:
+            one = entries[0]
+            return await engine.fetch(
+                _SQL["append_one"],
+                *(tenant, one.session, one.agent, one.type, one.id, one.run),
+                *(one.occurred_at, one.body),
+                safe=True,
+            )
+        if len({one.session for one in entries}) == 1:
+            _, agents, types, ids, runs, times, bodies = _columns(entries)
+            return await engine.fetch(
+                _SQL["append_to_session"],
+                *(tenant, entries[0].session, _brief(agents), _brief(types), ids, _brief(runs)),
+                *(times, bodies),
+                safe=True,
+            )
+        return await engine.fetch(_SQL["append_many"], tenant, *_columns(entries), safe=True)
+    except ConflictError as error:
+        raise another_body(str(error), error.key) from error
+
+
+def stored(entries: Sequence[LogEntry], rows: Sequence[Any]) -> list[PlacedEntry]:
+    """Entries as the log has them, from what ``append`` returned."""
+    found = {place: PlacedEntry.of(entries[place - 1], *rest) for place, *rest in rows}
+    return [found[at] for at in range(1, len(entries) + 1)]
+
+
+def _columns(entries: Sequence[LogEntry]) -> tuple[list[Any], ...]:
+    return (
+        [one.session for one in entries],
+        [one.agent for one in entries],
+        [one.type for one in entries],
+        [one.id for one in entries],
+        [one.run for one in entries],
+        [one.occurred_at for one in entries],
+        [one.body for one in entries],
+    )
+
+
+def _brief(values: list[Any]) -> list[Any]:
+    """A column of one and the same value, said once."""
+    return values[:1] if len(set(values)) == 1 else values

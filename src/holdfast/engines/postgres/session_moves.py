@@ -1,0 +1,50 @@
+"""Sessions that get other ids: from before owners were kept apart, or assigned by an operator."""
+
+from __future__ import annotations
+
+from holdfast.engines.postgres.engine import Postgres
+from holdfast.engines.postgres.queries import load
+from holdfast.kernel.storage.session_moves import Moved, SessionMove, SessionMoves
+from holdfast.values.owners import UNASSIGNED
+
+_SQL = load("session_moves")
+
+
+class PostgresSessionMoves(SessionMoves):
+    """``SessionMoves`` on Postgres.
+
+    ::
+
+        moves = PostgresSessionMoves(engine)
+    """
+
+    def __init__(self, engine: Postgres) -> None:
+        self._engine = engine
+
+    async def any(self) -> bool:
+        """Whether there is anything to move."""
+        return bool(await self._engine.fetchval(_SQL["any"], safe=True))
+
+    async def skip_empty(self) -> None:
+        """Forget moves of sessions of which nothing is stored."""
+        await self._engine.fetch(_SQL["skip_empty"], safe=True)
+
+    async def pending(self, *, after: SessionMove | None = None, limit: int) -> list[SessionMove]:
+        """Sessions to move, in order."""
+        last = ("", "") if after is None else (after.tenant, after.session)
+        rows = await self._engine.fetch(_SQL["pending"], *last, limit, safe=True)
+        return [SessionMove(*row) for row in rows]
+
+    async def move(self, tenant: str, old: tuple[str, str], new: tuple[str, str]) -> Moved:
+        """Rename a session, and replace the prefix of its agents."""
+        moved: Moved = await self._engine.fetchval(_SQL["move"], tenant, *old, *new, safe=True)
+        return moved
+
+    async def done(self, move: SessionMove) -> None:
+        """Forget a move that is made."""
+        await self._engine.fetch(_SQL["done"], move.tenant, move.session, safe=True)
+
+    async def unassigned(self, *, limit: int) -> list[tuple[str, str]]:
+        """Tenants and contexts whose sessions wait for an owner."""
+        rows = await self._engine.fetch(_SQL["unassigned"], limit, safe=True)
+        return [(row[0], row[1].removeprefix(UNASSIGNED)) for row in rows]

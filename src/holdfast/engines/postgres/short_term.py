@@ -1,0 +1,71 @@
+"""Working states, on Postgres."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from holdfast.engines.postgres.engine import Postgres
+from holdfast.engines.postgres.escape import escape, unescape
+from holdfast.engines.postgres.queries import load
+from holdfast.kernel.storage.short_term import StateSnapshot, StateWrite
+from holdfast.spi.states import StateStorage
+from holdfast.values.codec import decode_json, encode_json
+
+_SQL = load("short_term")
+
+
+class PostgresStates(StateStorage):
+    """``StateStorage`` in one row per session: an object of the values' JSON texts.
+
+    ::
+
+        states = PostgresStates(engine, tenant="acme")
+    """
+
+    def __init__(self, engine: Postgres, *, tenant: str = "default") -> None:
+        self._engine = engine
+        self._tenant = tenant
+
+    async def read(self, session: str, keys: Collection[str] | None) -> StateSnapshot:
+        """Return a state, or some keys of it."""
+        wanted = None if keys is None else [escape(key) for key in keys]
+        row = await self._row(session, wanted)
+        if row is None:
+            return StateSnapshot({})
+        stored = row["state"]
+        if wanted is None:
+            texts = decode_json(stored)
+        else:
+            values = [stored] if len(wanted) == 1 else stored
+            texts = {key: text for key, text in zip(wanted, values, strict=True) if text}
+        state = {unescape(key): decode_json(text) for key, text in texts.items()}
+        return StateSnapshot(state, row["version"], row["expires_at"])
+
+    async def _row(self, session: str, wanted: list[str] | None) -> Any:
+        where = (self._tenant, session)
+        if wanted is None:
+            return await self._engine.fetchrow(_SQL["read"], *where, safe=True)
+        if len(wanted) == 1:
+            return await self._engine.fetchrow(_SQL["read_key"], *where, wanted[0], safe=True)
+        return await self._engine.fetchrow(_SQL["read_keys"], *where, wanted, safe=True)
+
+    async def write(self, write: StateWrite, expected: int | None) -> None:
+        """Replace or patch a state."""
+        args = (
+            self._tenant,
+            write.session,
+            encode_json({escape(key): text for key, text in write.values.items()}),
+            write.ttl_seconds,
+            [escape(key) for key in write.dropped],
+            write.fresh,
+        )
+        # Not safe to repeat: in between, somebody else's write would be undone by ours.
+        if expected is None:
+            await self._engine.fetch(_SQL["write"], *args, safe=False)
+        else:
+            await self._engine.fetch(_SQL["write_at_version"], *args, expected, safe=False)
+
+    async def clear(self, session: str) -> None:
+        """Delete a state."""
+        await self._engine.fetch(_SQL["clear"], self._tenant, session, safe=False)

@@ -1,0 +1,40 @@
+"""Whether a session is known, on Postgres."""
+
+from __future__ import annotations
+
+from holdfast.engines.postgres.engine import Postgres
+from holdfast.engines.postgres.queries import load
+from holdfast.kernel.storage.durable_log import Gap
+from holdfast.kernel.storage.wake import SessionWake, Wake, WakeStatus
+from holdfast.values.identity import AgentId
+
+_SQL = load("wake")
+_LOG = load("durable_log")
+
+
+class PostgresWake(SessionWake):
+    """``SessionWake`` of Postgres alone: what is committed is at hand.
+
+    Here nothing is ever lost; but what was lost of a session while a Redis stood beside it is told.
+
+    ::
+
+        wakes = PostgresWake(engine, tenant="acme")
+    """
+
+    def __init__(self, engine: Postgres, *, tenant: str = "default") -> None:
+        self._engine = engine
+        self._tenant = tenant
+
+    async def wake_all(self, agent_id: AgentId) -> Wake | None:
+        """What was lost of the sessions that an agent started."""
+        rows = await self._engine.fetch(_LOG["agent_gaps"], self._tenant, str(agent_id), safe=True)
+        gaps = tuple(Gap(*row) for row in rows)
+        return Wake(WakeStatus.GAP, gaps=gaps) if gaps else None
+
+    async def wake(self, session_id: str) -> Wake:
+        """New, until something was written to its log or to its state."""
+        rows = await self._engine.fetch(_SQL["known"], self._tenant, session_id, safe=True)
+        if gaps := tuple(Gap(*row[1:]) for row in rows if row[1] is not None):
+            return Wake(WakeStatus.GAP, gaps=gaps)
+        return Wake(WakeStatus.WARM if rows[0][0] else WakeStatus.NEW)

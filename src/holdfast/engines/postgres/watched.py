@@ -1,0 +1,95 @@
+"""A connection that is held for several statements, each of which is watched."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import TracebackType
+from typing import Any
+
+import asyncpg
+
+from holdfast.engines.postgres.watchdog import Watchdog
+
+_ASKING = frozenset(
+    {
+        *("execute", "executemany", "fetch", "fetchmany", "fetchrow", "fetchval", "prepare"),
+        *("add_listener", "remove_listener", "reset"),
+    }
+)
+"""The calls of a connection that wait for the server."""
+LEAVE_SECONDS = 1.0
+"""How long somebody who was cancelled waits for the server to take back what it was asked."""
+
+
+class WatchedConnection:
+    """The driver's connection, cut when the server does not answer one of its calls for too long.
+
+    Between two calls it may rest for as long as it likes: it listens, or waits for the next piece
+    of a blob. ::
+
+        async with engine.connection(writes=True) as connection, connection.transaction():
+            await connection.fetch(sql)
+    """
+
+    def __init__(self, bare: Any, watchdog: Watchdog) -> None:
+        self.bare = bare
+        self._watchdog = watchdog
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.bare, name)
+        if name not in _ASKING:
+            return found
+
+        async def asked(*args: Any, **options: Any) -> Any:
+            with self.watched():
+                return await found(*args, **options)
+
+        return asked
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """The server is asked in here, once."""
+        self._watchdog.sent(self.bare)
+        try:
+            yield
+        finally:
+            self._watchdog.answered(self.bare)
+
+    def transaction(self, **options: Any) -> _WatchedTransaction:
+        """A transaction, or a savepoint in one; its begin and its end are watched as well."""
+        return _WatchedTransaction(self, self.bare.transaction(**options))
+
+
+class _WatchedTransaction:
+    def __init__(self, connection: WatchedConnection, block: Any) -> None:
+        self._connection = connection
+        self._block = block
+
+    async def __aenter__(self) -> None:
+        with self._connection.watched():
+            await self._block.__aenter__()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if isinstance(error, asyncio.CancelledError):
+            await self._roll_back(kind, error, trace)
+            return
+        with self._connection.watched():
+            await self._block.__aexit__(kind, error, trace)
+
+    async def _roll_back(
+        self, kind: type[BaseException] | None, error: BaseException, trace: TracebackType | None
+    ) -> None:
+        """Who was cancelled ends as cancelled; the server rolls back what is cut off."""
+        with suppress(asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
+            try:
+                async with asyncio.timeout(LEAVE_SECONDS):
+                    await self._block.__aexit__(kind, error, trace)
+            except TimeoutError:
+                self._connection.bare.terminate()

@@ -1,0 +1,79 @@
+"""URLs become clients of the driver."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from redis.asyncio.cluster import ClusterNode, RedisCluster
+from redis.asyncio.connection import ConnectionPool
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisClusterException
+
+from holdfast.engines.redis.fast_connection import use_fast_connections
+from holdfast.values.errors import ConfigError, UnknownSchemeError
+
+CLUSTER = "redis+cluster"
+SCHEMES = ("redis", "rediss", "unix", CLUSTER)
+DEFAULT_PORT = 6379
+_OURS: dict[str, Any] = {"protocol": 2, "decode_responses": False}
+"""RESP 2: the answers are the same, and RESP 3 costs a tenth more (measured)."""
+
+
+def is_cluster(url: str) -> bool:
+    """Whether a URL names a cluster; an unknown scheme is refused.
+
+    >>> is_cluster("redis+cluster://node1:7000")
+    True
+    """
+    scheme = url.partition("://")[0]
+    if scheme not in SCHEMES:
+        raise UnknownSchemeError(scheme, known=[f"{name}://" for name in SCHEMES])
+    return scheme == CLUSTER
+
+
+def connection_pool(url: str, **options: Any) -> ConnectionPool:
+    """What makes connections to the server of a URL; nothing is connected.
+
+    >>> connection_pool("redis://localhost:6380/1").connection_kwargs["port"]
+    6380
+    """
+    try:
+        return use_fast_connections(
+            ConnectionPool.from_url(
+                url, **_OURS, socket_timeout=None, retry=Retry(NoBackoff(), 0), **options
+            )
+        )
+    except ValueError:
+        raise _unreadable() from None
+
+
+def cluster_client(url: str, **options: Any) -> RedisCluster:
+    """A client of the cluster of a URL, which may name several nodes; nothing is connected.
+
+    >>> len(cluster_client("redis+cluster://a:1,b:2").nodes_manager.startup_nodes)
+    2
+    """
+    try:
+        parts = urlsplit(url)
+        credentials, at, hosts = parts.netloc.rpartition("@")
+        first, *others = [urlsplit(f"//{host}") for host in hosts.split(",")]
+        plain = urlunsplit(("redis", f"{credentials}{at}{first.netloc}", *parts[2:]))
+        nodes = [
+            ClusterNode(node.hostname or "", node.port or DEFAULT_PORT) for node in (first, *others)
+        ]
+        return RedisCluster.from_url(
+            plain, startup_nodes=nodes, **_OURS, retry=Retry(NoBackoff(), 0), **options
+        )
+    except (ValueError, RedisClusterException):
+        raise _unreadable() from None
+
+
+def _unreadable() -> ConfigError:
+    # Without the driver's words: they may quote a part of the password.
+    return ConfigError(
+        "redis: the URL cannot be read: write redis://user:password@host:port/db, "
+        "unix:///path?db=0 or redis+cluster://host:port,host:port, "
+        "with special characters of the password percent-encoded"
+    )

@@ -1,0 +1,73 @@
+"""A Redis Cluster: the driver knows which node has a key, and follows it when it moves."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from redis.asyncio.cluster import RedisCluster
+from redis.client import NEVER_DECODE
+
+from holdfast.engines.redis.connections import Command
+from holdfast.engines.redis.errors import DRIVER_ERRORS, ClosedError, NotSentError
+
+
+class Cluster:
+    """The nodes of a cluster.
+
+    ::
+
+        server = Cluster(client, limit=50, owns=True)
+    """
+
+    mode = "cluster"
+    broken_at = -math.inf
+    """The driver does not tell."""
+
+    def __init__(self, client: RedisCluster, *, limit: int, owns: bool) -> None:
+        self._client = client
+        self._owns = owns
+        self._turns = asyncio.Semaphore(limit)
+        self._closed = False
+
+    async def call(self, key: str, command: Command) -> Any:
+        """Send one command to the node of the key; its answer."""
+        async with self._turns:
+            if self._closed:
+                raise ClosedError
+            try:
+                # Finds the nodes again after one was lost; else it does nothing.
+                await self._client.initialize()
+                node = self._client.get_node_from_key(key)
+            except DRIVER_ERRORS as error:
+                raise NotSentError(error) from error
+            # With a node named, the driver follows a moved key, but repeats nothing by itself.
+            options = {"target_nodes": node, NEVER_DECODE: True}
+            return await self._client.execute_command(*command, **options)
+
+    async def call_many(self, calls: Sequence[tuple[str, Command]]) -> list[Any]:
+        """Send commands at once; their answers, each an error in its place if it failed."""
+        return await asyncio.gather(
+            *(self.call(key, command) for key, command in calls), return_exceptions=True
+        )
+
+    async def call_each(self, command: Command) -> list[Any]:
+        """Send one command to every primary; their answers."""
+        await self._client.initialize()
+        return [
+            await node.execute_command(*command, **{NEVER_DECODE: True})
+            for node in self._client.get_primaries()
+        ]
+
+    def listen(self) -> Any:
+        """A connection of one's own to any primary: a published word reaches all nodes."""
+        node = self._client.get_random_primary_node()
+        return node.connection_class(**node.connection_kwargs)
+
+    async def aclose(self) -> None:
+        """Close a client of our own."""
+        self._closed = True
+        if self._owns:
+            await self._client.aclose()

@@ -1,0 +1,305 @@
+"""Connections to one server, and how a command goes over them.
+
+The driver's own way from a command to its answer costs as much as the server does. So a command is
+packed by hiredis, the connection that was used last is used next, and one timer watches all of
+them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Protocol, TypeAlias
+
+from hiredis import pack_command
+from redis.exceptions import ResponseError
+
+from holdfast.engines.redis.errors import DRIVER_ERRORS, ClosedError, NotSentError
+
+Command: TypeAlias = tuple[Any, ...]
+
+
+class Server(Protocol):
+    """What the engine asks of a server or a cluster."""
+
+    mode: str
+
+    @property
+    def broken_at(self) -> float:
+        """When a connection was last found broken, by the monotonic clock."""
+
+    def call(self, key: str, command: Command) -> Awaitable[Any]:
+        """Send one command to where the key lives; its answer."""
+
+    async def call_many(self, calls: Sequence[tuple[str, Command]]) -> list[Any]:
+        """Send commands at once; their answers, each an error in its place if it failed."""
+
+    async def call_each(self, command: Command) -> list[Any]:
+        """Send one command to every server that holds data; their answers."""
+
+    def listen(self) -> Any:
+        """A connection of one's own, not connected yet."""
+
+    async def aclose(self) -> None:
+        """Close what is ours."""
+
+
+class Lender(Protocol):
+    """Where connections come from and go back to."""
+
+    broken_at: float
+
+    async def take(self) -> Any:
+        """A connection that is ready."""
+
+    def give(self, connection: Any) -> Awaitable[None] | None:
+        """Back again; what is left to wait for, if anything."""
+
+    async def aclose(self) -> None:
+        """Close what is ours."""
+
+
+class SingleServer:
+    """A standalone server.
+
+    ::
+
+        server = SingleServer(pool, BorrowedConnections(pool), 10)
+    """
+
+    mode = "standalone"
+
+    def __init__(self, pool: Any, lender: Lender, limit_seconds: float) -> None:
+        self._pool = pool
+        self._lender = lender
+        self._limit = limit_seconds
+        self._sent: dict[Any, float] = {}
+        self._overdue: set[Any] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._cuts: set[asyncio.Task[None]] = set()
+        self._closed = False
+
+    @property
+    def broken_at(self) -> float:
+        """When a connection was last found broken."""
+        return self._lender.broken_at
+
+    def call(self, key: str, command: Command) -> Awaitable[Any]:  # noqa: ARG002 - all live here
+        """Send one command; its answer."""
+        return self._exchange(pack_command(command))
+
+    async def call_many(self, calls: Sequence[tuple[str, Command]]) -> list[Any]:
+        """Send commands in one go; their answers."""
+        packed = b"".join(pack_command(command) for _, command in calls)
+        answers: list[Any] = await self._exchange(packed, len(calls))
+        return answers
+
+    async def call_each(self, command: Command) -> list[Any]:
+        """Send one command; its answer, alone."""
+        return [await self.call("", command)]
+
+    def listen(self) -> Any:
+        """A connection of one's own."""
+        return self._pool.make_connection()
+
+    async def aclose(self) -> None:
+        """Close the connections that are ours."""
+        self._closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        await asyncio.gather(*self._cuts)
+        await self._lender.aclose()
+
+    async def _exchange(self, packed: bytes, answers: int | None = None) -> Any:
+        """Send what is packed; the one answer, or a list of as many as were asked for."""
+        if self._closed:
+            raise ClosedError
+        connection = await self._lender.take()
+        loop = asyncio.get_running_loop()
+        self._sent[connection] = loop.time()
+        if self._timer is None:
+            self._timer = loop.call_later(self._limit / 4, self._look)
+        try:
+            if answers is None and (ask := getattr(connection, "ask", None)) is not None:
+                return await ask(packed)
+            await connection.send_packed_command(packed, check_health=False)
+            if answers is None:
+                return await connection.read_response(disable_decoding=True)
+            return [await _answer(connection) for _ in range(answers)]
+        except DRIVER_ERRORS as error:
+            if connection in self._overdue:
+                raise TimeoutError(f"no answer in {self._limit:g} s") from error
+            raise
+        finally:
+            del self._sent[connection]
+            self._overdue.discard(connection)
+            if giving := self._lender.give(connection):
+                await giving
+
+    def _look(self) -> None:
+        """Cut the connections that have had no answer for too long."""
+        loop = asyncio.get_running_loop()
+        for connection, since in self._sent.items():
+            if loop.time() - since > self._limit and connection not in self._overdue:
+                self._overdue.add(connection)
+                cut = loop.create_task(connection.disconnect(nowait=True))
+                self._cuts.add(cut)
+                cut.add_done_callback(self._cuts.discard)
+        self._timer = loop.call_later(self._limit / 4, self._look) if self._sent else None
+
+
+async def _answer(connection: Any) -> Any:
+    try:
+        return await connection.read_response(disable_decoding=True)
+    except ResponseError as error:
+        # An answer too, and the answers after it are still to be read.
+        return error
+
+
+def pairs_of(answer: Any) -> dict[bytes, bytes]:
+    """An answer of names and values: a flat list, or a dict from a borrowed client of RESP 3.
+
+    >>> pairs_of([b"a", b"1"])
+    {b'a': b'1'}
+    """
+    if isinstance(answer, dict):
+        return dict(answer)
+    return dict(zip(answer[::2], answer[1::2], strict=True))
+
+
+class OwnConnections:
+    """Connections that the engine makes and closes; the one used last is used next.
+
+    ::
+
+        lender = OwnConnections(make, limit=50, connect_seconds=10, patience_seconds=10)
+    """
+
+    def __init__(
+        self,
+        make: Callable[[], Any],
+        *,
+        limit: int,
+        connect_seconds: float,
+        patience_seconds: float,
+    ) -> None:
+        self._make = make
+        self._limit = limit
+        self._connect_seconds = connect_seconds
+        self._patience = patience_seconds
+        self._free: list[Any] = []
+        self._all: set[Any] = set()
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._closed = False
+        self.broken_at = -math.inf
+        """When a connection was last found broken, by the monotonic clock."""
+
+    async def take(self) -> Any:
+        """A connection that is ready: a free one, a new one, or the next that comes back."""
+        while not self._free and len(self._all) >= self._limit:
+            await self._wait()
+        if self._closed:
+            raise ClosedError
+        used = bool(self._free)
+        if used:
+            connection = self._free.pop()
+        else:
+            connection = self._make()
+            self._all.add(connection)
+        try:
+            # Also true of one that the server has closed meanwhile.
+            if connection.is_connected and await connection.can_read():
+                await connection.disconnect(nowait=True)
+            if not connection.is_connected:
+                if used:
+                    self.broken_at = time.monotonic()
+                # The greeting too: the driver bounds only the way to the socket.
+                async with asyncio.timeout(self._connect_seconds):
+                    await connection.connect()
+        except BaseException as error:
+            if giving := self.give(connection):
+                await giving
+            if isinstance(error, DRIVER_ERRORS):
+                raise NotSentError(error) from error
+            raise
+        return connection
+
+    def give(self, connection: Any) -> Awaitable[None] | None:
+        """Back on top; who has waited longest goes on."""
+        if self._closed:
+            closing: Awaitable[None] = connection.disconnect(nowait=True)
+            return closing
+        self._free.append(connection)
+        while self._waiting:
+            waiter = self._waiting.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                break
+        return None
+
+    async def aclose(self) -> None:
+        """Close all of them."""
+        self._closed = True
+        for waiter in self._waiting:
+            if not waiter.done():
+                waiter.set_result(None)
+        connections, self._all, self._free = self._all, set(), []
+        for connection in connections:
+            await connection.disconnect(nowait=True)
+
+    async def _wait(self) -> None:
+        if self._closed:
+            raise ClosedError
+        waiter = asyncio.get_running_loop().create_future()
+        self._waiting.append(waiter)
+        try:
+            async with asyncio.timeout(self._patience):
+                await waiter
+        except TimeoutError as error:
+            self._pass_on(waiter)
+            busy = f"all {self._limit} connections have been busy for {self._patience:g} s"
+            raise NotSentError(ConnectionError(busy)) from error
+        except BaseException:
+            self._pass_on(waiter)
+            raise
+
+    def _pass_on(self, waiter: asyncio.Future[None]) -> None:
+        """Let nobody miss a connection that came back to one who went away."""
+        if waiter.done() and not waiter.cancelled():
+            following = next((one for one in self._waiting if not one.done()), None)
+            if following is not None:
+                following.set_result(None)
+
+
+class BorrowedConnections:
+    """Connections of somebody else's pool; they go back after each command.
+
+    ::
+
+        lender = BorrowedConnections(client.connection_pool)
+    """
+
+    broken_at = -math.inf
+    """The pool does not tell."""
+
+    def __init__(self, pool: Any) -> None:
+        self._pool = pool
+
+    async def take(self) -> Any:
+        """One of the pool's."""
+        try:
+            return await self._pool.get_connection()
+        except DRIVER_ERRORS as error:
+            raise NotSentError(error) from error
+
+    def give(self, connection: Any) -> Awaitable[None] | None:
+        """Back to the pool."""
+        giving: Awaitable[None] = self._pool.release(connection)
+        return giving
+
+    async def aclose(self) -> None:
+        """Nothing here is ours."""

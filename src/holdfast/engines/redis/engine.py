@@ -1,0 +1,280 @@
+"""The connections to one Redis or Valkey, and how a command or a script runs on them."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol, Self, TypeVar, cast
+
+import stamina
+from redis.asyncio import Redis as RedisClient
+from redis.asyncio.cluster import RedisCluster
+from redis.exceptions import NoScriptError, ResponseError
+
+from holdfast.engines.redis import scripts
+from holdfast.engines.redis.addresses import cluster_client, connection_pool, is_cluster
+from holdfast.engines.redis.capabilities import Capabilities, read_capabilities
+from holdfast.engines.redis.cluster import Cluster
+from holdfast.engines.redis.connections import (
+    BorrowedConnections,
+    Command,
+    OwnConnections,
+    Server,
+    SingleServer,
+)
+from holdfast.engines.redis.errors import (
+    DRIVER_ERRORS,
+    ClosedError,
+    may_retry,
+    to_holdfast,
+)
+from holdfast.engines.redis.keys import DEFAULT_SHARDS, MAX_SHARDS, SHARDS
+from holdfast.engines.retry_log import tell_retries
+from holdfast.values.errors import ConfigError, UnavailableError
+
+RETRY_SECONDS = 15.0
+"""How long a call that may be repeated is repeated: a restart of the server goes unnoticed."""
+
+_LOGGER = "holdfast.redis"
+tell_retries()
+
+_FAILURES = (*DRIVER_ERRORS, ClosedError)
+
+
+class _Singleton(Protocol):
+    async def aclose(self) -> None: ...
+
+
+P = TypeVar("P", bound=_Singleton)
+
+
+class Redis:
+    """One server or one cluster, by a URL of our own or through somebody else's client.
+
+    Nothing but what every Redis since 6.2 and every Valkey has is used: no modules.
+
+    ::
+
+        engine = await Redis.open("redis://:secret@cache:6379/0")
+    """
+
+    name = "redis"
+
+    def __init__(self, server: Server, capabilities: Capabilities, *, shards: int) -> None:
+        self._server = server
+        self._singletons: dict[Any, _Singleton] = {}
+        self.capabilities = capabilities
+        self.shards = shards
+        self.scripts = scripts.load()
+        self._failed_at = -math.inf
+
+    @property
+    def broken_at(self) -> float:
+        """When a command last failed or a connection was found broken, by the monotonic clock.
+
+        ::
+
+            was_away = time.monotonic() - engine.broken_at < 10
+        """
+        return max(self._failed_at, self._server.broken_at)
+
+    @classmethod
+    async def open(
+        cls,
+        url: str,
+        *,
+        shards: int = DEFAULT_SHARDS,
+        max_connections: int = 50,
+        connect_timeout_seconds: float = 10,
+        command_timeout_seconds: float = 10,
+        allow_unsafe: bool = False,
+    ) -> Self:
+        """Connect by ``redis://``, ``rediss://``, ``unix://`` or ``redis+cluster://``, and check.
+
+        ``shards`` is written at the first open of a server and must stay what it is.
+        ``allow_unsafe`` accepts a ``maxmemory-policy`` that evicts what was acknowledged.
+
+        ::
+
+            engine = await Redis.open("redis+cluster://node1:7000,node2:7000")
+        """
+        server: Server
+        if is_cluster(url):
+            client = cluster_client(
+                url,
+                max_connections=max_connections,
+                socket_timeout=command_timeout_seconds,
+                socket_connect_timeout=connect_timeout_seconds,
+            )
+            server = Cluster(client, limit=max_connections, owns=True)
+        else:
+            pool = connection_pool(url, socket_connect_timeout=connect_timeout_seconds)
+            lender = OwnConnections(
+                pool.make_connection,
+                limit=max_connections,
+                connect_seconds=connect_timeout_seconds,
+                patience_seconds=command_timeout_seconds,
+            )
+            server = SingleServer(pool, lender, command_timeout_seconds)
+        try:
+            return await cls._checked(server, shards=shards, allow_unsafe=allow_unsafe)
+        except BaseException:
+            await server.aclose()
+            raise
+
+    @classmethod
+    async def from_client(
+        cls,
+        client: RedisClient | RedisCluster,
+        *,
+        shards: int = DEFAULT_SHARDS,
+        command_timeout_seconds: float = 10,
+        allow_unsafe: bool = False,
+    ) -> Self:
+        """Borrow a client of ``redis.asyncio``; it is never closed here.
+
+        ::
+
+            engine = await Redis.from_client(client)
+        """
+        server: Server
+        if isinstance(client, RedisCluster):
+            server = Cluster(client, limit=50, owns=False)
+        else:
+            pool = client.connection_pool
+            server = SingleServer(pool, BorrowedConnections(pool), command_timeout_seconds)
+        return await cls._checked(server, shards=shards, allow_unsafe=allow_unsafe)
+
+    @classmethod
+    async def _checked(cls, server: Server, *, shards: int, allow_unsafe: bool) -> Self:
+        if not 1 <= shards <= MAX_SHARDS:
+            raise ConfigError(f"redis: shards must be 1 to {MAX_SHARDS}, not {shards}")
+        with _mapped(wrote=False):
+            capabilities = await read_capabilities(server)
+        if capabilities.unsafe and not allow_unsafe:
+            raise ConfigError(
+                f"redis: {capabilities.unsafe}: an acknowledged write could be evicted; "
+                "set `maxmemory-policy noeviction`, or open with allow_unsafe=True"
+            )
+        engine = cls(server, capabilities, shards=shards)
+        there = await engine.run("shards", [SHARDS], [shards], safe=True)
+        if int(there) != shards:
+            raise ConfigError(
+                f"redis: this server is divided into {int(there)} shards, not {shards}: "
+                f"open it with shards={int(there)}"
+            )
+        return engine
+
+    def singleton(self, kind: Callable[[Redis], P]) -> P:
+        """Return the one ``kind`` of this engine, created on first use; ``aclose`` closes it."""
+        if kind not in self._singletons:
+            self._singletons[kind] = kind(self)
+        return cast("P", self._singletons[kind])
+
+    def listen(self) -> Any:
+        """A connection of one's own, to listen with; whoever asks for it closes it."""
+        return self._server.listen()
+
+    async def aclose(self) -> None:
+        """Close the connections of our own; a borrowed client stays open."""
+        for one in self._singletons.values():
+            await one.aclose()
+        await self._server.aclose()
+
+    async def ping(self) -> None:
+        """Ask every server that holds data for an answer, once."""
+        with _mapped(wrote=False):
+            await self._server.call_each(("ping",))
+
+    async def command(self, key: str, *command: Any, safe: bool) -> Any:
+        """One command about one key, in small letters: the driver leaves its answer alone then.
+
+        ``safe``: it may run twice, being a read or idempotent, so it is retried.
+        """
+        try:
+            return await self._server.call(key, command)
+        except _FAILURES as error:
+            return await self._again(error, lambda: self._server.call(key, command), safe=safe)
+
+    async def run(
+        self, script: str, keys: Sequence[str], args: Sequence[Any], *, safe: bool
+    ) -> Any:
+        """One script on the keys of one shard."""
+        digest = self.scripts[script].digest
+        try:
+            return await self._server.call(keys[0], ("evalsha", digest, len(keys), *keys, *args))
+        except _FAILURES as error:
+            text = self.scripts[script].text
+            whole = ("eval", text, len(keys), *keys, *args)
+            return await self._again(error, lambda: self._server.call(keys[0], whole), safe=safe)
+
+    async def run_many(
+        self, script: str, calls: Sequence[tuple[Sequence[str], Sequence[Any]]], *, safe: bool
+    ) -> list[Any]:
+        """One script on several shards, in one round trip; each is carried out by itself."""
+        digest = self.scripts[script].digest
+        if not calls:
+            return []
+        sent = [(keys[0], ("evalsha", digest, len(keys), *keys, *args)) for keys, args in calls]
+        try:
+            answers = await self._server.call_many(sent)
+        except _FAILURES as error:
+            answers = [error] * len(calls)
+        return [
+            await self._settle(script, call, answer, safe=safe)
+            for call, answer in zip(calls, answers, strict=True)
+        ]
+
+    async def _settle(
+        self,
+        script: str,
+        call: tuple[Sequence[str], Sequence[Any]],
+        answer: Any,
+        *,
+        safe: bool,
+    ) -> Any:
+        """The answer, or that of another try where the first failed and may be repeated."""
+        if not isinstance(answer, BaseException):
+            return answer
+        if not isinstance(answer, _FAILURES):
+            raise answer
+        keys, args = call
+        whole: Command = ("eval", self.scripts[script].text, len(keys), *keys, *args)
+        return await self._again(answer, lambda: self._server.call(keys[0], whole), safe=safe)
+
+    async def _again(self, error: BaseException, call: Callable[[], Any], *, safe: bool) -> Any:
+        """Retry what may be retried, for a while; else raise our own error."""
+        if isinstance(error, NoScriptError):
+            # The server does not know the script, or not any more: it gets it with this call.
+            try:
+                return await call()
+            except _FAILURES as failed:
+                error = failed
+        if not isinstance(error, ResponseError):
+            self._failed_at = time.monotonic()
+        if not may_retry(error, safe=safe):
+            raise to_holdfast(error, wrote=not safe) from error
+        try:
+            async for attempt in stamina.retry_context(
+                on=lambda failed: may_retry(failed, safe=safe),
+                attempts=30,
+                timeout=RETRY_SECONDS,
+                wait_initial=0.02,
+                wait_max=1.0,
+            ).with_name(_LOGGER, (), {}):
+                with attempt:
+                    return await call()
+        except _FAILURES as failed:
+            raise to_holdfast(failed, wrote=not safe) from failed
+        raise UnavailableError(self.name, "no answer")
+
+
+@contextmanager
+def _mapped(*, wrote: bool) -> Iterator[None]:
+    """Raise our error in the place of a driver's."""
+    try:
+        yield
+    except _FAILURES as error:
+        raise to_holdfast(error, wrote=wrote) from error

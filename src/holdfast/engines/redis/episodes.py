@@ -1,0 +1,181 @@
+"""What happened in a session, in Redis alone: as long as it lives, and by place and time only."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import AsyncIterator, Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+from holdfast.engines.redis.engine import Redis
+from holdfast.engines.redis.keys import SessionKeys, encode_agent
+from holdfast.engines.redis.transcripts import DEFAULT_TTL_SECONDS
+from holdfast.kernel.storage.episodes import Event, Recalled
+from holdfast.kernel.storage.hot_entry import PlacedEntry
+from holdfast.kernel.storage.log_entry import LogEntry, another_body
+from holdfast.spi.episodes import EventScope, EventStorage, NearestEvents
+from holdfast.values.checks import check_seconds
+from holdfast.values.codec import decode_json, encode_json
+from holdfast.values.errors import NotSupportedError
+
+_NOTES = "!"
+"""Stands before an agent in the name of its other stream; an encoded name never holds it."""
+
+_PAGE = 500
+_ELSEWHERE = 'open a Postgres with it: holdfast.open("postgresql://…", redis="redis://…")'
+
+
+class RedisEvents(EventStorage):
+    """``EventStorage`` of a Redis by itself: messages in the transcript, the rest beside it.
+
+    It is kept for ``ttl_seconds`` after its last event. Redis by itself reads one session at a
+    time, and searches nothing by words or meaning. ::
+
+        events = RedisEvents(engine, tenant="acme")
+    """
+
+    def __init__(
+        self,
+        engine: Redis,
+        *,
+        tenant: str = "default",
+        ttl_seconds: float | None = DEFAULT_TTL_SECONDS,
+    ) -> None:
+        self._engine = engine
+        self._tenant = tenant
+        self.ttl_seconds = ttl_seconds
+
+    async def append(
+        self, entries: Sequence[LogEntry], vectors: Sequence[list[float]] | None
+    ) -> list[PlacedEntry]:
+        """Append entries of one session, all or none."""
+        if vectors is not None:
+            raise self._no("embeddings", "it compares no vectors")
+        session = entries[0].session
+        if any(one.session != session for one in entries):
+            raise self._no("a batch over several sessions", "record them one by one")
+        ttl = self.ttl_seconds
+        window = "" if ttl is None else math.ceil(check_seconds("ttl_seconds", ttl) * 1000)
+        keys = self._keys(session)
+        args: list[Any] = [keys.messages, window]
+        for one in entries:
+            args += (_stream(one), one.run, one.id, one.occurred_at.isoformat(), _body(one))
+        # Safe to repeat: with the same id it is the same event.
+        answer = await self._engine.run("memory_append", (keys.index,), args, safe=True)
+        if isinstance(answer, bytes):
+            raise another_body(session, answer.decode())
+        return [
+            PlacedEntry.of(one, 1, int(seq), datetime.fromisoformat(when.decode()))
+            for one, seq, when in zip(entries, *answer, strict=True)
+        ]
+
+    async def recent(self, scope: EventScope, limit: int) -> list[Event]:
+        """Return the newest events of a session, ascending."""
+        keys, found = self._keys(self._one_session(scope)), list[Event]()
+        for stream in _streams(scope):
+            key, end, kept = keys.messages + stream, "+", 0
+            while kept < limit:
+                count = max(_PAGE if scope.types else 0, limit)
+                page = await self._engine.command(
+                    key, "xrevrange", key, end, "-", "count", count, safe=True
+                )
+                fitting = _events(page, scope)
+                found += fitting
+                kept += len(fitting)
+                if len(page) < count:
+                    break
+                end = f"({page[-1][0].decode()}"
+        return sorted(found, key=_seq)[-limit:] if limit else []
+
+    async def between(self, scope: EventScope, after: Event | None, limit: int) -> list[Event]:
+        """Return the oldest events of a session after one, ascending."""
+        keys, found = self._keys(self._one_session(scope)), list[Event]()
+        first = max(0, after.seq) + 1 if after else 0
+        for stream in _streams(scope):
+            kept = 0
+            async for page in self._pages(keys.messages + stream, first):
+                fitting = _events(page, scope)
+                found += fitting
+                kept += len(fitting)
+                if kept >= limit:
+                    break
+        return sorted(found, key=_seq)[:limit]
+
+    async def search(self, scope: EventScope, text: str, limit: int) -> list[Recalled]:  # noqa: ARG002 - not here
+        """Not here: a window that expires has no index of words."""
+        raise self._no_recall()
+
+    async def nearest(self, scope: EventScope, vector: list[float], limit: int) -> NearestEvents:  # noqa: ARG002 - not here
+        """Not here: there are no vectors."""
+        raise self._no_recall()
+
+    async def _pages(self, key: str, first: int) -> AsyncIterator[list[Any]]:
+        """A stream from a number on, a part at a time."""
+        start = str(first)
+        while True:
+            page = await self._engine.command(
+                key, "xrange", key, start, "+", "count", _PAGE, safe=True
+            )
+            yield page
+            if len(page) < _PAGE:
+                return
+            start = f"({page[-1][0].decode()}"
+
+    def _one_session(self, scope: EventScope) -> str:
+        if scope.session is None:
+            raise self._no("reading all sessions at once", "name a session_id")
+        return scope.session
+
+    def _no_recall(self) -> NotSupportedError:
+        return self._no("recall", "it keeps a window and no index of what was said")
+
+    def _no(self, what: str, why: str) -> NotSupportedError:
+        return NotSupportedError(self._engine.name, what, why=f"{why}; or {_ELSEWHERE}")
+
+    def _keys(self, session: str) -> SessionKeys:
+        return SessionKeys.of(self._tenant, session, self._engine.shards)
+
+
+def _stream(entry: LogEntry) -> str:
+    agent = encode_agent(entry.agent)
+    return agent if entry.type == "message" else _NOTES + agent
+
+
+def _streams(scope: EventScope) -> list[str]:
+    name, types = encode_agent(scope.agent), scope.types
+    messages = types is None or "message" in types
+    notes = types is None or any(one != "message" for one in types)
+    return [name] * messages + [_NOTES + name] * notes
+
+
+def _body(entry: LogEntry) -> str:
+    """The body; with its type in front where the stream does not tell it."""
+    if entry.type == "message":
+        return entry.body
+    return f"{encode_json(entry.type)}\n{entry.body}"
+
+
+def _events(page: Iterable[Any], scope: EventScope) -> list[Event]:
+    """The events of a page that are in the scope."""
+    found = []
+    for number, (_, key, _, run, _, when, _, body) in page:
+        kind, payload = "message", body.decode()
+        if payload[0] == '"':
+            kind, _, payload = payload.partition("\n")
+            kind = decode_json(kind)
+        entry = LogEntry(
+            scope.agent,
+            scope.session or "",
+            kind,
+            payload,
+            key.decode(),
+            run.decode(),
+            datetime.fromisoformat(when.decode()),
+        )
+        if scope.has(entry):
+            found.append(entry.to_event(1, int(number.partition(b"-")[0])))
+    return found
+
+
+def _seq(event: Event) -> int:
+    return event.seq

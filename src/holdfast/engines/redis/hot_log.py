@@ -1,0 +1,337 @@
+"""The hot log of one tenant, in Redis: a stream for each shard, a window for each session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any, TypeVar
+from urllib.parse import unquote
+
+from holdfast.engines.redis.engine import Redis
+from holdfast.engines.redis.keys import HotKeys, SessionKeys, ShardKeys, encode
+from holdfast.engines.redis.quarantine import Quarantine, is_damage
+from holdfast.engines.redis.short_term import snapshot_of
+from holdfast.kernel.storage.durable_log import Gap, Grant, Known, Reserved
+from holdfast.kernel.storage.hot_entry import (
+    PlacedEntry,
+    digest,
+    digest_with_time,
+    pack,
+    unpack,
+)
+from holdfast.kernel.storage.hot_log import (
+    SEEN_SECONDS,
+    Appended,
+    Cold,
+    HotLog,
+    Marks,
+    UsedUp,
+    Window,
+)
+from holdfast.kernel.storage.log_entry import LogEntry, another_body
+from holdfast.kernel.storage.short_term import StateSnapshot
+from holdfast.values.errors import BackPressureError, CodecError, EngineError
+from holdfast.values.ids import new_ref
+
+_AT_ONCE = 1000
+T = TypeVar("T")
+
+
+class RedisHotLog(HotLog):
+    """``HotLog`` on a standalone server; a batch over several sessions is one script too.
+
+    ::
+
+        hot = RedisHotLog(engine, tenant="acme")
+    """
+
+    def __init__(
+        self,
+        engine: Redis,
+        *,
+        tenant: str = "default",
+        marks: Marks | None = None,
+        writer: str = "",
+    ) -> None:
+        self._engine = engine
+        self._quarantine = engine.singleton(Quarantine)
+        self._tenant = tenant
+        self._marks = marks or Marks()
+        self.writer = writer
+        self._room = min(self._marks.soft, self._marks.hard)
+
+    def shard_of(self, session: str) -> int:
+        """Where a session lives."""
+        return self._keys(session).shard
+
+    async def append(self, entries: Sequence[LogEntry]) -> Appended | Cold | UsedUp:
+        """Append entries with different keys, all or none."""
+        if len(entries) == 1 and (appended := await self._append_one(entries[0])):
+            return appended
+        sessions: dict[str, list[LogEntry]] = {}
+        # In the order of their ids: so they begin when they begin together.
+        for entry in sorted(entries, key=lambda one: one.session):
+            sessions.setdefault(entry.session, []).append(entry)
+        where: list[str] = []
+        seen: list[str] = []
+        given: list[Any] = []
+        batch: list[LogEntry] = []
+        own = [HotKeys.of(self._tenant, session, self._engine.shards) for session in sessions]
+        for keys, turns in zip(own, sessions.values(), strict=True):
+            where += (keys.log, keys.meta, keys.late, keys.work)
+            for entry in turns:
+                event, payload = encode(entry.id), pack(entry)
+                seen.append(f"{keys.prefix}evt:{keys.name}:{event}")
+                given += (f"{keys.name}:{event}", entry.agent, _remembered(entry), payload)
+                batch.append(entry)
+        counts = [len(turns) for turns in sessions.values()]
+        marks = (self._marks.soft, self._marks.hard)
+        head = (own[0].tenant, *marks, len(own), self.writer)
+        # Safe to repeat: with the same id it is the same entry.
+        answer = await self._run("hot_append", [*where, *seen], [*head, "", *counts, *given])
+        if answer[0] == b"OLDER":
+            older = "".join(map(digest_with_time, batch))
+            answer = await self._run("hot_append", [*where, *seen], [*head, older, *counts, *given])
+        if answer[0] == b"OK":
+            _, crowded, places, marks = answer
+            return _appended(batch, crowded, places, marks)
+        return _refused(answer, list(sessions), batch)
+
+    async def _append_one(self, entry: LogEntry) -> Appended | None:
+        """As nearly all are appended; ``None``, and nothing written, where more is to be said."""
+        keys = HotKeys.of(self._tenant, entry.session, self._engine.shards)
+        name, payload = f"{keys.name}:{encode(entry.id)}", pack(entry)
+        # Safe to repeat: a known id is not appended here.
+        head = await self._run(
+            "hot_append_one",
+            (keys.log, keys.meta, keys.late, keys.work, f"{keys.prefix}evt:{name}"),
+            (keys.tenant, self._room, name, entry.agent, _remembered(entry), payload, self.writer),
+        )
+        if head is None:
+            return None
+        mark, epoch, seq = head.split()
+        key = entry.key
+        return Appended({key: (int(epoch), int(seq))}, {key: mark.decode()})
+
+    async def window(self, session: str, *, last: int | None = None) -> Window:
+        """What is at hand of a session, or the newest of it."""
+        keys = self._keys(session)
+        where = (keys.meta, keys.window, keys.late, keys.log)
+        args = () if last is None else (last,)
+        return await self._read(where, args, lambda found: _window(session, found, last))
+
+    async def look(self, session: str) -> tuple[Window, StateSnapshot]:
+        """What is at hand of a session and of its working state."""
+        keys = self._keys(session)
+        state = SessionKeys.of(self._tenant, session, self._engine.shards).state
+        where = (keys.meta, keys.window, keys.late, keys.log, state)
+        return await self._read(
+            where, (), lambda found: (_window(session, found), snapshot_of(found[3]))
+        )
+
+    async def tail(self, agent: str) -> list[PlacedEntry]:
+        """What an agent has that is not flushed."""
+        shards = [ShardKeys.of(self._tenant, one) for one in range(self._engine.shards)]
+        found = await self._run(
+            "hot_tail",
+            [f"{shard.prefix}hot" for shard in shards],
+            [agent, *(shard.prefix for shard in shards)],
+        )
+        return [
+            one
+            for name, mark, place, payload in found
+            if (one := _readable(name.partition(b":")[0], mark + b" " + place, payload))
+        ]
+
+    async def lock(self, session: str, *, seconds: float) -> str:
+        """Acquire the session's lock for ``seconds``."""
+        keys, token = self._keys(session), new_ref()
+        # Safe to retry: at worst the caller waits for the lock whose reply was lost.
+        taken = await self._engine.command(
+            keys.lock,
+            *("set", keys.lock, token, "nx", "px", round(seconds * 1000)),
+            safe=True,
+        )
+        return token if taken else ""
+
+    async def unlock(self, session: str, token: str) -> None:
+        """Release the lock."""
+        await self._engine.run("hot_unlock", (self._keys(session).lock,), (token,), safe=True)
+
+    async def load(
+        self,
+        session: str,
+        grant: Grant,
+        *,
+        floor: tuple[int, int],
+        entries: Sequence[PlacedEntry],
+    ) -> None:
+        """Load a session with its grant and its window."""
+        keys = self._keys(session)
+        where = [keys.meta, keys.window, keys.late, keys.idle]
+        given: list[Any] = [
+            grant.epoch,
+            grant.seq,
+            grant.limit,
+            grant.grant_version,
+            _text(grant.gaps),
+        ]
+        given += (f"{floor[0]} {floor[1]}", SEEN_SECONDS * 1000, keys.member)
+        for one in entries:
+            where.append(keys.event(one.entry.id))
+            given += (f"{one.epoch} {one.seq}", _remembered(one.entry), pack(one.entry))
+        # Safe to repeat: the same grant is not taken twice.
+        await self._run("hot_warm", where, given)
+
+    async def set_gaps(self, session: str, gaps: Sequence[Gap]) -> None:
+        """What is lost of a session by now."""
+        await self._run("hot_lost", (self._keys(session).meta,), (_text(gaps),))
+
+    async def known(self, sessions: Sequence[str]) -> dict[str, int]:
+        """The grant versions of those sessions that the hot log knows."""
+        if not sessions:
+            return {}
+        found = await self._run("hot_known", [self._keys(one).meta for one in sessions], ())
+        return {one: int(version) for one, version in zip(sessions, found, strict=True) if version}
+
+    async def reserve(self, session: str, *, grant_version: int, reserved: Reserved) -> None:
+        """Raise the limit of a session's numbers."""
+        given = (grant_version, reserved.limit, " ".join(reserved.writers))
+        await self._run("hot_reserve", (self._keys(session).meta,), given)
+
+    async def forget(
+        self, session: str, gone: Sequence[PlacedEntry], ids: dict[str, tuple[int, int]]
+    ) -> None:
+        """Drop entries from the window, and ids from what was seen."""
+        keys = self._keys(session)
+        places = {**ids, **{one.entry.id: one.place for one in gone}}
+        listed = list(places.items())
+        values = [f"{one.mark} {one.epoch} {one.seq}\n".encode() + pack(one.entry) for one in gone]
+        while listed or values:
+            part, listed = listed[:_AT_ONCE], listed[_AT_ONCE:]
+            now, values = values[:_AT_ONCE], values[_AT_ONCE:]
+            await self._run(
+                "hot_forget",
+                [keys.window, keys.late, *(keys.event(id_) for id_, _ in part)],
+                [*(f"{epoch} {seq}" for _, (epoch, seq) in part), *now],
+            )
+
+    async def missing(self, entries: Sequence[PlacedEntry]) -> list[PlacedEntry]:
+        """Those entries that are not in the streams."""
+        gone: list[PlacedEntry] = []
+        for start in range(0, len(entries), _AT_ONCE):
+            part = entries[start : start + _AT_ONCE]
+            where: list[str] = []
+            given: list[str] = []
+            for one in part:
+                keys = self._keys(one.entry.session)
+                where += (keys.log, keys.late)
+                name = f"{keys.name}:{encode(one.entry.id)}"
+                given += (one.mark, f"{one.epoch} {one.seq}", name)
+            found = await self._run("hot_missing", where, given)
+            gone += [part[at - 1] for at in found]
+        return gone
+
+    async def _run(self, script: str, keys: Sequence[str], args: Sequence[Any]) -> Any:
+        """A script that may be repeated; what is damaged is moved out of its way."""
+        try:
+            return await self._engine.run(script, keys, args, safe=True)
+        except EngineError as error:
+            if not is_damage(error) or not await self._quarantine.check(keys):
+                raise
+        return await self._engine.run(script, keys, args, safe=True)
+
+    async def _read(self, keys: Sequence[str], args: Sequence[Any], made: Callable[[Any], T]) -> T:
+        """What is made of a session's window; one that cannot be read is moved, and absent."""
+        found = await self._run("hot_window", keys, args)
+        try:
+            return made(found)
+        except (ValueError, CodecError) as error:
+            if not await self._quarantine.check(keys):
+                raise CodecError(f"redis: a session cannot be read: {error}") from error
+        return made(await self._run("hot_window", keys, args))
+
+    def _keys(self, session: str) -> HotKeys:
+        return HotKeys.of(self._tenant, session, self._engine.shards)
+
+
+def _appended(batch: Sequence[LogEntry], crowded: int, places: bytes, marks: bytes) -> Appended:
+    numbers = [int(number) for number in places.split()]
+    pairs = zip(numbers[::2], numbers[1::2], strict=True)
+    found = Appended({}, {}, bool(crowded))
+    for entry, place, mark in zip(batch, pairs, marks.decode().split(), strict=True):
+        key, is_known = entry.key, mark[0] == "-"
+        found.places[key], found.marks[key] = place, "" if is_known else mark
+        if is_known:
+            found.first[key] = datetime.fromisoformat(mark[1:])
+    return found
+
+
+def _remembered(entry: LogEntry) -> str:
+    """What is kept of an event by its id, beside its place."""
+    return f"{digest(entry)} {entry.occurred_at.isoformat()}"
+
+
+def _refused(
+    answer: Sequence[Any], sessions: Sequence[str], batch: Sequence[LogEntry]
+) -> Cold | UsedUp:
+    """Why nothing was written."""
+    match answer:
+        case b"COLD", at:
+            return Cold(sessions[at - 1])
+        case b"LIMIT", at, grant_version, epoch:
+            return UsedUp(sessions[at - 1], int(grant_version), int(epoch))
+        case b"OTHER", at:
+            other = batch[at - 1]
+            raise another_body(other.session, other.id)
+    raise BackPressureError(retry_after_seconds=1.0)
+
+
+def _window(session: str, found: Sequence[Any], last: int | None = None) -> Window:
+    about, durable, waiting, _ = found
+    if not about:
+        return Window(orphaned=bool(waiting))
+    epoch, seq, grant_version, cold, floor, gaps = about
+    name = encode(session).encode()
+    # What cannot be read of what waits becomes a dead letter.
+    late = [one for value in waiting if (one := _readable(name, *value.split(b"\n", 1)))]
+    entries = [*(_entry(session, value) for value in durable), *late]
+    low, high = (floor.decode() or "0 0").split()
+    numbers = [int(number) for number in gaps.split()]
+    return Window(
+        hot=not cold,
+        known=Known(int(epoch), int(seq), int(grant_version)),
+        floor=(int(low), int(high)),
+        entries=sorted(entries, key=lambda one: one.place),
+        unflushed=frozenset(one.entry.id for one in late),
+        cut=last in {len(durable), len(waiting)},
+        gaps=tuple(
+            Gap(numbers[at], numbers[at + 1], numbers[at + 2], certain=bool(numbers[at + 3]))
+            for at in range(0, len(numbers), 4)
+        ),
+    )
+
+
+def _entry(session: str, value: bytes) -> PlacedEntry:
+    head, _, payload = value.partition(b"\n")
+    mark, _, place = head.partition(b" ")
+    return _placed(session, mark.decode(), place, payload)
+
+
+def _text(gaps: Sequence[Gap]) -> str:
+    """Gaps as they stand in a session."""
+    return " ".join(f"{gap.epoch} {gap.from_seq} {gap.to_seq} {int(gap.certain)}" for gap in gaps)
+
+
+def _readable(name: bytes, head: bytes, payload: bytes) -> PlacedEntry | None:
+    """An entry of the log, unless it cannot be read."""
+    mark, _, place = head.partition(b" ")
+    try:
+        return _placed(unquote(name.decode()), mark.decode(), place, payload)
+    except (ValueError, CodecError):
+        return None
+
+
+def _placed(session: str, mark: str, place: bytes, payload: bytes) -> PlacedEntry:
+    epoch, _, seq = place.partition(b" ")
+    return PlacedEntry(unpack(session, payload), int(epoch), int(seq), mark)

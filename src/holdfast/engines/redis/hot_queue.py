@@ -1,0 +1,170 @@
+"""The hot log of all tenants, as consolidators see it, in Redis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import unquote
+
+from holdfast.engines.redis.engine import Redis
+from holdfast.engines.redis.keys import HotKeys, ShardKeys, encode
+from holdfast.engines.redis.quarantine import Quarantine, resp, shard_keys
+from holdfast.engines.redis.timestamps import duration
+from holdfast.kernel.storage.durable_log import Outcome
+from holdfast.kernel.storage.hot_log import SEEN_SECONDS, WINDOW, HotQueue, HotStats, HotTurn, Work
+from holdfast.values.checks import check_id
+from holdfast.values.errors import InvalidInputError
+
+SUSPECT_DELIVERIES = 5
+"""A turn that was handed out so often is handed out alone: it may be killing its consumers."""
+
+BATCH_BYTES = 16 << 20
+_CONSUMER = "consolidator"
+_HOW = {Outcome.STORED: 1, Outcome.COVERED: 0, Outcome.KNOWN: 0, Outcome.DEAD: 2}
+
+
+class RedisHotQueue(HotQueue):
+    """``HotQueue`` over the streams of all shards.
+
+    ``window`` is how many events of a session stay at hand after the flush, and
+    ``window_seconds`` for how long once the session rests. ::
+
+        queue = RedisHotQueue(engine)
+    """
+
+    def __init__(
+        self, engine: Redis, *, window: int = WINDOW, window_seconds: float = 3600
+    ) -> None:
+        self._engine = engine
+        self._quarantine = engine.singleton(Quarantine)
+        self._window = window
+        self.window_seconds = window_seconds
+
+    async def work(self, *, rested_seconds: float, unused_seconds: float = 0) -> Work:
+        """What there is to do now."""
+        tags = [_tag(shard) for shard in range(self._engine.shards)]
+        spans = (duration(rested_seconds), duration(unused_seconds) if unused_seconds else "")
+        calls = [((f"{tag}work", f"{tag}idle", f"{tag}clean"), spans) for tag in tags]
+        answers = await self._quarantine.guard(
+            lambda: self._engine.run_many("hot_work", calls, safe=True),
+            [key for keys, _ in calls for key in keys],
+        )
+        flush: list[tuple[str, int]] = []
+        idle: list[tuple[str, str]] = []
+        clean: dict[tuple[str, int], list[str]] = {}
+        for shard, (tenants, resting, unused) in enumerate(answers):
+            flush += [(unquote(tenant.decode()), shard) for tenant in tenants]
+            idle += map(_session, resting)
+            for tenant, session in map(_session, unused):
+                clean.setdefault((tenant, shard), []).append(session)
+        states = ((*where, tuple(sessions)) for where, sessions in clean.items())
+        return Work(tuple(flush), tuple(idle), tuple(states))
+
+    async def length(self, tenant: str, shard: int) -> int:
+        """How many turns wait."""
+        log = f"{ShardKeys.of(tenant, shard).prefix}hot"
+        waiting = await self._quarantine.guard(
+            lambda: self._engine.command(log, "xlen", log, safe=True), [log]
+        )
+        return int(waiting)
+
+    async def claim(self, tenant: str, shard: int, *, limit: int) -> list[HotTurn]:
+        """The oldest turns of a shard."""
+        log = f"{ShardKeys.of(tenant, shard).prefix}hot"
+        # Safe to repeat: what the lost answer held is handed out again.
+        given = (_CONSUMER, limit, SUSPECT_DELIVERIES, BATCH_BYTES)
+        turns = await self._quarantine.guard(
+            lambda: self._engine.run("hot_claim", (log,), given, safe=True),
+            shard_keys(tenant, shard),
+        )
+        return [_turn(shard, *turn) for turn in turns]
+
+    async def give_back(self, tenant: str, shard: int, turns: Sequence[HotTurn]) -> None:
+        """Take one delivery back."""
+        given: list[Any] = [_CONSUMER]
+        for turn in turns:
+            given += (turn.mark, turn.deliveries)
+        # Safe to repeat: how often a turn was delivered is compared.
+        log = f"{ShardKeys.of(tenant, shard).prefix}hot"
+        await self._engine.run("hot_give_back", (log,), given, safe=True)
+
+    async def acknowledge(
+        self, tenant: str, shard: int, turns: Sequence[tuple[HotTurn, Outcome]]
+    ) -> None:
+        """Drop turns that are durable."""
+        keys = ShardKeys.of(tenant, shard)
+        tag = _tag(shard)
+        given: list[Any] = [encode(tenant), keys.prefix, self._window, SEEN_SECONDS * 1000]
+        for turn, outcome in turns:
+            given += (turn.mark, encode(turn.session), encode(turn.event_id), _HOW[outcome])
+        where = (f"{keys.prefix}hot", f"{tag}work", f"{tag}idle", keys.dirty)
+        touched = [*shard_keys(tenant, shard)]
+        for turn, _ in turns:
+            session = HotKeys.of(tenant, turn.session, self._engine.shards)
+            touched += (session.meta, session.window, session.late, session.event(turn.event_id))
+        # Safe to repeat: what is gone is gone.
+        await self._quarantine.guard(
+            lambda: self._engine.run("hot_acknowledge", where, given, safe=True), touched
+        )
+
+    async def unload(self, tenant: str, session: str) -> int | None:
+        """Mark an idle session as cold."""
+        keys = HotKeys.of(tenant, session, self._engine.shards)
+        grant_version = await self._quarantine.guard(
+            lambda: self._engine.run("hot_cool", (keys.meta, keys.idle), (keys.member,), safe=True),
+            (keys.meta, keys.idle),
+        )
+        return None if grant_version is None else int(grant_version)
+
+    async def unloaded(self, tenant: str, session: str, *, grant_version: int) -> None:
+        """Set the expiry of a cold session's window."""
+        keys = HotKeys.of(tenant, session, self._engine.shards)
+        await self._engine.run(
+            "hot_cooled",
+            (keys.meta, keys.window, keys.idle),
+            (keys.member, grant_version, round(self.window_seconds * 1000)),
+            safe=True,
+        )
+
+    async def stats(self) -> HotStats:
+        """How far behind."""
+        tags = [_tag(shard) for shard in range(self._engine.shards)]
+        calls = [((f"{tag}work", f"{tag}bad"), (tag,)) for tag in tags]
+        answers = await self._quarantine.guard(
+            lambda: self._engine.run_many("hot_stats", calls, safe=True),
+            [f"{tag}work" for tag in tags],
+        )
+        about = await self._engine.command("", "info", "memory", safe=True)
+        memory = dict(line.split(b":", 1) for line in about.splitlines() if b":" in line)
+        most = int(memory.get(b"maxmemory", 0))
+        return HotStats(
+            sum(count for count, _, _ in answers),
+            max(0, *(age for _, age, _ in answers)) / 1000,
+            int(memory[b"used_memory"]) / most if most else 0.0,
+            sum(moved for _, _, moved in answers),
+        )
+
+
+def _session(member: bytes) -> tuple[str, str]:
+    """The tenant and the session that a member of a shard's set is."""
+    tenant, _, session = member.decode().partition(":")
+    return unquote(tenant), unquote(session)
+
+
+def _tag(shard: int) -> str:
+    return f"hf:{{s{shard:02}}}:"
+
+
+def _turn(shard: int, mark: bytes, said: list[bytes], deliveries: int) -> HotTurn:
+    """A turn, or, of an entry that cannot be read, all its bytes under a name of its own."""
+    turn = mark.decode()
+    try:
+        _, name, _, place, _, _, _, payload = said
+        session, _, event = name.decode().partition(":")
+        epoch, seq = map(int, place.decode().split(" "))
+        session, event = check_id("session", unquote(session)), check_id("event", unquote(event))
+        epoch.to_bytes(4, signed=True)  # as Postgres keeps them
+        seq.to_bytes(8, signed=True)
+    except (ValueError, OverflowError, InvalidInputError):
+        return HotTurn(turn, "", f"stream entry {shard}/{turn}", 0, 0, resp(said), deliveries)
+    return HotTurn(turn, session, event, epoch, seq, payload, deliveries)

@@ -1,0 +1,245 @@
+"""Working states, in Redis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from datetime import datetime
+from typing import Any, TypeVar
+
+from holdfast.engines.redis.connections import pairs_of
+from holdfast.engines.redis.engine import Redis
+from holdfast.engines.redis.keys import SessionKeys
+from holdfast.engines.redis.quarantine import Quarantine, is_damage
+from holdfast.engines.redis.timestamps import duration, microseconds, timestamp
+from holdfast.kernel.storage.short_term import StateSnapshot, StateWrite
+from holdfast.kernel.storage.state_snapshots import (
+    AbsentStateError,
+    FallbackWrite,
+    RemovedStateError,
+    SavedState,
+    UnregisteredError,
+    Written,
+)
+from holdfast.spi.states import HotStates
+from holdfast.values.codec import decode_json
+from holdfast.values.errors import CodecError, EngineError, VersionConflictError
+
+T = TypeVar("T")
+REMOVED_SECONDS = 600
+"""For how long it is known that a state was evicted or cleared."""
+
+_MARK = "="
+"""What the fields of the user begin with; those of the store do not."""
+
+
+class RedisStates(HotStates):
+    """``StateStorage`` in one HASH per session, each value as the codec's JSON text.
+
+    A state with a window is dropped by the server itself when that has passed. With ``snapshots``
+    each write marks its session, so that a consolidator can save it elsewhere, and what is absent
+    here may be there; ``evictable``: what was restored is removed again when nobody uses it. ::
+
+        states = RedisStates(engine, tenant="acme")
+    """
+
+    def __init__(
+        self,
+        engine: Redis,
+        *,
+        tenant: str = "default",
+        snapshots: bool = False,
+        writer: str = "",
+        evictable: bool = False,
+    ) -> None:
+        self._engine = engine
+        self._tenant = tenant
+        self._snapshots = snapshots
+        self.writer = writer
+        self._evictable = evictable
+
+    async def read(self, session: str, keys: Collection[str] | None) -> StateSnapshot:
+        """Return a state, or some keys of it."""
+        state = self._keys(session).state
+        if keys is None:
+            return await self._read(session, ("hgetall", state), snapshot_of)
+        ask = ("hmget", state, "v", "x", "b", *[_MARK + key for key in keys])
+        return await self._read(session, ask, lambda found: _some(keys, found))
+
+    async def write(self, write: StateWrite, expected: int | None) -> None:
+        """Replace or patch a state."""
+        await self.put(write, expected_version=expected)
+
+    async def clear(self, session: str) -> None:
+        """Delete a state."""
+        state = self._keys(session).state
+        # Not safe to repeat: in between, somebody else's write would be removed by ours.
+        await self._engine.command(state, "del", state, safe=False)
+
+    async def restore(
+        self,
+        state: SavedState,
+        *,
+        base: int,
+        unsaved: bool = False,
+        as_of: datetime | None = None,
+        eviction: int = 0,
+    ) -> bool:
+        """Bring a state back, unless it was written since; whether there is one now."""
+        keys = self._keys(state.session)
+        common = keys.common
+        window, expires = "", ""
+        if state.ttl_seconds is not None and state.expires_at is not None:
+            window, expires = str(duration(state.ttl_seconds)), str(microseconds(state.expires_at))
+        pairs = [part for key, text in state.values.items() for part in (_MARK + key, text)]
+        # Safe to repeat: there is a state then.
+        there = await self._run(
+            "state_restore",
+            (
+                *(keys.state, common.versions, common.dirty, common.work),
+                *(common.removed, common.clean),
+            ),
+            (
+                *(keys.name, state.version, window, expires),
+                common.tenant if unsaved else "",
+                "" if as_of is None else microseconds(as_of),
+                *(base, state.stamp, eviction),
+                f"{common.tenant}:{keys.name}" if self._evictable else "",
+                *pairs,
+            ),
+            safe=True,
+        )
+        if isinstance(there, bytes):
+            raise RemovedStateError(state.session, eviction=int(there.split()[1]))
+        return bool(there)
+
+    async def forget(self, session: str, *, version: int) -> bool:
+        """Remove a state that is still at a version."""
+        keys = self._keys(session)
+        gone = await self._run(
+            "state_forget",
+            (keys.state, keys.common.removed),
+            (version, keys.name, duration(REMOVED_SECONDS)),
+            safe=False,
+        )
+        return bool(gone)
+
+    async def merge(self, fallback: FallbackWrite, *, base: int | None = None) -> Written:
+        """Apply fallback writes once."""
+        write = fallback.write
+        keys = self._keys(write.session)
+        pairs = [part for key, text in write.values.items() for part in (_MARK + key, text)]
+        answer = await self._run(
+            "state_merge",
+            (keys.state, keys.common.versions, keys.common.dirty, keys.common.work, keys.aside),
+            (
+                *(fallback.stamp, int(write.fresh), int(fallback.cleared), int(write.gone)),
+                "" if write.ttl_seconds is None else duration(write.ttl_seconds),
+                *(keys.name, keys.common.tenant, len(write.values)),
+                *("" if base is None else base, *pairs),
+                *(_MARK + key for key in write.dropped),
+            ),
+            safe=True,
+        )
+        if answer == b"absent":
+            raise AbsentStateError(write.session)
+        return Written(int(answer[0]), int(answer[1]))
+
+    def shard_of(self, session: str) -> int:
+        """Where a session lives."""
+        return self._keys(session).common.shard
+
+    async def put(
+        self,
+        write: StateWrite,
+        *,
+        expected_version: int | None = None,
+        base: int | None = None,
+        registered: int | None = None,
+    ) -> Written:
+        """Do a write."""
+        keys = self._keys(write.session)
+        expected = "" if expected_version is None else expected_version
+        window = "" if write.ttl_seconds is None else duration(write.ttl_seconds)
+        mode = "set" if write.fresh else "patch"
+        args: list[Any] = [mode, expected, window, len(write.values)]
+        for key, text in write.values.items():
+            args += (_MARK + key, text)
+        args += [_MARK + key for key in write.dropped]
+        where: tuple[str, ...] = (keys.state, keys.common.versions)
+        if self._snapshots:
+            where += (keys.common.dirty, keys.common.work, keys.common.removed)
+            args += ("" if base is None else base, self.writer)
+            args.append("" if registered is None else registered)
+            args += (keys.name, keys.common.tenant)
+        # Not safe to repeat: in between, somebody else's write would be undone by ours.
+        answer = await self._run("state_write", where, args, safe=False)
+        if isinstance(answer, list):
+            return Written(int(answer[0]), int(answer[1]))
+        if answer == b"absent":
+            raise AbsentStateError(write.session)
+        if answer.startswith(b"unregistered "):
+            raise UnregisteredError(write.session, eviction=int(answer.split()[1]))
+        raise VersionConflictError(
+            "state", write.session, expected=expected_version or 0, actual=int(answer)
+        )
+
+    async def _run(
+        self, script: str, keys: Sequence[str], args: Sequence[Any], *, safe: bool
+    ) -> Any:
+        """A script; beside a durable store, what is damaged is moved out of its way."""
+        try:
+            return await self._engine.run(script, keys, args, safe=safe)
+        except EngineError as error:
+            # A script that failed over a value may have written before it.
+            if not self._snapshots or not is_damage(error) or not await self._moved(keys):
+                raise
+        return await self._engine.run(script, keys, args, safe=safe)
+
+    async def _read(self, session: str, ask: Sequence[Any], made: Callable[[Any], T]) -> T:
+        """What is made of an answer about a state; one that cannot be read is moved, and absent."""
+        state = self._keys(session).state
+        try:
+            return made(await self._engine.command(state, *ask, safe=True))
+        except EngineError as error:
+            if not self._snapshots or not is_damage(error) or not await self._moved([state]):
+                raise
+        except (ValueError, CodecError) as error:
+            if not self._snapshots or not await self._moved([state]):
+                raise CodecError(f"state {session!r} in Redis is damaged: {error}") from error
+        return made(await self._engine.command(state, *ask, safe=True))
+
+    async def _moved(self, keys: Sequence[str]) -> int:
+        return await self._engine.singleton(Quarantine).check(keys)
+
+    def _keys(self, session: str) -> SessionKeys:
+        return SessionKeys.of(self._tenant, session, self._engine.shards)
+
+
+def snapshot_of(answer: Any) -> StateSnapshot:
+    """A whole state, from all fields of its HASH.
+
+    >>> snapshot_of([b"v", b"7", b"=step", b"2"])
+    StateSnapshot(state={'step': 2}, version=7, expires_at=None, degraded='', as_of=None)
+    """
+    fields = pairs_of(answer)
+    version, expires = fields.pop(b"v", None), fields.pop(b"x", None)
+    as_of = fields.pop(b"b", None)
+    for own in (b"w", b"l", b"r", b"o", b"s", b"p"):
+        fields.pop(own, None)
+    found = {field[1:].decode(): decode_json(text) for field, text in fields.items()}
+    return _snapshot(found, version, expires, as_of)
+
+
+def _snapshot(state: dict[str, Any], version: Any, expires: Any, as_of: Any) -> StateSnapshot:
+    return StateSnapshot(
+        state,
+        int(version or 0),
+        None if expires is None else timestamp(expires),
+        as_of=None if as_of is None else timestamp(as_of),
+    )
+
+
+def _some(keys: Collection[str], found: list[Any]) -> StateSnapshot:
+    texts = zip(keys, found[3:], strict=True)
+    state = {key: decode_json(text) for key, text in texts if text is not None}
+    return _snapshot(state, *found[:3])

@@ -1,0 +1,102 @@
+"""Transcripts in Redis, for as long as their time to live."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+from holdfast.engines.redis.engine import Redis
+from holdfast.engines.redis.keys import SessionKeys, encode_agent
+from holdfast.kernel.storage.log_entry import LogEntry, TranscriptPage, another_body
+from holdfast.spi.transcripts import MessageRow, TranscriptKey, Transcripts
+from holdfast.values.checks import check_seconds
+
+DEFAULT_TTL_SECONDS = 7 * 86_400.0
+"""How long a transcript is kept after its last message, unless the store is told otherwise."""
+
+
+class RedisTranscripts(Transcripts):
+    """``Transcripts`` in one stream for each agent of a session.
+
+    A transcript is kept for ``ttl_seconds`` after its last message, and with ``None`` until it is
+    cleared: only so is a retention of ``PERMANENT`` what it says. One that has expired begins anew,
+    numbers included; after a clear the numbers go on. ::
+
+        transcripts = RedisTranscripts(engine, tenant="acme", ttl_seconds=None)
+    """
+
+    def __init__(
+        self,
+        engine: Redis,
+        *,
+        tenant: str = "default",
+        ttl_seconds: float | None = DEFAULT_TTL_SECONDS,
+    ) -> None:
+        self._engine = engine
+        self._tenant = tenant
+        self.ttl_seconds = ttl_seconds
+
+    async def append(self, entries: Sequence[LogEntry]) -> None:
+        """Append entries, all or none."""
+        ttl = self.ttl_seconds
+        window = "" if ttl is None else math.ceil(check_seconds("ttl_seconds", ttl) * 1000)
+        first = entries[0]
+        keys, agent = self._keys(first.session), encode_agent(first.agent)
+        args: list[Any] = [keys.messages, agent, first.run, window]
+        for entry in entries:
+            args += (entry.id, entry.occurred_at.isoformat(), entry.body)
+        # Safe to repeat: with the same id it is the same message.
+        other = await self._engine.run(
+            "history_append", (keys.index, keys.messages + agent), args, safe=True
+        )
+        if other is not None:
+            raise another_body(first.session, other.decode())
+
+    async def read(self, key: TranscriptKey, page: TranscriptPage) -> Sequence[MessageRow]:
+        """Return a page of messages, ascending."""
+        stream = self._keys(key.session).transcript(key.agent)
+        if 0 in {page.last, page.limit}:
+            return []
+        if page.last is not None:
+            newest = ("xrevrange", stream, "+", "-", "count", page.last)
+            return _rows(reversed(await self._engine.command(stream, *newest, safe=True)))
+        start = (page.after_seq or 0) + 1
+        if page.offset:
+            bounds = (start, page.offset, "" if page.limit is None else page.limit)
+            return _rows(await self._engine.run("history_page", (stream,), bounds, safe=True))
+        count = () if page.limit is None else ("count", page.limit)
+        page_of = ("xrange", stream, start, "+", *count)
+        return _rows(await self._engine.command(stream, *page_of, safe=True))
+
+    async def clear(self, key: TranscriptKey, run: str | None) -> None:
+        """Delete messages."""
+        keys = self._keys(key.session)
+        # Not safe to repeat: in between, somebody else's messages would be removed by ours.
+        await self._engine.run(
+            "history_clear",
+            (keys.index, keys.transcript(key.agent)),
+            (encode_agent(key.agent), run or ""),
+            safe=False,
+        )
+
+    async def count(self, key: TranscriptKey) -> int:
+        """Return the number of messages."""
+        stream = self._keys(key.session).transcript(key.agent)
+        return int(await self._engine.command(stream, "xlen", stream, safe=True))
+
+    def _keys(self, session_id: str) -> SessionKeys:
+        return SessionKeys.of(self._tenant, session_id, self._engine.shards)
+
+
+def _rows(entries: Iterable[Any]) -> list[MessageRow]:
+    return [
+        (
+            body,
+            key.decode(),
+            datetime.fromisoformat(when.decode()),
+            int(number.partition(b"-")[0]),
+        )
+        for number, (_, key, _, _, _, when, _, body) in entries
+    ]

@@ -1,0 +1,29 @@
+"""Whether a session is known, in Redis alone."""
+
+from __future__ import annotations
+
+from holdfast.engines.redis.engine import Redis
+from holdfast.engines.redis.keys import SessionKeys
+from holdfast.engines.redis.short_term import RedisStates
+from holdfast.kernel.storage.wake import SessionWake, Wake, WakeStatus
+
+
+class RedisWake(SessionWake):
+    """``SessionWake`` of Redis alone: what has expired was never there.
+
+    ::
+
+        wakes = RedisWake(engine, tenant="acme")
+    """
+
+    def __init__(self, engine: Redis, *, tenant: str = "default") -> None:
+        self._engine = engine
+        self._tenant = tenant
+        self._states = RedisStates(engine, tenant=tenant)
+
+    async def wake(self, session_id: str) -> Wake:
+        """New, until something was written to its log or state; and again when all has expired."""
+        index = SessionKeys.of(self._tenant, session_id, self._engine.shards).index
+        numbered = await self._engine.command(index, "hexists", index, "s", safe=True)
+        known = numbered or (await self._states.read(session_id, ())).version > 0
+        return Wake(WakeStatus.WARM if known else WakeStatus.NEW)

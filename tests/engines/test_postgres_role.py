@@ -1,0 +1,127 @@
+"""Which role the stores work as, and what it may do."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import LiteralString
+
+import pytest
+import pytest_asyncio
+
+import holdfast
+from holdfast import ChatMessage, SchemaError
+from holdfast.engines.postgres import migrate
+from holdfast.engines.postgres.engine import Postgres
+from holdfast.testing.postgres_server import PASSWORD
+from holdfast.values.ids import new_ref
+from tests.engines.postgres import server
+from tests.engines.postgres_database import connected, empty_database
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+@pytest_asyncio.fixture
+async def url() -> AsyncIterator[str]:
+    async with empty_database() as found:
+        yield found
+
+
+async def _login(url: str, rights: str = "") -> str:
+    """How a new login role with some rights connects to the same database."""
+    name = f"r_{new_ref().replace('-', '_').lower()}"
+    async with connected(url) as admin:
+        database = await admin.fetchval("SELECT current_database()")
+        await admin.execute(f"CREATE ROLE {name} LOGIN PASSWORD '{PASSWORD}' {rights}")
+    return server(18).url(user=name, database=database)
+
+
+async def _role(engine: Postgres) -> str:
+    found: str = await engine.fetchval("SELECT current_user::text", safe=True)
+    return found
+
+
+async def test_a_superuser_works_as_the_role_of_the_app_and_is_told_once(
+    url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(2):
+        async with holdfast.open(url, settings=holdfast.Settings(max_connections=6)) as state:
+            await state.history.append(
+                holdfast.AgentId.parse("a"), ChatMessage.user("hello"), session_id="s1"
+            )
+    engine = await Postgres.open(url)
+    assert (await _role(engine), engine.login) == ("holdfast_app", "postgres")
+    forbidden: tuple[LiteralString, ...] = (
+        "DROP TABLE holdfast.events",
+        "TRUNCATE holdfast.events",
+        "CREATE TABLE holdfast.mine ()",
+        "ALTER TABLE holdfast.events ADD COLUMN mine int",
+        "DELETE FROM holdfast.migrations",
+    )
+    for statement in forbidden:
+        with pytest.raises(holdfast.HoldfastError, match=r"permission denied|must be owner"):
+            await engine.fetch(statement, safe=False)
+    await engine.aclose()
+    assert len([one for one in caplog.messages if "was opened as postgres" in one]) <= 1
+
+
+async def test_a_role_that_may_not_migrate_is_told_who_may(url: str) -> None:
+    app = await _login(url)
+    with pytest.raises(SchemaError, match="this role may not migrate") as caught:
+        await Postgres.open(app)
+    assert "as the owner of the database" in str(caught.value)
+
+
+async def test_an_owner_who_is_in_the_role_works_as_the_role(url: str) -> None:
+    async with empty_database() as other:
+        await (await Postgres.open(other)).aclose()
+    owner = await _owner(url, "IN ROLE holdfast_app")
+    engine = await Postgres.open(owner)
+    assert (await _role(engine), engine.login) == ("holdfast_app", _name(owner))
+    await engine.fetch("SELECT count(*) FROM holdfast.events", safe=True)
+    await engine.aclose()
+
+
+async def test_an_owner_that_may_not_make_roles_works_as_itself(url: str) -> None:
+    owner = await _owner(url)
+    engine = await Postgres.open(owner)
+    assert (await _role(engine), engine.login) == (_name(owner), "")
+    await engine.fetch("SELECT count(*) FROM holdfast.events", safe=True)
+    await engine.aclose()
+
+
+async def test_a_member_of_the_role_needs_nothing_else(url: str) -> None:
+    await (await Postgres.open(url)).aclose()
+    member = await _login(url, "IN ROLE holdfast_app")
+    engine = await Postgres.open(member)
+    assert await _role(engine) == _name(member)
+    assert engine.login == ""
+    await engine.aclose()
+
+
+async def test_what_a_later_migration_adds_is_granted_too(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await (await Postgres.open(url)).aclose()
+    later = migrate.Migration(
+        len(migrate.migrations()) + 1, "add_table", "CREATE TABLE holdfast.later (tenant text);"
+    )
+    every = (*migrate.migrations(), later)
+    monkeypatch.setattr(migrate, "migrations", lambda: every)
+    engine = await Postgres.open(url, auto_migrate=True)
+    assert await engine.fetch("SELECT * FROM holdfast.later", safe=True) == []
+    await engine.aclose()
+
+
+async def _owner(url: str, rights: str = "") -> str:
+    """The owner of the database, who is no superuser."""
+    login = await _login(url, rights)
+    async with connected(url) as admin:
+        database = await admin.fetchval("SELECT current_database()")
+        await admin.execute(f'ALTER DATABASE "{database}" OWNER TO {_name(login)}')
+        await admin.execute("CREATE EXTENSION IF NOT EXISTS vector")
+    return login
+
+
+def _name(url: str) -> str:
+    """Who logs in by a URL."""
+    return url.partition("://")[2].partition(":")[0].partition("@")[0]
