@@ -12,6 +12,16 @@ from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.contracts.history import History
 from holdfast.contracts.short_term import States
 from holdfast.contracts.wakes import Wakes
+from holdfast.engines.hybrid.circuit_breaker import CircuitBreaker
+from holdfast.engines.hybrid.consolidation import Consolidator, Pace
+from holdfast.engines.hybrid.episodes import HybridEpisodes
+from holdfast.engines.hybrid.log import AckLevel, HybridLog
+from holdfast.engines.hybrid.state_commits import StateCommits
+from holdfast.engines.hybrid.state_eviction import evict_states
+from holdfast.engines.hybrid.state_saving import merge_fallback_writes, save_states
+from holdfast.engines.hybrid.states import HybridStates
+from holdfast.engines.hybrid.transcripts import HybridTranscripts
+from holdfast.engines.hybrid.wake import HybridWake
 from holdfast.engines.postgres.durable_log import PostgresDurableLog
 from holdfast.engines.postgres.durable_queue import PostgresDurableQueue
 from holdfast.engines.postgres.durable_states import PostgresDurableStates
@@ -26,16 +36,6 @@ from holdfast.engines.redis.hot_log import RedisHotLog
 from holdfast.engines.redis.hot_queue import RedisHotQueue
 from holdfast.engines.redis.short_term import RedisStates
 from holdfast.kernel.storage.embedding import Embedder
-from holdfast.memory.circuit_breaker import CircuitBreaker
-from holdfast.memory.consolidation import Consolidator, Pace
-from holdfast.memory.hybrid_episodes import HybridEpisodes
-from holdfast.memory.hybrid_log import AckLevel, HybridLog
-from holdfast.memory.hybrid_states import HybridStates
-from holdfast.memory.hybrid_transcripts import HybridTranscripts
-from holdfast.memory.hybrid_wake import HybridWake
-from holdfast.memory.state_commits import StateCommits
-from holdfast.memory.state_eviction import evict_states
-from holdfast.memory.state_saving import merge_fallback_writes, save_states
 from holdfast.values.ids import new_ref
 from tests.engines.postgres import PostgresHarness
 from tests.engines.redis import AGE, DUMP, MOVED_CLOCK

@@ -8,13 +8,13 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from holdfast.engines.hybrid import consolidation
+from holdfast.engines.hybrid.backpressure import Backpressure, BackpressureLimits
 from holdfast.engines.redis.hot_log import RedisHotLog
 from holdfast.kernel.storage.hot_entry import pack, unpack
 from holdfast.kernel.storage.hot_log import HotStats, Marks
 from holdfast.kernel.storage.log_entry import LogEntry
 from holdfast.kernel.storage.wake import WakeStatus
-from holdfast.memory import consolidation
-from holdfast.memory.backpressure import Backpressure, BackpressureLimits
 from holdfast.values.errors import (
     BackPressureError,
     ConflictError,

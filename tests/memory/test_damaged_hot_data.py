@@ -7,9 +7,9 @@ import pytest
 import holdfast
 from holdfast import Settings
 from holdfast.contracts.short_term import States
+from holdfast.engines.hybrid import consolidation
 from holdfast.engines.redis.quarantine import KEPT, resp
 from holdfast.engines.redis.short_term import RedisStates
-from holdfast.memory import consolidation
 from holdfast.values.errors import CodecError
 from tests.engines.hybrid import HybridHarness, valkey
 from tests.memory.scenes import ANA, bare, event, flush, gaps, notes, stored

@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import pytest
 
+from holdfast.engines.hybrid import unflushed
+from holdfast.engines.hybrid.consolidation import Consolidator
+from holdfast.engines.hybrid.unflushed import Unflushed, Unsaved
 from holdfast.kernel.storage.wake import WakeStatus
-from holdfast.memory import unflushed
-from holdfast.memory.consolidation import Consolidator
-from holdfast.memory.unflushed import Unflushed, Unsaved
 from holdfast.values.content import ChatMessage
 from tests.engines.hybrid import HybridHarness, valkey
 from tests.memory.scenes import ANA, event, flush, notes, stored

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import holdfast
-from holdfast.memory.consolidation import Consolidator
-from holdfast.memory.hybrid_log import HybridLog
+from holdfast.engines.hybrid.consolidation import Consolidator
+from holdfast.engines.hybrid.log import HybridLog
 from holdfast.values.failpoints import FAILPOINTS, failpoint, hit
 from tests.engines.hybrid import HybridHarness, valkey
 from tests.memory.scenes import ANA, event, flush, gaps, notes, stored

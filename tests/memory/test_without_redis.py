@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 import pytest
 
+from holdfast.engines.hybrid.circuit_breaker import CircuitBreaker, HotStoreDownError
 from holdfast.kernel.storage.wake import WakeStatus
-from holdfast.memory.circuit_breaker import CircuitBreaker, HotStoreDownError
 from holdfast.values.errors import (
     BackPressureError,
     ConflictError,

@@ -9,8 +9,8 @@ import pytest
 
 import holdfast
 from holdfast import ChatMessage, ConflictError, Event, SchemaError, Settings, State, TaskState
-from holdfast.memory import backpressure
-from holdfast.memory.backpressure import BackpressureLimits
+from holdfast.engines.hybrid import backpressure
+from holdfast.engines.hybrid.backpressure import BackpressureLimits
 from tests.engines.postgres_database import connected
 from tests.upgrade.filling import NOON, app
 from tests.upgrade.reading import ANA, FAR_SECONDS, HOT, PLAIN, plain, read, read_hot, same

@@ -12,7 +12,7 @@ from holdfast.cli.logs import start_logs
 from holdfast.cli.monitoring import MetricsHost, MetricsPort, Monitoring
 from holdfast.cli.open_state import opened, shared_settings
 from holdfast.cli.worker import run_until_signal
-from holdfast.memory.consolidation import Consolidator
+from holdfast.engines.hybrid.consolidation import Consolidator
 from holdfast.wiring.front_door import open as open_state
 
 _log = logging.getLogger("holdfast.consolidation")

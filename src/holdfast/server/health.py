@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from holdfast.memory.metrics import HELP
+from holdfast.engines.hybrid.metrics import HELP
 from holdfast.server.caller import CALLER, Caller
 from holdfast.server.errors import WORDS
 from holdfast.server.metrics import CONTENT_TYPE, Metrics

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from holdfast.engines.hybrid.consolidation import Consolidator
 from holdfast.kernel.storage.durable_log import DurableLog, DurableQueue
 from holdfast.kernel.storage.hot_log import HotQueue
 from holdfast.kernel.storage.state_snapshots import DurableStates, FallbackWrites
-from holdfast.memory.consolidation import Consolidator
 from holdfast.spi.episodes import EpisodeStorage
 from holdfast.spi.transcripts import Transcripts
 

@@ -9,11 +9,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequen
 from contextlib import asynccontextmanager
 from weakref import WeakValueDictionary
 
+from holdfast.engines.hybrid.circuit_breaker import CircuitBreaker
+from holdfast.engines.hybrid.metrics import HybridMetrics
 from holdfast.kernel.storage.durable_log import DurableLog, Gap
 from holdfast.kernel.storage.hot_entry import NOWHERE, PlacedEntry
 from holdfast.kernel.storage.hot_log import WINDOW, HotLog, UsedUp, Window
-from holdfast.memory.circuit_breaker import CircuitBreaker
-from holdfast.memory.metrics import HybridMetrics
 from holdfast.values.errors import TimedOutError, UnavailableError
 from holdfast.values.failpoints import hit
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from holdfast.engines.hybrid.circuit_breaker import HotStoreDownError
+from holdfast.engines.hybrid.consolidation import STATES_AT_ONCE
+from holdfast.engines.hybrid.state_commits import save
+from holdfast.engines.hybrid.states import HybridStates
 from holdfast.kernel.storage.state_snapshots import (
     DirtyStates,
     DurableStates,
     FallbackWrites,
     SavedState,
 )
-from holdfast.memory.circuit_breaker import HotStoreDownError
-from holdfast.memory.consolidation import STATES_AT_ONCE
-from holdfast.memory.hybrid_states import HybridStates
-from holdfast.memory.state_commits import save
 from holdfast.values.errors import UnavailableError
 from holdfast.values.failpoints import hit
 

@@ -14,11 +14,11 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+from holdfast.engines.hybrid.commits import Commits
+from holdfast.engines.hybrid.metrics import HybridMetrics
 from holdfast.kernel.storage.durable_log import DurableQueue, Outcome, Turn
 from holdfast.kernel.storage.hot_entry import PlacedEntry, check_entry, unpack
 from holdfast.kernel.storage.hot_log import HotLog, HotQueue, HotTurn
-from holdfast.memory.commits import Commits
-from holdfast.memory.metrics import HybridMetrics
 from holdfast.values.errors import (
     CodecError,
     EngineError,

@@ -12,6 +12,12 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import partial
 
+from holdfast.engines.hybrid.circuit_breaker import CircuitBreaker, HotStoreDownError
+from holdfast.engines.hybrid.metrics import HybridMetrics
+from holdfast.engines.hybrid.state_commits import StateCommits
+from holdfast.engines.hybrid.state_restoring import StateRestoring
+from holdfast.engines.hybrid.unflushed import Unsaved
+from holdfast.engines.hybrid.write_back import COMMIT_SECONDS
 from holdfast.kernel.storage.short_term import StateSnapshot, StateWrite
 from holdfast.kernel.storage.state_snapshots import (
     AbsentStateError,
@@ -22,12 +28,6 @@ from holdfast.kernel.storage.state_snapshots import (
     UnregisteredError,
     Written,
 )
-from holdfast.memory.circuit_breaker import CircuitBreaker, HotStoreDownError
-from holdfast.memory.metrics import HybridMetrics
-from holdfast.memory.state_commits import StateCommits
-from holdfast.memory.state_restoring import StateRestoring
-from holdfast.memory.unflushed import Unsaved
-from holdfast.memory.write_back import COMMIT_SECONDS
 from holdfast.spi.states import HotStates, StateStorage
 from holdfast.values.codec import decode_json
 from holdfast.values.errors import BackPressureError, TimedOutError, UnavailableError

@@ -6,10 +6,10 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from holdfast.engines.hybrid.log import HybridLog
 from holdfast.kernel.storage.episodes import Event, Recalled, Session
 from holdfast.kernel.storage.hot_entry import PlacedEntry
 from holdfast.kernel.storage.log_entry import LogEntry
-from holdfast.memory.hybrid_log import HybridLog
 from holdfast.spi.episodes import EpisodeStorage, EventScope, NearestEvents
 from holdfast.values.errors import TimedOutError
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 
+from holdfast.engines.hybrid.log import HybridLog
+from holdfast.engines.hybrid.states import HybridStates
 from holdfast.kernel.storage.wake import SessionWake, Wake, WakeStatus
-from holdfast.memory.hybrid_log import HybridLog
-from holdfast.memory.hybrid_states import HybridStates
 from holdfast.values.identity import AgentId
 
 

@@ -7,14 +7,14 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
+from holdfast.engines.hybrid.circuit_breaker import CircuitBreaker
+from holdfast.engines.hybrid.consolidation import Consolidator
+from holdfast.engines.hybrid.grants import Grants
+from holdfast.engines.hybrid.unflushed import LOOK_EVERY, Unflushed
 from holdfast.kernel.storage.durable_log import DurableLog, Outcome
 from holdfast.kernel.storage.hot_entry import PlacedEntry
 from holdfast.kernel.storage.hot_log import Appended, HotLog
 from holdfast.kernel.storage.log_entry import LogEntry, another_body
-from holdfast.memory.circuit_breaker import CircuitBreaker
-from holdfast.memory.consolidation import Consolidator
-from holdfast.memory.grants import Grants
-from holdfast.memory.unflushed import LOOK_EVERY, Unflushed
 from holdfast.values.errors import EngineError, TimedOutError, UnavailableError
 from holdfast.values.failpoints import hit
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 
+from holdfast.engines.hybrid.circuit_breaker import CircuitBreaker, HotStoreDownError
+from holdfast.engines.hybrid.grants import Grants
+from holdfast.engines.hybrid.horizon import Horizon
+from holdfast.engines.hybrid.write_back import WriteBack
 from holdfast.kernel.storage.durable_log import DurableLog
 from holdfast.kernel.storage.hot_log import WINDOW, HotLog, Window
 from holdfast.kernel.storage.short_term import StateSnapshot
 from holdfast.kernel.storage.wake import Wake, WakeStatus
-from holdfast.memory.circuit_breaker import CircuitBreaker, HotStoreDownError
-from holdfast.memory.grants import Grants
-from holdfast.memory.horizon import Horizon
-from holdfast.memory.write_back import WriteBack
 
 WOKEN = 200
 """How many sessions of an agent, the newest, are looked at when it wakes up as a whole."""

@@ -6,9 +6,9 @@ import logging
 from collections import OrderedDict
 from collections.abc import Sequence
 
+from holdfast.engines.hybrid.circuit_breaker import HotStoreDownError
+from holdfast.engines.hybrid.metrics import HybridMetrics
 from holdfast.kernel.storage.hot_entry import PlacedEntry
-from holdfast.memory.circuit_breaker import HotStoreDownError
-from holdfast.memory.metrics import HybridMetrics
 
 _log = logging.getLogger("holdfast.hybrid")
 

@@ -9,14 +9,14 @@ from datetime import datetime
 from functools import partial
 from weakref import WeakValueDictionary
 
+from holdfast.engines.hybrid.circuit_breaker import CircuitBreaker
+from holdfast.engines.hybrid.metrics import HybridMetrics
+from holdfast.engines.hybrid.unflushed import Unsaved
 from holdfast.kernel.storage.state_snapshots import (
     DurableStates,
     RemovedStateError,
     SavedState,
 )
-from holdfast.memory.circuit_breaker import CircuitBreaker
-from holdfast.memory.metrics import HybridMetrics
-from holdfast.memory.unflushed import Unsaved
 from holdfast.spi.states import HotStates
 from holdfast.values.failpoints import hit
 

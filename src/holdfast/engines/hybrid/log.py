@@ -11,17 +11,17 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, TypeAlias
 
+from holdfast.engines.hybrid.backpressure import Backpressure
+from holdfast.engines.hybrid.circuit_breaker import CircuitBreaker, HotStoreDownError
+from holdfast.engines.hybrid.consolidation import Consolidator
+from holdfast.engines.hybrid.grants import Grants
+from holdfast.engines.hybrid.horizon import Horizon
+from holdfast.engines.hybrid.waking import Waker
+from holdfast.engines.hybrid.write_back import WriteBack, placed
 from holdfast.kernel.storage.durable_log import DurableLog
 from holdfast.kernel.storage.hot_entry import NOWHERE, PlacedEntry
 from holdfast.kernel.storage.hot_log import Appended, Cold, HotLog, HotTurn, Window
 from holdfast.kernel.storage.log_entry import LogEntry
-from holdfast.memory.backpressure import Backpressure
-from holdfast.memory.circuit_breaker import CircuitBreaker, HotStoreDownError
-from holdfast.memory.consolidation import Consolidator
-from holdfast.memory.grants import Grants
-from holdfast.memory.horizon import Horizon
-from holdfast.memory.waking import Waker
-from holdfast.memory.write_back import WriteBack, placed
 from holdfast.values.errors import (
     BackPressureError,
     TimedOutError,

@@ -1,0 +1,1 @@
+"""The hybrid engine: Redis answers and acknowledges, Postgres keeps."""
