@@ -11,20 +11,20 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.bench.report import TITLES, redraw
+from holdfast.contracts.agent_memory import AgentMemory
 from holdfast.contracts.blob_index import BlobIndex
+from holdfast.contracts.blobs import Blobs
+from holdfast.contracts.boards import TaskStore
 from holdfast.contracts.channel import Channel
 from holdfast.contracts.episodes import EpisodicMemory
+from holdfast.contracts.graph import Graph
+from holdfast.contracts.history import HistoryProvider
 from holdfast.contracts.keys import KeyStore
+from holdfast.contracts.long_term import LongTermMemory
+from holdfast.contracts.short_term import ShortTerm
+from holdfast.contracts.tasks.ledger import TaskLedger
+from holdfast.contracts.vectors import VectorStore
 from holdfast.engines.postgres.migrate import migrations
-from holdfast.kernel.storage.agent_memory import AgentMemory
-from holdfast.kernel.storage.blob import Blobs
-from holdfast.kernel.storage.boards import TaskStore
-from holdfast.kernel.storage.graph import Graph
-from holdfast.kernel.storage.history import HistoryProvider
-from holdfast.kernel.storage.ledger import TaskLedger
-from holdfast.kernel.storage.long_term import LongTermMemory
-from holdfast.kernel.storage.short_term import ShortTerm
-from holdfast.kernel.storage.vector import VectorStore
 from holdfast.testing.harness import NOUNS, Harness
 from holdfast.testing.inmemory import InMemoryHarness
 from scripts import performance_page as performance

@@ -9,7 +9,7 @@ import textwrap
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.kernel.storage.working_memory import WorkingMemory
+from holdfast.contracts.working_memory import WorkingMemory
 from holdfast.runtime.context import TaskContext
 from holdfast.runtime.session import TaskHistory
 from holdfast.runtime.stores import HandlerStores

@@ -5,52 +5,20 @@ Agent code imports the Protocols and value types from here; ``holdfast.open()`` 
 
 import logging
 
+from holdfast.contracts.agent_memory import AgentMemory
 from holdfast.contracts.blob_index import BlobIndex
+from holdfast.contracts.blobs import Blobs, BlobStore
+from holdfast.contracts.boards import TaskStore
 from holdfast.contracts.channel import Channel
 from holdfast.contracts.episodes import EpisodicMemory
+from holdfast.contracts.graph import CypherCapable, Graph, GraphStore
+from holdfast.contracts.history import HistoryProvider, HistoryRetention
 from holdfast.contracts.keys import KeyStore
-from holdfast.kernel.storage.agent_memory import AgentMemory, Assembled, ContextItem, Hydrated
-from holdfast.kernel.storage.blob import BlobInfo, Blobs, BlobStore
-from holdfast.kernel.storage.blob_index import IndexedBlob
-from holdfast.kernel.storage.boards import Task, TaskList, TaskStatus, TaskStore
-from holdfast.kernel.storage.channel import ChannelEvent
-from holdfast.kernel.storage.embedding import Embedder
-from holdfast.kernel.storage.episodes import Event, Recalled, Session
-from holdfast.kernel.storage.graph import (
-    CypherCapable,
-    Entity,
-    Graph,
-    GraphStore,
-    Relationship,
-    SubGraph,
-)
-from holdfast.kernel.storage.history import HistoryProvider, HistoryRetention
-from holdfast.kernel.storage.keys import ApiKey, KeyScope, NewApiKey
-from holdfast.kernel.storage.ledger import TaskLedger
-from holdfast.kernel.storage.ledger_events import (
-    ArtifactChunk,
-    StepKey,
-    StepRecord,
-    TaskEvent,
-    TaskRequest,
-    Transition,
-)
-from holdfast.kernel.storage.ledger_push import OutboxEntry, PushConfig
-from holdfast.kernel.storage.ledger_records import (
-    Artifact,
-    ClaimedTask,
-    ContextPage,
-    ContextRecord,
-    Feedback,
-    Lease,
-    TaskPage,
-    TaskRecord,
-)
-from holdfast.kernel.storage.long_term import LongTermMemory, Memory
-from holdfast.kernel.storage.short_term import ShortTerm, ShortTermMemory, StateSnapshot
-from holdfast.kernel.storage.vector import Document, SearchResult, VectorStore
-from holdfast.kernel.storage.wake import Wake, WakeStatus
-from holdfast.kernel.storage.working_memory import AgentFacts, WorkingMemory
+from holdfast.contracts.long_term import LongTermMemory
+from holdfast.contracts.short_term import ShortTerm, ShortTermMemory
+from holdfast.contracts.tasks.ledger import TaskLedger
+from holdfast.contracts.vectors import VectorStore
+from holdfast.contracts.working_memory import AgentFacts, WorkingMemory
 from holdfast.memory.compaction import (
     SlidingWindow,
     Strategy,
@@ -66,6 +34,10 @@ from holdfast.runtime.context import TaskContext
 from holdfast.runtime.outcome import Reply, TaskFailedError, TaskRejectedError
 from holdfast.runtime.skills import Provider
 from holdfast.runtime.worker import Worker
+from holdfast.spi.embedding import Embedder
+from holdfast.values.blobs import BlobInfo, IndexedBlob
+from holdfast.values.boards import Task, TaskList, TaskStatus
+from holdfast.values.channels import ChannelEvent
 from holdfast.values.clock import Clock, ManualClock, SystemClock
 from holdfast.values.content import (
     AudioBlock,
@@ -83,6 +55,7 @@ from holdfast.values.content import (
     UnknownBlock,
     VideoBlock,
 )
+from holdfast.values.documents import Document, SearchResult
 from holdfast.values.errors import (
     AlreadyExistsError,
     BackPressureError,
@@ -103,9 +76,35 @@ from holdfast.values.errors import (
     UnknownSchemeError,
     VersionConflictError,
 )
+from holdfast.values.events import Event, Recalled, Session
+from holdfast.values.facts import Memory
+from holdfast.values.graph import Entity, Relationship, SubGraph
 from holdfast.values.identity import AgentId
 from holdfast.values.ids import new_id
+from holdfast.values.keys import ApiKey, KeyScope, NewApiKey
 from holdfast.values.lifecycle import TaskState
+from holdfast.values.memory import Assembled, ContextItem, Hydrated
+from holdfast.values.states import StateSnapshot
+from holdfast.values.tasks.events import (
+    ArtifactChunk,
+    StepKey,
+    StepRecord,
+    TaskEvent,
+    TaskRequest,
+    Transition,
+)
+from holdfast.values.tasks.push import OutboxEntry, PushConfig
+from holdfast.values.tasks.records import (
+    Artifact,
+    ClaimedTask,
+    ContextPage,
+    ContextRecord,
+    Feedback,
+    Lease,
+    TaskPage,
+    TaskRecord,
+)
+from holdfast.values.wakes import Wake, WakeStatus
 from holdfast.wiring.front_door import Opening
 from holdfast.wiring.front_door import open as open  # not in __all__: `import *` keeps Python's own
 from holdfast.wiring.health import EngineHealth, Health

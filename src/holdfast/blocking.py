@@ -23,7 +23,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from holdfast.kernel.storage.working_memory import AgentFacts, WorkingMemory
+from holdfast.contracts.working_memory import AgentFacts, WorkingMemory
 from holdfast.values.errors import ConfigError
 from holdfast.wiring import front_door
 from holdfast.wiring.state import State

@@ -15,11 +15,11 @@ import asyncpg
 
 from holdfast.engines.postgres.index_key import index_key
 from holdfast.engines.postgres.queries import load
-from holdfast.kernel.storage.graph import Entity, Relationship, SubGraph
-from holdfast.kernel.storage.graph_draft import EntityDraft, RelationshipDraft, Walk
 from holdfast.spi.graph import CypherStorage
+from holdfast.spi.graph_draft import EntityDraft, RelationshipDraft, Walk
 from holdfast.values.codec import decode_json
 from holdfast.values.errors import InvalidInputError, NotFoundError, SchemaError
+from holdfast.values.graph import Entity, Relationship, SubGraph
 from holdfast_age.agtype import EXACT, NAMES, from_agtype, same, to_agtype
 from holdfast_age.cypher import check_calls
 from holdfast_age.engine import Age, graph_name, no_graph, on_graph

@@ -9,17 +9,20 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.storage import blob, boards, graph, history, long_term, short_term, vector
+from holdfast.contracts import blobs, history, long_term, short_term, vectors
+from holdfast.contracts import boards as board_contract
+from holdfast.contracts import graph as graph_contract
+from holdfast.values import boards, documents, facts, graph
 from scripts.generate_docs import spelled
 
 PROTOCOLS: dict[str, Any] = {
-    "BlobStore": blob.BlobStore,
+    "BlobStore": blobs.BlobStore,
     "HistoryProvider": history.HistoryProvider,
-    "VectorStore": vector.VectorStore,
-    "GraphStore": graph.GraphStore,
+    "VectorStore": vectors.VectorStore,
+    "GraphStore": graph_contract.GraphStore,
     "ShortTermMemory": short_term.ShortTermMemory,
     "LongTermMemory": long_term.LongTermMemory,
-    "TaskStore": boards.TaskStore,
+    "TaskStore": board_contract.TaskStore,
 }
 
 SIGNATURES = {
@@ -67,12 +70,12 @@ SIGNATURES = {
 }
 
 FIELDS: dict[Any, list[str]] = {
-    vector.Document: ["content", "id", "embedding", "metadata"],
-    vector.SearchResult: ["id", "content", "score", "metadata"],
+    documents.Document: ["content", "id", "embedding", "metadata"],
+    documents.SearchResult: ["id", "content", "score", "metadata"],
     graph.Entity: ["label", "properties", "id"],
     graph.Relationship: ["source_id", "target_id", "type", "properties", "id"],
     graph.SubGraph: ["entities", "relationships"],
-    long_term.Memory: ["content", "score", "id", "metadata"],
+    facts.Memory: ["content", "score", "id", "metadata"],
     boards.Task: ["id", "title", "status", "order", "retry_count", "note"],
     boards.TaskList: [
         *("id", "conversation_id", "tasks", "max_retries", "agent_id", "agent_label"),
@@ -143,4 +146,4 @@ def test_the_states_of_a_card_are_those_that_were_asked_for() -> None:
 
 def test_retention_and_cypher_are_there() -> None:
     assert [one.name for one in history.HistoryRetention] == ["PERMANENT", "RUN", "NONE"]
-    assert hasattr(graph.CypherCapable, "query_cypher")
+    assert hasattr(graph_contract.CypherCapable, "query_cypher")

@@ -7,7 +7,7 @@ import pytest
 from holdfast.bench import floors
 from holdfast.engines.postgres.connect import APP_ROLE
 from holdfast.engines.postgres.engine import Postgres
-from holdfast.kernel.storage.log_entry import LogEntry
+from holdfast.spi.log_entry import LogEntry
 from holdfast.values.content import ChatMessage
 from tests.engines.postgres_database import empty_database
 

@@ -13,8 +13,8 @@ from typing import Any
 from holdfast.chaos.job import Job
 from holdfast.chaos.memory_agent import main
 from holdfast.engines.hybrid.log import HybridLog
-from holdfast.kernel.storage.hot_entry import PlacedEntry
-from holdfast.kernel.storage.log_entry import LogEntry
+from holdfast.spi.hybrid.hot_entry import PlacedEntry
+from holdfast.spi.log_entry import LogEntry
 from holdfast.values.errors import BackPressureError, EngineError
 
 LATE_SECONDS = 0.5

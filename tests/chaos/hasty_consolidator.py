@@ -12,7 +12,7 @@ from typing import Any
 from holdfast.chaos.job import Job
 from holdfast.chaos.memory_consolidator import main
 from holdfast.engines.hybrid.consolidation import Consolidator, _read
-from holdfast.kernel.storage.durable_log import Outcome
+from holdfast.spi.hybrid.durable_log import Outcome
 
 COMMIT_SECONDS = 0.7
 """How long a commit takes here, so that a fault falls between the two."""

@@ -11,11 +11,11 @@ from typing import Any
 
 from holdfast.chaos.job import Job
 from holdfast.chaos.task_worker import main
-from holdfast.engines.postgres.ledger_progress import PostgresProgress
-from holdfast.kernel.storage.ledger_records import Lease
-from holdfast.kernel.storage.ledger_stored import StoredChunk
-from holdfast.spi.tasks_records import Extent, TaskKey
+from holdfast.engines.postgres.tasks.progress import PostgresProgress
+from holdfast.spi.tasks.records import Extent, TaskKey
+from holdfast.spi.tasks.stored import StoredChunk
 from holdfast.values.errors import LeaseLostError
+from holdfast.values.tasks.records import Lease
 
 _append_chunk = PostgresProgress.append_chunk
 

@@ -18,7 +18,7 @@ import holdfast
 from holdfast import AgentId, App, TaskContext, TaskRecord, TaskState
 from holdfast.cli import tasks
 from holdfast.cli.timeline import draw_head
-from holdfast.kernel.storage.ledger_records import Artifact
+from holdfast.values.tasks.records import Artifact
 from holdfast.wiring.masking import mask_url
 from tests.cli.command import Command, start, wait_until
 
@@ -177,7 +177,7 @@ def test_a_long_reason_is_shown_to_its_end(command: Command, database: str, tena
     shown = " ".join(command("tasks", "show", task["id"]).out.split())
     assert "ConflictError: long" in shown
     assert "and here is what to do" in shown
-    assert "holdfast.kernel" not in shown
+    assert "holdfast.values" not in shown
 
 
 @pytest.mark.parametrize(

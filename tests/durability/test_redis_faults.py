@@ -17,7 +17,7 @@ from holdfast.engines.redis.channel import RedisChannels
 from holdfast.engines.redis.engine import Redis
 from holdfast.engines.redis.short_term import RedisStates
 from holdfast.engines.redis.transcripts import RedisTranscripts
-from holdfast.kernel.storage.channel import ChannelEvent
+from holdfast.values.channels import ChannelEvent
 from holdfast.values.content import ChatMessage
 from holdfast.values.errors import TimedOutError, UnavailableError
 from holdfast.values.identity import AgentId

@@ -35,7 +35,7 @@ from holdfast.engines.redis.engine import Redis
 from holdfast.engines.redis.hot_log import RedisHotLog
 from holdfast.engines.redis.hot_queue import RedisHotQueue
 from holdfast.engines.redis.short_term import RedisStates
-from holdfast.kernel.storage.embedding import Embedder
+from holdfast.spi.embedding import Embedder
 from holdfast.values.ids import new_ref
 from tests.engines.postgres import PostgresHarness
 from tests.engines.redis import AGE, DUMP, MOVED_CLOCK

@@ -30,9 +30,9 @@ from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.episodes import PostgresEpisodes
 from holdfast.engines.postgres.graph import PostgresGraph
 from holdfast.engines.postgres.keys import PostgresKeys
-from holdfast.engines.postgres.ledger import PostgresLedger
 from holdfast.engines.postgres.long_term import PostgresLongTerm
 from holdfast.engines.postgres.short_term import PostgresStates
+from holdfast.engines.postgres.tasks.ledger import PostgresLedger
 from holdfast.engines.postgres.transcripts import PostgresTranscripts
 from holdfast.engines.postgres.vector import PostgresVectors
 from holdfast.engines.postgres.wake import PostgresWake

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from holdfast.contracts.graph import CypherGraph, KnowledgeGraph
+from holdfast.contracts.graph import CypherGraph, Graph, KnowledgeGraph
 from holdfast.engines.inmemory.engine import InMemory
 from holdfast.engines.inmemory.graph import InMemoryGraph
 from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.graph import PostgresGraph
 from holdfast.engines.postgres.queries import load
-from holdfast.kernel.storage.graph import Direction, Entity, Graph, Relationship
 from holdfast.values.errors import ConfigError, NotSupportedError, SchemaError
+from holdfast.values.graph import Direction, Entity, Relationship
 from holdfast.values.ids import new_ref
 from holdfast_age.engine import Age, GraphInfo, graph_name, on_graph
 from holdfast_age.graph import AgeGraph

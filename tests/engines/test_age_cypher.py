@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from holdfast.contracts.graph import CypherGraph
-from holdfast.kernel.storage.graph import CypherCapable, Entity, Graph, Relationship
+from holdfast.contracts.graph import CypherCapable, CypherGraph, Graph
 from holdfast.values.errors import InvalidInputError
+from holdfast.values.graph import Entity, Relationship
 from holdfast.values.ids import new_ref
 from holdfast_age.agtype import same
 from holdfast_age.engine import Age, graph_name

@@ -8,7 +8,7 @@ import pytest
 from holdfast.engines.embedders import limited
 from holdfast.engines.embedders.hashing import HashEmbedder
 from holdfast.engines.embedders.limited import LimitedEmbedder
-from holdfast.kernel.storage.embedding import (
+from holdfast.spi.embedding import (
     Embedder,
     EmbeddingMode,
     embed_possible,

@@ -9,12 +9,12 @@ import pytest
 from holdfast.contracts.tasks.ledger import Ledger
 from holdfast.contracts.tasks.work import Work
 from holdfast.engines.inmemory.engine import InMemory
-from holdfast.engines.inmemory.ledger import InMemoryLedger
-from holdfast.engines.inmemory.ledger_work import InMemoryWork
-from holdfast.kernel.storage.ledger_events import StepKey
-from holdfast.kernel.storage.ledger_push import PushConfig
+from holdfast.engines.inmemory.tasks.ledger import InMemoryLedger
+from holdfast.engines.inmemory.tasks.work import InMemoryWork
 from holdfast.values.content import ChatMessage, TextBlock
 from holdfast.values.errors import InvalidInputError
+from holdfast.values.tasks.events import StepKey
+from holdfast.values.tasks.push import PushConfig
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

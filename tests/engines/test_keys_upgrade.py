@@ -6,8 +6,8 @@ import pytest
 
 import holdfast
 from holdfast import KeyScope, Settings
+from holdfast.contracts.keys import key_digest, new_key_text
 from holdfast.engines.postgres import migrate
-from holdfast.kernel.storage.keys import key_digest, new_key_text
 from tests.engines.postgres_database import connected, empty_database
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

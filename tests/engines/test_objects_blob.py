@@ -20,7 +20,7 @@ from holdfast.engines.objects.blob_index import ObjectBlobIndex
 from holdfast.engines.objects.engine import Objects
 from holdfast.engines.objects.maintenance import Maintenance
 from holdfast.engines.objects.paths import PART_BYTES, Paths
-from holdfast.kernel.storage.blob import MAX_CHUNK_BYTES
+from holdfast.values.blobs import MAX_CHUNK_BYTES
 from holdfast.values.clock import ManualClock
 from holdfast.values.errors import CodecError, ConflictError, NotFoundError, UnavailableError
 from holdfast.values.ids import new_ref

@@ -13,7 +13,7 @@ from holdfast.contracts.channel import Channel
 from holdfast.engines.postgres.channel import PostgresChannels
 from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.listener import Listener
-from holdfast.kernel.storage.channel import ChannelEvent
+from holdfast.values.channels import ChannelEvent
 from holdfast.values.errors import ConfigError
 from tests.engines.postgres_database import connected, empty_database
 

@@ -11,9 +11,9 @@ from holdfast.contracts.tasks.ledger import Ledger
 from holdfast.contracts.tasks.work import Work
 from holdfast.engines.postgres import migrate
 from holdfast.engines.postgres.engine import Postgres
-from holdfast.engines.postgres.ledger import PostgresLedger
-from holdfast.engines.postgres.ledger_work import PostgresWork
 from holdfast.engines.postgres.queries import load
+from holdfast.engines.postgres.tasks.ledger import PostgresLedger
+from holdfast.engines.postgres.tasks.work import PostgresWork
 from holdfast.values.lifecycle import TERMINAL
 from holdfast.values.owners import owned_id
 from tests.engines.postgres_database import connected, empty_database, generic_plan
@@ -113,7 +113,7 @@ async def test_marks_that_were_kept_in_working_states_are_moved(
             await engine.aclose()
 
 
-async def test_every_terminal_state_of_the_kernel_makes_marks_due() -> None:
+async def test_every_terminal_state_makes_marks_due() -> None:
     async with empty_database() as url, connected(url) as connection:
         await migrate.migrate(connection)
         condition = await connection.fetchval(

@@ -16,11 +16,11 @@ from holdfast.engines.postgres.embedding_queue import PostgresEmbeddingQueue, te
 from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.episodes import PostgresEpisodes
 from holdfast.engines.postgres.recall import TAIL
-from holdfast.kernel.storage.embedding import Embedder, EmbeddingMode
-from holdfast.kernel.storage.episodes import Event
 from holdfast.memory.embedding_worker import BATCH, EmbeddingWorker, follow
+from holdfast.spi.embedding import Embedder, EmbeddingMode
 from holdfast.testing.embedders import FlakyEmbedder
 from holdfast.values.errors import InvalidInputError
+from holdfast.values.events import Event
 from holdfast.values.identity import AgentId
 from holdfast.values.ids import new_ref
 from tests.engines.postgres_database import empty_database

@@ -18,8 +18,8 @@ from holdfast.engines.inmemory.graph import InMemoryGraph
 from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.graph import PostgresGraph
 from holdfast.engines.postgres.queries import load
-from holdfast.kernel.storage.graph import Entity, Relationship
 from holdfast.values.errors import NotFoundError
+from holdfast.values.graph import Entity, Relationship
 from holdfast.values.limits import Limits
 from tests.engines.postgres_database import connected, empty_database
 

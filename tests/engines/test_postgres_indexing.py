@@ -11,7 +11,7 @@ from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.episodes import PostgresEpisodes
 from holdfast.engines.postgres.indexing import BATCH, index_batch
-from holdfast.kernel.storage.episodes import Event
+from holdfast.values.events import Event
 from holdfast.values.identity import AgentId
 from tests.engines.postgres_database import empty_database
 

@@ -13,19 +13,19 @@ import pytest
 
 from holdfast.contracts.tasks.ledger import Ledger
 from holdfast.engines.postgres.engine import Postgres
-from holdfast.engines.postgres.ledger import PostgresLedger
 from holdfast.engines.postgres.listener import Listener
 from holdfast.engines.postgres.queries import load
-from holdfast.kernel.storage.ledger_draft import Draft
-from holdfast.kernel.storage.ledger_events import StepKey, TaskEvent
-from holdfast.kernel.storage.ledger_push import PushConfig
-from holdfast.kernel.storage.ledger_records import Lease
-from holdfast.kernel.storage.ledger_stored import StoredMessage
+from holdfast.engines.postgres.tasks.ledger import PostgresLedger
+from holdfast.spi.tasks.draft import Draft
+from holdfast.spi.tasks.stored import StoredMessage
 from holdfast.testing.ledger_invariants import check_invariants
 from holdfast.values.content import ChatMessage, TextBlock
 from holdfast.values.errors import ConflictError
 from holdfast.values.identity import AgentId
 from holdfast.values.lifecycle import EDGES, TaskState
+from holdfast.values.tasks.events import StepKey, TaskEvent
+from holdfast.values.tasks.push import PushConfig
+from holdfast.values.tasks.records import Lease
 from tests.engines.postgres_database import connected, empty_database
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -49,7 +49,7 @@ async def _ledger() -> AsyncIterator[tuple[Ledger, Any]]:
         yield Ledger(PostgresLedger(engine)), connection
 
 
-async def test_the_edges_in_the_database_are_those_of_the_kernel() -> None:
+async def test_the_edges_in_the_database_are_those_of_the_lifecycle() -> None:
     async with _ledger() as (_, connection):
         rows = await connection.fetch("SELECT from_state, to_state, actor FROM holdfast.task_edges")
     wanted = [(edge.from_state, edge.to_state, actor) for edge in EDGES for actor in edge.actors]

@@ -21,9 +21,9 @@ from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.graph import PostgresGraph
 from holdfast.engines.postgres.long_term import PostgresLongTerm
 from holdfast.engines.postgres.queries import load
-from holdfast.kernel.storage.graph import Entity, Relationship
-from holdfast.kernel.storage.long_term import RecallMode
 from holdfast.values.errors import ConflictError, NotFoundError
+from holdfast.values.facts import RecallMode
+from holdfast.values.graph import Entity, Relationship
 from holdfast.values.identity import AgentId
 from tests.engines.postgres_database import connected, empty_database, generic_plan
 

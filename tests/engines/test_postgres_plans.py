@@ -9,8 +9,8 @@ from holdfast.contracts.vectors import Vectors
 from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.episodes import PostgresEpisodes
 from holdfast.engines.postgres.vector import PostgresVectors
-from holdfast.kernel.storage.episodes import Event
-from holdfast.kernel.storage.vector import Document
+from holdfast.values.documents import Document
+from holdfast.values.events import Event
 from holdfast.values.identity import AgentId
 from tests.engines.postgres_database import empty_database
 

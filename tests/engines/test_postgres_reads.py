@@ -11,8 +11,8 @@ from holdfast.contracts.history import History
 from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.episodes import PostgresEpisodes
 from holdfast.engines.postgres.transcripts import PostgresTranscripts
-from holdfast.kernel.storage.episodes import Event
 from holdfast.values.content import ChatMessage
+from holdfast.values.events import Event
 from holdfast.values.identity import AgentId
 from tests.engines.postgres_database import empty_database
 

@@ -18,8 +18,8 @@ from holdfast.engines.postgres.filter_sql import FEW, MAX_PARAMETERS, FilterSql,
 from holdfast.engines.postgres.indexes import build_progress, index_collections
 from holdfast.engines.postgres.queries import load
 from holdfast.engines.postgres.vector import MAX_DIMENSION, PostgresVectors
-from holdfast.kernel.storage.vector import Document
 from holdfast.values.codec import encode_json
+from holdfast.values.documents import Document
 from holdfast.values.errors import InvalidInputError
 from holdfast.values.filters import escape, matches, parse
 from tests.engines.postgres_database import connected, empty_database, generic_plan
@@ -228,7 +228,7 @@ def _filter(dice: random.Random, depth: int = 0) -> dict[str, Any]:
     return {path: {operator: dice.choice(SCALARS if operator in {"$eq", "$ne"} else ordered)}}
 
 
-async def test_any_filter_as_sql_means_what_the_kernel_says(scene: Scene) -> None:
+async def test_any_filter_as_sql_means_what_the_evaluator_says(scene: Scene) -> None:
     around, dice = scene.around, random.Random(11)  # noqa: S311 - not a secret
     rows = [_metadata(dice) for _ in range(40)]
     stored = [filterable(encode_json(row), tenant="t", collection="c") for row in rows]

@@ -18,9 +18,9 @@ from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.episodes import PostgresEpisodes
 from holdfast.engines.postgres.queries import load
 from holdfast.engines.postgres.recall import narrowed
-from holdfast.kernel.storage.episodes import Event
-from holdfast.kernel.storage.event_text import event_text
 from holdfast.spi.episodes import EventScope
+from holdfast.values.event_text import event_text
+from holdfast.values.events import Event
 from holdfast.values.identity import AgentId
 from holdfast.values.ranking import K1, B, idf, saturation
 from holdfast.values.text import tokenize

@@ -12,7 +12,7 @@ from holdfast.contracts.channel import Channel
 from holdfast.engines.redis.channel import RedisChannels
 from holdfast.engines.redis.engine import Redis
 from holdfast.engines.redis.listener import Listener
-from holdfast.kernel.storage.channel import ChannelEvent
+from holdfast.values.channels import ChannelEvent
 from holdfast.values.errors import ConfigError
 from holdfast.values.ids import new_ref
 from tests.engines.redis import RedisHarness, cluster, server

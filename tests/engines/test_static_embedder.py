@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from holdfast.engines.embedders.static import StaticEmbedder
-from holdfast.kernel.storage.embedding import embed_texts
+from holdfast.spi.embedding import embed_texts
 from holdfast.testing.hostile import TEXTS
 
 

@@ -1,6 +1,6 @@
 """Somebody else's engine: one contract, on an SQLite file; and the same engine, broken.
 
-It stands for an engine outside the project: it uses the kernel, the SPI, the contract and
+It stands for an engine outside the project: it uses the values, the SPI, the contract and
 ``holdfast.testing`` only.
 """
 
@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.contracts.short_term import States
-from holdfast.kernel.storage.short_term import StateSnapshot, StateWrite
 from holdfast.spi.states import StateStorage
 from holdfast.testing import Harness
 from holdfast.values.codec import decode_json, encode_json
 from holdfast.values.errors import VersionConflictError
+from holdfast.values.states import StateSnapshot, StateWrite
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS versions (tenant TEXT PRIMARY KEY, last INTEGER NOT NULL);

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from holdfast.kernel.storage.state_snapshots import Eviction
+from holdfast.spi.hybrid.state_snapshots import Eviction
 from tests.engines.hybrid import HybridHarness, valkey
 from tests.memory.scenes import bare
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import redis.asyncio
 
-from holdfast.kernel.storage.episodes import Event
+from holdfast.values.events import Event
 from holdfast.values.identity import AgentId
 from tests.engines.hybrid import HybridHarness, valkey
 

@@ -9,11 +9,11 @@ import pytest
 import pytest_asyncio
 
 from holdfast.engines.redis.hot_log import RedisHotLog
-from holdfast.kernel.storage.hot_log import Marks
-from holdfast.kernel.storage.short_term import StateWrite
+from holdfast.spi.hybrid.hot_log import Marks
 from holdfast.values.content import ChatMessage
 from holdfast.values.errors import ConflictError, TimedOutError, UnavailableError
 from holdfast.values.failpoints import failpoint
+from holdfast.values.states import StateWrite
 from tests.engines.hybrid import CommittedHybridHarness, HybridHarness, valkey
 from tests.memory.scenes import ANA, event, flush, notes, stored
 

@@ -11,16 +11,16 @@ import pytest
 from holdfast.engines.hybrid import consolidation
 from holdfast.engines.hybrid.backpressure import Backpressure, BackpressureLimits
 from holdfast.engines.redis.hot_log import RedisHotLog
-from holdfast.kernel.storage.hot_entry import pack, unpack
-from holdfast.kernel.storage.hot_log import HotStats, Marks
-from holdfast.kernel.storage.log_entry import LogEntry
-from holdfast.kernel.storage.wake import WakeStatus
+from holdfast.spi.hybrid.hot_entry import pack, unpack
+from holdfast.spi.hybrid.hot_log import HotStats, Marks
+from holdfast.spi.log_entry import LogEntry
 from holdfast.values.errors import (
     BackPressureError,
     ConflictError,
     UnavailableError,
 )
 from holdfast.values.failpoints import failpoint
+from holdfast.values.wakes import WakeStatus
 from tests.engines.hybrid import HybridHarness, valkey
 from tests.engines.postgres_database import connected
 from tests.memory.scenes import ANA, bare, event, flush, gaps, notes, stored

@@ -9,8 +9,8 @@ import pytest
 from holdfast.engines.hybrid import unflushed
 from holdfast.engines.hybrid.consolidation import Consolidator
 from holdfast.engines.hybrid.unflushed import Unflushed, Unsaved
-from holdfast.kernel.storage.wake import WakeStatus
 from holdfast.values.content import ChatMessage
+from holdfast.values.wakes import WakeStatus
 from tests.engines.hybrid import HybridHarness, valkey
 from tests.memory.scenes import ANA, event, flush, notes, stored
 from tests.memory.test_without_redis import redis_down

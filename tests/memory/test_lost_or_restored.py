@@ -9,9 +9,8 @@ import pytest
 import holdfast
 from holdfast import Settings
 from holdfast.engines.postgres.wake import PostgresWake
-from holdfast.kernel.storage.durable_log import Gap
-from holdfast.kernel.storage.wake import WakeStatus
 from holdfast.values.failpoints import failpoint
+from holdfast.values.wakes import Gap, WakeStatus
 from tests.engines.hybrid import CommittedHybridHarness, HybridHarness, valkey
 from tests.memory.scenes import ANA, event, flush, gaps, notes, stored
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import yaml  # type: ignore[import-untyped]
 
 from holdfast.engines.hybrid.metrics import HELP, HybridMetrics, headroom
-from holdfast.kernel.storage.hot_log import HotStats
+from holdfast.spi.hybrid.hot_log import HotStats
 
 DOCS = Path(__file__).parents[2] / "docs" / "operations"
 NAME = re.compile(r"holdfast_[a-z_]+")

@@ -10,10 +10,10 @@ from urllib.parse import unquote
 import pytest
 
 from holdfast.engines.redis.keys import HotKeys
-from holdfast.kernel.storage.episodes import Event
-from holdfast.kernel.storage.hot_entry import digest_with_time
-from holdfast.kernel.storage.log_entry import LogEntry
+from holdfast.spi.hybrid.hot_entry import digest_with_time
+from holdfast.spi.log_entry import LogEntry
 from holdfast.values.errors import ConflictError
+from holdfast.values.events import Event
 from tests.engines.hybrid import HybridHarness, valkey
 from tests.memory.scenes import ANA, bare, event, flush, gaps, stored
 from tests.memory.test_without_redis import redis_down

@@ -16,7 +16,7 @@ from holdfast.bench import recall
 from holdfast.bench.conversations import load_conversations
 from holdfast.engines.embedders import limited
 from holdfast.engines.embedders.hashing import HashEmbedder
-from holdfast.kernel.storage.embedding import EmbeddingMode
+from holdfast.spi.embedding import EmbeddingMode
 from holdfast.values.errors import ConfigError
 from holdfast.wiring.front_door import Opening
 from tests.engines.postgres_database import empty_database

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from holdfast.kernel.storage.wake import WakeStatus
+from holdfast.values.wakes import WakeStatus
 from tests.engines.hybrid import HybridHarness, valkey
 from tests.memory.scenes import ANA, event, flush, gaps, notes, stored
 

@@ -12,9 +12,9 @@ import pytest_asyncio
 
 import holdfast
 from holdfast.bench.round_trips import RoundTrips
-from holdfast.kernel.storage.agent_memory import AgentMemory
-from holdfast.kernel.storage.wake import WakeStatus
+from holdfast.contracts.agent_memory import AgentMemory
 from holdfast.values.ids import new_ref
+from holdfast.values.wakes import WakeStatus
 from holdfast.wiring.settings import Settings
 from tests.engines.hybrid import HybridHarness, valkey
 from tests.engines.postgres import server

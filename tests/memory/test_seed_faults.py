@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from holdfast.engines.postgres.wake import PostgresWake
-from holdfast.kernel.storage.wake import WakeStatus
+from holdfast.values.wakes import WakeStatus
 from tests.engines.hybrid import HybridHarness, valkey
 from tests.memory.scenes import ANA, BEN, bare, event, flush, gaps, notes, stored
 

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from holdfast.kernel.storage.wake import WakeStatus
 from holdfast.values.errors import VersionConflictError
+from holdfast.values.wakes import WakeStatus
 from tests.engines.hybrid import CommittedHybridHarness, HybridHarness
 from tests.memory.evictions import another, begun, empty_redis, hot_sessions, rest
 from tests.memory.scenes import bare, event, flush

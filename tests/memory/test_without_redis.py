@@ -9,7 +9,6 @@ from contextlib import contextmanager
 import pytest
 
 from holdfast.engines.hybrid.circuit_breaker import CircuitBreaker, HotStoreDownError
-from holdfast.kernel.storage.wake import WakeStatus
 from holdfast.values.errors import (
     BackPressureError,
     ConflictError,
@@ -17,6 +16,7 @@ from holdfast.values.errors import (
     TimedOutError,
     UnavailableError,
 )
+from holdfast.values.wakes import WakeStatus
 from tests.engines.hybrid import HybridHarness, valkey
 from tests.memory.scenes import flush
 

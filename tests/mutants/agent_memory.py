@@ -4,11 +4,11 @@ import dataclasses
 from datetime import UTC, datetime
 from typing import Any
 
-from holdfast.kernel.storage.wake import WakeStatus
-from holdfast.kernel.storage.working_memory import WorkingMemory
+from holdfast.contracts.working_memory import WorkingMemory
 from holdfast.memory.agent_memory import StoredMemory
 from holdfast.values.content import ChatMessage
 from holdfast.values.errors import ConflictError, InvalidInputError
+from holdfast.values.wakes import WakeStatus
 from tests.mutants.registry import mutant
 
 

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from holdfast.engines.inmemory.blob_index import InMemoryBlobIndex
-from holdfast.kernel.storage.blob import BlobInfo
-from holdfast.kernel.storage.blob_index import IndexedBlob
 from holdfast.spi.blob_index import BlobFacts
+from holdfast.values.blobs import BlobInfo, IndexedBlob
 from tests.mutants.registry import mutant
 
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from holdfast.contracts.boards import Boards
 from holdfast.engines.inmemory.boards import InMemoryBoards
-from holdfast.kernel.storage.boards import Task, TaskList, TaskStatus
 from holdfast.spi.boards import CardMove
+from holdfast.values.boards import Task, TaskList, TaskStatus
 from holdfast.values.errors import IllegalTransitionError
 from tests.mutants.registry import mutant
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from holdfast.contracts.channel import Channel
 from holdfast.engines.inmemory.channel import InMemoryChannels
-from holdfast.kernel.storage.channel import ChannelEvent
 from holdfast.spi.channels import StoredEvent
+from holdfast.values.channels import ChannelEvent
 from tests.mutants.registry import mutant
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.engines.inmemory.episodes import InMemoryEpisodes
-from holdfast.kernel.storage.hot_entry import PlacedEntry
+from holdfast.spi.hybrid.hot_entry import PlacedEntry
 from holdfast.values.errors import InvalidInputError
 from tests.mutants.registry import mutant
 

@@ -4,11 +4,11 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from holdfast.contracts.graph import KnowledgeGraph
+from holdfast.contracts.graph import MAX_ENTITIES, KnowledgeGraph
 from holdfast.engines.inmemory.graph import InMemoryGraph
-from holdfast.kernel.storage.graph import MAX_ENTITIES, SubGraph
-from holdfast.kernel.storage.graph_draft import EntityDraft, RelationshipDraft, Walk
+from holdfast.spi.graph_draft import EntityDraft, RelationshipDraft, Walk
 from holdfast.values.errors import NotFoundError
+from holdfast.values.graph import SubGraph
 from tests.mutants.registry import mutant
 
 

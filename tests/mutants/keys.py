@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from holdfast.engines.inmemory.keys import InMemoryKeys
-from holdfast.kernel.storage.keys import ApiKey, KeyScope
+from holdfast.values.keys import ApiKey, KeyScope
 from tests.mutants.registry import mutant
 
 

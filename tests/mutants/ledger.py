@@ -7,23 +7,23 @@ from datetime import timedelta
 from typing import Any
 
 from holdfast.contracts.tasks.ledger import Ledger
-from holdfast.engines.inmemory.ledger import InMemoryLedger
-from holdfast.engines.inmemory.ledger_data import TaskRow
-from holdfast.kernel.storage.ledger_draft import Draft
-from holdfast.kernel.storage.ledger_events import TaskEvent
-from holdfast.kernel.storage.ledger_records import Lease, TaskPage, TaskRecord
-from holdfast.kernel.storage.ledger_stored import (
+from holdfast.engines.inmemory.tasks.data import TaskRow
+from holdfast.engines.inmemory.tasks.ledger import InMemoryLedger
+from holdfast.spi.tasks.draft import Draft
+from holdfast.spi.tasks.push import FailedDelivery
+from holdfast.spi.tasks.records import EntryKey, TaskKey, TaskSnapshot
+from holdfast.spi.tasks.stored import (
     StoredChunk,
     StoredMessage,
     StoredPush,
     StoredStep,
 )
-from holdfast.spi.tasks_push import FailedDelivery
-from holdfast.spi.tasks_records import EntryKey, TaskKey, TaskSnapshot
-from holdfast.spi.tasks_workers import Outcome, StepDraft, TaskClaim
+from holdfast.spi.tasks.workers import Outcome, StepDraft, TaskClaim
 from holdfast.values.errors import ConflictError, LeaseLostError
 from holdfast.values.identity import AgentId
 from holdfast.values.lifecycle import TERMINAL, TaskState
+from holdfast.values.tasks.events import TaskEvent
+from holdfast.values.tasks.records import Lease, TaskPage, TaskRecord
 from tests.mutants.registry import mutant
 
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 from typing import Any
 
 from holdfast.contracts.tasks.ledger import Ledger
-from holdfast.kernel.storage.ledger_push import OutboxEntry
-from holdfast.kernel.storage.ledger_records import ContextRecord, TaskPage
+from holdfast.values.tasks.push import OutboxEntry
+from holdfast.values.tasks.records import ContextRecord, TaskPage
 from tests.mutants.registry import mutant
 
 

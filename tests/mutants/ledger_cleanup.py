@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from holdfast.engines.inmemory.ledger import InMemoryLedger
-from holdfast.kernel.storage.ledger_cleanup import CleanupMark
-from holdfast.kernel.storage.ledger_records import Lease
+from holdfast.engines.inmemory.tasks.ledger import InMemoryLedger
+from holdfast.values.tasks.cleanup import CleanupMark
+from holdfast.values.tasks.records import Lease
 from tests.mutants.registry import mutant
 
 

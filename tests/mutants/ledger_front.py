@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from holdfast.contracts.tasks.ledger import Ledger
-from holdfast.kernel.storage.ledger_cleanup import CleanupMark
-from holdfast.kernel.storage.ledger_events import TaskEvent
-from holdfast.kernel.storage.ledger_records import ClaimedTask, TaskPage
-from holdfast.spi.tasks_records import lease_on
-from holdfast.spi.tasks_workers import TaskClaim
+from holdfast.spi.tasks.records import lease_on
+from holdfast.spi.tasks.workers import TaskClaim
 from holdfast.values.errors import InvalidInputError, NotFoundError
+from holdfast.values.tasks.cleanup import CleanupMark
+from holdfast.values.tasks.events import TaskEvent
+from holdfast.values.tasks.records import ClaimedTask, TaskPage
 from tests.mutants.registry import mutant
 
 

@@ -8,9 +8,9 @@ from typing import Any
 from holdfast.contracts.fact_recall import FactRecall
 from holdfast.contracts.long_term import LongTerm
 from holdfast.engines.inmemory.long_term import InMemoryLongTerm
-from holdfast.kernel.storage.fact_draft import FactDraft
-from holdfast.kernel.storage.long_term import Memory
+from holdfast.spi.fact_draft import FactDraft
 from holdfast.spi.long_term import FactFilter, FactScope, UnindexedFact
+from holdfast.values.facts import Memory
 from holdfast.values.identity import Agent
 from holdfast.values.text import tokenize
 from tests.mutants.registry import mutant

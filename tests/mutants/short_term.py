@@ -7,7 +7,7 @@ from typing import Any
 
 from holdfast.contracts.short_term import States
 from holdfast.engines.inmemory.short_term import InMemoryStates
-from holdfast.kernel.storage.short_term import StateWrite
+from holdfast.values.states import StateWrite
 from tests.mutants.registry import mutant
 
 

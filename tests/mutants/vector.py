@@ -6,10 +6,10 @@ from typing import Any
 
 from holdfast.contracts.vectors import Vectors
 from holdfast.engines.inmemory.vector import InMemoryVectors
-from holdfast.kernel.storage.document_draft import DocumentDraft
-from holdfast.kernel.storage.vector import Document
+from holdfast.spi.document_draft import DocumentDraft
 from holdfast.spi.vectors import Nearest
 from holdfast.values.codec import decode_json, encode_json
+from holdfast.values.documents import Document
 from holdfast.values.errors import AlreadyExistsError
 from holdfast.values.filters import And, Compare, Exists, Filter, Not, OneOf, matches
 from tests.mutants.registry import mutant

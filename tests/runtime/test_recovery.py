@@ -22,7 +22,7 @@ from holdfast import (
     Worker,
 )
 from holdfast.contracts.tasks.ledger import Ledger
-from holdfast.engines.inmemory.ledger import InMemoryLedger
+from holdfast.engines.inmemory.tasks.ledger import InMemoryLedger
 from holdfast.runtime.background import BackgroundJob
 from holdfast.runtime.cleanup import clear_context, sweep, sweep_earlier
 from holdfast.runtime.cleanup_upgrade import MARKS, files_session

@@ -15,7 +15,7 @@ WORD = "x" * 1_000
 async def test_what_is_to_be_copied_is_read_within_so_many_bytes(
     database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("holdfast.engines.postgres.ledger_context._MOST_BYTES", 2_500)
+    monkeypatch.setattr("holdfast.engines.postgres.tasks.context._MOST_BYTES", 2_500)
     settings = Settings(max_connections=6)
     async with holdfast.open(database, tenant=new_ref(), settings=settings) as state:
         made = []
@@ -34,7 +34,7 @@ async def test_what_is_to_be_copied_is_read_within_so_many_bytes(
 
 
 async def test_all_of_it_is_copied(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("holdfast.engines.postgres.ledger_context._MOST_BYTES", 2_500)
+    monkeypatch.setattr("holdfast.engines.postgres.tasks.context._MOST_BYTES", 2_500)
     app = App("writer")
 
     @app.handler

@@ -21,9 +21,9 @@ from holdfast import (
     Worker,
 )
 from holdfast.contracts.tasks.ledger import Ledger
-from holdfast.kernel.storage.ledger_records import Lease
 from holdfast.runtime.runner import Ending
 from holdfast.testing.ledger_invariants import check_invariants
+from holdfast.values.tasks.records import Lease
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -14,8 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.kernel.storage.document_draft import draft_documents
-from holdfast.kernel.storage.vector import Document
+from holdfast.spi.document_draft import draft_documents
 from holdfast.values import errors
 from holdfast.values.checks import check_id, check_time, check_vector
 from holdfast.values.clock import ManualClock
@@ -27,6 +26,7 @@ from holdfast.values.content import (
     ToolUseBlock,
     UnknownBlock,
 )
+from holdfast.values.documents import Document
 from holdfast.values.identity import AgentId
 from holdfast.values.ids import new_id, new_ref
 

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from holdfast.kernel.storage.episodes import Event
 from holdfast.values import codec
 from holdfast.values.content import (
     KNOWN_BLOCKS,
@@ -25,6 +24,7 @@ from holdfast.values.content import (
     stored_message,
 )
 from holdfast.values.errors import CodecError
+from holdfast.values.events import Event
 from holdfast.values.identity import AgentId
 from holdfast.values.stored_messages import message_from_body, messages_from_rows
 from tests.values.test_codec import BLOCKS, JSON, TEXT

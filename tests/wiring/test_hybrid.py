@@ -14,10 +14,10 @@ import holdfast
 from holdfast import AgentId, ConfigError, Event, NotSupportedError, Settings, UnknownSchemeError
 from holdfast.engines.redis.capabilities import Capabilities
 from holdfast.engines.redis.engine import Redis
-from holdfast.kernel.storage.hot_log import HotStats
 from holdfast.server.caller import CALLER, Caller
 from holdfast.server.health import metrics_endpoint
 from holdfast.server.metrics import Metrics
+from holdfast.spi.hybrid.hot_log import HotStats
 from holdfast.values.ids import new_ref
 from holdfast.wiring.hybrid import level_of
 from tests.engines.hybrid import valkey

@@ -18,8 +18,8 @@ import numpy as np
 from holdfast.bench.hybrid_workload import Array, K, nearest, share
 from holdfast.bench.latency import percentiles, slope
 from holdfast.bench.servers import Servers, started
-from holdfast.kernel.storage.agent_memory import AgentMemory
-from holdfast.kernel.storage.vector import Document
+from holdfast.contracts.agent_memory import AgentMemory
+from holdfast.values.documents import Document
 from holdfast.wiring.admin import Administration
 from holdfast.wiring.front_door import open as open_state
 from holdfast.wiring.settings import Settings

@@ -6,7 +6,7 @@ from typing import Any
 
 from holdfast.bench.hybrid_workload import K, Workload, working_state
 from holdfast.bench.servers import Servers
-from holdfast.kernel.storage.agent_memory import AgentMemory
+from holdfast.contracts.agent_memory import AgentMemory
 from holdfast.values.errors import NotSupportedError
 from holdfast.wiring.front_door import open as open_state
 from holdfast.wiring.settings import Settings

@@ -10,9 +10,9 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from holdfast.bench.latency import percentiles
-from holdfast.kernel.storage.episodes import Event
-from holdfast.kernel.storage.vector import Document
 from holdfast.values.content import ChatMessage
+from holdfast.values.documents import Document
+from holdfast.values.events import Event
 from holdfast.values.identity import AgentId
 from holdfast.wiring.front_door import open as open_state
 from holdfast.wiring.state import State

@@ -11,8 +11,8 @@ from typing import Any
 
 from holdfast.bench.contest import Contest, Result, measure
 from holdfast.bench.round_trips import RoundTrips
+from holdfast.contracts.agent_memory import AgentMemory
 from holdfast.engines.postgres.embedded import EmbeddedPostgres
-from holdfast.kernel.storage.agent_memory import AgentMemory
 from holdfast.wiring.front_door import open as open_state
 from holdfast.wiring.settings import Settings
 from holdfast.wiring.state import State

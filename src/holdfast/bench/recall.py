@@ -19,9 +19,9 @@ from typing import Any, TypeAlias
 import asyncpg
 
 from holdfast.bench.conversations import Conversation, Question, load_conversations
+from holdfast.contracts.agent_memory import AgentMemory
 from holdfast.engines.postgres.embedded import EmbeddedPostgres
-from holdfast.kernel.storage.agent_memory import AgentMemory
-from holdfast.kernel.storage.embedding import Embedder, EmbeddingMode, embed_texts
+from holdfast.spi.embedding import Embedder, EmbeddingMode, embed_texts
 from holdfast.values.content import ChatMessage
 from holdfast.wiring.embedders import embedder_named
 from holdfast.wiring.front_door import open as open_state

@@ -29,11 +29,11 @@ from holdfast.engines.postgres.graph import PostgresGraph
 from holdfast.engines.postgres.short_term import PostgresStates
 from holdfast.engines.postgres.transcripts import PostgresTranscripts
 from holdfast.engines.postgres.vector import PostgresVectors
-from holdfast.kernel.storage.episodes import Event
-from holdfast.kernel.storage.graph import Entity, Relationship
-from holdfast.kernel.storage.log_entry import LogEntry
-from holdfast.kernel.storage.vector import Document
+from holdfast.spi.log_entry import LogEntry
 from holdfast.values.content import ChatMessage
+from holdfast.values.documents import Document
+from holdfast.values.events import Event
+from holdfast.values.graph import Entity, Relationship
 from holdfast.values.identity import AgentId
 
 AGENT = AgentId("bench", "a1")

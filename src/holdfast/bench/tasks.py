@@ -15,7 +15,7 @@ from holdfast.bench.queues import Queue, contestants
 from holdfast.contracts.tasks.ledger import Ledger
 from holdfast.engines.postgres.embedded import EmbeddedPostgres
 from holdfast.engines.postgres.engine import Postgres
-from holdfast.engines.postgres.ledger import PostgresLedger
+from holdfast.engines.postgres.tasks.ledger import PostgresLedger
 from holdfast.values.content import ChatMessage
 
 BODY = "the tide is low and the harbour is full of ships " * 24

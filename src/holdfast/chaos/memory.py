@@ -9,9 +9,9 @@ from pathlib import Path
 
 from holdfast.chaos.memory_agent import Diary, agent_of, journal_of
 from holdfast.chaos.verdict import Findings, MemoryCounts
-from holdfast.kernel.storage.episodes import Event
-from holdfast.kernel.storage.hot_entry import NOWHERE
+from holdfast.spi.hybrid.hot_entry import NOWHERE
 from holdfast.values.errors import EngineError
+from holdfast.values.events import Event
 from holdfast.wiring.state import State
 
 ALL = 1_000_000

@@ -15,8 +15,8 @@ from datetime import datetime
 from pathlib import Path
 
 from holdfast.chaos.job import Job, note, stop_file
-from holdfast.kernel.storage.episodes import Event
 from holdfast.values.errors import BackPressureError, EngineError
+from holdfast.values.events import Event
 from holdfast.values.identity import AgentId
 from holdfast.wiring.front_door import open as open_state
 from holdfast.wiring.state import State

@@ -11,12 +11,12 @@ from pathlib import Path
 
 from holdfast.chaos.task_worker import JOURNAL, STEPS, ZOMBIE, expected_artifact
 from holdfast.chaos.verdict import Findings, TaskCounts
-from holdfast.kernel.storage.ledger_events import ArtifactChunk, TaskEvent, Transition
-from holdfast.kernel.storage.ledger_records import TaskRecord
 from holdfast.testing.ledger_invariants import check_invariants
 from holdfast.values.content import ChatMessage, TextBlock
 from holdfast.values.errors import EngineError
 from holdfast.values.lifecycle import TERMINAL, Actor, TaskState, is_legal
+from holdfast.values.tasks.events import ArtifactChunk, TaskEvent, Transition
+from holdfast.values.tasks.records import TaskRecord
 from holdfast.wiring.state import State
 
 CONTEXT_SIZE = 3

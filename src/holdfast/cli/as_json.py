@@ -7,10 +7,10 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, get_args
 
-from holdfast.kernel.storage.ledger_events import StepKey, TaskEvent
 from holdfast.values.codec import block_to_json, message_to_payload
 from holdfast.values.content import ChatMessage, ContentBlock
 from holdfast.values.identity import AgentId
+from holdfast.values.tasks.events import StepKey, TaskEvent
 
 _BLOCKS = get_args(ContentBlock)
 

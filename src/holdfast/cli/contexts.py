@@ -15,10 +15,10 @@ from holdfast.cli.as_json import jsonable
 from holdfast.cli.format import ago, clock, state_mark
 from holdfast.cli.open_state import none_there, open_shared
 from holdfast.cli.options import Json, Tenant
-from holdfast.kernel.storage.ledger import TaskLedger
-from holdfast.kernel.storage.ledger_records import ContextPage, ContextRecord, TaskRecord
+from holdfast.contracts.tasks.ledger import TaskLedger
 from holdfast.runtime.cleanup import clear_context
 from holdfast.values.errors import ConfigError, InvalidInputError, NotFoundError
+from holdfast.values.tasks.records import ContextPage, ContextRecord, TaskRecord
 
 app = typer.Typer(
     help="Look at the conversations that tasks share, and clear them.", no_args_is_help=True

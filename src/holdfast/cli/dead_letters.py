@@ -15,8 +15,8 @@ from rich.table import Table
 from holdfast.cli.format import clock
 from holdfast.cli.open_state import none_there, shared_settings
 from holdfast.cli.options import Json
-from holdfast.kernel.storage.durable_log import DeadLetter
-from holdfast.kernel.storage.hot_entry import check_entry, unpack
+from holdfast.spi.hybrid.durable_log import DeadLetter
+from holdfast.spi.hybrid.hot_entry import check_entry, unpack
 from holdfast.values.errors import NotFoundError
 from holdfast.wiring.front_door import open as open_state
 from holdfast.wiring.state import State

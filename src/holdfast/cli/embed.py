@@ -16,12 +16,12 @@ from rich.table import Table
 
 from holdfast.cli.open_state import shared_settings
 from holdfast.cli.options import Json
-from holdfast.kernel.storage.embedding_queue import (
+from holdfast.memory.embedding_worker import EmbeddingWorker
+from holdfast.spi.embedding_queue import (
     TAKEN_SECONDS,
     EmbeddingQueue,
     EmbeddingStatus,
 )
-from holdfast.memory.embedding_worker import EmbeddingWorker
 from holdfast.values.errors import ConfigError
 from holdfast.wiring.embedding import Embedding
 

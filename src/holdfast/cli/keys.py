@@ -17,8 +17,8 @@ from holdfast.cli.open_state import none_there, open_shared
 from holdfast.cli.options import Json
 from holdfast.cli.task_ids import matching, short_ids
 from holdfast.contracts.keys import KeyStore
-from holdfast.kernel.storage.keys import ApiKey, KeyScope, NewApiKey
 from holdfast.values.errors import NotFoundError
+from holdfast.values.keys import ApiKey, KeyScope, NewApiKey
 
 app = typer.Typer(
     help="Make, list, rotate, revoke and delete the API keys of the service.", no_args_is_help=True

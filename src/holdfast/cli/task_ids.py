@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from holdfast.kernel.storage.ledger import TaskLedger
+from holdfast.contracts.tasks.ledger import TaskLedger
 from holdfast.values.errors import InvalidInputError, NotFoundError
 
 SHORTEST = 4

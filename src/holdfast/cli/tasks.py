@@ -19,11 +19,11 @@ from holdfast.cli.open_state import none_there, open_shared
 from holdfast.cli.options import Json, TaskId, Tenant
 from holdfast.cli.task_ids import full_id
 from holdfast.cli.timeline import draw_head, draw_lines
-from holdfast.kernel.storage.ledger import TaskLedger
-from holdfast.kernel.storage.ledger_records import MAX_ATTEMPTS, TaskPage, TaskRecord
+from holdfast.contracts.tasks.ledger import TaskLedger
 from holdfast.values.content import ChatMessage, TextBlock
 from holdfast.values.errors import InvalidInputError, NotFoundError
 from holdfast.values.lifecycle import TaskState
+from holdfast.values.tasks.records import MAX_ATTEMPTS, TaskPage, TaskRecord
 
 app = typer.Typer(
     help="Look at durable tasks, and act on them. As an operator you see the tasks of all owners.",

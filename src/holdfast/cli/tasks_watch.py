@@ -18,9 +18,9 @@ from holdfast.cli.open_state import open_shared
 from holdfast.cli.options import Json, Tenant
 from holdfast.cli.task_ids import full_id, short_ids
 from holdfast.cli.timeline import line_of
-from holdfast.kernel.storage.ledger import TaskLedger
-from holdfast.kernel.storage.ledger_records import TaskRecord
+from holdfast.contracts.tasks.ledger import TaskLedger
 from holdfast.values.lifecycle import TaskState
+from holdfast.values.tasks.records import TaskRecord
 
 _out = Console(highlight=False)
 ROWS = 20

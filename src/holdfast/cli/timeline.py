@@ -14,7 +14,9 @@ from rich.table import Table
 
 from holdfast.cli.as_json import jsonable
 from holdfast.cli.format import REASON, ago, clock, short, span, state_mark
-from holdfast.kernel.storage.ledger_events import (
+from holdfast.values.content import ChatMessage, ContentBlock, TextBlock
+from holdfast.values.lifecycle import WAITING, TaskState
+from holdfast.values.tasks.events import (
     ArtifactChunk,
     EventBody,
     StepRecord,
@@ -22,9 +24,7 @@ from holdfast.kernel.storage.ledger_events import (
     TaskRequest,
     Transition,
 )
-from holdfast.kernel.storage.ledger_records import Artifact, TaskRecord
-from holdfast.values.content import ChatMessage, ContentBlock, TextBlock
-from holdfast.values.lifecycle import WAITING, TaskState
+from holdfast.values.tasks.records import Artifact, TaskRecord
 
 DETAIL = 90
 """How much of a text a line shows."""

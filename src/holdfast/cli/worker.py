@@ -17,11 +17,11 @@ from holdfast.cli.logs import start_logs
 from holdfast.cli.monitoring import MetricsHost, MetricsPort, Monitoring
 from holdfast.cli.open_state import open_shared
 from holdfast.cli.worker_screen import WorkerScreen
-from holdfast.kernel.storage.ledger_records import LEASE_SECONDS
 from holdfast.runtime.app import App
 from holdfast.runtime.background import Runs
 from holdfast.runtime.runner import Ending
 from holdfast.runtime.worker import Worker
+from holdfast.values.tasks.records import LEASE_SECONDS
 
 _log = logging.getLogger("holdfast.worker")
 STOPPED_AT_ONCE = 128

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
-from holdfast.kernel.storage.blob import BlobInfo, check_content_type
-from holdfast.kernel.storage.blob_index import RETRY_SECONDS, IndexedBlob, check_sha256
-from holdfast.spi.blob_index import BlobFacts, BlobIndexStorage
-from holdfast.values.checks import check_count, check_id, check_ids, check_seconds
-from holdfast.values.errors import NotFoundError
+from holdfast.contracts.blobs import check_content_type
+from holdfast.spi.blob_index import RETRY_SECONDS, BlobFacts, BlobIndexStorage
+from holdfast.values.blobs import BlobInfo, IndexedBlob
+from holdfast.values.checks import check_count, check_id, check_ids, check_seconds, check_text
+from holdfast.values.errors import InvalidInputError, NotFoundError
 
 
 class BlobIndex:
@@ -164,3 +165,15 @@ class BlobIndex:
         keys = list(dict.fromkeys(check_ids("object_keys", object_keys)))
         unused = set(await self._storage.condemn(keys))
         return [key for key in keys if key in unused]
+
+
+def check_sha256(value: object) -> str:
+    """A SHA-256 digest as 64 lower-case hexadecimal digits.
+
+    >>> check_sha256("0" * 64) == "0" * 64
+    True
+    """
+    text = check_text("sha256", value)
+    if not re.fullmatch("[0-9a-f]{64}", text):
+        raise InvalidInputError("sha256", "must be 64 lower-case hexadecimal digits")
+    return text

@@ -4,27 +4,200 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from abc import abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterable
 from contextlib import aclosing
 from io import BytesIO
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from holdfast.contracts.front import Front
-from holdfast.kernel.storage.blob import (
-    DEFAULT_TTL_SECONDS,
-    MAX_CHUNK_BYTES,
-    BlobInfo,
-    Blobs,
-    check_chunk,
-    check_content_type,
-    check_data,
-    check_digest,
-    check_reach,
-)
 from holdfast.spi.blobs import BlobStorage, end_of, hash_more
-from holdfast.values.checks import check_count, check_id, check_optional_count, check_seconds
-from holdfast.values.errors import NotFoundError, NotSupportedError
+from holdfast.values.blobs import MAX_CHUNK_BYTES, BlobInfo
+from holdfast.values.checks import (
+    check_count,
+    check_id,
+    check_optional_count,
+    check_seconds,
+    check_text,
+)
+from holdfast.values.errors import CodecError, InvalidInputError, NotFoundError, NotSupportedError
 from holdfast.values.ids import new_ref
+
+DEFAULT_TTL_SECONDS = 86_400
+"""How long a blob lives that nobody pins, unless the store is told otherwise."""
+
+MAX_CONTENT_TYPE = 255
+
+
+@runtime_checkable
+class BlobStore(Protocol):
+    """A locker for bytes, with the four methods that every agent needs.
+
+    What our engines have besides is in ``Blobs``. Any store with these methods is one: ask with
+    ``isinstance(store, BlobStore)``.
+    """
+
+    @abstractmethod
+    async def store(
+        self, data: bytes | str, *, content_type: str = "application/octet-stream"
+    ) -> str:
+        """Keep bytes, or text as UTF-8; the ref to get them back with.
+
+        ::
+
+            ref = await blobs.store(pdf, content_type="application/pdf")
+        """
+        ...
+
+    @abstractmethod
+    async def resolve(self, ref: str) -> bytes:
+        """The bytes; ``NotFoundError`` when there are none, ``CodecError`` when damaged.
+
+        ::
+
+            pdf = await blobs.resolve(ref)
+        """
+        ...
+
+    @abstractmethod
+    async def pin(self, ref: str) -> None:
+        """Keep a blob until it is unpinned or deleted.
+
+        ::
+
+            await blobs.pin(ref)
+        """
+        ...
+
+    @abstractmethod
+    async def unpin(self, ref: str) -> None:
+        """Let a blob expire again, a full time to live from now.
+
+        ::
+
+            await blobs.unpin(ref)
+        """
+        ...
+
+
+@runtime_checkable
+class Blobs(BlobStore, Protocol):
+    """A locker for bytes: files, media, results too big to pass around.
+
+    A blob that is not pinned expires, so pin what a long chain of work comes back to. The digest
+    of the bytes is kept beside them and checked whenever a whole blob is read. A range is checked
+    against the size only: read the whole where that is not enough.
+
+    Promises:
+
+    - a blob comes back as it was stored
+    - text is stored as utf-8
+    - an empty blob is legal
+    - data that is neither bytes nor text is refused
+    - a content type that is empty, long or holds control characters is refused
+    - stat tells size, type, digest, times and pin
+    - a ref is short, opaque and new each time
+    - the same bytes twice are two blobs with their own lifetimes
+    - resolve of an unknown ref is a not found error
+    - stat of an unknown ref is a not found error
+    - a ref that is not an id is refused
+    - a blob lives for 24 hours by default
+    - a blob expires when its ttl_seconds have passed
+    - an expired blob is invisible at once
+    - a pinned blob never expires
+    - pin is idempotent
+    - pin of an unknown or expired ref is a not found error
+    - unpin starts a full new window from now
+    - unpin of a blob that is not pinned starts a new window too
+    - unpin of an unknown or expired ref is a not found error
+    - delete removes the blob and says so
+    - a pinned blob can be deleted
+    - sweep removes expired blobs and counts them
+    - sweep leaves live and pinned blobs alone
+    - a pin that races the sweep wins or fails loudly
+    - an altered blob is a codec error, never wrong bytes
+    - a truncated blob is a codec error, never wrong bytes
+    - a stream of an altered blob ends in a codec error before its last chunk
+    - a stream of a truncated blob ends in a codec error before its last chunk
+    - a range that reaches into what is missing is a codec error
+    - open hands out the blob in order, in chunks of at most 1 mib
+    - open of an empty blob hands out nothing
+    - open of an unknown ref is a not found error
+    - a stream may be closed before its end
+    - a range reads only that part
+    - a range past the end is what there is
+    - a length of zero is an empty stream
+    - a negative offset or length is refused
+    - store_stream keeps the chunks in order
+    - store_stream of no chunks is an empty blob
+    - a stream that fails leaves nothing
+    - a stream that is cancelled leaves nothing
+    - a chunk that is not bytes is refused and nothing is left
+    - blobs stored at once all survive
+    - a ref is valid in its tenant only
+    - blobs and pins are still there after a reopen
+    """
+
+    @abstractmethod
+    async def stat(self, ref: str) -> BlobInfo:
+        """What is known about a blob; ``NotFoundError`` when there is none.
+
+        ::
+
+            size = (await blobs.stat(ref)).size_bytes
+        """
+        ...
+
+    @abstractmethod
+    async def delete(self, ref: str) -> bool:
+        """Remove a blob, pinned or not; whether there was one.
+
+        ::
+
+            gone = await blobs.delete(ref)
+        """
+        ...
+
+    @abstractmethod
+    def open(
+        self, ref: str, *, offset: int = 0, length: int | None = None
+    ) -> AsyncGenerator[bytes, None]:
+        """The bytes in chunks, for blobs larger than memory; a range where one is given.
+
+        The last chunk of a whole blob is handed out only after the digest was right: a loop that
+        ends without an error has read the bytes that were stored.
+
+        ::
+
+            async for chunk in blobs.open(ref):
+                file.write(chunk)
+        """
+        ...
+
+    @abstractmethod
+    async def store_stream(
+        self,
+        chunks: AsyncIterable[bytes],
+        *,
+        content_type: str = "application/octet-stream",
+    ) -> str:
+        """Keep bytes that come in chunks; nothing is kept unless all of them came.
+
+        ::
+
+            ref = await blobs.store_stream(response.aiter_bytes(), content_type="video/mp4")
+        """
+        ...
+
+    @abstractmethod
+    async def sweep(self) -> int:
+        """Free the space of expired blobs; how many there were.
+
+        ::
+
+            removed = await blobs.sweep()
+        """
+        ...
 
 
 class StoredBlobs(Front, Blobs):
@@ -159,3 +332,66 @@ async def _checked(chunks: AsyncIterable[bytes]) -> AsyncGenerator[bytes, None]:
     async for chunk in chunks:
         yield check_chunk(count, chunk)
         count += 1
+
+
+def check_content_type(value: object) -> str:
+    """A content type: 1 to 255 characters without control characters.
+
+    >>> check_content_type("application/pdf")
+    'application/pdf'
+    """
+    text = check_text("content_type", value)
+    if not 1 <= len(text) <= MAX_CONTENT_TYPE:
+        raise InvalidInputError(
+            "content_type", f"must have 1 to {MAX_CONTENT_TYPE} characters, not {len(text)}"
+        )
+    for char in text:
+        if char < " " or "\x7f" <= char <= "\x9f":
+            raise InvalidInputError(
+                "content_type", f"must not contain the control character {char!r}"
+            )
+    return text
+
+
+def check_data(value: object) -> bytes:
+    """The bytes of a blob; text becomes UTF-8.
+
+    >>> len(check_data("é"))
+    2
+    """
+    if isinstance(value, bytes):
+        return bytes(value)
+    if isinstance(value, str):
+        return check_text("data", value).encode()
+    raise InvalidInputError("data", f"must be bytes or text, not {type(value).__name__}")
+
+
+def check_chunk(at: int, value: object) -> bytes:
+    """One chunk of a stream, by its place in it.
+
+    >>> check_chunk(0, b"abc")
+    b'abc'
+    """
+    if not isinstance(value, bytes):
+        raise InvalidInputError(f"chunks[{at}]", f"must be bytes, not {type(value).__name__}")
+    return bytes(value)
+
+
+def check_digest(ref: str, info: BlobInfo, sha256: str) -> None:
+    """Refuse bytes whose digest is not the one that was kept: ``CodecError``.
+
+    >>> from datetime import UTC
+    >>> info = BlobInfo(0, "a/b", "e3b0c4…", datetime(2030, 1, 1, tzinfo=UTC), None, pinned=True)
+    >>> check_digest("r1", info, "e3b0c4…")
+    """
+    if sha256 != info.sha256:
+        raise CodecError(f"the bytes of blob {ref!r} are not those that were stored")
+
+
+def check_reach(ref: str, *, has_bytes: int, needs_bytes: int) -> None:
+    """Refuse a blob that ends before what is read of it: ``CodecError``.
+
+    >>> check_reach("r1", has_bytes=3, needs_bytes=3)
+    """
+    if has_bytes < needs_bytes:
+        raise CodecError(f"the blob {ref!r} is shorter than it was stored")

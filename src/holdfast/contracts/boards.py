@@ -2,23 +2,197 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import replace
+from typing import Protocol, runtime_checkable
 
 from holdfast.contracts.front import Front
-from holdfast.kernel.storage.boards import (
-    Task,
-    TaskList,
-    TaskStatus,
-    TaskStore,
-    check_status,
-    check_title,
-    check_titles,
-    new_board,
-    new_cards,
-)
 from holdfast.spi.boards import BoardStorage, CardMove
-from holdfast.values.checks import check_id, check_text
-from holdfast.values.errors import IllegalTransitionError
+from holdfast.values.boards import Task, TaskList, TaskStatus
+from holdfast.values.checks import (
+    check_count,
+    check_id,
+    check_list,
+    check_optional_id,
+    check_text,
+)
+from holdfast.values.errors import IllegalTransitionError, InvalidInputError
+from holdfast.values.ids import new_id
+
+
+@runtime_checkable
+class TaskStore(Protocol):
+    """Per-agent to-do boards of a conversation.
+
+    A conversation has one board per agent; the main agent may go without a name (``""``). A card
+    moves freely between planned, in_progress, blocked and failed; succeeded and abandoned are
+    terminal. There are two retries: ``increment_retry`` is the agent's own and is bounded by
+    ``max_retries``; ``force_retry`` is a human's and is not.
+
+    Promises:
+
+    - a board comes back as it was created
+    - a new board has its cards planned and in the order of their titles
+    - titles are stripped and blank ones dropped
+    - a board without cards is legal
+    - board and card ids are unique
+    - create_task_list for an existing pair replaces the board
+    - a replaced board is replaced in one step
+    - a replaced board counts as created last
+    - of many boards created at once for one pair one is left
+    - an unknown board is none
+    - an unknown conversation has no boards
+    - get_by_conversation returns the board of the agent without a name
+    - get_by_conversation without such a board returns the earliest
+    - boards are ordered by creation
+    - update_status sets the status and the note
+    - update_status accepts the enum or its string
+    - an unknown status is refused
+    - an empty note keeps the old note
+    - leaving a terminal state is an illegal transition
+    - a terminal state may be set again
+    - a failed card is not terminal
+    - update_status of an unknown card is none
+    - add_tasks continues after the highest order
+    - add_tasks strips titles and drops blank ones
+    - add_tasks to an unknown board is a not found error
+    - cards added by many at once all survive, each batch in one piece
+    - delete_task removes the card and says so
+    - increment_retry counts and puts the card in progress
+    - increment_retry keeps the note
+    - at the maximum increment_retry returns none and changes nothing
+    - a maximum of zero retries allows none
+    - a negative maximum of retries is refused
+    - increment_retry of a terminal card below the maximum is an illegal transition
+    - increment_retry of an unknown card is none
+    - concurrent callers can never exceed max_retries
+    - force_retry resets count and note and plans a card again whatever its status
+    - force_retry of an unknown card is none
+    - update_task_title renames a card in any state
+    - a blank new title is refused
+    - update_task_title of an unknown card is none
+    - a title that is not text is refused and nothing is written
+    - an id that is not an id is refused
+    - titles, notes and labels are any text
+    - a card is reached through its own board only
+    - one conversation never sees another's boards
+    - one tenant never sees another's boards
+    - what a store returns is the caller's to mutate
+    - what a caller passed in may be changed afterwards
+    - a board is still there after a reopen
+    """
+
+    @abstractmethod
+    async def create_task_list(
+        self,
+        conversation_id: str,
+        task_titles: list[str],
+        *,
+        agent_id: str = "",
+        agent_label: str = "",
+        parent_agent_id: str | None = None,
+        max_retries: int = 3,
+    ) -> TaskList:
+        """Make the board of an agent in a conversation; the board it had is replaced.
+
+        ::
+
+            board = await boards.create_task_list("c1", ["read", "write"], agent_id="planner")
+        """
+        ...
+
+    @abstractmethod
+    async def get_task_list(self, task_list_id: str) -> TaskList | None:
+        """A board by its id.
+
+        ::
+
+            board = await boards.get_task_list(board.id)
+        """
+        ...
+
+    @abstractmethod
+    async def get_by_conversation(self, conversation_id: str) -> TaskList | None:
+        """The main board of a conversation: that of the agent ``""``, else the earliest.
+
+        ::
+
+            board = await boards.get_by_conversation("c1")
+        """
+        ...
+
+    @abstractmethod
+    async def get_boards_by_conversation(self, conversation_id: str) -> list[TaskList]:
+        """All boards of a conversation, in order of creation.
+
+        ::
+
+            for board in await boards.get_boards_by_conversation("c1"): ...
+        """
+        ...
+
+    @abstractmethod
+    async def update_status(
+        self, task_list_id: str, task_id: str, status: TaskStatus | str, note: str = ""
+    ) -> Task | None:
+        """Move a card; an empty ``note`` keeps the one it has.
+
+        ::
+
+            card = await boards.update_status(board.id, card.id, "failed", "no answer")
+        """
+        ...
+
+    @abstractmethod
+    async def add_tasks(self, task_list_id: str, titles: list[str]) -> list[Task]:
+        """Append cards to a board; ``NotFoundError`` if there is no such board.
+
+        ::
+
+            added = await boards.add_tasks(board.id, ["check the figures"])
+        """
+        ...
+
+    @abstractmethod
+    async def delete_task(self, task_list_id: str, task_id: str) -> bool:
+        """Remove a card; whether there was one.
+
+        ::
+
+            gone = await boards.delete_task(board.id, card.id)
+        """
+        ...
+
+    @abstractmethod
+    async def increment_retry(self, task_list_id: str, task_id: str) -> Task | None:
+        """Try a card once more: ``None`` when its retries are used up.
+
+        ::
+
+            if await boards.increment_retry(board.id, card.id) is None:
+                await boards.update_status(board.id, card.id, "abandoned")
+        """
+        ...
+
+    @abstractmethod
+    async def force_retry(self, task_list_id: str, task_id: str) -> Task | None:
+        """Start a card afresh, whatever its status and its retries: a person decides.
+
+        ::
+
+            card = await boards.force_retry(board.id, card.id)
+        """
+        ...
+
+    @abstractmethod
+    async def update_task_title(self, task_list_id: str, task_id: str, title: str) -> Task | None:
+        """Rename a card.
+
+        ::
+
+            card = await boards.update_task_title(board.id, card.id, "read twice")
+        """
+        ...
 
 
 class Boards(Front, TaskStore):
@@ -127,3 +301,77 @@ def _moved(card_id: str, moved: CardMove | None, wanted: TaskStatus) -> Task | N
             "card", card_id, from_state=moved.was.value, to_state=wanted.value
         )
     return moved and moved.card
+
+
+def new_board(
+    conversation_id: str,
+    task_titles: list[str],
+    *,
+    agent_id: str,
+    agent_label: str,
+    parent_agent_id: str | None,
+    max_retries: int,
+) -> TaskList:
+    """The board that ``create_task_list`` is to keep, with its cards; its input is checked.
+
+    >>> facts = {"agent_label": "", "parent_agent_id": None, "max_retries": 3}
+    >>> [card.order for card in new_board("c1", ["read", "write"], agent_id="a", **facts).tasks]
+    [0, 1]
+    """
+    if parent_agent_id is not None:
+        check_optional_id("parent_agent_id", parent_agent_id)
+    return TaskList(
+        id=new_id(),
+        conversation_id=check_id("conversation_id", conversation_id),
+        max_retries=check_count("max_retries", max_retries),
+        agent_id=check_optional_id("agent_id", agent_id),
+        agent_label=check_text("agent_label", agent_label),
+        parent_agent_id=parent_agent_id,
+        tasks=new_cards(check_titles("task_titles", task_titles)),
+    )
+
+
+def new_cards(titles: list[str], *, first: int = 0) -> list[Task]:
+    """Planned cards with these titles, in their order.
+
+    >>> [(card.title, card.order) for card in new_cards(["read"], first=7)]
+    [('read', 7)]
+    """
+    return [Task(new_id(), title, order=order) for order, title in enumerate(titles, first)]
+
+
+def check_titles(field: str, titles: object) -> list[str]:
+    """The titles of new cards: stripped, the blank ones dropped.
+
+    >>> check_titles("titles", [" read ", ""])
+    ['read']
+    """
+    listed = check_list(field, titles)
+    texts = [check_text(f"{field}[{at}]", title).strip() for at, title in enumerate(listed)]
+    return [text for text in texts if text]
+
+
+def check_title(title: object) -> str:
+    """The new title of a card: stripped, and not blank.
+
+    >>> check_title(" read ")
+    'read'
+    """
+    text = check_text("title", title).strip()
+    if not text:
+        raise InvalidInputError("title", "must not be blank: delete the card instead")
+    return text
+
+
+def check_status(status: object) -> TaskStatus:
+    """A status, by the enum or its string.
+
+    >>> check_status("blocked")
+    <TaskStatus.BLOCKED: 'blocked'>
+    """
+    text = check_text("status", status)
+    try:
+        return TaskStatus(text)
+    except ValueError:
+        known = ", ".join(TaskStatus)
+        raise InvalidInputError("status", f"is not one of {known}") from None

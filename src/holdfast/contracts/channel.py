@@ -7,12 +7,15 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 from holdfast.contracts.front import Front
-from holdfast.kernel.storage.channel import DEFAULT_RETENTION_SECONDS, ChannelEvent
 from holdfast.spi.channels import ChannelStorage, StoredEvent
+from holdfast.values.channels import ChannelEvent
 from holdfast.values.checks import check_count, check_id, check_seconds, check_text
 from holdfast.values.codec import decode_json, encode_object
 from holdfast.values.errors import InvalidInputError
 from holdfast.values.ids import new_id
+
+DEFAULT_RETENTION_SECONDS = 86_400
+"""How long an event is kept, unless the channel is told otherwise."""
 
 
 class Channel(Front):

@@ -6,11 +6,10 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from holdfast.contracts.agent_memory import MemoryLog
 from holdfast.contracts.front import Front
-from holdfast.kernel.storage.agent_memory import MemoryLog
-from holdfast.kernel.storage.episodes import Event, Recalled, Session
-from holdfast.kernel.storage.log_entry import LogEntry, check_embeddings, distinct
 from holdfast.spi.episodes import EpisodeStorage, EventScope, EventStorage
+from holdfast.spi.log_entry import LogEntry, check_embeddings, distinct
 from holdfast.values.checks import (
     check_count,
     check_id,
@@ -22,6 +21,7 @@ from holdfast.values.checks import (
 )
 from holdfast.values.codec import encode_object
 from holdfast.values.errors import InvalidInputError, NotFoundError
+from holdfast.values.events import Event, Recalled, Session
 from holdfast.values.identity import Agent
 from holdfast.values.ids import new_id
 

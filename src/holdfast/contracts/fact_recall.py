@@ -6,9 +6,8 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
-from holdfast.kernel.storage.embedding import Embedder, embed_possible, embed_texts
-from holdfast.kernel.storage.graph import Graph
-from holdfast.kernel.storage.long_term import Memory, RecallMode, check_mode
+from holdfast.contracts.graph import Graph
+from holdfast.spi.embedding import Embedder, embed_possible, embed_texts
 from holdfast.spi.long_term import (
     FactFilter,
     FactQuestion,
@@ -16,7 +15,8 @@ from holdfast.spi.long_term import (
     LongTermStorage,
     UnindexedFact,
 )
-from holdfast.values.errors import HoldfastError, NotSupportedError
+from holdfast.values.errors import HoldfastError, InvalidInputError, NotSupportedError
+from holdfast.values.facts import MODES, Memory, RecallMode
 from holdfast.values.text import check_language, names_in
 
 NEIGHBOUR = 0.5
@@ -127,3 +127,16 @@ class FactRecall:
                 f"long-term memory in mode {self.mode}",
                 why=f"configure {lacking}",
             )
+
+
+def check_mode(mode: object) -> RecallMode:
+    """One of the modes of recall.
+
+    >>> check_mode("hybrid")
+    'hybrid'
+    """
+    match mode:
+        case "text" | "vector" | "graph" | "hybrid":
+            return mode
+        case _:
+            raise InvalidInputError("mode", f"unknown {mode!r}: known are {', '.join(MODES)}")

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from holdfast.contracts.front import Front
-from holdfast.kernel.storage.graph import (
-    MAX_ENTITIES,
-    CypherCapable,
-    Direction,
-    Entity,
-    Graph,
-    Relationship,
-    SubGraph,
-    check_direction,
-)
-from holdfast.kernel.storage.graph_draft import (
+from holdfast.spi.graph import CypherStorage, GraphStorage
+from holdfast.spi.graph_draft import (
     EntityDraft,
     RelationshipDraft,
     Walk,
@@ -25,7 +17,6 @@ from holdfast.kernel.storage.graph_draft import (
     draft_relationships,
     folded_names,
 )
-from holdfast.spi.graph import CypherStorage, GraphStorage
 from holdfast.values.checks import (
     check_count,
     check_ids,
@@ -34,7 +25,166 @@ from holdfast.values.checks import (
 )
 from holdfast.values.codec import encode_object
 from holdfast.values.errors import InvalidInputError, NotSupportedError
+from holdfast.values.graph import Direction, Entity, Relationship, SubGraph
 from holdfast.values.owners import owned_id
+
+MAX_ENTITIES = 1000
+
+
+@runtime_checkable
+class GraphStore(Protocol):
+    """Entities and relationships, with the five methods that every agent needs.
+
+    What our engines have besides is in ``Graph``.
+    """
+
+    @abstractmethod
+    async def add_entities(self, entities: list[Entity]) -> list[str]:
+        """Store entities, all or none; one whose id is there is replaced, its edges stay.
+
+        ::
+
+            await graph.add_entities([Entity("Person", {"name": "Ravi"}, "ravi")])
+        """
+        ...
+
+    @abstractmethod
+    async def add_relationships(self, relationships: list[Relationship]) -> list[str]:
+        """Store relationships, all or none; ``NotFoundError`` if an end is not there.
+
+        ::
+
+            await graph.add_relationships([Relationship("ravi", "x", "works_on")])
+        """
+        ...
+
+    @abstractmethod
+    async def get_neighbors(
+        self,
+        entity_id: str,
+        *,
+        depth: int = 1,
+        relationship_types: list[str] | None = None,
+        direction: Direction = "both",
+        max_entities: int = MAX_ENTITIES,
+    ) -> SubGraph:
+        """An entity, those within ``depth`` steps of it, and all relationships between them.
+
+        ::
+
+            found = await graph.get_neighbors("ravi", depth=2, relationship_types=["works_on"])
+        """
+        ...
+
+    @abstractmethod
+    async def delete_entity(self, entity_id: str) -> bool:
+        """Remove an entity and its relationships; whether it was there.
+
+        ::
+
+            await graph.delete_entity("ravi")
+        """
+        ...
+
+    @abstractmethod
+    async def delete_relationship(self, relationship_id: str) -> bool:
+        """Remove one relationship; whether it was there.
+
+        ::
+
+            await graph.delete_relationship("r1")
+        """
+        ...
+
+
+@runtime_checkable
+class Graph(GraphStore, Protocol):
+    """Entities and the relationships between them, and walks from one to its neighbours.
+
+    Labels and types follow the rules of ids. An entity and a relationship may have the same id.
+
+    Promises:
+
+    - entities and relationships come back as they were added
+    - add_entities returns the ids in input order
+    - add_relationships returns the ids in input order
+    - an entity or a relationship without an id gets one
+    - add_entities with an existing id replaces it and keeps its relationships
+    - add_relationships with an existing id replaces it, ends included
+    - the same id twice in a batch is refused and nothing is written
+    - an empty batch does nothing
+    - a batch with one bad entity or relationship writes nothing
+    - a relationship to a missing entity is refused, the batch with it
+    - parallel edges are legal
+    - a self-loop is legal
+    - a walk is undirected by default
+    - a walk out follows relationships from source to target
+    - a walk in follows relationships from target to source
+    - the start entity is in the result
+    - an unknown start gives an empty result
+    - a depth of zero is the entity alone
+    - a walk goes as many steps as its depth
+    - a negative depth is refused
+    - a walk over a cycle ends
+    - relationship_types narrows the walk and the result
+    - an empty list of relationship_types matches none
+    - all relationships between the returned entities are returned
+    - entities are ordered by distance and then by id, relationships by id
+    - max_entities caps the result and truncated says so
+    - a max_entities of zero is an empty result
+    - an unknown direction is refused
+    - delete_entity removes its relationships
+    - delete_entity of an unknown entity is false
+    - delete_relationship removes the relationship alone
+    - delete_relationship of an unknown relationship is false
+    - find_entities finds by id and by name, however they are written
+    - find_entities follows a changed name
+    - find_entities of an unknown name is empty
+    - concurrent adds are all kept
+    - a relationship never outlives a concurrent delete of its entity
+    - properties come back exactly as they went in
+    - labels and types are any text that an id may be
+    - an id, a label or a type that is not an id is refused
+    - one tenant never sees another's graph
+    - what a store returns is the caller's to mutate
+    - what a caller passed in may be changed afterwards
+    - a graph is still there after a reopen
+    - a store is cypher capable only if it has query_cypher
+    """
+
+    @abstractmethod
+    async def find_entities(self, names: list[str]) -> list[Entity]:
+        """The entities whose id or name is one of these, case and punctuation aside, by id.
+
+        ::
+
+            [ravi] = await graph.find_entities(["RAVI"])
+        """
+        ...
+
+
+@runtime_checkable
+class CypherCapable(Protocol):
+    """A graph store that speaks Cypher; ask with ``isinstance(store, CypherCapable)``."""
+
+    @abstractmethod
+    async def query_cypher(
+        self,
+        query: str,
+        params: dict[str, Any] | None = None,
+        *,
+        columns: Sequence[str] = ("result",),
+        write: bool = False,
+    ) -> list[dict[str, Any]]:
+        """The rows of a query, each with the named columns; read-only unless ``write``.
+
+        Values belong in ``params``, never in the text of the query.
+
+        ::
+
+            rows = await graph.query_cypher("MATCH (n) RETURN n.name", columns=["name"])
+        """
+        ...
 
 
 class KnowledgeGraph(Front, Graph):
@@ -212,3 +362,16 @@ def _columns(columns: object) -> list[str]:
     if not 0 < len(names) == len(set(names)):
         raise InvalidInputError("columns", "must be names, at least one, and none twice")
     return names
+
+
+def check_direction(direction: object) -> Direction:
+    """One of the directions of a walk.
+
+    >>> check_direction("out")
+    'out'
+    """
+    match direction:
+        case "both" | "out" | "in":
+            return direction
+        case _:
+            raise InvalidInputError("direction", f"must be both, out or in, not {direction!r}")

@@ -2,14 +2,158 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from enum import StrEnum
+from typing import Protocol, runtime_checkable
+
 from holdfast.contracts.front import Front
-from holdfast.kernel.storage.history import HistoryProvider
-from holdfast.kernel.storage.log_entry import LogEntry, TranscriptPage, distinct
+from holdfast.spi.log_entry import LogEntry, TranscriptPage, distinct
 from holdfast.spi.transcripts import TranscriptKey, Transcripts
 from holdfast.values.checks import check_id, check_list, check_optional_id
 from holdfast.values.content import ChatMessage
-from holdfast.values.identity import Agent
+from holdfast.values.identity import Agent, AgentId
 from holdfast.values.stored_messages import messages_from_rows
+
+
+class HistoryRetention(StrEnum):
+    """How long the messages of a run are kept.
+
+    >>> HistoryRetention("run") is HistoryRetention.RUN
+    True
+    """
+
+    PERMANENT = "permanent"
+    """Kept until somebody clears them."""
+    RUN = "run"
+    """Cleared when the run has ended, also after a crash in between."""
+    NONE = "none"
+    """Never written."""
+
+
+@runtime_checkable
+class HistoryProvider(Protocol):
+    """An agent's transcript, keyed by (tenant, agent, session); every message may carry a run.
+
+    It only reads and writes: trimming to a model's window is compaction, a view that never touches
+    what is stored.
+
+    Promises:
+    - a message comes back exactly as it was appended
+    - every kind of content block survives the round trip
+    - a block of a future version survives the round trip
+    - messages come back in the order in which they were appended
+    - one session never sees anothers messages
+    - one agent never sees anothers messages in the same session
+    - a tenant can neither read, write nor detect anothers messages
+    - an agent given as text is the same as its AgentId
+    - an unknown session has no messages
+    - append_many is contiguous and in order
+    - append_many is atomic: one bad message and none is stored
+    - append_many of an empty list does nothing
+    - the same id and body again is a no-op
+    - the same id and body with another time is the same message, and the first time stays
+    - the same id twice in one batch is stored once
+    - the same id with another body is a conflict and nothing is written
+    - the same id with another run is a conflict
+    - the same id of another agent in the session is a conflict
+    - two equal messages with different ids stay two
+    - the same id in another session is another message
+    - concurrent appenders get one total order with nothing lost
+    - concurrent retries of one message store it once
+    - a limit takes from the oldest
+    - an offset counts from the oldest
+    - an offset beyond the end is an empty result
+    - a limit of zero is an empty result
+    - a negative limit or offset is an error that names it
+    - last takes the newest and keeps them ascending
+    - last excludes limit, offset and after_seq
+    - after_seq is a cursor
+    - messages carry their sequence number and it never decreases
+    - sequence numbers are never reused after a clear
+    - count_messages counts what get_messages returns
+    - clear removes the messages of that agent and session only
+    - clear is idempotent
+    - clear leaves events that are no messages
+    - clear_run removes that run only
+    - clear_run of an empty run id is refused
+    - what a store returns is the caller's to mutate
+    - what a caller passed in may be changed afterwards
+    - a message of a million characters comes back
+    - what was appended is there after reopening
+    """
+
+    @abstractmethod
+    async def append(
+        self, agent_id: AgentId, message: ChatMessage, *, session_id: str, run_id: str = ""
+    ) -> None:
+        """Add one message at the end; again with the same id and body does nothing.
+
+        ``created_at`` is not compared: a message that the caller built again for a retry is the
+        same one, and the stored one keeps its time. ::
+
+            await history.append(agent, ChatMessage.user("hello"), session_id="s1")
+        """
+
+    @abstractmethod
+    async def append_many(
+        self,
+        agent_id: AgentId,
+        messages: list[ChatMessage],
+        *,
+        session_id: str,
+        run_id: str = "",
+    ) -> None:
+        """Add messages at the end, next to each other: all of them or none.
+
+        ::
+
+            await history.append_many(agent, turns, session_id="s1", run_id="r1")
+        """
+
+    @abstractmethod
+    async def get_messages(
+        self,
+        agent_id: AgentId,
+        *,
+        session_id: str,
+        limit: int | None = None,
+        offset: int | None = None,
+        last: int | None = None,
+        after_seq: int | None = None,
+    ) -> list[ChatMessage]:
+        """The transcript, ascending; ``last`` takes the newest, ``after_seq`` is a cursor.
+
+        ::
+
+            newest = await history.get_messages(agent, session_id="s1", last=20)
+        """
+
+    @abstractmethod
+    async def clear(self, agent_id: AgentId, *, session_id: str) -> None:
+        """Remove the agent's messages in a session.
+
+        ::
+
+            await history.clear(agent, session_id="s1")
+        """
+
+    @abstractmethod
+    async def clear_run(self, agent_id: AgentId, *, session_id: str, run_id: str) -> None:
+        """Remove the agent's messages of one run; the rest of the session stays.
+
+        ::
+
+            await history.clear_run(agent, session_id="s1", run_id="r1")
+        """
+
+    @abstractmethod
+    async def count_messages(self, agent_id: AgentId, *, session_id: str) -> int:
+        """How many messages the agent has in a session.
+
+        ::
+
+            turns = await history.count_messages(agent, session_id="s1")
+        """
 
 
 class History(Front, HistoryProvider):

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from holdfast.kernel.storage.keys import (
-    ApiKey,
-    KeyScope,
-    NewApiKey,
-    check_grace,
-    check_key_owner,
-    check_scope,
-    check_ttl,
-    key_digest,
-    new_key_text,
-    tenant_of_key,
-)
+import base64
+import binascii
+import hashlib
+import secrets
+
 from holdfast.spi.keys import KeyDraft, KeyStorage
-from holdfast.values.checks import check_id, check_text
-from holdfast.values.errors import NotFoundError
+from holdfast.values.checks import check_id, check_seconds, check_text, check_unreserved
+from holdfast.values.errors import InvalidInputError, NotFoundError
 from holdfast.values.ids import new_id
+from holdfast.values.keys import ApiKey, KeyScope, NewApiKey
+
+MAX_KEY_CHARACTERS = 1_024
+"""No key is longer: a tenant of 512 bytes, and the secret."""
 
 
 class KeyStore:
@@ -136,3 +133,82 @@ class KeyStore:
             await state.keys.delete(key.id)
         """
         return await self._storage.delete(check_id("key_id", key_id))
+
+
+def check_key_owner(value: object) -> str:
+    """The owner of a new key: an id that the library does not use itself.
+
+    >>> check_key_owner("ana")
+    'ana'
+    """
+    return check_unreserved("owner", check_id("owner", value))
+
+
+def check_scope(value: object) -> KeyScope:
+    """One of the scopes of a key.
+
+    >>> check_scope("reader")
+    <KeyScope.READER: 'reader'>
+    """
+    try:
+        return KeyScope(str(value))
+    except ValueError:
+        names = ", ".join(KeyScope)
+        raise InvalidInputError("scope", f"must be one of {names}, not {value!r}") from None
+
+
+def check_ttl(value: float | None) -> float | None:
+    """How long a key lasts; ``None`` is for ever.
+
+    >>> check_ttl(60)
+    60
+    """
+    return None if value is None else check_seconds("ttl_seconds", value)
+
+
+def check_grace(value: float) -> float:
+    """How long a rotated key goes on; 0 ends it at once.
+
+    >>> check_grace(0)
+    0
+    """
+    no_grace = not isinstance(value, bool) and value == 0
+    return value if no_grace else check_seconds("grace_seconds", value)
+
+
+def new_key_text(tenant: str) -> str:
+    """The text of a new key of a tenant.
+
+    >>> tenant_of_key(new_key_text("acme"))
+    'acme'
+    """
+    where = base64.b32encode(tenant.encode()).decode("ascii").rstrip("=").lower()
+    return f"hf_{where}_{secrets.token_urlsafe(32)}"
+
+
+def tenant_of_key(text: object) -> str | None:
+    """The tenant that a key is of by its own account; ``None`` for what is no key.
+
+    >>> tenant_of_key("hf_mfrw2zi_secret"), tenant_of_key("Bearer")
+    ('acme', None)
+    """
+    if not isinstance(text, str) or len(text) > MAX_KEY_CHARACTERS or not text.isascii():
+        return None
+    mark, _, rest = text.partition("_")
+    where, _, secret = rest.partition("_")
+    if mark != "hf" or not secret or where != where.lower():
+        return None
+    try:
+        padded = where.upper() + "=" * (-len(where) % 8)
+        return check_id("tenant", base64.b32decode(padded).decode())
+    except (binascii.Error, UnicodeDecodeError, InvalidInputError):
+        return None
+
+
+def key_digest(text: str) -> str:
+    """What is stored of a key.
+
+    >>> len(key_digest("hf_mfrw2zi_secret"))
+    64
+    """
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
-from holdfast.kernel.storage.episodes import Event, Session
-from holdfast.kernel.storage.log_entry import LogEntry
-from holdfast.kernel.storage.short_term import StateSnapshot
+from holdfast.spi.log_entry import LogEntry
 from holdfast.values.checks import check_id, check_unreserved
 from holdfast.values.errors import HoldfastError
+from holdfast.values.events import Event, Session
 from holdfast.values.identity import Agent, AgentId
 from holdfast.values.owners import OWNED, MemoryScope, owned_id, split_owned
+from holdfast.values.states import StateSnapshot
 
 _QUOTES = "'\""
 """An id with both quotes is shown with a backslash before the first."""

@@ -2,16 +2,164 @@
 
 from __future__ import annotations
 
-from typing import Any
+from abc import abstractmethod
+from typing import Any, Protocol, runtime_checkable
 
 from holdfast.contracts.front import Front
-from holdfast.kernel.storage.document_draft import draft_documents, embed_drafts
-from holdfast.kernel.storage.embedding import Embedder
-from holdfast.kernel.storage.vector import Document, SearchResult, VectorStore
+from holdfast.spi.document_draft import draft_documents, embed_drafts
+from holdfast.spi.embedding import Embedder
 from holdfast.spi.vectors import VectorStorage
 from holdfast.values.checks import check_count, check_ids, check_vector
+from holdfast.values.documents import Document, SearchResult
 from holdfast.values.errors import InvalidInputError
 from holdfast.values.filters import parse
+
+
+@runtime_checkable
+class VectorStore(Protocol):
+    """Documents in collections, found by the direction of their embeddings.
+
+    A collection is there as long as it has documents; so is its dimension. Filters are described in
+    ``holdfast.values.filters``.
+
+    Promises:
+
+    - a document comes back as it was added
+    - add returns the ids in input order
+    - a document without an id gets one
+    - add of an existing id is refused and nothing is written
+    - add of the same id twice in a batch is refused and nothing is written
+    - upsert overwrites the whole document
+    - upsert adds a document that is not there
+    - upsert of the same id twice in a batch is refused and nothing is written
+    - an empty batch does nothing
+    - a batch with one bad document writes nothing
+    - ids are per collection
+    - search returns the closest first
+    - the score is the cosine similarity
+    - ties are ordered by id, by code points
+    - a result has the content and the metadata of its document
+    - a search limit of zero is an empty result
+    - a search limit below zero is refused
+    - a search returns all documents when there are fewer than the limit
+    - nan, infinite and zero-norm vectors are refused
+    - the dimension of a collection is fixed by its first vector
+    - another dimension is an error that names both
+    - a collection without documents forgets its dimension
+    - embeddings are kept as 32-bit floats
+    - a missing embedding is computed by the embedder from the text blocks
+    - a missing embedding without an embedder is not supported, and the error says how to
+      configure one
+    - a missing embedding without any text is refused
+    - an embedder that fails leaves nothing written
+    - get returns the documents in the order asked, each once, without the unknown
+    - an unknown collection is empty
+    - delete returns the number of documents deleted
+    - a deleted document is not found any more
+    - delete_collection returns the number of documents
+    - list_collections names the collections with documents, by code points
+    - a filter of a key and a value asks for equality
+    - a list in a filter means any of
+    - several conditions in a filter must all hold
+    - a filter tells a missing key from a null
+    - a filter tells true from 1 and not 1 from a float
+    - a filter orders numbers with numbers and text with text only
+    - a filter orders text by code points
+    - a filter on a list asks whether an element fits
+    - a dotted path in a filter reaches a nested key
+    - a dot or a dollar in a filter's key is escaped by a backslash
+    - a negation in a filter holds exactly where its opposite does not
+    - an empty list in a filter lets nothing through, and an empty and everything
+    - a filter that cannot be read is refused by its path
+    - a filtered search returns as many as asked whenever as many match
+    - one collection never sees another's documents
+    - one tenant never sees another's documents
+    - concurrent adds of different documents are all kept
+    - of concurrent adds of the same id one wins
+    - metadata comes back exactly as it went in
+    - content of every kind comes back exactly as it went in
+    - an id or a collection that is not an id is refused
+    - what a store returns is the caller's to mutate
+    - what a caller passed in may be changed afterwards
+    - documents are still there after a reopen
+    """
+
+    @abstractmethod
+    async def add(self, documents: list[Document], *, collection: str = "default") -> list[str]:
+        """Store new documents, all or none; ``AlreadyExistsError`` if an id is taken.
+
+        ::
+
+            [id] = await vectors.add([Document.from_text("low tide at noon")])
+        """
+        ...
+
+    @abstractmethod
+    async def search(
+        self,
+        query_embedding: list[float],
+        *,
+        collection: str = "default",
+        limit: int = 5,
+        filter: dict[str, Any] | None = None,
+    ) -> list[SearchResult]:
+        """The documents closest to a vector, the closest first, among those that pass the filter.
+
+        ::
+
+            found = await vectors.search(vector, limit=3, filter={"kind": ["note", "mail"]})
+        """
+        ...
+
+    @abstractmethod
+    async def get(self, ids: list[str], *, collection: str = "default") -> list[Document]:
+        """The documents with these ids, in this order; unknown ids are left out.
+
+        ::
+
+            [document] = await vectors.get(["d1"])
+        """
+        ...
+
+    @abstractmethod
+    async def upsert(self, documents: list[Document], *, collection: str = "default") -> list[str]:
+        """Store documents, all or none; one that is there is replaced as a whole.
+
+        ::
+
+            await vectors.upsert([Document.from_text("high tide at six", id="d1")])
+        """
+        ...
+
+    @abstractmethod
+    async def delete(self, ids: list[str], *, collection: str = "default") -> int:
+        """Remove documents; how many there were.
+
+        ::
+
+            assert await vectors.delete(["d1"]) == 1
+        """
+        ...
+
+    @abstractmethod
+    async def list_collections(self) -> list[str]:
+        """The names of the collections that have documents, in order.
+
+        ::
+
+            names = await vectors.list_collections()
+        """
+        ...
+
+    @abstractmethod
+    async def delete_collection(self, collection: str) -> int:
+        """Remove a collection with all its documents; how many there were.
+
+        ::
+
+            await vectors.delete_collection("drafts")
+        """
+        ...
 
 
 class Vectors(Front, VectorStore):

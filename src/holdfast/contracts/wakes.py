@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from holdfast.contracts.front import Front
-from holdfast.kernel.storage.wake import SessionWake, Wake, WakeStatus
+from holdfast.spi.wake import SessionWake
 from holdfast.values.identity import Agent, AgentId
+from holdfast.values.wakes import Wake, WakeStatus
 
 
 class Wakes(Front, SessionWake):

@@ -10,20 +10,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from holdfast.kernel.storage.agent_memory import (
-    DAY_SECONDS,
-    AgentMemory,
-    Assembled,
-    Hydrated,
-    MemoryLog,
-    Recordable,
-)
-from holdfast.kernel.storage.episodes import Event, Recalled
-from holdfast.kernel.storage.log_entry import LogEntry
-from holdfast.kernel.storage.long_term import LongTermMemory, Memory
-from holdfast.kernel.storage.short_term import ShortTerm
-from holdfast.kernel.storage.wake import SessionWake, Wake
-from holdfast.kernel.storage.working_memory import AgentFacts, WorkingMemory
+from holdfast.contracts.agent_memory import DAY_SECONDS, AgentMemory, MemoryLog, Recordable
+from holdfast.contracts.long_term import LongTermMemory
+from holdfast.contracts.short_term import ShortTerm
+from holdfast.contracts.working_memory import AgentFacts, WorkingMemory
 from holdfast.memory.assemble import assemble
 from holdfast.memory.hydrate import hydrate
 from holdfast.memory.reranking import (
@@ -33,6 +23,8 @@ from holdfast.memory.reranking import (
     with_neighbours,
     with_recency,
 )
+from holdfast.spi.log_entry import LogEntry
+from holdfast.spi.wake import SessionWake
 from holdfast.values.checks import (
     MAX_ID_BYTES,
     check_count,
@@ -46,9 +38,13 @@ from holdfast.values.checks import (
 from holdfast.values.codec import encode_object, message_to_payload
 from holdfast.values.content import ChatMessage
 from holdfast.values.errors import InvalidInputError, NotSupportedError
+from holdfast.values.events import Event, Recalled
+from holdfast.values.facts import Memory
 from holdfast.values.identity import AgentId
 from holdfast.values.ids import new_id
 from holdfast.values.limits import DEFAULT_LIMITS, first_words
+from holdfast.values.memory import Assembled, Hydrated
+from holdfast.values.wakes import Wake
 
 
 @dataclass(frozen=True, slots=True)

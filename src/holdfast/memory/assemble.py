@@ -11,14 +11,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from holdfast.kernel.storage.agent_memory import Assembled, ContextItem, ContextKind
-from holdfast.kernel.storage.episodes import Event, Recalled
-from holdfast.kernel.storage.event_text import event_text
-from holdfast.kernel.storage.long_term import Memory
 from holdfast.memory.compaction import TokenCounter, Turn, Window, estimate_tokens, turns_of
 from holdfast.values.checks import check_count
 from holdfast.values.codec import encode_json
 from holdfast.values.content import ChatMessage
+from holdfast.values.event_text import event_text
+from holdfast.values.events import Event, Recalled
+from holdfast.values.facts import Memory
+from holdfast.values.memory import Assembled, ContextItem, ContextKind
 
 OVER = "over the budget"
 IN_WINDOW = "in the recent window already"

@@ -6,8 +6,8 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
-from holdfast.kernel.storage.embedding import Embedder
-from holdfast.kernel.storage.embedding_queue import EmbeddingBatch, EmbeddingQueue, embed_batch
+from holdfast.spi.embedding import Embedder
+from holdfast.spi.embedding_queue import EmbeddingBatch, EmbeddingQueue, embed_batch
 from holdfast.values.errors import HoldfastError
 
 _log = logging.getLogger("holdfast.embedding")

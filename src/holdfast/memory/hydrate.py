@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from holdfast.kernel.storage.agent_memory import Hydrated
-from holdfast.kernel.storage.episodes import Event, Recalled
-from holdfast.kernel.storage.short_term import StateSnapshot
-from holdfast.kernel.storage.wake import Wake, WakeStatus
+from holdfast.values.events import Event, Recalled
+from holdfast.values.memory import Hydrated
+from holdfast.values.states import StateSnapshot
+from holdfast.values.wakes import Wake, WakeStatus
 
 
 async def hydrate(

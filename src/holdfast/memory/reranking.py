@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from holdfast.kernel.storage.agent_memory import MemoryLog
-from holdfast.kernel.storage.episodes import Event, Recalled
+from holdfast.contracts.agent_memory import MemoryLog
 from holdfast.values.errors import InvalidInputError
+from holdfast.values.events import Event, Recalled
 
 NEIGHBOUR_WEIGHT = 0.5
 """How much of the best score beside it an event is given."""

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias, TypeVar, overload
 
-from holdfast.kernel.storage.history import HistoryRetention
-from holdfast.kernel.storage.ledger_records import MAX_ATTEMPTS, TaskRecord
+from holdfast.contracts.history import HistoryRetention
 from holdfast.runtime.context import TaskContext
 from holdfast.runtime.skills import MODES, Provider, Skill, check_modes
 from holdfast.runtime.stores import TaskStores
@@ -24,6 +23,7 @@ from holdfast.values.errors import (
 )
 from holdfast.values.identity import Agent, AgentId
 from holdfast.values.owners import MemoryScope
+from holdfast.values.tasks.records import MAX_ATTEMPTS, TaskRecord
 
 Lifespan: TypeAlias = Callable[[], AbstractAsyncContextManager[Any]]
 HandlerFunction: TypeAlias = Callable[[TaskContext], Awaitable[Any]]

@@ -12,8 +12,6 @@ import logging
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from holdfast.kernel.storage.ledger_cleanup import CleanupKind, CleanupMark
-from holdfast.kernel.storage.ledger_records import Artifact, TaskRecord
 from holdfast.runtime.cleanup_upgrade import (
     earlier_files,
     earlier_marks,
@@ -26,6 +24,8 @@ from holdfast.runtime.stores import TaskStores
 from holdfast.values.errors import HoldfastError
 from holdfast.values.identity import AgentId
 from holdfast.values.owners import owned_id
+from holdfast.values.tasks.cleanup import CleanupKind, CleanupMark
+from holdfast.values.tasks.records import Artifact, TaskRecord
 
 _log = logging.getLogger("holdfast.worker")
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from holdfast.kernel.storage.ledger_cleanup import CleanupKind, CleanupMark, check_mark
+from holdfast.contracts.tasks.cleanup import check_mark
 from holdfast.runtime.stores import TaskStores
 from holdfast.values.errors import InvalidInputError
+from holdfast.values.tasks.cleanup import CleanupKind, CleanupMark
 
 MARKS = "holdfast.cleanup"
 """The session with the marks of a tenant's tasks, one key a task."""

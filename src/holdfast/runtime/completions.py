@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
-from holdfast.kernel.storage.ledger import TaskLedger
-from holdfast.kernel.storage.ledger_records import Lease
+from holdfast.contracts.tasks.ledger import TaskLedger
 from holdfast.runtime.running_task import RunningTask
 from holdfast.values.errors import HoldfastError, LeaseLostError
 from holdfast.values.lifecycle import TaskState
+from holdfast.values.tasks.records import Lease
 
 
 class Completions:

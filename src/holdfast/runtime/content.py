@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, get_args
 
-from holdfast.kernel.storage.blob import Blobs
+from holdfast.contracts.blobs import Blobs
 from holdfast.runtime.offload import LARGE_BYTES, Mark, keep_blob
 from holdfast.values.content import (
     ChatMessage,

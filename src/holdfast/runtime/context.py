@@ -10,11 +10,9 @@ from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
 from typing import Any, NoReturn
 
-from holdfast.kernel.storage.agent_memory import AgentMemory
-from holdfast.kernel.storage.history import HistoryRetention
-from holdfast.kernel.storage.ledger_events import ArtifactChunk, StepKey, StepRecord
-from holdfast.kernel.storage.ledger_records import TaskRecord, content_digest
-from holdfast.kernel.storage.working_memory import WorkingMemory
+from holdfast.contracts.agent_memory import AgentMemory
+from holdfast.contracts.history import HistoryRetention
+from holdfast.contracts.working_memory import WorkingMemory
 from holdfast.runtime.cleanup import Cleanup
 from holdfast.runtime.content import to_blocks, to_message
 from holdfast.runtime.journal import HISTORY, Journal, arguments_digest, check_digest
@@ -29,6 +27,8 @@ from holdfast.values.content import ChatMessage, ContentBlock
 from holdfast.values.errors import ConfigError, InvalidInputError
 from holdfast.values.lifecycle import TaskState
 from holdfast.values.owners import MemoryScope, owned_id
+from holdfast.values.tasks.events import ArtifactChunk, StepKey, StepRecord
+from holdfast.values.tasks.records import TaskRecord, content_digest
 
 _current: ContextVar[StepKey | None] = ContextVar("holdfast_step", default=None)
 

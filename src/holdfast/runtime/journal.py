@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from holdfast.kernel.storage.ledger_events import StepKey, StepRecord
-from holdfast.kernel.storage.ledger_records import content_digest
 from holdfast.values.codec import plain
 from holdfast.values.errors import ConflictError, InvalidInputError
+from holdfast.values.tasks.events import StepKey, StepRecord
+from holdfast.values.tasks.records import content_digest
 
 HISTORY = "history"
 """The kind of a step that is an append to the transcript."""

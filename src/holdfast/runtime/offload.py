@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
 
-from holdfast.kernel.storage.blob import Blobs
+from holdfast.contracts.blobs import Blobs
 from holdfast.values.codec import decode_json, encode_json
 from holdfast.values.errors import NotFoundError
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from holdfast.kernel.storage.ledger_records import TaskRecord
 from holdfast.values.content import ChatMessage
 from holdfast.values.errors import HoldfastError
 from holdfast.values.lifecycle import TaskState
+from holdfast.values.tasks.records import TaskRecord
 
 REPLIED = "answered with a message"
 """The note of the last transition of a task whose handler returned ``task.reply()``."""

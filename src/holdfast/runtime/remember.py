@@ -14,15 +14,15 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
-from holdfast.kernel.storage.history import HistoryProvider, HistoryRetention
-from holdfast.kernel.storage.ledger_records import TaskRecord
-from holdfast.kernel.storage.ledger_transcript import TaskMessage
+from holdfast.contracts.history import HistoryProvider, HistoryRetention
+from holdfast.contracts.tasks.contexts import TaskMessage
 from holdfast.runtime.app import App
 from holdfast.runtime.stores import TaskStores
 from holdfast.values.content import ChatMessage
 from holdfast.values.errors import ConflictError, HoldfastError, InvalidInputError
 from holdfast.values.identity import AgentId
 from holdfast.values.owners import MemoryScope
+from holdfast.values.tasks.records import TaskRecord
 
 _log = logging.getLogger("holdfast.worker")
 TASKS_AT_ONCE = 100

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from holdfast.kernel.storage.ledger_records import ClaimedTask, TaskRecord
 from holdfast.runtime.app import Handler
 from holdfast.runtime.content import to_message
 from holdfast.runtime.context import TaskContext
@@ -36,6 +35,7 @@ from holdfast.values.errors import (
     UnavailableError,
 )
 from holdfast.values.lifecycle import TERMINAL, TaskState
+from holdfast.values.tasks.records import ClaimedTask, TaskRecord
 
 _log = logging.getLogger("holdfast.worker")
 MAX_NOTE = 8_000

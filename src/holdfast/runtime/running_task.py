@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 
-from holdfast.kernel.storage.ledger_records import Lease
+from holdfast.values.tasks.records import Lease
 
 
 class Stop(StrEnum):

@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TypeAlias
 
-from holdfast.kernel.storage.history import HistoryProvider, HistoryRetention
-from holdfast.kernel.storage.ledger_records import TaskRecord
-from holdfast.kernel.storage.ledger_stored import StoredMessage
+from holdfast.contracts.history import HistoryProvider, HistoryRetention
 from holdfast.runtime.cleanup import Cleanup
+from holdfast.spi.tasks.stored import StoredMessage
 from holdfast.values.content import ChatMessage
+from holdfast.values.tasks.records import TaskRecord
 
 KeepIds: TypeAlias = Callable[[list[str], list[str]], Awaitable[list[str]]]
 """Stores the ids of an append with these contents as a step; returns those of the first run."""

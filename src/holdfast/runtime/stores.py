@@ -5,18 +5,18 @@ from __future__ import annotations
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
+from holdfast.contracts.agent_memory import AgentMemory
+from holdfast.contracts.blobs import Blobs
+from holdfast.contracts.boards import TaskStore
 from holdfast.contracts.channel import Channel
 from holdfast.contracts.episodes import EpisodicMemory
+from holdfast.contracts.graph import Graph
 from holdfast.contracts.history import History
 from holdfast.contracts.long_term import LongTerm
-from holdfast.kernel.storage.agent_memory import AgentMemory
-from holdfast.kernel.storage.blob import Blobs
-from holdfast.kernel.storage.boards import TaskStore
-from holdfast.kernel.storage.graph import Graph
-from holdfast.kernel.storage.ledger import TaskLedger
-from holdfast.kernel.storage.ledger_work import WorkSignal
-from holdfast.kernel.storage.short_term import ShortTerm
-from holdfast.kernel.storage.vector import VectorStore
+from holdfast.contracts.short_term import ShortTerm
+from holdfast.contracts.tasks.ledger import TaskLedger
+from holdfast.contracts.tasks.work import WorkSignal
+from holdfast.contracts.vectors import VectorStore
 from holdfast.values.identity import Agent
 from holdfast.values.owners import MemoryScope
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.kernel.storage.ledger_records import TaskRecord
 from holdfast.runtime.running_task import RunningTask, Stop
 from holdfast.runtime.stores import TaskStores
 from holdfast.values.content import ChatMessage
 from holdfast.values.identity import AgentId
+from holdfast.values.tasks.records import TaskRecord
 
 
 class TaskFacts:

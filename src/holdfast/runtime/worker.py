@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-from holdfast.kernel.storage.ledger_records import LEASE_SECONDS, ClaimedTask, TaskRecord
 from holdfast.runtime.app import App
 from holdfast.runtime.background import BackgroundJob
 from holdfast.runtime.cleanup import sweep, sweep_earlier
@@ -26,6 +25,7 @@ from holdfast.values.checks import check_count, check_id, check_seconds
 from holdfast.values.errors import ConfigError, HoldfastError
 from holdfast.values.ids import new_ref
 from holdfast.values.lifecycle import Actor
+from holdfast.values.tasks.records import LEASE_SECONDS, ClaimedTask, TaskRecord
 
 _log = logging.getLogger("holdfast.worker")
 TENANTS = 10_000

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from a2a.server.context import ServerCallContext
 from a2a.utils.errors import A2AError
 
-from holdfast.kernel.storage.keys import KeyScope
 from holdfast.server.errors import Hint
+from holdfast.values.keys import KeyScope
 from holdfast.wiring.state import State
 
 CALL = "holdfast.call"

@@ -14,7 +14,6 @@ from a2a.types import a2a_pb2 as a2a
 from a2a.utils.errors import InvalidParamsError, TaskNotFoundError, VersionNotSupportedError
 from google.protobuf.json_format import MessageToDict
 
-from holdfast.kernel.storage.ledger_records import ContextRecord
 from holdfast.runtime.cleanup import clear_context
 from holdfast.server.answer_room import Room
 from holdfast.server.answers import answers
@@ -26,6 +25,7 @@ from holdfast.server.schema import check_page_size
 from holdfast.server.wire import message_to_wire
 from holdfast.values.checks import check_unreserved
 from holdfast.values.errors import InvalidInputError
+from holdfast.values.tasks.records import ContextRecord
 
 PAGE_MESSAGES = 100
 """How many messages of a context are sent unless the client asks for another number."""

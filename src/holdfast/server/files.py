@@ -8,13 +8,13 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from holdfast.kernel.storage.ledger_events import ArtifactChunk
 from holdfast.server.answer_room import Room
 from holdfast.server.caller import CALL, Call
 from holdfast.server.errors import to_a2a
 from holdfast.server.wire import Files, blob_refs, blocks_of
 from holdfast.values.content import ChatMessage, ContentBlock
 from holdfast.values.errors import HoldfastError, InvalidInputError, NotFoundError
+from holdfast.values.tasks.events import ArtifactChunk
 from holdfast.wiring.state import State
 
 INLINE_BYTES = 65_536

@@ -16,7 +16,6 @@ from a2a.utils.errors import (
     UnsupportedOperationError,
 )
 
-from holdfast.kernel.storage.ledger_records import TaskRecord
 from holdfast.runtime.outcome import is_reply
 from holdfast.server.addresses import AddressGuard
 from holdfast.server.answer_room import Room
@@ -35,6 +34,7 @@ from holdfast.server.streams import Timeline
 from holdfast.server.wire import TASK, blocks_of, message_to_wire, states_of, task_to_wire
 from holdfast.values.errors import InvalidInputError
 from holdfast.values.lifecycle import TERMINAL, WAITING, TaskState
+from holdfast.values.tasks.records import TaskRecord
 
 PAGE_SIZE = 50
 _FRESH = 2

@@ -8,9 +8,6 @@ from typing import Any
 from a2a.types import a2a_pb2 as a2a
 from a2a.utils.errors import InvalidParamsError, TaskNotFoundError
 
-from holdfast.kernel.storage.ledger_push import PushConfig
-from holdfast.kernel.storage.ledger_records import TaskRecord
-from holdfast.kernel.storage.ledger_stored import StoredMessage
 from holdfast.runtime.app import App, Handler
 from holdfast.server.addresses import AddressGuard
 from holdfast.server.caller import Call
@@ -20,11 +17,14 @@ from holdfast.server.options import ServiceOptions
 from holdfast.server.push_request import check_push, push_from_wire
 from holdfast.server.reading import check_part_count
 from holdfast.server.wire import WIRE, message_from_wire
+from holdfast.spi.tasks.stored import StoredMessage
 from holdfast.values.checks import check_optional_id, check_unreserved
 from holdfast.values.content import ChatMessage
 from holdfast.values.errors import ConflictError, NotFoundError
 from holdfast.values.ids import new_id
 from holdfast.values.lifecycle import WAITING
+from holdfast.values.tasks.push import PushConfig
+from holdfast.values.tasks.records import TaskRecord
 
 AGENT = "holdfast.agent"
 """The key in a send's metadata that names the agent, where an app has several."""

@@ -21,13 +21,13 @@ import httpx
 from a2a.utils.proto_utils import to_stream_response
 from google.protobuf.json_format import MessageToJson
 
-from holdfast.kernel.storage.ledger_push import OutboxEntry
 from holdfast.server.addresses import AddressGuard, guarded_client
 from holdfast.server.metrics import Metrics
 from holdfast.server.options import ServiceOptions
 from holdfast.server.push_request import check_push, delivery_headers, signature_headers
 from holdfast.server.streams import Timeline
 from holdfast.values.errors import HoldfastError, TimedOutError, UnavailableError
+from holdfast.values.tasks.push import OutboxEntry
 from holdfast.wiring.state import State
 
 _log = logging.getLogger("holdfast.server.push")

@@ -9,7 +9,6 @@ from abc import abstractmethod
 from a2a.types import a2a_pb2 as a2a
 from a2a.utils.errors import TaskNotFoundError
 
-from holdfast.kernel.storage.ledger_records import TaskRecord
 from holdfast.server.addresses import AddressGuard
 from holdfast.server.answers import answers
 from holdfast.server.caller import Call
@@ -21,6 +20,7 @@ from holdfast.server.push_request import check_push, push_from_wire, push_to_wir
 from holdfast.server.schema import MAX_PAGE, check_page_size
 from holdfast.values.errors import InvalidInputError
 from holdfast.values.ids import new_id
+from holdfast.values.tasks.records import TaskRecord
 
 
 class PushConfigs:

@@ -13,9 +13,9 @@ import hmac
 from a2a.types import a2a_pb2 as a2a
 from google.protobuf.json_format import MessageToDict, ParseDict
 
-from holdfast.kernel.storage.ledger_push import PushConfig
 from holdfast.server.addresses import AddressGuard
 from holdfast.values.errors import InvalidInputError
+from holdfast.values.tasks.push import PushConfig
 
 MAX_HEADER_CHARACTERS = 8_192
 """The longest token or credentials: most receivers refuse longer headers."""

@@ -10,14 +10,14 @@ from typing import Any, TypeVar
 
 from a2a.types import a2a_pb2 as a2a
 
-from holdfast.kernel.storage.ledger_events import ArtifactChunk, EventBody, TaskEvent, Transition
-from holdfast.kernel.storage.ledger_records import TaskRecord
 from holdfast.runtime.outcome import REPLIED, is_reply
 from holdfast.server.files import PAGE_BYTES, FileLinks
 from holdfast.server.json_values import object_to_wire
 from holdfast.server.wire import artifact_to_wire, status_to_wire
 from holdfast.values.content import ChatMessage
 from holdfast.values.lifecycle import TERMINAL, WAITING, TaskState
+from holdfast.values.tasks.events import ArtifactChunk, EventBody, TaskEvent, Transition
+from holdfast.values.tasks.records import TaskRecord
 from holdfast.wiring.state import State
 
 T = TypeVar("T")

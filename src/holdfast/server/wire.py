@@ -15,8 +15,6 @@ from typing import Any
 from a2a.types import a2a_pb2 as a2a
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from holdfast.kernel.storage.ledger_events import ArtifactChunk, Transition
-from holdfast.kernel.storage.ledger_records import Artifact, TaskRecord
 from holdfast.server.json_values import (
     check_values,
     object_from_wire,
@@ -37,6 +35,8 @@ from holdfast.values.content import (
 )
 from holdfast.values.errors import CodecError, InvalidInputError
 from holdfast.values.lifecycle import TaskState
+from holdfast.values.tasks.events import ArtifactChunk, Transition
+from holdfast.values.tasks.records import Artifact, TaskRecord
 
 TYPE, NAME, ROLE, WIRE = "holdfast.type", "holdfast.name", "holdfast.role", "holdfast.wire"
 TASK = "holdfast.task"

@@ -6,8 +6,11 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from holdfast.kernel.storage.blob import BlobInfo
-from holdfast.kernel.storage.blob_index import IndexedBlob
+from holdfast.values.blobs import BlobInfo, IndexedBlob
+from holdfast.values.errors import ConflictError
+
+RETRY_SECONDS = 300.0
+"""How long a taken blob is hidden before it may be taken again."""
 
 
 class BlobFacts(NamedTuple):
@@ -56,3 +59,22 @@ class BlobIndexStorage(Protocol):
     @abstractmethod
     async def condemn(self, object_keys: Sequence[str]) -> Sequence[str]:
         """Return the keys that no ref uses, in any order. No ``put`` can use them any more."""
+
+
+def condemned(object_key: str) -> ConflictError:
+    """The error of a put whose bytes were swept.
+
+    >>> str(condemned("blobs/4f"))
+    "the bytes were swept as nobody's: upload them again"
+    """
+    text = "the bytes were swept as nobody's: upload them again"
+    return ConflictError("object", object_key, text)
+
+
+def taken_before(ref: str) -> ConflictError:
+    """The error of a put whose ref or object belongs to another blob.
+
+    >>> str(taken_before("r1"))
+    "the ref 'r1' or its object is taken: use new ones"
+    """
+    return ConflictError("blob", ref, f"the ref {ref!r} or its object is taken: use new ones")

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any, NamedTuple, Protocol
 
-from holdfast.kernel.storage.blob import BlobInfo
+from holdfast.values.blobs import BlobInfo
 
 SMALL_BYTES = 256 << 10
 """What is hashed at once: handing less to a thread costs more than hashing it."""

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from holdfast.kernel.storage.boards import Task, TaskList, TaskStatus
+from holdfast.values.boards import Task, TaskList, TaskStatus
 
 
 class CardMove(NamedTuple):

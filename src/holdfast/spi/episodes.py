@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
-from holdfast.kernel.storage.episodes import Event, Recalled, Session
-from holdfast.kernel.storage.hot_entry import PlacedEntry
-from holdfast.kernel.storage.log_entry import LogEntry
+from holdfast.spi.hybrid.hot_entry import PlacedEntry
+from holdfast.spi.log_entry import LogEntry
+from holdfast.values.events import Event, Recalled, Session
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from holdfast.kernel.storage.graph import Entity, SubGraph
-from holdfast.kernel.storage.graph_draft import EntityDraft, RelationshipDraft, Walk
+from holdfast.spi.graph_draft import EntityDraft, RelationshipDraft, Walk
+from holdfast.values.graph import Entity, SubGraph
 
 
 class GraphStorage(Protocol):

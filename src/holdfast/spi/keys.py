@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import NamedTuple, Protocol
 
-from holdfast.kernel.storage.keys import ApiKey, KeyScope
+from holdfast.values.keys import ApiKey, KeyScope
 
 
 class KeyDraft(NamedTuple):

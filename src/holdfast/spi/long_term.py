@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
-from holdfast.kernel.storage.fact_draft import FactDraft
-from holdfast.kernel.storage.long_term import Memory, RecallMode
+from holdfast.spi.fact_draft import FactDraft
+from holdfast.values.facts import Memory, RecallMode
 
 FactScope: TypeAlias = tuple[str, str]
 """A namespace, and the canonical text of an agent."""

@@ -7,10 +7,10 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Protocol
 
-from holdfast.kernel.storage.short_term import StateSnapshot, StateWrite
-from holdfast.kernel.storage.state_snapshots import FallbackWrite, SavedState, Written
+from holdfast.spi.hybrid.state_snapshots import FallbackWrite, SavedState, Written
 from holdfast.values.codec import decode_json, encode_json
 from holdfast.values.errors import VersionConflictError
+from holdfast.values.states import StateSnapshot, StateWrite
 
 __all__ = [
     "HotStates",

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from holdfast.kernel.storage.log_entry import LogEntry, TranscriptPage, another_body
+from holdfast.spi.log_entry import LogEntry, TranscriptPage, another_body
 from holdfast.values.stored_messages import MessageRow
 
 __all__ = [

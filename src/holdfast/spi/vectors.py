@@ -6,8 +6,8 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from holdfast.kernel.storage.document_draft import DocumentDraft
-from holdfast.kernel.storage.vector import Document, SearchResult
+from holdfast.spi.document_draft import DocumentDraft
+from holdfast.values.documents import Document, SearchResult
 from holdfast.values.filters import Filter
 
 

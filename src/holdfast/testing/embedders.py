@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 from holdfast.engines.embedders.hashing import HashEmbedder
-from holdfast.kernel.storage.embedding import EmbeddingMode
+from holdfast.spi.embedding import EmbeddingMode
 
 
 class WaitingEmbedder(HashEmbedder):

@@ -1,6 +1,6 @@
 """The truth table of the filter language: a row for each question engines could answer apart.
 
-The contract suite asks every engine each row, the kernel's evaluator is tested by it, and the table
+The contract suite asks every engine each row, the one evaluator is tested by it, and the table
 in ``docs/reference/filters.md`` is made of it.
 """
 

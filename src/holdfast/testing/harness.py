@@ -12,9 +12,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar
 
-from holdfast.kernel.storage.agent_memory import AgentMemory
-from holdfast.kernel.storage.wake import SessionWake
+from holdfast.contracts.agent_memory import AgentMemory
 from holdfast.memory.agent_memory import MemoryStores, StoredMemory
+from holdfast.spi.wake import SessionWake
 
 NOUNS = {
     "blobs": "blob",

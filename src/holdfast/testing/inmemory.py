@@ -26,9 +26,9 @@ from holdfast.engines.inmemory.engine import InMemory
 from holdfast.engines.inmemory.episodes import InMemoryEpisodes
 from holdfast.engines.inmemory.graph import InMemoryGraph
 from holdfast.engines.inmemory.keys import InMemoryKeys
-from holdfast.engines.inmemory.ledger import InMemoryLedger
 from holdfast.engines.inmemory.long_term import InMemoryLongTerm
 from holdfast.engines.inmemory.short_term import InMemoryStates
+from holdfast.engines.inmemory.tasks.ledger import InMemoryLedger
 from holdfast.engines.inmemory.transcripts import InMemoryTranscripts
 from holdfast.engines.inmemory.vector import InMemoryVectors
 from holdfast.engines.inmemory.wake import InMemoryWake

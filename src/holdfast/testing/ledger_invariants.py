@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from holdfast.kernel.storage.ledger import TaskLedger
-from holdfast.kernel.storage.ledger_events import StepRecord, TaskEvent, Transition
-from holdfast.kernel.storage.ledger_records import TaskRecord
+from holdfast.contracts.tasks.ledger import TaskLedger
 from holdfast.values.lifecycle import TERMINAL, is_legal
+from holdfast.values.tasks.events import StepRecord, TaskEvent, Transition
+from holdfast.values.tasks.records import TaskRecord
 
 
 async def check_invariants(ledger: TaskLedger, *, submitted: int | None = None) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.kernel.storage.ledger import TaskLedger
-from holdfast.kernel.storage.ledger_records import ClaimedTask, Lease, TaskRecord
+from holdfast.contracts.tasks.ledger import TaskLedger
 from holdfast.testing.harness import Harness
 from holdfast.values.content import ChatMessage, TextBlock
 from holdfast.values.lifecycle import TaskState
+from holdfast.values.tasks.records import ClaimedTask, Lease, TaskRecord
 
 LONG = 1000.0
 """Seconds after which every lease of these tests has expired."""

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.storage.agent_memory import AgentMemory
-from holdfast.kernel.storage.episodes import Event
-from holdfast.kernel.storage.wake import WakeStatus
+from holdfast.contracts.agent_memory import AgentMemory
 from holdfast.testing.embedders import FlakyEmbedder
 from holdfast.testing.harness import Harness
 from holdfast.values.content import ChatMessage
 from holdfast.values.errors import ConflictError, InvalidInputError
+from holdfast.values.events import Event
 from holdfast.values.identity import AgentId
+from holdfast.values.wakes import WakeStatus
 
 CONTRACT = "memory"
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.storage.agent_memory import AgentMemory, Assembled
-from holdfast.kernel.storage.episodes import Recalled
+from holdfast.contracts.agent_memory import AgentMemory
 from holdfast.testing.harness import Harness
 from holdfast.values.content import ChatMessage, ToolUseBlock
 from holdfast.values.errors import InvalidInputError
+from holdfast.values.events import Recalled
+from holdfast.values.memory import Assembled
 
 CONTRACT = "memory"
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.storage.blob import Blobs
+from holdfast.contracts.blobs import Blobs
 from holdfast.testing.harness import Harness
 from holdfast.values.errors import CodecError, InvalidInputError, NotFoundError
 

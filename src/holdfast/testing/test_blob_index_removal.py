@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from holdfast.contracts.blob_index import BlobIndex
-from holdfast.kernel.storage.blob import BlobInfo
-from holdfast.kernel.storage.blob_index import IndexedBlob
 from holdfast.testing.harness import Harness
+from holdfast.values.blobs import BlobInfo, IndexedBlob
 from holdfast.values.errors import ConflictError, InvalidInputError, NotFoundError
 
 CONTRACT = "blob_index"

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.storage.blob import MAX_CHUNK_BYTES, Blobs
+from holdfast.contracts.blobs import Blobs
 from holdfast.testing.harness import Harness
+from holdfast.values.blobs import MAX_CHUNK_BYTES
 from holdfast.values.errors import CodecError, InvalidInputError, NotFoundError
 
 CONTRACT = "blobs"

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.storage.boards import Task, TaskList, TaskStatus, TaskStore
+from holdfast.contracts.boards import TaskStore
 from holdfast.testing.harness import Harness
+from holdfast.values.boards import Task, TaskList, TaskStatus
 from holdfast.values.errors import InvalidInputError, NotFoundError
 
 CONTRACT = "boards"

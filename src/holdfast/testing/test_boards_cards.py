@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.storage.boards import Task, TaskList, TaskStatus, TaskStore
+from holdfast.contracts.boards import TaskStore
+from holdfast.values.boards import Task, TaskList, TaskStatus
 from holdfast.values.errors import IllegalTransitionError, InvalidInputError
 
 CONTRACT = "boards"

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from holdfast.contracts.channel import Channel
-from holdfast.kernel.storage.channel import ChannelEvent
 from holdfast.testing.harness import Harness
+from holdfast.values.channels import ChannelEvent
 from holdfast.values.errors import ConflictError, InvalidInputError
 
 CONTRACT = "channels"

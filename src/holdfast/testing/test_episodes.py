@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.storage.episodes import Event
 from holdfast.testing.harness import Harness
 from holdfast.values.content import ChatMessage
 from holdfast.values.errors import ConflictError, InvalidInputError
+from holdfast.values.events import Event
 from holdfast.values.identity import AgentId
 
 CONTRACT = "episodes"

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.storage.episodes import Event, Recalled
 from holdfast.testing.harness import Harness
 from holdfast.values.content import ChatMessage
 from holdfast.values.errors import InvalidInputError
+from holdfast.values.events import Event, Recalled
 from holdfast.values.identity import AgentId
 
 CONTRACT = "episodes"

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.storage.episodes import Event
 from holdfast.testing.harness import Harness
 from holdfast.values.errors import InvalidInputError, NotFoundError
+from holdfast.values.events import Event
 from holdfast.values.identity import AgentId
 
 CONTRACT = "episodes"

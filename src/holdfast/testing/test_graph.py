@@ -9,15 +9,10 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.storage.graph import (
-    CypherCapable,
-    Entity,
-    Graph,
-    Relationship,
-    SubGraph,
-)
+from holdfast.contracts.graph import CypherCapable, Graph
 from holdfast.testing.harness import Harness
 from holdfast.values.errors import InvalidInputError, NotFoundError
+from holdfast.values.graph import Entity, Relationship, SubGraph
 
 CONTRACT = "graph"
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.kernel.storage.graph import Entity, Graph, Relationship, SubGraph
+from holdfast.contracts.graph import Graph
 from holdfast.values.errors import InvalidInputError
+from holdfast.values.graph import Entity, Relationship, SubGraph
 
 CONTRACT = "graph"
 pytestmark = pytest.mark.asyncio(loop_scope="session")

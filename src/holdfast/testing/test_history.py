@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.storage.episodes import Event
 from holdfast.testing.harness import Harness
 from holdfast.values.content import (
     AudioBlock,
@@ -27,6 +26,7 @@ from holdfast.values.content import (
     VideoBlock,
 )
 from holdfast.values.errors import InvalidInputError
+from holdfast.values.events import Event
 from holdfast.values.identity import AgentId
 
 CONTRACT = "history"

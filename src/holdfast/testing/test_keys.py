@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from holdfast.contracts.keys import KeyStore
-from holdfast.kernel.storage.keys import KeyScope, new_key_text
+from holdfast.contracts.keys import KeyStore, new_key_text
 from holdfast.testing.harness import Harness
 from holdfast.values.errors import InvalidInputError, NotFoundError
+from holdfast.values.keys import KeyScope
 
 CONTRACT = "keys"
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.storage.ledger_events import StepKey
-from holdfast.kernel.storage.ledger_records import Lease
 from holdfast.testing.harness import Harness
 from holdfast.testing.ledger_scenes import found, leased, next_lease
 from holdfast.values.content import (
@@ -26,6 +24,8 @@ from holdfast.values.content import (
     text_of,
 )
 from holdfast.values.errors import ConflictError
+from holdfast.values.tasks.events import StepKey
+from holdfast.values.tasks.records import Lease
 
 CONTRACT = "tasks"
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.storage.ledger_events import StepKey, TaskEvent, Transition
 from holdfast.testing.harness import Harness
 from holdfast.testing.ledger_invariants import check_invariants
 from holdfast.testing.ledger_scenes import (
@@ -23,6 +22,7 @@ from holdfast.testing.ledger_scenes import (
 from holdfast.values.content import ChatMessage, TextBlock
 from holdfast.values.errors import ConflictError, NotFoundError
 from holdfast.values.lifecycle import Actor, TaskState
+from holdfast.values.tasks.events import StepKey, TaskEvent, Transition
 
 CONTRACT = "tasks"
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.storage.ledger_stored import StoredMessage, text_bytes
+from holdfast.spi.tasks.stored import StoredMessage, text_bytes
 from holdfast.testing.ledger_scenes import leased, submitted, texts
 from holdfast.values.content import ChatMessage, TextBlock
 from holdfast.values.errors import InvalidInputError

@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.storage.ledger_events import StepKey
-from holdfast.kernel.storage.ledger_records import Lease
 from holdfast.testing.harness import Harness
 from holdfast.testing.ledger_invariants import check_invariants
 from holdfast.testing.ledger_scenes import (
@@ -26,6 +24,8 @@ from holdfast.values.content import ChatMessage, TextBlock
 from holdfast.values.errors import InvalidInputError, LeaseLostError
 from holdfast.values.identity import AgentId
 from holdfast.values.lifecycle import TERMINAL, WAITING, TaskState
+from holdfast.values.tasks.events import StepKey
+from holdfast.values.tasks.records import Lease
 
 CONTRACT = "tasks"
 pytestmark = pytest.mark.asyncio(loop_scope="session")

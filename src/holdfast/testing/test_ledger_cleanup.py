@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.storage.ledger import TaskLedger
-from holdfast.kernel.storage.ledger_cleanup import CleanupMark
-from holdfast.kernel.storage.ledger_records import Lease
+from holdfast.contracts.tasks.ledger import TaskLedger
 from holdfast.testing.harness import Harness
 from holdfast.testing.ledger_scenes import LONG, claimed, leased, next_lease, submitted
 from holdfast.values.errors import InvalidInputError, LeaseLostError
 from holdfast.values.lifecycle import TERMINAL, TaskState
+from holdfast.values.tasks.cleanup import CleanupMark
+from holdfast.values.tasks.records import Lease
 
 CONTRACT = "tasks"
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.storage.ledger_events import StepKey
-from holdfast.kernel.storage.ledger_push import PushConfig
 from holdfast.testing.harness import Harness
 from holdfast.testing.ledger_invariants import check_invariants
 from holdfast.testing.ledger_scenes import claimed, found, leased, submitted, texts
 from holdfast.values.content import ChatMessage, TextBlock
 from holdfast.values.errors import InvalidInputError, LeaseLostError
+from holdfast.values.tasks.events import StepKey
+from holdfast.values.tasks.push import PushConfig
 
 CONTRACT = "tasks"
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.storage.ledger_events import StepKey
 from holdfast.testing.harness import Harness
 from holdfast.testing.ledger_invariants import check_invariants
 from holdfast.testing.ledger_scenes import found, leased, next_lease, texts
@@ -17,6 +16,7 @@ from holdfast.values.content import (
     TextBlock,
 )
 from holdfast.values.errors import ConflictError, InvalidInputError
+from holdfast.values.tasks.events import StepKey
 
 CONTRACT = "tasks"
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.storage.ledger_events import StepKey
-from holdfast.kernel.storage.ledger_push import OutboxEntry, PushConfig
 from holdfast.testing.harness import Harness
 from holdfast.testing.ledger_scenes import claimed, leased, submitted
 from holdfast.values.content import ChatMessage, TextBlock
 from holdfast.values.errors import NotFoundError
+from holdfast.values.tasks.events import StepKey
+from holdfast.values.tasks.push import OutboxEntry, PushConfig
 
 CONTRACT = "tasks"
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.storage.ledger_push import PushConfig
 from holdfast.testing.ledger_scenes import submitted
 from holdfast.values.errors import InvalidInputError, NotFoundError
+from holdfast.values.tasks.push import PushConfig
 
 CONTRACT = "tasks"
 pytestmark = pytest.mark.asyncio(loop_scope="session")

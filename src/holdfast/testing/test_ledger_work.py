@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.storage.ledger_events import StepKey
-from holdfast.kernel.storage.ledger_push import PushConfig
-from holdfast.kernel.storage.ledger_records import Lease
 from holdfast.testing.harness import Harness
 from holdfast.testing.ledger_invariants import check_invariants
 from holdfast.testing.ledger_scenes import LONG, claimed, found, leased, submitted, texts
 from holdfast.values.content import ChatMessage
 from holdfast.values.errors import ConflictError, IllegalTransitionError, InvalidInputError
 from holdfast.values.lifecycle import EDGES, TERMINAL, Actor, TaskState
+from holdfast.values.tasks.events import StepKey
+from holdfast.values.tasks.push import PushConfig
+from holdfast.values.tasks.records import Lease
 
 CONTRACT = "tasks"
 pytestmark = pytest.mark.asyncio(loop_scope="session")

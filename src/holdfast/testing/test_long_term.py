@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.storage.long_term import LongTermMemory, Memory
+from holdfast.contracts.long_term import LongTermMemory
 from holdfast.testing.harness import Harness
 from holdfast.values.errors import ConflictError, InvalidInputError, NotFoundError
+from holdfast.values.facts import Memory
 from holdfast.values.identity import AgentId
 
 CONTRACT = "long_term"

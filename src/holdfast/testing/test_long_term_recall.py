@@ -7,9 +7,9 @@ from typing import Any, get_args
 import pytest
 import pytest_asyncio
 
+from holdfast.contracts.graph import Graph
+from holdfast.contracts.long_term import LongTermMemory
 from holdfast.engines.embedders.hashing import HashEmbedder
-from holdfast.kernel.storage.graph import Entity, Graph, Relationship
-from holdfast.kernel.storage.long_term import LongTermMemory, RecallMode
 from holdfast.testing.embedders import FlakyEmbedder
 from holdfast.testing.harness import Harness
 from holdfast.values.errors import (
@@ -18,6 +18,8 @@ from holdfast.values.errors import (
     NotFoundError,
     NotSupportedError,
 )
+from holdfast.values.facts import RecallMode
+from holdfast.values.graph import Entity, Relationship
 from holdfast.values.identity import AgentId
 
 CONTRACT = "long_term"

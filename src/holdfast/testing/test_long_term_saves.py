@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.storage.graph import Entity
-from holdfast.kernel.storage.long_term import LongTermMemory, Memory
+from holdfast.contracts.long_term import LongTermMemory
 from holdfast.testing.harness import Harness
 from holdfast.values.errors import ConflictError, NotFoundError
+from holdfast.values.facts import Memory
+from holdfast.values.graph import Entity
 from holdfast.values.identity import AgentId
 
 CONTRACT = "long_term"

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.storage.short_term import ShortTerm, StateSnapshot
+from holdfast.contracts.short_term import ShortTerm
 from holdfast.testing.harness import Harness
 from holdfast.values.errors import InvalidInputError
+from holdfast.values.states import StateSnapshot
 
 CONTRACT = "short_term"
 pytestmark = pytest.mark.asyncio(loop_scope="session")

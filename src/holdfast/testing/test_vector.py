@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.storage.vector import Document, VectorStore
+from holdfast.contracts.vectors import VectorStore
 from holdfast.testing.embedders import WaitingEmbedder
 from holdfast.testing.harness import Harness
 from holdfast.values.content import (
@@ -21,6 +21,7 @@ from holdfast.values.content import (
     ToolUseBlock,
     UnknownBlock,
 )
+from holdfast.values.documents import Document
 from holdfast.values.errors import AlreadyExistsError, InvalidInputError
 
 CONTRACT = "vectors"

@@ -7,11 +7,12 @@ import struct
 
 import pytest
 
+from holdfast.contracts.vectors import VectorStore
 from holdfast.engines.embedders.hashing import HashEmbedder
-from holdfast.kernel.storage.vector import Document, VectorStore
 from holdfast.testing.embedders import FlakyEmbedder
 from holdfast.testing.harness import Harness
 from holdfast.values.content import ContentBlock, ImageBlock, TextBlock
+from holdfast.values.documents import Document
 from holdfast.values.errors import EngineError, InvalidInputError, NotSupportedError
 
 CONTRACT = "vectors"

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from holdfast.kernel.storage.vector import Document, SearchResult, VectorStore
+from holdfast.contracts.vectors import VectorStore
 from holdfast.testing.filter_cases import REFUSED, TRUTH
 from holdfast.values.content import TextBlock
+from holdfast.values.documents import Document, SearchResult
 from holdfast.values.errors import InvalidInputError
 
 CONTRACT = "vectors"

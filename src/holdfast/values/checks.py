@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 import struct
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from datetime import UTC, datetime
 
 from holdfast.values.errors import InvalidInputError
@@ -166,6 +166,17 @@ def check_time(field: str, value: object) -> datetime:
         raise InvalidInputError(field, "is outside the years 1 to 9999 in UTC") from None
 
 
+def check_dimension(field: str, vector: Sized, dimension: int) -> None:
+    """Check that a vector has the dimension of its collection.
+
+    >>> check_dimension("embedding", [3.0, 4.0], 2)
+    """
+    if len(vector) != dimension:
+        raise InvalidInputError(
+            field, f"has dimension {len(vector)}, but the collection's is {dimension}"
+        )
+
+
 def check_vector(field: str, value: object, *, dimension: int | None = None) -> list[float]:
     """A vector as 32-bit floats: finite, of usable length, of the collection's dimension.
 
@@ -183,10 +194,8 @@ def check_vector(field: str, value: object, *, dimension: int | None = None) -> 
                 raise InvalidInputError(
                     f"{field}[{at}]", f"must be a number, not {_called(number)}"
                 )
-    if dimension is not None and len(numbers) != dimension:
-        raise InvalidInputError(
-            field, f"has dimension {len(numbers)}, but the collection's is {dimension}"
-        )
+    if dimension is not None:
+        check_dimension(field, numbers, dimension)
     layout = f"{len(numbers)}f"
     try:
         rounded = list(struct.unpack(layout, struct.pack(layout, *numbers)))

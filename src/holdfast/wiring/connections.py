@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 
 from holdfast.contracts.graph import KnowledgeGraph
-from holdfast.kernel.storage.ledger_work import WorkSignal
-from holdfast.kernel.storage.session_moves import SessionMoves
+from holdfast.contracts.tasks.work import WorkSignal
 from holdfast.spi.blob_index import BlobIndexStorage
+from holdfast.spi.session_moves import SessionMoves
 from holdfast.values.errors import ConfigError
 from holdfast.values.limits import DEFAULT_LIMITS
 from holdfast.wiring.embedding_side import EmbeddingSide

@@ -8,7 +8,7 @@ from holdfast.engines.embedders.hashing import HashEmbedder
 from holdfast.engines.embedders.onnx import OnnxEmbedder
 from holdfast.engines.embedders.openai_compatible import OpenAICompatibleEmbedder
 from holdfast.engines.embedders.static import StaticEmbedder
-from holdfast.kernel.storage.embedding import Embedder
+from holdfast.spi.embedding import Embedder
 from holdfast.values.errors import ConfigError, UnknownSchemeError
 
 KNOWN = (

@@ -6,9 +6,9 @@ import dataclasses
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from holdfast.kernel.storage.embedding import Embedder
-from holdfast.kernel.storage.embedding_queue import EmbeddingQueue
 from holdfast.memory.embedding_worker import EmbeddingWorker
+from holdfast.spi.embedding import Embedder
+from holdfast.spi.embedding_queue import EmbeddingQueue
 from holdfast.values.checks import check_id
 from holdfast.values.errors import NotSupportedError
 from holdfast.wiring.connections import Connections

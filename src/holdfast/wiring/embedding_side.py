@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from holdfast.kernel.storage.embedding import Embedder
-from holdfast.kernel.storage.embedding_queue import EmbeddingQueue
 from holdfast.memory.embedding_worker import EmbeddingWorker, follow
+from holdfast.spi.embedding import Embedder
+from holdfast.spi.embedding_queue import EmbeddingQueue
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ from collections.abc import Generator, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from holdfast.kernel.storage.embedding import Embedder
+from holdfast.spi.embedding import Embedder
 from holdfast.values.checks import check_id
 from holdfast.values.clock import Clock
 from holdfast.values.errors import ConfigError, MissingExtraError, UnknownSchemeError

@@ -31,7 +31,7 @@ from holdfast.engines.redis.engine import Redis
 from holdfast.engines.redis.hot_log import RedisHotLog
 from holdfast.engines.redis.hot_queue import RedisHotQueue
 from holdfast.engines.redis.short_term import RedisStates
-from holdfast.kernel.storage.hot_log import Marks
+from holdfast.spi.hybrid.hot_log import Marks
 from holdfast.values.errors import ConfigError, HoldfastError, UnavailableError
 from holdfast.values.ids import new_ref
 from holdfast.wiring.connections import Connections

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from holdfast.engines.hybrid.consolidation import Consolidator
-from holdfast.kernel.storage.durable_log import DurableLog, DurableQueue
-from holdfast.kernel.storage.hot_log import HotQueue
-from holdfast.kernel.storage.state_snapshots import DurableStates, FallbackWrites
 from holdfast.spi.episodes import EpisodeStorage
+from holdfast.spi.hybrid.durable_log import DurableLog, DurableQueue
+from holdfast.spi.hybrid.hot_log import HotQueue
+from holdfast.spi.hybrid.state_snapshots import DurableStates, FallbackWrites
 from holdfast.spi.transcripts import Transcripts
 
 

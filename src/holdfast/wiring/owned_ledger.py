@@ -6,7 +6,7 @@ import functools
 import inspect
 from typing import Any
 
-from holdfast.kernel.storage.ledger import TaskLedger
+from holdfast.contracts.tasks.ledger import TaskLedger
 from holdfast.values.errors import InvalidInputError, NotSupportedError
 
 

@@ -33,11 +33,11 @@ from holdfast.engines.postgres.episodes import PostgresEpisodes
 from holdfast.engines.postgres.fallback_writes import PostgresFallbackWrites
 from holdfast.engines.postgres.graph import PostgresGraph
 from holdfast.engines.postgres.keys import PostgresKeys
-from holdfast.engines.postgres.ledger import PostgresLedger
-from holdfast.engines.postgres.ledger_work import PostgresWork
 from holdfast.engines.postgres.long_term import PostgresLongTerm
 from holdfast.engines.postgres.session_moves import PostgresSessionMoves
 from holdfast.engines.postgres.short_term import PostgresStates
+from holdfast.engines.postgres.tasks.ledger import PostgresLedger
+from holdfast.engines.postgres.tasks.work import PostgresWork
 from holdfast.engines.postgres.transcripts import PostgresTranscripts
 from holdfast.engines.postgres.vector import PostgresVectors
 from holdfast.engines.postgres.wake import PostgresWake

@@ -6,7 +6,7 @@ import dataclasses
 from dataclasses import dataclass, field
 
 from holdfast.engines.embedders.limited import LimitedEmbedder
-from holdfast.kernel.storage.embedding import Embedder
+from holdfast.spi.embedding import Embedder
 from holdfast.values.clock import Clock
 from holdfast.values.errors import InvalidInputError
 from holdfast.wiring.settings import Settings

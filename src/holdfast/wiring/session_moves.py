@@ -10,8 +10,8 @@ from __future__ import annotations
 import logging
 from datetime import UTC, datetime
 
-from holdfast.kernel.storage.session_moves import Moved, SessionMove, SessionMoves
-from holdfast.kernel.storage.short_term import ShortTerm
+from holdfast.contracts.short_term import ShortTerm
+from holdfast.spi.session_moves import Moved, SessionMove, SessionMoves
 from holdfast.values.checks import check_id, check_unreserved
 from holdfast.values.errors import (
     ConflictError,

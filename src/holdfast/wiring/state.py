@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import TracebackType
 from typing import Self, TypeVar
 
+from holdfast.contracts.agent_memory import AgentMemory
 from holdfast.contracts.blobs import StoredBlobs
 from holdfast.contracts.boards import Boards
 from holdfast.contracts.channel import Channel
@@ -16,10 +17,9 @@ from holdfast.contracts.history import History
 from holdfast.contracts.keys import KeyStore
 from holdfast.contracts.long_term import LongTerm
 from holdfast.contracts.short_term import States
+from holdfast.contracts.tasks.ledger import TaskLedger
+from holdfast.contracts.tasks.work import WorkSignal
 from holdfast.contracts.vectors import Vectors
-from holdfast.kernel.storage.agent_memory import AgentMemory
-from holdfast.kernel.storage.ledger import TaskLedger
-from holdfast.kernel.storage.ledger_work import WorkSignal
 from holdfast.memory.agent_memory import MemoryStores, StoredMemory
 from holdfast.values.checks import check_id, check_optional_id, check_unreserved
 from holdfast.values.errors import InvalidInputError, NotSupportedError, UnavailableError

@@ -18,9 +18,9 @@ from holdfast.contracts.keys import KeyStore
 from holdfast.contracts.long_term import LongTerm
 from holdfast.contracts.owner_scope import OwnerScope
 from holdfast.contracts.short_term import States
+from holdfast.contracts.tasks.ledger import TaskLedger
 from holdfast.contracts.vectors import Vectors
 from holdfast.contracts.wakes import Wakes
-from holdfast.kernel.storage.ledger import TaskLedger
 from holdfast.values.limits import Limits
 from holdfast.values.owners import MemoryScope
 from holdfast.wiring.owned_ledger import OwnedLedger

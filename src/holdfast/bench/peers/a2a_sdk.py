@@ -11,9 +11,9 @@ from holdfast.bench.contest import Call, Contest, take_turns
 from holdfast.bench.peers.match import Calls, Line, Peer, Stage
 from holdfast.bench.peers.openai_agents import sqlalchemy_url
 from holdfast.bench.peers.servers import holdfast_on
-from holdfast.kernel.storage.ledger import TaskLedger
-from holdfast.kernel.storage.ledger_records import Lease
+from holdfast.contracts.tasks.ledger import TaskLedger
 from holdfast.values.content import ChatMessage
+from holdfast.values.tasks.records import Lease
 
 LENGTHS = {10: 20, 100: 10, 1000: 2}
 """How many messages a task has, and over how many such tasks the calls go round."""

@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 
 from holdfast.bench.peers.match import Calls, Line, Peer, Stage
 from holdfast.bench.peers.servers import holdfast_on
-from holdfast.kernel.storage.ledger_events import StepKey
 from holdfast.values.content import ChatMessage
+from holdfast.values.tasks.events import StepKey
 
 KEYS = 8
 READ, WRITE = "read a state", "write a state"

@@ -14,7 +14,7 @@ from typing import Any
 from holdfast.bench.peers.match import Calls, Line, Peer, Stage
 from holdfast.bench.peers.workload import Said
 from holdfast.engines.embedders.static import StaticEmbedder
-from holdfast.kernel.storage.embedding import Embedder
+from holdfast.spi.embedding import Embedder
 from holdfast.wiring.front_door import open as open_state
 from holdfast.wiring.settings import Settings
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from holdfast.contracts.tasks.scope import LedgerCalls, task_key
-from holdfast.kernel.storage.ledger_audit import AuditLedger
-from holdfast.kernel.storage.ledger_events import TaskEvent
-from holdfast.kernel.storage.ledger_records import Feedback, TaskRecord
-from holdfast.kernel.storage.ledger_replay import replay
-from holdfast.kernel.storage.ledger_stored import StoredFeedback
-from holdfast.spi.tasks_records import TaskSnapshot
+from holdfast.spi.tasks.records import TaskSnapshot
+from holdfast.spi.tasks.stored import StoredFeedback
 from holdfast.values.checks import (
     check_count,
     check_optional_count,
@@ -23,6 +20,131 @@ from holdfast.values.codec import encode_json, encode_object
 from holdfast.values.errors import InvalidInputError, NotFoundError
 from holdfast.values.ids import new_id
 from holdfast.values.lifecycle import TERMINAL
+from holdfast.values.tasks.events import TaskEvent
+from holdfast.values.tasks.records import Feedback, TaskRecord
+from holdfast.values.tasks.replay import replay
+
+
+@runtime_checkable
+class AuditLedger(Protocol):
+    """One ordered timeline for each task: transitions, requests, messages, steps, artifacts.
+
+    The timeline's ``seq`` runs from 1 without a gap; a task's ``version`` is the last of it. So a
+    snapshot and ``follow(after=snapshot.version)`` together miss nothing and repeat nothing, on any
+    instance. Feedback is about the task, not a part of it, and stands beside the timeline.
+
+    Promises:
+
+    - the timeline has every transition, request, message, step and artifact chunk in order
+    - the timeline runs from one without a gap and ends at the task's version
+    - every change of state is logged with who made it, fence, attempt and note
+    - the numbers of the log run from one without a gap
+    - the message of a transition comes right before it
+    - events after a cursor are those above it
+    - a limit of zero gives no events
+    - at most limit events are given, the oldest first
+    - max_bytes gives the next events that fit, and always one
+    - the timeline of an unknown task is empty
+    - another owner's timeline is not found
+    - one tenant never sees another's timeline
+    - follow gives what happened and then what happens, and ends with the task
+    - follow from a cursor repeats nothing and misses nothing
+    - every follower sees the same order
+    - follow of an ended task ends at once
+    - follow of an unknown task is not found
+    - a follower that leaves disturbs nobody
+    - replay of the whole timeline is the task as it is
+    - replay up to an event is the task as it was then
+    - replay before the first event is none
+    - feedback on a task comes back in order
+    - feedback can be given after the task has ended and does not change it
+    - the same feedback id twice is taken once
+    - the same feedback id with another body is a conflict
+    - feedback on an unknown task is not found
+    - another owner's feedback is not found
+    - the timeline is still there after a reopen
+    - an event that a store returns is the caller's to mutate
+    """
+
+    @abstractmethod
+    async def events(
+        self,
+        task_id: str,
+        *,
+        after: int = 0,
+        limit: int | None = None,
+        owner: str | None = "",
+        max_bytes: int | None = None,
+    ) -> list[TaskEvent]:
+        """The timeline of a task, or its events above a cursor; ``[]`` for an unknown task.
+
+        With ``max_bytes`` only as many as fit as JSON text, but always the first one.
+
+        ::
+
+            for event in await ledger.events(task.id):
+                print(event.at, event.kind)
+        """
+        ...
+
+    @abstractmethod
+    def follow(
+        self, task_id: str, *, after: int = 0, owner: str | None = ""
+    ) -> AsyncIterator[TaskEvent]:
+        """The events of a task above a cursor, then each as it happens, until the task has ended.
+
+        ``NotFoundError`` at the first step if there is no such task. It also ends when the task is
+        removed with its context.
+
+        ::
+
+            async for event in ledger.follow(task.id, after=last_seen):
+                await stream.send(event)
+        """
+        ...
+
+    @abstractmethod
+    async def replay(
+        self, task_id: str, at_seq: int, *, owner: str | None = ""
+    ) -> TaskRecord | None:
+        """The task as it was after the event ``at_seq``, with messages and artifacts.
+
+        ::
+
+            before = await ledger.replay(task.id, event.seq - 1)
+        """
+        ...
+
+    @abstractmethod
+    async def append_feedback(
+        self,
+        task_id: str,
+        text: str,
+        *,
+        rating: int | None = None,
+        metadata: dict[str, Any] | None = None,
+        feedback_id: str = "",
+        owner: str | None = "",
+    ) -> Feedback:
+        """Store what somebody thinks of a task, in whatever state that is.
+
+        A ``feedback_id`` makes it idempotent: the same again is taken once.
+
+        ::
+
+            await ledger.append_feedback(task.id, "the second page is wrong", rating=2)
+        """
+        ...
+
+    @abstractmethod
+    async def list_feedback(self, task_id: str, *, owner: str | None = "") -> list[Feedback]:
+        """The feedback on a task, in the order it was given.
+
+        ::
+
+            opinions = await ledger.list_feedback(task.id)
+        """
+        ...
 
 
 class AuditCalls(LedgerCalls, AuditLedger):

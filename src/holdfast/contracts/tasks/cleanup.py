@@ -2,20 +2,132 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
+from typing import Protocol, get_args, runtime_checkable
 
+from holdfast.contracts.tasks.checks import check_lease
 from holdfast.contracts.tasks.scope import LedgerCalls, context_key
-from holdfast.kernel.storage.ledger_cleanup import (
-    RETRY_SECONDS,
-    CleanupKind,
-    CleanupLedger,
-    CleanupMark,
-    check_mark,
-    check_marks,
+from holdfast.values.checks import (
+    check_count,
+    check_id,
+    check_ids,
+    check_list,
+    check_optional_id,
+    check_seconds,
 )
-from holdfast.kernel.storage.ledger_input import check_lease
-from holdfast.kernel.storage.ledger_records import Lease
-from holdfast.values.checks import check_count, check_id, check_ids, check_seconds
+from holdfast.values.errors import InvalidInputError
+from holdfast.values.tasks.cleanup import CleanupKind, CleanupMark
+from holdfast.values.tasks.records import Lease
+
+RETRY_SECONDS = 60.0
+"""When a claimed mark that was not deleted is due again, unless told."""
+
+_KINDS: tuple[CleanupKind, ...] = get_args(CleanupKind)
+
+
+@runtime_checkable
+class CleanupLedger(Protocol):
+    """Marks of what a task must not leave behind, for whoever comes first after it has ended.
+
+    A worker stores a mark, then writes the thing: a crash in between leaves a mark of nothing,
+    never a thing without a mark. When the task has ended its marks are due, except those of files
+    of its artifacts; when it is removed with its context all of them are. To carry a mark out must
+    be idempotent: it is done, then the mark is deleted, and a crash in between does it again.
+
+    Promises:
+
+    - the marks of a live task are not due
+    - the marks of a task are due however it ends
+    - the same mark again is stored once
+    - 20 concurrent marks of one task are all stored
+    - a mark is stored only while the lease holds
+    - the marks of an earlier attempt are kept
+    - a claimed mark is due again after its retry_seconds
+    - 10 concurrent claims of marks give each once
+    - at most limit marks are claimed, the longest due first
+    - a limit of zero claims no marks
+    - the due marks of a task are listed whoever claimed them
+    - a deleted mark is gone
+    - files that are kept are due when their task is removed
+    - the files of a task that is gone are not kept
+    - after clear_context the marks of its tasks are due and found by the context
+    - a new task of a cleared context does not make its marks due
+    - one tenant never sees another's marks
+    - an unknown kind of mark is refused
+    - marks are still there after a reopen
+    """
+
+    @abstractmethod
+    async def add_cleanup(
+        self, lease: Lease, kind: CleanupKind, ref: str, *, agent: str = ""
+    ) -> None:
+        """Store a mark of the leased task; the same again changes nothing.
+
+        ::
+
+            await ledger.add_cleanup(lease, "blob", ref)
+            await blobs.pin(ref)
+        """
+        ...
+
+    @abstractmethod
+    async def claim_cleanup(
+        self, *, limit: int = 100, retry_seconds: float = RETRY_SECONDS
+    ) -> list[CleanupMark]:
+        """Take up to ``limit`` due marks, the longest due first; each is due again later.
+
+        So a mark that cannot be carried out holds up no other, and two sweeps share the work.
+
+        ::
+
+            for mark in await ledger.claim_cleanup():
+                await carry_out(mark)
+        """
+        ...
+
+    @abstractmethod
+    async def list_cleanup(self, task_id: str) -> list[CleanupMark]:
+        """The due marks of one task, claimed or not; ``[]`` while it is live.
+
+        ::
+
+            marks = await ledger.list_cleanup(task.id)
+        """
+        ...
+
+    @abstractmethod
+    async def list_context_cleanup(self, context_id: str, *, owner: str = "") -> list[CleanupMark]:
+        """The due marks of all tasks that a context has or had, claimed or not.
+
+        ::
+
+            await ledger.clear_context("c1", owner="ana")
+            marks = await ledger.list_context_cleanup("c1", owner="ana")
+        """
+        ...
+
+    @abstractmethod
+    async def keep_files(self, task_id: str, refs: Sequence[str]) -> bool:
+        """Mark blobs as files of the task's artifacts: due when the task is removed, not before.
+
+        ``False``, with nothing stored, if there is no such task any more.
+
+        ::
+
+            kept = await ledger.keep_files(task.id, [ref])
+        """
+        ...
+
+    @abstractmethod
+    async def delete_cleanup(self, marks: Sequence[CleanupMark]) -> int:
+        """Delete marks that were carried out, all of one task; how many there were.
+
+        ::
+
+            await ledger.delete_cleanup(marks)
+        """
+        ...
 
 
 class CleanupCalls(LedgerCalls, CleanupLedger):
@@ -52,3 +164,38 @@ class CleanupCalls(LedgerCalls, CleanupLedger):
         """Delete marks that were carried out, all of one task; how many there were."""
         given = check_marks(marks)
         return await self._storage.delete_cleanup(given[0].task_id, given) if given else 0
+
+
+def check_mark(task_id: object, kind: object, ref: object, agent: object = "") -> CleanupMark:
+    """A mark, checked.
+
+    >>> check_mark("t1", "run", "c1", "writer").agent
+    'writer'
+    """
+    known: CleanupKind | None = next((one for one in _KINDS if one == kind), None)
+    if known is None:
+        raise InvalidInputError("kind", f"must be one of {', '.join(_KINDS)}")
+    return CleanupMark(
+        check_id("task_id", task_id),
+        known,
+        check_id("ref", ref),
+        check_optional_id("agent", agent),
+    )
+
+
+def check_marks(marks: object) -> list[CleanupMark]:
+    """Marks of one task.
+
+    >>> check_marks([])
+    []
+    """
+    found = []
+    for at, mark in enumerate(check_list("marks", marks)):
+        if not isinstance(mark, CleanupMark):
+            raise InvalidInputError(
+                f"marks[{at}]", f"must be a CleanupMark, not {type(mark).__name__}"
+            )
+        found.append(check_mark(mark.task_id, mark.kind, mark.ref, mark.agent))
+    if len({mark.task_id for mark in found}) > 1:
+        raise InvalidInputError("marks", "must be of one task")
+    return found

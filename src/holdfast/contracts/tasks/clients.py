@@ -6,21 +6,13 @@ from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from holdfast.contracts.tasks.checks import asks_nothing, check_owner
+from holdfast.contracts.tasks.client_ledger import ClientLedger
 from holdfast.contracts.tasks.scope import LedgerCalls, task_key
-from holdfast.kernel.storage.ledger_client import ClientLedger
-from holdfast.kernel.storage.ledger_draft import Draft, check_run_after
-from holdfast.kernel.storage.ledger_input import asks_nothing, check_owner
-from holdfast.kernel.storage.ledger_push import PushConfig
-from holdfast.kernel.storage.ledger_records import (
-    MAX_ATTEMPTS,
-    TaskPage,
-    TaskRecord,
-    decode_cursor,
-    encode_cursor,
-)
-from holdfast.kernel.storage.ledger_stored import StoredMessage, StoredPush
-from holdfast.spi.tasks_clients import Request, TaskAfter, TaskFilter, TaskQuery
-from holdfast.spi.tasks_records import Extent, TaskSnapshot
+from holdfast.spi.tasks.clients import Request, TaskAfter, TaskFilter, TaskQuery
+from holdfast.spi.tasks.draft import Draft, check_run_after
+from holdfast.spi.tasks.records import Extent, TaskSnapshot
+from holdfast.spi.tasks.stored import StoredMessage, StoredPush
 from holdfast.values.checks import (
     check_count,
     check_id,
@@ -36,6 +28,14 @@ from holdfast.values.content import ChatMessage
 from holdfast.values.errors import IllegalTransitionError, InvalidInputError, NotFoundError
 from holdfast.values.identity import Agent, AgentId
 from holdfast.values.lifecycle import TaskState, check_state
+from holdfast.values.tasks.push import PushConfig
+from holdfast.values.tasks.records import (
+    MAX_ATTEMPTS,
+    TaskPage,
+    TaskRecord,
+    decode_cursor,
+    encode_cursor,
+)
 
 
 class ClientCalls(LedgerCalls, ClientLedger):

@@ -2,33 +2,196 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Protocol, runtime_checkable
 
+from holdfast.contracts.tasks.checks import check_owner
 from holdfast.contracts.tasks.scope import MOST, LedgerCalls, context_key
-from holdfast.kernel.storage.ledger_context import ContextLedger
-from holdfast.kernel.storage.ledger_input import check_owner
-from holdfast.kernel.storage.ledger_records import (
-    ContextPage,
-    ContextRecord,
-    decode_cursor,
-    encode_cursor,
-)
-from holdfast.kernel.storage.ledger_transcript import (
-    CONTEXT_MESSAGES,
-    TaskMessage,
-    TranscriptLedger,
-)
-from holdfast.spi.tasks_contexts import ContextAfter, SaidMessage
-from holdfast.spi.tasks_records import Extent, load_messages
+from holdfast.spi.tasks.contexts import ContextAfter, SaidMessage
+from holdfast.spi.tasks.records import Extent, load_messages
 from holdfast.values.checks import (
     check_count,
     check_id,
     check_list,
     check_optional_count,
 )
+from holdfast.values.content import ChatMessage
 from holdfast.values.errors import InvalidInputError
 from holdfast.values.identity import Agent, AgentId
+from holdfast.values.tasks.records import (
+    ContextPage,
+    ContextRecord,
+    decode_cursor,
+    encode_cursor,
+)
+
+CONTEXT_MESSAGES = 50
+"""Among how many of a context's last messages those are looked for that are not copied yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskMessage:
+    """A message with the task that it was said in.
+
+    >>> TaskMessage("t1", AgentId.parse("writer"), "ana", "c1", 2, ChatMessage.user("hi")).owner
+    'ana'
+    """
+
+    task_id: str
+    agent: AgentId
+    owner: str
+    context_id: str
+    version: int
+    """The task's version when this was read."""
+
+    message: ChatMessage
+
+
+@runtime_checkable
+class TranscriptLedger(Protocol):
+    """Which messages of tasks are not copied into the session logs of their contexts yet.
+
+    A task is marked when all of its messages are copied. A task that goes on is unmarked, so that
+    what is said later is copied too. Workers call this for all owners of a tenant.
+
+    Promises:
+
+    - the messages of a task that rests are to be copied until it is marked
+    - the messages of a task at work are not to be copied as resting
+    - a task that goes on after it was marked is to be copied again
+    - a mark for an older version of a task has no effect
+    - messages to be copied are filtered by agent
+    - the messages of a context to be copied come in the order they were said
+    - the messages of a context leave out tasks that are marked
+    - the messages of a context are those of one owner
+    - marking returns which tasks are still there
+    - a marked task stays marked after a reopen
+    """
+
+    @abstractmethod
+    async def resting_messages(
+        self, *, agents: Collection[Agent], limit: int = 100
+    ) -> list[TaskMessage]:
+        """All messages of up to ``limit`` tasks that are not marked and that nobody works on.
+
+        Tasks that wait in the queue are left out: a worker will begin them soon.
+
+        ::
+
+            for one in await ledger.resting_messages(agents=["writer"]):
+                print(one.task_id, one.message.text)
+        """
+        ...
+
+    @abstractmethod
+    async def context_messages(
+        self,
+        context_id: str,
+        *,
+        agents: Collection[Agent],
+        owner: str = "",
+        last: int = CONTEXT_MESSAGES,
+    ) -> list[TaskMessage]:
+        """Those of a context's last messages whose tasks are not marked.
+
+        ::
+
+            said = await ledger.context_messages(task.context_id, agents=["writer"], owner="ana")
+        """
+        ...
+
+    @abstractmethod
+    async def mark_copied(self, tasks: Sequence[tuple[str, int]]) -> set[str]:
+        """Mark tasks, given by id and version; returns the ids of those that still exist.
+
+        ::
+
+            there = await ledger.mark_copied([(task.id, task.version)])
+        """
+        ...
+
+
+@runtime_checkable
+class ContextLedger(Protocol):
+    """The contexts of tasks: made on first use, with the messages of all their tasks in order.
+
+    A context belongs to the owner of its first task, and its id is the owner's: what another
+    owner calls ``c1`` is another context, so that nobody learns which ids others use. Where the
+    owner is left out, it is ``""``.
+
+    Promises:
+
+    - a context is made on first use
+    - a task without a context id gets a context of its own
+    - a context has the messages of all its tasks in the order they were stored
+    - 20 concurrent tasks of one context lose no message
+    - the last messages of a context are given on request
+    - max_bytes gives the newest messages of a context that fit, and always the newest
+    - an unknown context is none
+    - a follow-up with only a task id finds its context
+    - contexts are listed newest first and without messages
+    - pages of contexts follow each other without a gap or a repeat
+    - a limit of zero is an empty page of contexts
+    - a cursor that no listing of contexts gave is refused
+    - the same context id of another owner is another context
+    - the operator lists the contexts of all owners
+    - one tenant never sees another's contexts
+    - clear_context removes the context with its tasks and all they hold
+    - clear_context leaves other contexts as they were
+    - clear_context of an unknown context is zero
+    - after clear_context no late write of a worker takes effect
+    - after clear_context a submit key is free again
+    - after clear_context nothing more is delivered
+    - after clear_context the context id begins anew
+    - a context is still there after a reopen
+    - a context that a store returns is the caller's to mutate
+    """
+
+    @abstractmethod
+    async def list_contexts(
+        self, *, owner: str | None = "", limit: int = 50, cursor: str | None = None
+    ) -> ContextPage:
+        """Contexts, the newest first (those of one moment by id, descending), without messages.
+
+        ::
+
+            page = await ledger.list_contexts(owner="ana")
+        """
+        ...
+
+    @abstractmethod
+    async def get_context(
+        self,
+        context_id: str,
+        *,
+        owner: str = "",
+        history_length: int | None = None,
+        max_bytes: int | None = None,
+    ) -> ContextRecord | None:
+        """A context with its last ``history_length`` messages (all, unless told), or ``None``.
+
+        With ``max_bytes`` only the newest that fit as JSON text, but always the newest one; then
+        the record is ``truncated``.
+
+        ::
+
+            context = await ledger.get_context(task.context_id)
+        """
+        ...
+
+    @abstractmethod
+    async def clear_context(self, context_id: str, *, owner: str = "") -> int:
+        """Remove a context with its tasks, and return how many those were.
+
+        Live ones go too: their workers' leases are lost, and whoever follows them is at the end.
+
+        ::
+
+            removed = await ledger.clear_context("c1", owner="ana")
+        """
+        ...
 
 
 class ContextCalls(LedgerCalls, ContextLedger, TranscriptLedger):

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Protocol, runtime_checkable
 
-from holdfast.contracts.tasks.scope import LedgerCalls
-from holdfast.kernel.storage.ledger_draft import check_run_after
-from holdfast.kernel.storage.ledger_events import StepKey
-from holdfast.kernel.storage.ledger_input import (
+from holdfast.contracts.tasks.checks import (
     check_agents,
     check_extras,
     check_lease,
     check_leases,
 )
-from holdfast.kernel.storage.ledger_lease import LeaseLedger
-from holdfast.kernel.storage.ledger_records import LEASE_SECONDS, ClaimedTask, Lease, TaskRecord
-from holdfast.kernel.storage.ledger_stored import StoredMessage
-from holdfast.spi.tasks_records import lease_on
-from holdfast.spi.tasks_workers import Outcome, TaskClaim
+from holdfast.contracts.tasks.scope import LedgerCalls
+from holdfast.spi.tasks.draft import check_run_after
+from holdfast.spi.tasks.records import lease_on
+from holdfast.spi.tasks.stored import StoredMessage
+from holdfast.spi.tasks.workers import Outcome, TaskClaim
 from holdfast.values.checks import (
     check_count,
     check_id,
@@ -29,6 +28,183 @@ from holdfast.values.checks import (
 from holdfast.values.content import ChatMessage
 from holdfast.values.identity import Agent
 from holdfast.values.lifecycle import TaskState, check_state
+from holdfast.values.tasks.events import StepKey
+from holdfast.values.tasks.records import LEASE_SECONDS, ClaimedTask, Lease, TaskRecord
+
+
+@runtime_checkable
+class LeaseLedger(Protocol):
+    """Tasks as a queue for workers, with leases that fence off whoever lost one.
+
+    Each claim raises the task's fence. A worker's write is accepted while the task is ``working``
+    under the fence of its lease, and refused with ``LeaseLostError``, with nothing written,
+    afterwards. A lease that has expired may be taken by ``recover_expired``; until that happens its
+    holder may still write and even extend it, since nobody else can have worked in between.
+
+    ``attempts`` counts claims since the last progress. A stored step, an answer, a pause, a sleep
+    and a release are progress. A task whose attempt ends without progress at ``max_attempts``
+    fails, with the reason, instead of going back to the queue.
+
+    Where a task would leave ``working``, a requested cancel comes first, whatever the worker
+    reports; and where it would go back to the queue, a requested pause holds it as ``paused``.
+
+    Promises:
+
+    - a claimed task is working, with the lease on it
+    - a claim raises the fence and the attempts by one
+    - a claimed task comes with its messages
+    - the task that has waited longest is claimed first
+    - a task is not claimed before its run_after
+    - a claim takes at most limit tasks
+    - a limit of zero claims nothing
+    - only tasks of the named agents are claimed
+    - an empty list of agents claims nothing
+    - 50 concurrent claims of 20 tasks give each once
+    - one tenant never claims another's tasks
+    - a claim takes at most one task of a context
+    - a context at work is skipped until its task leaves working
+    - without serial_contexts tasks of one context run side by side
+    - contexts of different owners do not wait for each other
+    - a worker's name and lease_seconds are checked before anything is claimed
+    - a heartbeat extends the lease
+    - a heartbeat tells of a requested cancel and of a requested pause
+    - a lease that expired but was not recovered is still good
+    - a task whose lease has not expired is not recovered
+    - after the clock went back a dead worker's task waits for one lease at most
+    - after the clock went back a worker that lives keeps its task
+    - a task whose lease expired goes back to the queue with the reason
+    - what was recovered or released goes on before what came after it
+    - an expired task at max_attempts is failed with the reason
+    - an expired task with a cancel requested is canceled
+    - an expired task with a pause requested is paused
+    - at most limit tasks are recovered, the longest expired first
+    - 10 concurrent recoveries give each task once
+    - after a lease is taken over no write of the old holder takes effect
+    - a lease is lost when its task leaves working
+    - a lease with another fence or an unknown task is lost
+    - a worker can end and suspend a task in every way the table has
+    - complete_many completes each task whose lease holds and leaves the others alone
+    - complete_many tells followers as each transition would
+    - a cancel requested before complete_many wins
+    - complete_many of nothing does nothing
+    - a worker cannot move a task along an edge that is not in the table
+    - an unknown state is refused
+    - the message of a transition is in the history and is the status message
+    - the status message and the note are those of the last change of state
+    - a failed attempt goes back to the queue and waits for its run_after
+    - a run_after given as a timedelta counts from the engine's now
+    - a failed attempt at max_attempts ends the task as failed
+    - a sleep sets the attempts back
+    - run_after and progress go only with submitted
+    - a step key for the answer goes only with a question
+    - a question whose step is stored already is a conflict
+    - the answer to a question is stored as its step
+    - a cancel that was requested comes before whatever the worker reports
+    - a completion that races a cancel never wins after it
+    - a pause that was requested holds a task on its way to the queue
+    - a completion comes before a pause that was requested
+    - a pause sets the attempts back
+    - a carried out pause is not requested any more
+    - a released task can be claimed at once and has not used an attempt
+    - a released task with a cancel requested is canceled
+    - attempts never exceed max_attempts however workers die
+    - leases and the queue are still there after a reopen
+    """
+
+    @abstractmethod
+    async def claim(
+        self,
+        worker: str,
+        *,
+        agents: Sequence[Agent] | None = None,
+        limit: int = 1,
+        lease_seconds: float = LEASE_SECONDS,
+        serial_contexts: bool = True,
+        history_length: int | None = None,
+    ) -> list[ClaimedTask]:
+        """Take up to ``limit`` tasks that are due, those that have waited longest first.
+
+        ``serial_contexts`` takes at most one task of a context and none of a context that has a
+        task at work. Tasks come with their messages, all unless ``history_length`` says less.
+
+        ::
+
+            for claimed in await ledger.claim("worker-1", agents=["writer"], limit=10):
+                start(claimed.task, claimed.lease)
+        """
+        ...
+
+    @abstractmethod
+    async def heartbeat(self, lease: Lease, *, lease_seconds: float = LEASE_SECONDS) -> Lease:
+        """Hold a task for ``lease_seconds`` from now; the answer tells what clients requested.
+
+        ::
+
+            lease = await ledger.heartbeat(lease)
+            if lease.cancel_requested:
+                handler.cancel()
+        """
+        ...
+
+    @abstractmethod
+    async def transition(
+        self,
+        lease: Lease,
+        to: TaskState | str,
+        *,
+        message: ChatMessage | None = None,
+        note: str = "",
+        run_after: datetime | timedelta | None = None,
+        progress: bool = False,
+        ask: StepKey | None = None,
+    ) -> TaskRecord:
+        """End or suspend the work; the record says what became of it.
+
+        To ``submitted`` it is a failed attempt that is tried again after ``run_after``, or with
+        ``progress=True`` a sleep. To ``input-required`` or ``auth-required``, ``message`` is the
+        question, and ``ask`` the step that the answer will be stored as. ``message`` is added to
+        the task's messages, the same way as ``append_message`` does.
+
+        ::
+
+            await ledger.transition(lease, "completed", message=ChatMessage.assistant("Done"))
+        """
+        ...
+
+    @abstractmethod
+    async def complete_many(self, leases: Sequence[Lease]) -> list[TaskState | None]:
+        """End the work on several tasks in one step, each as ``transition`` to ``completed`` does.
+
+        Where each task went, in the order of the leases; ``None`` for a lease that is lost.
+
+        ::
+
+            reached = await ledger.complete_many([first.lease, second.lease])
+        """
+        ...
+
+    @abstractmethod
+    async def release(self, lease: Lease, *, note: str = "") -> TaskRecord:
+        """Hand a task back unfinished, as a worker does that stops, without counting an attempt.
+
+        ::
+
+            await ledger.release(lease, note="worker-1 is shutting down")
+        """
+        ...
+
+    @abstractmethod
+    async def recover_expired(self, *, limit: int = 100) -> list[TaskRecord]:
+        """Take back tasks whose lease has expired, the longest expired first.
+
+        Any worker may call it at any time. The records say what became of each: ``submitted``, or
+        ``failed`` at ``max_attempts``, ``canceled`` or ``paused`` where that was requested.
+
+        ::
+
+            recovered = await ledger.recover_expired()
+        """
+        ...
 
 
 class LeaseCalls(LedgerCalls, LeaseLedger):

@@ -2,14 +2,47 @@
 
 from __future__ import annotations
 
-from holdfast.contracts.tasks.audit import AuditCalls
-from holdfast.contracts.tasks.cleanup import CleanupCalls
+from typing import Protocol, runtime_checkable
+
+from holdfast.contracts.tasks.audit import AuditCalls, AuditLedger
+from holdfast.contracts.tasks.cleanup import CleanupCalls, CleanupLedger
+from holdfast.contracts.tasks.client_ledger import ClientLedger
 from holdfast.contracts.tasks.clients import ClientCalls
-from holdfast.contracts.tasks.contexts import ContextCalls
-from holdfast.contracts.tasks.leases import LeaseCalls
-from holdfast.contracts.tasks.progress import ProgressCalls
-from holdfast.contracts.tasks.push import PushCalls
-from holdfast.kernel.storage.ledger import TaskLedger
+from holdfast.contracts.tasks.contexts import ContextCalls, ContextLedger, TranscriptLedger
+from holdfast.contracts.tasks.leases import LeaseCalls, LeaseLedger
+from holdfast.contracts.tasks.progress import ProgressCalls, ProgressLedger
+from holdfast.contracts.tasks.push import PushCalls, PushLedger
+
+
+@runtime_checkable
+class TaskLedger(
+    ClientLedger,
+    LeaseLedger,
+    ProgressLedger,
+    AuditLedger,
+    ContextLedger,
+    PushLedger,
+    TranscriptLedger,
+    CleanupLedger,
+    Protocol,
+):
+    """Everything about durable tasks; each concern is a Protocol of its own, with its promises.
+
+    ``ClientLedger``: submit, read, answer, cancel, pause, retry. ``LeaseLedger``: claim, heartbeat,
+    transition, release, recover. ``ProgressLedger``: messages, steps, artifacts. ``AuditLedger``:
+    events, follow, history, replay, feedback. ``ContextLedger``: conversations. ``PushLedger``:
+    push configs and the outbox. ``TranscriptLedger``: what is to be copied into session logs.
+    ``CleanupLedger``: what must not outlive a task.
+
+    Every method is one atomic step: it happens as a whole or, with an error, not at all.
+
+    ::
+
+        task = await ledger.submit("writer", ChatMessage.user("Tides of Brest?"))
+        [claimed] = await ledger.claim("worker-1", agents=["writer"])
+        await ledger.record_step(claimed.lease, StepKey("fetch"), pages)
+        await ledger.transition(claimed.lease, "completed")
+    """
 
 
 class Ledger(

@@ -2,20 +2,180 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
+from holdfast.contracts.tasks.checks import check_lease, check_step, message_named
 from holdfast.contracts.tasks.scope import LedgerCalls, task_key
-from holdfast.kernel.storage.ledger_events import ArtifactChunk, StepKey, StepRecord
-from holdfast.kernel.storage.ledger_input import check_lease, check_step, message_named
-from holdfast.kernel.storage.ledger_progress import ProgressLedger
-from holdfast.kernel.storage.ledger_records import Artifact, Lease
-from holdfast.kernel.storage.ledger_stored import StoredChunk, StoredMessage
-from holdfast.spi.tasks_records import load_artifacts
-from holdfast.spi.tasks_workers import StepDraft
+from holdfast.spi.tasks.records import load_artifacts
+from holdfast.spi.tasks.stored import StoredChunk, StoredMessage
+from holdfast.spi.tasks.workers import StepDraft
 from holdfast.values.checks import check_id, check_list, check_text
 from holdfast.values.codec import blocks_to_json, decode_json, encode_json, encode_object
 from holdfast.values.content import ChatMessage, ContentBlock
+from holdfast.values.tasks.events import ArtifactChunk, StepKey, StepRecord
+from holdfast.values.tasks.records import Artifact, Lease
+
+
+@runtime_checkable
+class ProgressLedger(Protocol):
+    """The output of a task, and the steps that a resumed handler does not repeat.
+
+    Every write shows the lease, and is refused with ``LeaseLostError`` once that is lost (see
+    ``LeaseLedger``). Each write adds one thing; nothing is ever rewritten.
+
+    A step is stored once under its key (kind, name, occurrence); the first stored wins. Storing
+    one is progress: it sets the task's ``attempts`` back to 0.
+
+    Artifact chunks belong to their attempt: the first chunk that a later attempt writes to an
+    artifact replaces what it held, so that a resumed stream is never partial and full. A chunk
+    written in a step is not lost with that: when the resumed handler passes the stored step,
+    ``restore_artifacts`` puts the step's chunks back where they belong.
+
+    Promises:
+
+    - messages of a worker are in the history in order
+    - the same message id again is appended once
+    - the same message id with another body is a conflict and nothing is written
+    - a message under a step key is appended once, the first stored wins
+    - a step's result comes back exactly as it went in
+    - the first stored result of a step wins
+    - the same step with other arguments is a conflict and nothing is written
+    - a step without a digest is not compared
+    - kind, name and occurrence keep steps apart
+    - steps come in the order they were stored
+    - an unknown task has no steps
+    - a step stored again is no progress
+    - a stored step sets the attempts back
+    - a result that is not json is refused by its path and nothing is written
+    - 20 concurrent results of one step store one
+    - 50 concurrent messages are all in the history
+    - every kind of content block survives in an artifact
+    - chunks of one attempt follow each other
+    - a chunk without append begins the artifact anew
+    - the first chunk of an artifact is never an append
+    - the last chunk makes the artifact complete
+    - nothing is appended after the last chunk of an attempt
+    - an artifact keeps the name and the metadata that a chunk last gave
+    - the first chunk of a later attempt replaces what an earlier attempt wrote
+    - chunks of a stored step are put back among those of a later attempt
+    - chunks of a step are put back once in an attempt
+    - a step that is not stored has no chunks to put back
+    - a stored step says how many chunks were written in it
+    - artifacts come in the order they were begun
+    - an artifact is found by its id
+    - an unknown artifact is none
+    - another owner's artifacts are not found
+    - one tenant never sees another's artifacts and steps
+    - steps and artifacts are still there after a reopen
+    - an artifact and a step that a store returns are the caller's to mutate
+    - parts and results that a caller passed in may be changed afterwards
+    """
+
+    @abstractmethod
+    async def append_message(
+        self, lease: Lease, message: ChatMessage, *, step: StepKey | None = None
+    ) -> ChatMessage:
+        """Add a message to the task and return it as stored.
+
+        The same id and body again does nothing. With ``step``, the message is stored once under
+        that key: a resumed handler that says it again, in whatever words, gets the first one back.
+
+        ::
+
+            await ledger.append_message(lease, ChatMessage.assistant("half way"))
+        """
+        ...
+
+    @abstractmethod
+    async def record_step(
+        self, lease: Lease, key: StepKey, result: Any, *, digest: str = ""
+    ) -> StepRecord:
+        """Store the result of a step, and return the one that is stored: the first wins.
+
+        ``digest`` stands for the step's arguments; ``ConflictError`` if the stored one has another.
+
+        ::
+
+            kept = await ledger.record_step(lease, StepKey("fetch"), pages, digest=digest)
+        """
+        ...
+
+    @abstractmethod
+    async def steps(self, task_id: str) -> list[StepRecord]:
+        """The stored steps of a task, for its worker, in the order they were stored.
+
+        The answer to a question is a step as well: its kind is ``ask``, and its result names the
+        message, ``{"message_id": ...}``. So is a message appended under a key.
+
+        ::
+
+            done = {step.key: step.result for step in await ledger.steps(task.id)}
+        """
+        ...
+
+    @abstractmethod
+    async def append_artifact(
+        self,
+        lease: Lease,
+        artifact_id: str,
+        parts: Sequence[ContentBlock],
+        *,
+        name: str = "",
+        metadata: dict[str, Any] | None = None,
+        append: bool = False,
+        last_chunk: bool = False,
+        step: StepKey | None = None,
+    ) -> ArtifactChunk:
+        """Write a chunk of an artifact and return it as a stream shows it.
+
+        Without ``append`` it replaces what the artifact held. ``step`` names the step in which it
+        is written. Appending after the last chunk is a ``ConflictError``.
+
+        ::
+
+            await ledger.append_artifact(lease, "summary.md", [TextBlock("# Tides")])
+            await ledger.append_artifact(lease, "summary.md", more, append=True, last_chunk=True)
+        """
+        ...
+
+    @abstractmethod
+    async def restore_artifacts(self, lease: Lease, step: StepKey) -> list[ArtifactChunk]:
+        """Write the chunks of a stored step again in this attempt; they are returned.
+
+        A resumed handler calls it as it passes the step. In the attempt that ran the step, and
+        when it was called before, nothing is written.
+
+        ::
+
+            for step in await ledger.steps(task.id):
+                if step.chunks:
+                    await ledger.restore_artifacts(lease, step.key)
+        """
+        ...
+
+    @abstractmethod
+    async def artifacts(self, task_id: str, *, owner: str | None = "") -> list[Artifact]:
+        """The artifacts of a task, in the order they were begun.
+
+        ::
+
+            [summary] = await ledger.artifacts(task.id)
+        """
+        ...
+
+    @abstractmethod
+    async def get_artifact(
+        self, task_id: str, artifact_id: str, *, owner: str | None = ""
+    ) -> Artifact | None:
+        """One artifact of a task, or ``None``.
+
+        ::
+
+            summary = await ledger.get_artifact(task.id, "summary.md")
+        """
+        ...
 
 
 class ProgressCalls(LedgerCalls, ProgressLedger):

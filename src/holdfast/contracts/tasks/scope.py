@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from holdfast.kernel.storage.ledger_input import check_owner
-from holdfast.spi.tasks import TaskStorage
-from holdfast.spi.tasks_records import ContextKey, TaskKey
+from holdfast.contracts.tasks.checks import check_owner
+from holdfast.spi.tasks.ledger import TaskStorage
+from holdfast.spi.tasks.records import ContextKey, TaskKey
 from holdfast.values.checks import check_id, check_optional_id
 
 MOST = (1 << 63) - 1

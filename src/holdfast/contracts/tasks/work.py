@@ -2,15 +2,59 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import AsyncGenerator
-from typing import get_args
+from typing import Protocol, get_args, runtime_checkable
 
-from holdfast.kernel.storage.ledger_work import WorkKind, WorkSignal
-from holdfast.spi.tasks_work import WorkStorage
+from holdfast.spi.tasks.work import WorkKind, WorkStorage
 from holdfast.values.checks import check_count, check_id, check_seconds
 from holdfast.values.errors import InvalidInputError
 
 _KINDS: tuple[WorkKind, ...] = get_args(WorkKind)
+
+
+@runtime_checkable
+class WorkSignal(Protocol):
+    """The doorbell of the queues of all tenants; it belongs to the operator, not to a tenant.
+
+    A ring is a hint: it may come for nothing, and a worker that hears none still looks now and
+    then.
+    """
+
+    @abstractmethod
+    async def tenants(self, kind: WorkKind = "due", *, limit: int = 100) -> list[str]:
+        """The tenants that have work of a kind, in order.
+
+        ::
+
+            for tenant in await state.work.tenants():
+                await state.for_tenant(tenant).tasks.claim("worker-1")
+        """
+        ...
+
+    @abstractmethod
+    async def wait(self, *, timeout_seconds: float) -> None:
+        """Return when a task may have become due, at the latest after ``timeout_seconds``.
+
+        ::
+
+            await state.work.wait(timeout_seconds=1.0)
+        """
+        ...
+
+    @abstractmethod
+    def requests(self, worker: str) -> AsyncGenerator[None, None]:
+        """Yield when a client may have asked to cancel, pause or resume a task of this worker.
+
+        It yields once at the start, for what came before. A notice can be lost; the next heartbeat
+        of the task returns the request in any case.
+
+        ::
+
+            async for _ in state.work.requests("worker-1"):
+                lease = await state.tasks.heartbeat(lease)
+        """
+        ...
 
 
 class Work(WorkSignal):

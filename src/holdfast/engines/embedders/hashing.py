@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from functools import lru_cache
 
-from holdfast.kernel.storage.embedding import Embedder, EmbeddingMode
+from holdfast.spi.embedding import Embedder, EmbeddingMode
 from holdfast.values.errors import InvalidInputError
 from holdfast.values.text import tokenize
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from holdfast.kernel.storage.embedding import Embedder, EmbeddingMode
+from holdfast.spi.embedding import Embedder, EmbeddingMode
 from holdfast.values.errors import TimedOutError
 
 LIMIT_SECONDS = 10.0

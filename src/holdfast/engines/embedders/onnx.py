@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from holdfast.kernel.storage.embedding import Embedder, EmbeddingMode
+from holdfast.spi.embedding import Embedder, EmbeddingMode
 from holdfast.values.errors import ConfigError, MissingExtraError
 
 BATCH = 32

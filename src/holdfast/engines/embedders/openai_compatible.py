@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from holdfast.engines.embedders.limited import LIMIT_SECONDS
 from holdfast.engines.retry_log import tell_retries
-from holdfast.kernel.storage.embedding import Embedder, EmbeddingMode
+from holdfast.spi.embedding import Embedder, EmbeddingMode
 from holdfast.values.errors import (
     ConfigError,
     EngineError,

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from holdfast.kernel.storage.embedding import Embedder, EmbeddingMode
+from holdfast.spi.embedding import Embedder, EmbeddingMode
 from holdfast.values.errors import MissingExtraError
 
 INLINE = 8

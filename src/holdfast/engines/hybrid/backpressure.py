@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from holdfast.kernel.storage.hot_log import HotQueue
+from holdfast.spi.hybrid.hot_log import HotQueue
 from holdfast.values.errors import BackPressureError
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from holdfast.kernel.storage.durable_log import Outcome
-from holdfast.kernel.storage.hot_entry import PlacedEntry
-from holdfast.kernel.storage.hot_log import HotTurn
+from holdfast.spi.hybrid.durable_log import Outcome
+from holdfast.spi.hybrid.hot_entry import PlacedEntry
+from holdfast.spi.hybrid.hot_log import HotTurn
 
 
 @dataclass(slots=True)

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 
 from holdfast.engines.hybrid.commits import Commits
 from holdfast.engines.hybrid.metrics import HybridMetrics
-from holdfast.kernel.storage.durable_log import DurableQueue, Outcome, Turn
-from holdfast.kernel.storage.hot_entry import PlacedEntry, check_entry, unpack
-from holdfast.kernel.storage.hot_log import HotLog, HotQueue, HotTurn
+from holdfast.spi.hybrid.durable_log import DurableQueue, Outcome, Turn
+from holdfast.spi.hybrid.hot_entry import PlacedEntry, check_entry, unpack
+from holdfast.spi.hybrid.hot_log import HotLog, HotQueue, HotTurn
 from holdfast.values.errors import (
     CodecError,
     EngineError,

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from holdfast.engines.hybrid.log import HybridLog
-from holdfast.kernel.storage.episodes import Event, Recalled, Session
-from holdfast.kernel.storage.hot_entry import PlacedEntry
-from holdfast.kernel.storage.log_entry import LogEntry
 from holdfast.spi.episodes import EpisodeStorage, EventScope, NearestEvents
+from holdfast.spi.hybrid.hot_entry import PlacedEntry
+from holdfast.spi.log_entry import LogEntry
 from holdfast.values.errors import TimedOutError
+from holdfast.values.events import Event, Recalled, Session
 
 
 class HybridEpisodes(EpisodeStorage):

@@ -11,11 +11,12 @@ from weakref import WeakValueDictionary
 
 from holdfast.engines.hybrid.circuit_breaker import CircuitBreaker
 from holdfast.engines.hybrid.metrics import HybridMetrics
-from holdfast.kernel.storage.durable_log import DurableLog, Gap
-from holdfast.kernel.storage.hot_entry import NOWHERE, PlacedEntry
-from holdfast.kernel.storage.hot_log import WINDOW, HotLog, UsedUp, Window
+from holdfast.spi.hybrid.durable_log import DurableLog
+from holdfast.spi.hybrid.hot_entry import NOWHERE, PlacedEntry
+from holdfast.spi.hybrid.hot_log import WINDOW, HotLog, UsedUp, Window
 from holdfast.values.errors import TimedOutError, UnavailableError
 from holdfast.values.failpoints import hit
+from holdfast.values.wakes import Gap
 
 _log = logging.getLogger("holdfast.hybrid")
 

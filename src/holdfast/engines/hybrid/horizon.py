@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from holdfast.engines.hybrid.circuit_breaker import HotStoreDownError
 from holdfast.engines.hybrid.metrics import HybridMetrics
-from holdfast.kernel.storage.hot_entry import PlacedEntry
+from holdfast.spi.hybrid.hot_entry import PlacedEntry
 
 _log = logging.getLogger("holdfast.hybrid")
 

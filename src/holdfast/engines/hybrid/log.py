@@ -18,10 +18,10 @@ from holdfast.engines.hybrid.grants import Grants
 from holdfast.engines.hybrid.horizon import Horizon
 from holdfast.engines.hybrid.waking import Waker
 from holdfast.engines.hybrid.write_back import WriteBack, placed
-from holdfast.kernel.storage.durable_log import DurableLog
-from holdfast.kernel.storage.hot_entry import NOWHERE, PlacedEntry
-from holdfast.kernel.storage.hot_log import Appended, Cold, HotLog, HotTurn, Window
-from holdfast.kernel.storage.log_entry import LogEntry
+from holdfast.spi.hybrid.durable_log import DurableLog
+from holdfast.spi.hybrid.hot_entry import NOWHERE, PlacedEntry
+from holdfast.spi.hybrid.hot_log import Appended, Cold, HotLog, HotTurn, Window
+from holdfast.spi.log_entry import LogEntry
 from holdfast.values.errors import (
     BackPressureError,
     TimedOutError,

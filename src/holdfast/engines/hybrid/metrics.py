@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from holdfast.kernel.storage.hot_log import HotStats
+from holdfast.spi.hybrid.hot_log import HotStats
 
 PENDING = "holdfast_consolidation_pending"
 OLDEST = "holdfast_consolidation_oldest_pending_seconds"

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from holdfast.kernel.storage.state_snapshots import DirtyStates, DurableStates, SavedState, Written
+from holdfast.spi.hybrid.state_snapshots import DirtyStates, DurableStates, SavedState, Written
 from holdfast.values.failpoints import hit
 
 _log = logging.getLogger("holdfast.hybrid")

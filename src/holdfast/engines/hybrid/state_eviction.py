@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from holdfast.kernel.storage.state_snapshots import CleanStates, DurableStates
+from holdfast.spi.hybrid.state_snapshots import CleanStates, DurableStates
 from holdfast.values.failpoints import hit
 
 

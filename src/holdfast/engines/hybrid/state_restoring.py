@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 from holdfast.engines.hybrid.circuit_breaker import CircuitBreaker
 from holdfast.engines.hybrid.metrics import HybridMetrics
 from holdfast.engines.hybrid.unflushed import Unsaved
-from holdfast.kernel.storage.state_snapshots import (
+from holdfast.spi.hybrid.state_snapshots import (
     DurableStates,
     RemovedStateError,
     SavedState,

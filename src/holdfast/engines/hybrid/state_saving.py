@@ -8,7 +8,7 @@ from holdfast.engines.hybrid.circuit_breaker import HotStoreDownError
 from holdfast.engines.hybrid.consolidation import STATES_AT_ONCE
 from holdfast.engines.hybrid.state_commits import save
 from holdfast.engines.hybrid.states import HybridStates
-from holdfast.kernel.storage.state_snapshots import (
+from holdfast.spi.hybrid.state_snapshots import (
     DirtyStates,
     DurableStates,
     FallbackWrites,

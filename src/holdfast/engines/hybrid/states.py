@@ -18,8 +18,7 @@ from holdfast.engines.hybrid.state_commits import StateCommits
 from holdfast.engines.hybrid.state_restoring import StateRestoring
 from holdfast.engines.hybrid.unflushed import Unsaved
 from holdfast.engines.hybrid.write_back import COMMIT_SECONDS
-from holdfast.kernel.storage.short_term import StateSnapshot, StateWrite
-from holdfast.kernel.storage.state_snapshots import (
+from holdfast.spi.hybrid.state_snapshots import (
     AbsentStateError,
     DurableStates,
     FallbackWrite,
@@ -32,6 +31,7 @@ from holdfast.spi.states import HotStates, StateStorage
 from holdfast.values.codec import decode_json
 from holdfast.values.errors import BackPressureError, TimedOutError, UnavailableError
 from holdfast.values.failpoints import hit
+from holdfast.values.states import StateSnapshot, StateWrite
 
 _log = logging.getLogger("holdfast.hybrid")
 

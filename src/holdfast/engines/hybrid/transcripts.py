@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from holdfast.engines.hybrid.log import HybridLog, once
-from holdfast.kernel.storage.hot_entry import PlacedEntry
-from holdfast.kernel.storage.hot_log import Window
-from holdfast.kernel.storage.log_entry import LogEntry, TranscriptPage
+from holdfast.spi.hybrid.hot_entry import PlacedEntry
+from holdfast.spi.hybrid.hot_log import Window
+from holdfast.spi.log_entry import LogEntry, TranscriptPage
 from holdfast.spi.transcripts import MessageRow, TranscriptKey, Transcripts
 
 

@@ -11,10 +11,10 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
-from holdfast.kernel.storage.hot_entry import PlacedEntry
-from holdfast.kernel.storage.hot_log import Window
-from holdfast.kernel.storage.short_term import StateWrite
-from holdfast.kernel.storage.state_snapshots import FallbackWrite, Written
+from holdfast.spi.hybrid.hot_entry import PlacedEntry
+from holdfast.spi.hybrid.hot_log import Window
+from holdfast.spi.hybrid.state_snapshots import FallbackWrite, Written
+from holdfast.values.states import StateWrite
 
 MOST = 50_000
 """How many events, and writes to how many states, a process remembers for one tenant."""

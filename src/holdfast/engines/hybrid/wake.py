@@ -6,8 +6,9 @@ import dataclasses
 
 from holdfast.engines.hybrid.log import HybridLog
 from holdfast.engines.hybrid.states import HybridStates
-from holdfast.kernel.storage.wake import SessionWake, Wake, WakeStatus
+from holdfast.spi.wake import SessionWake
 from holdfast.values.identity import AgentId
+from holdfast.values.wakes import Wake, WakeStatus
 
 
 class HybridWake(SessionWake):

@@ -8,10 +8,10 @@ from holdfast.engines.hybrid.circuit_breaker import CircuitBreaker, HotStoreDown
 from holdfast.engines.hybrid.grants import Grants
 from holdfast.engines.hybrid.horizon import Horizon
 from holdfast.engines.hybrid.write_back import WriteBack
-from holdfast.kernel.storage.durable_log import DurableLog
-from holdfast.kernel.storage.hot_log import WINDOW, HotLog, Window
-from holdfast.kernel.storage.short_term import StateSnapshot
-from holdfast.kernel.storage.wake import Wake, WakeStatus
+from holdfast.spi.hybrid.durable_log import DurableLog
+from holdfast.spi.hybrid.hot_log import WINDOW, HotLog, Window
+from holdfast.values.states import StateSnapshot
+from holdfast.values.wakes import Wake, WakeStatus
 
 WOKEN = 200
 """How many sessions of an agent, the newest, are looked at when it wakes up as a whole."""

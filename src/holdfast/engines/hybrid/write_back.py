@@ -11,10 +11,10 @@ from holdfast.engines.hybrid.circuit_breaker import CircuitBreaker
 from holdfast.engines.hybrid.consolidation import Consolidator
 from holdfast.engines.hybrid.grants import Grants
 from holdfast.engines.hybrid.unflushed import LOOK_EVERY, Unflushed
-from holdfast.kernel.storage.durable_log import DurableLog, Outcome
-from holdfast.kernel.storage.hot_entry import PlacedEntry
-from holdfast.kernel.storage.hot_log import Appended, HotLog
-from holdfast.kernel.storage.log_entry import LogEntry, another_body
+from holdfast.spi.hybrid.durable_log import DurableLog, Outcome
+from holdfast.spi.hybrid.hot_entry import PlacedEntry
+from holdfast.spi.hybrid.hot_log import Appended, HotLog
+from holdfast.spi.log_entry import LogEntry, another_body
 from holdfast.values.errors import EngineError, TimedOutError, UnavailableError
 from holdfast.values.failpoints import hit
 

@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 
 from holdfast.engines.inmemory.blob_index import InMemoryBlobIndex
 from holdfast.engines.inmemory.engine import InMemory
-from holdfast.kernel.storage.blob import BlobInfo
-from holdfast.kernel.storage.blob_index import RETRY_SECONDS
-from holdfast.spi.blob_index import BlobFacts
+from holdfast.spi.blob_index import RETRY_SECONDS, BlobFacts
 from holdfast.spi.blobs import BlobRange, BlobStorage, end_of
+from holdfast.values.blobs import BlobInfo
 
 _SWEEP_BLOBS = 100
 

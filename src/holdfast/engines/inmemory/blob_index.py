@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from holdfast.engines.inmemory.engine import InMemory
-from holdfast.kernel.storage.blob import BlobInfo
-from holdfast.kernel.storage.blob_index import IndexedBlob, condemned, taken_before
-from holdfast.spi.blob_index import BlobFacts, BlobIndexStorage
+from holdfast.spi.blob_index import BlobFacts, BlobIndexStorage, condemned, taken_before
+from holdfast.values.blobs import BlobInfo, IndexedBlob
 
 
 @dataclass

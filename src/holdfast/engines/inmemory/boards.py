@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from holdfast.engines.inmemory.engine import InMemory
-from holdfast.kernel.storage.boards import Task, TaskList, TaskStatus
 from holdfast.spi.boards import BoardStorage, CardMove
+from holdfast.values.boards import Task, TaskList, TaskStatus
 from holdfast.values.errors import NotFoundError
 
 

@@ -8,12 +8,12 @@ from typing import Any
 from holdfast.engines.inmemory.engine import InMemory
 from holdfast.engines.inmemory.recall import Recall
 from holdfast.engines.inmemory.session_log import Row, SessionLog, SessionRecord
-from holdfast.kernel.storage.embedding import Embedder
-from holdfast.kernel.storage.episodes import Event, Recalled, Session
-from holdfast.kernel.storage.hot_entry import PlacedEntry
-from holdfast.kernel.storage.log_entry import LogEntry
+from holdfast.spi.embedding import Embedder
 from holdfast.spi.episodes import EpisodeStorage, EventScope, NearestEvents
+from holdfast.spi.hybrid.hot_entry import PlacedEntry
+from holdfast.spi.log_entry import LogEntry
 from holdfast.values.codec import decode_json
+from holdfast.values.events import Event, Recalled, Session
 from holdfast.values.identity import AgentId
 
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from holdfast.engines.cosine import cosines
 from holdfast.engines.inmemory.facts import Fact, Facts
-from holdfast.kernel.storage.long_term import Memory, RecallMode
 from holdfast.spi.long_term import FactFilter, FactQuestion
+from holdfast.values.facts import Memory, RecallMode
 from holdfast.values.ranking import blend, fuse, normalise
 
 

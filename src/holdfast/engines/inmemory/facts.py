@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeAlias
 
-from holdfast.kernel.storage.fact_draft import FactDraft, superseded_before, used_before
-from holdfast.kernel.storage.long_term import Memory
+from holdfast.spi.fact_draft import FactDraft, superseded_before, used_before
 from holdfast.spi.long_term import FactFilter, FactQuestion
 from holdfast.values.codec import decode_json
 from holdfast.values.errors import NotFoundError
+from holdfast.values.facts import Memory
 from holdfast.values.ranking import LexicalIndex
 from holdfast.values.text import tokenize
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from holdfast.engines.inmemory.engine import InMemory
-from holdfast.kernel.storage.graph import Direction, Entity, Relationship, SubGraph
-from holdfast.kernel.storage.graph_draft import EntityDraft, RelationshipDraft, Walk
 from holdfast.spi.graph import GraphStorage
+from holdfast.spi.graph_draft import EntityDraft, RelationshipDraft, Walk
 from holdfast.values.codec import decode_json
 from holdfast.values.errors import NotFoundError
+from holdfast.values.graph import Direction, Entity, Relationship, SubGraph
 
 
 @dataclass(slots=True)

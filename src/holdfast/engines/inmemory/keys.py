@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from holdfast.engines.inmemory.engine import InMemory
-from holdfast.kernel.storage.keys import USE_SECONDS, ApiKey
 from holdfast.spi.keys import KeyDraft, KeyStorage
+from holdfast.values.keys import USE_SECONDS, ApiKey
 
 
 @dataclass

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from holdfast.engines.inmemory.engine import InMemory
 from holdfast.engines.inmemory.fact_recall import recall
 from holdfast.engines.inmemory.facts import Fact, Facts
-from holdfast.kernel.storage.fact_draft import FactDraft
-from holdfast.kernel.storage.long_term import Memory
+from holdfast.spi.fact_draft import FactDraft
 from holdfast.spi.long_term import (
     FactFilter,
     FactQuestion,
@@ -18,6 +17,7 @@ from holdfast.spi.long_term import (
     LongTermStorage,
     UnindexedFact,
 )
+from holdfast.values.facts import Memory
 
 
 @dataclass(slots=True)

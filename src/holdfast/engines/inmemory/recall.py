@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from holdfast.engines.cosine import cosines
 from holdfast.engines.inmemory.session_log import Row, SessionLog
-from holdfast.kernel.storage.embedding import Embedder, embed_possible, embed_texts
-from holdfast.kernel.storage.episodes import Recalled
+from holdfast.spi.embedding import Embedder, embed_possible, embed_texts
 from holdfast.spi.episodes import EventScope, NearestEvents
 from holdfast.values.errors import EngineError
+from holdfast.values.events import Recalled
 from holdfast.values.ranking import fuse, normalise
 from holdfast.values.text import tokenize
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Self
 
-from holdfast.kernel.storage.episodes import Event
-from holdfast.kernel.storage.event_text import event_text
-from holdfast.kernel.storage.log_entry import LogEntry
+from holdfast.spi.log_entry import LogEntry
 from holdfast.values.codec import decode_json
 from holdfast.values.errors import InvalidInputError
+from holdfast.values.event_text import event_text
+from holdfast.values.events import Event
 from holdfast.values.ranking import LexicalIndex
 from holdfast.values.text import tokenize
 

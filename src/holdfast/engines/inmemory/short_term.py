@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from holdfast.engines.inmemory.engine import InMemory
-from holdfast.kernel.storage.short_term import StateSnapshot, StateWrite
 from holdfast.spi.states import StateStorage
 from holdfast.values.codec import decode_json
 from holdfast.values.errors import VersionConflictError
+from holdfast.values.states import StateSnapshot, StateWrite
 
 
 @dataclass

@@ -7,7 +7,7 @@ from itertools import islice
 
 from holdfast.engines.inmemory.engine import InMemory
 from holdfast.engines.inmemory.session_log import Row, SessionLog
-from holdfast.kernel.storage.log_entry import LogEntry, TranscriptPage
+from holdfast.spi.log_entry import LogEntry, TranscriptPage
 from holdfast.spi.transcripts import MessageRow, TranscriptKey, Transcripts
 
 _MESSAGES = ("message",)

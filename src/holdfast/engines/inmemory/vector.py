@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from holdfast.engines.inmemory.engine import InMemory
-from holdfast.kernel.storage.document_draft import DocumentDraft, stored_document, stored_result
-from holdfast.kernel.storage.vector import Document
+from holdfast.spi.document_draft import DocumentDraft, stored_document, stored_result
 from holdfast.spi.vectors import Nearest, VectorStorage
-from holdfast.values.checks import check_vector
+from holdfast.values.checks import check_dimension
 from holdfast.values.codec import decode_json
+from holdfast.values.documents import Document
 from holdfast.values.errors import AlreadyExistsError
 from holdfast.values.filters import And, Filter, matches
 
@@ -102,7 +102,7 @@ class InMemoryVectors(VectorStorage):
         for at, draft in enumerate(drafts):
             if held and draft.id in held.rows and not replace:
                 raise AlreadyExistsError("document", draft.id)
-            check_vector(f"documents[{at}].embedding", draft.vector, dimension=fixed)
+            check_dimension(f"documents[{at}].embedding", draft.vector, fixed)
         held = self._data.collections.setdefault(collection, _Collection(fixed))
         held.view = None
         for draft in drafts:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from holdfast.engines.inmemory.engine import InMemory
 from holdfast.engines.inmemory.session_log import SessionLog
 from holdfast.engines.inmemory.short_term import InMemoryStates
-from holdfast.kernel.storage.wake import SessionWake, Wake, WakeStatus
+from holdfast.spi.wake import SessionWake
+from holdfast.values.wakes import Wake, WakeStatus
 
 
 class InMemoryWake(SessionWake):

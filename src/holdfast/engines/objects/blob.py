@@ -13,10 +13,9 @@ from typing import Any, TypeAlias
 from holdfast.engines.objects.engine import Found, Objects
 from holdfast.engines.objects.paths import Paths, part_bytes
 from holdfast.engines.objects.upload import Upload
-from holdfast.kernel.storage.blob import BlobInfo
-from holdfast.kernel.storage.blob_index import RETRY_SECONDS, IndexedBlob
-from holdfast.spi.blob_index import BlobFacts, BlobIndexStorage
+from holdfast.spi.blob_index import RETRY_SECONDS, BlobFacts, BlobIndexStorage
 from holdfast.spi.blobs import BlobRange, BlobStorage, end_of
+from holdfast.values.blobs import BlobInfo, IndexedBlob
 from holdfast.values.errors import ConflictError, HoldfastError
 
 ORPHAN_GRACE_SECONDS = 86_400

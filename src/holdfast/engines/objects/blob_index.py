@@ -22,9 +22,8 @@ from holdfast.engines.objects.ref_records import (
     RefRecords,
     too_many,
 )
-from holdfast.kernel.storage.blob import BlobInfo
-from holdfast.kernel.storage.blob_index import IndexedBlob, condemned, taken_before
-from holdfast.spi.blob_index import BlobFacts, BlobIndexStorage
+from holdfast.spi.blob_index import BlobFacts, BlobIndexStorage, condemned, taken_before
+from holdfast.values.blobs import BlobInfo, IndexedBlob
 from holdfast.values.errors import ConflictError, NotSupportedError
 
 _DANGLING = timedelta(days=1)

@@ -23,8 +23,7 @@ import msgspec
 from holdfast.engines.objects.engine import Objects
 from holdfast.engines.objects.errors import ENGINE
 from holdfast.engines.objects.paths import Paths, digest
-from holdfast.kernel.storage.blob import BlobInfo
-from holdfast.kernel.storage.blob_index import IndexedBlob
+from holdfast.values.blobs import BlobInfo, IndexedBlob
 from holdfast.values.errors import CodecError, UnavailableError
 
 ATTEMPTS = 100

@@ -11,8 +11,8 @@ from typing import Any
 from holdfast.engines.postgres.blob_index import PostgresBlobIndex, info_of
 from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.queries import load
-from holdfast.kernel.storage.blob import MAX_CHUNK_BYTES, BlobInfo
 from holdfast.spi.blobs import BlobRange, BlobStorage, end_of
+from holdfast.values.blobs import MAX_CHUNK_BYTES, BlobInfo
 
 _SQL = load("blob")
 _BATCH = 2

@@ -7,9 +7,8 @@ from typing import Any, LiteralString
 
 from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.queries import load
-from holdfast.kernel.storage.blob import BlobInfo
-from holdfast.kernel.storage.blob_index import IndexedBlob
 from holdfast.spi.blob_index import BlobFacts, BlobIndexStorage
+from holdfast.values.blobs import BlobInfo, IndexedBlob
 
 _SQL = load("blob_index")
 

@@ -8,8 +8,8 @@ from typing import Any, LiteralString
 
 from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.queries import load
-from holdfast.kernel.storage.boards import Task, TaskList, TaskStatus
 from holdfast.spi.boards import BoardStorage, CardMove
+from holdfast.values.boards import Task, TaskList, TaskStatus
 from holdfast.values.codec import decode_json, encode_json
 
 _SQL = load("boards")

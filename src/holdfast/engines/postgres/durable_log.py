@@ -8,19 +8,19 @@ from typing import Any
 from holdfast.engines.postgres import session_log
 from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.queries import load
-from holdfast.kernel.storage.durable_log import (
+from holdfast.spi.hybrid.durable_log import (
     Cleared,
     DurableLog,
     Found,
-    Gap,
     Grant,
     Known,
     Outcome,
     Reserved,
 )
-from holdfast.kernel.storage.hot_entry import PlacedEntry
-from holdfast.kernel.storage.log_entry import LogEntry
+from holdfast.spi.hybrid.hot_entry import PlacedEntry
+from holdfast.spi.log_entry import LogEntry
 from holdfast.values.errors import InvalidInputError
+from holdfast.values.wakes import Gap
 
 _SQL = load("durable_log")
 

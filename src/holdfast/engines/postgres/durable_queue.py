@@ -10,7 +10,7 @@ import asyncpg
 
 from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.queries import load
-from holdfast.kernel.storage.durable_log import (
+from holdfast.spi.hybrid.durable_log import (
     DeadLetter,
     DurableQueue,
     Flushed,
@@ -18,7 +18,7 @@ from holdfast.kernel.storage.durable_log import (
     ShardFlush,
     Turn,
 )
-from holdfast.kernel.storage.log_entry import LogEntry
+from holdfast.spi.log_entry import LogEntry
 from holdfast.values.errors import EngineError
 from holdfast.values.failpoints import hit
 from holdfast.values.ids import new_id

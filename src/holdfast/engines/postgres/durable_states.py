@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.queries import load
-from holdfast.kernel.storage.state_snapshots import DurableStates, Eviction, SavedState
+from holdfast.spi.hybrid.state_snapshots import DurableStates, Eviction, SavedState
 from holdfast.values.codec import decode_json, encode_json
 
 _SQL = load("durable_log")

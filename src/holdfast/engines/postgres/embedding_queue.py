@@ -8,7 +8,7 @@ from typing import Any, LiteralString
 from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.indexing import index_batch
 from holdfast.engines.postgres.queries import load
-from holdfast.kernel.storage.embedding_queue import (
+from holdfast.spi.embedding_queue import (
     TAKEN_SECONDS,
     EmbeddingBatch,
     EmbeddingQueue,
@@ -16,8 +16,8 @@ from holdfast.kernel.storage.embedding_queue import (
     EventPlace,
     LogRange,
 )
-from holdfast.kernel.storage.event_text import event_text
 from holdfast.values.codec import decode_json
+from holdfast.values.event_text import event_text
 
 _SQL = load("embedding_queue")
 AGENTS = 100

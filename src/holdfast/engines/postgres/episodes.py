@@ -9,12 +9,12 @@ from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.queries import filled, load
 from holdfast.engines.postgres.recall import Recall
 from holdfast.engines.postgres.session_log import append, stored
-from holdfast.kernel.storage.embedding import Embedder
-from holdfast.kernel.storage.episodes import Event, Recalled, Session
-from holdfast.kernel.storage.hot_entry import PlacedEntry
-from holdfast.kernel.storage.log_entry import LogEntry
+from holdfast.spi.embedding import Embedder
 from holdfast.spi.episodes import EpisodeStorage, EventScope, NearestEvents
+from holdfast.spi.hybrid.hot_entry import PlacedEntry
+from holdfast.spi.log_entry import LogEntry
 from holdfast.values.codec import decode_json
+from holdfast.values.events import Event, Recalled, Session
 from holdfast.values.identity import AgentId
 
 _SQL = load("episodes")

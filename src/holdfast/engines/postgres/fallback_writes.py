@@ -5,9 +5,9 @@ from __future__ import annotations
 from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.escape import escape, unescape
 from holdfast.engines.postgres.queries import load
-from holdfast.kernel.storage.short_term import StateWrite
-from holdfast.kernel.storage.state_snapshots import FallbackWrite, FallbackWrites
+from holdfast.spi.hybrid.state_snapshots import FallbackWrite, FallbackWrites
 from holdfast.values.codec import decode_json, encode_json
+from holdfast.values.states import StateWrite
 
 _SQL = load("fallback_writes")
 

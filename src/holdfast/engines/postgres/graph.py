@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from operator import attrgetter
 
 from holdfast.engines.postgres.engine import Postgres
-from holdfast.engines.postgres.index_key import index_key
-from holdfast.engines.postgres.queries import load
-from holdfast.kernel.storage.graph import Entity, SubGraph
-from holdfast.kernel.storage.graph_draft import EntityDraft, RelationshipDraft, Walk
-from holdfast.kernel.storage.graph_text import (
+from holdfast.engines.postgres.graph_text import (
     entity_text,
     read_entities,
     read_relationships,
     relationship_text,
 )
+from holdfast.engines.postgres.index_key import index_key
+from holdfast.engines.postgres.queries import load
 from holdfast.spi.graph import GraphStorage
+from holdfast.spi.graph_draft import EntityDraft, RelationshipDraft, Walk
+from holdfast.values.graph import Entity, SubGraph
 
 _SQL = load("graph")
 _by_id = attrgetter("id")

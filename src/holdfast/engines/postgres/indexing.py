@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from holdfast.engines.postgres.queries import load
-from holdfast.kernel.storage.event_text import event_text
 from holdfast.values.codec import decode_json
+from holdfast.values.event_text import event_text
 from holdfast.values.text import tokenize
 
 _SQL = load("indexing")

@@ -6,9 +6,9 @@ from typing import Any
 
 from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.queries import load
-from holdfast.kernel.storage.keys import USE_SECONDS, ApiKey, KeyScope
 from holdfast.spi.keys import KeyDraft, KeyStorage
 from holdfast.values.codec import decode_json, encode_json
+from holdfast.values.keys import USE_SECONDS, ApiKey, KeyScope
 
 _SQL = load("keys")
 

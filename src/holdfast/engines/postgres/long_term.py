@@ -12,8 +12,7 @@ from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.escape import escape
 from holdfast.engines.postgres.index_key import index_key
 from holdfast.engines.postgres.queries import load
-from holdfast.kernel.storage.fact_draft import FactDraft, superseded_before, used_before
-from holdfast.kernel.storage.long_term import Memory
+from holdfast.spi.fact_draft import FactDraft, superseded_before, used_before
 from holdfast.spi.long_term import (
     FactFilter,
     FactQuestion,
@@ -24,6 +23,7 @@ from holdfast.spi.long_term import (
 )
 from holdfast.values.codec import decode_json, encode_json
 from holdfast.values.errors import ConflictError
+from holdfast.values.facts import Memory
 from holdfast.values.ranking import K1, LEXICAL_WEIGHT, LINK_WEIGHT, B
 from holdfast.values.text import tokenize
 

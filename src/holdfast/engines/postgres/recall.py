@@ -9,12 +9,12 @@ from typing import Any, LiteralString
 from holdfast.engines.postgres.embedding_queue import PostgresEmbeddingQueue
 from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.queries import filled, load
-from holdfast.kernel.storage.embedding import Embedder, embed_texts
-from holdfast.kernel.storage.embedding_queue import embed_batch
-from holdfast.kernel.storage.episodes import Recalled
-from holdfast.kernel.storage.log_entry import LogEntry
+from holdfast.spi.embedding import Embedder, embed_texts
+from holdfast.spi.embedding_queue import embed_batch
 from holdfast.spi.episodes import EventScope, NearestEvents
+from holdfast.spi.log_entry import LogEntry
 from holdfast.values.errors import EngineError, InvalidInputError
+from holdfast.values.events import Recalled
 from holdfast.values.ranking import K1, LEXICAL_WEIGHT, B
 from holdfast.values.text import tokenize
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.queries import load
-from holdfast.kernel.storage.hot_entry import PlacedEntry
-from holdfast.kernel.storage.log_entry import LogEntry, another_body
+from holdfast.spi.hybrid.hot_entry import PlacedEntry
+from holdfast.spi.log_entry import LogEntry, another_body
 from holdfast.values.errors import ConflictError
 
 _SQL = load("history")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.queries import load
-from holdfast.kernel.storage.session_moves import Moved, SessionMove, SessionMoves
+from holdfast.spi.session_moves import Moved, SessionMove, SessionMoves
 from holdfast.values.owners import UNASSIGNED
 
 _SQL = load("session_moves")

@@ -8,9 +8,9 @@ from typing import Any
 from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.escape import escape, unescape
 from holdfast.engines.postgres.queries import load
-from holdfast.kernel.storage.short_term import StateSnapshot, StateWrite
 from holdfast.spi.states import StateStorage
 from holdfast.values.codec import decode_json, encode_json
+from holdfast.values.states import StateSnapshot, StateWrite
 
 _SQL = load("short_term")
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.queries import load
 from holdfast.engines.postgres.session_log import append
-from holdfast.kernel.storage.log_entry import LogEntry, TranscriptPage
+from holdfast.spi.log_entry import LogEntry, TranscriptPage
 from holdfast.spi.transcripts import MessageRow, TranscriptKey, Transcripts
 
 _SQL = load("history")

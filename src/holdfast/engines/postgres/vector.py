@@ -12,9 +12,9 @@ from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.filter_sql import FilterSql, filterable
 from holdfast.engines.postgres.indexes import Near
 from holdfast.engines.postgres.queries import filled, load
-from holdfast.kernel.storage.document_draft import DocumentDraft, stored_document, stored_result
-from holdfast.kernel.storage.vector import Document, SearchResult
+from holdfast.spi.document_draft import DocumentDraft, stored_document, stored_result
 from holdfast.spi.vectors import Nearest, VectorStorage
+from holdfast.values.documents import Document, SearchResult
 from holdfast.values.filters import Filter
 
 MAX_DIMENSION = 16_000

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.queries import load
-from holdfast.kernel.storage.durable_log import Gap
-from holdfast.kernel.storage.wake import SessionWake, Wake, WakeStatus
+from holdfast.spi.wake import SessionWake
 from holdfast.values.identity import AgentId
+from holdfast.values.wakes import Gap, Wake, WakeStatus
 
 _SQL = load("wake")
 _LOG = load("durable_log")

@@ -11,7 +11,7 @@ from holdfast.engines.redis.keys import ShardKeys, encode
 from holdfast.engines.redis.quarantine import Quarantine
 from holdfast.engines.redis.short_term import REMOVED_SECONDS
 from holdfast.engines.redis.timestamps import duration
-from holdfast.kernel.storage.state_snapshots import CleanStates, Eviction, SavedState
+from holdfast.spi.hybrid.state_snapshots import CleanStates, Eviction, SavedState
 
 REGISTER_SECONDS = 60
 """For how long a state stays that a process registers for in order to write to it."""

@@ -11,7 +11,7 @@ from holdfast.engines.redis.engine import Redis
 from holdfast.engines.redis.keys import ShardKeys, encode
 from holdfast.engines.redis.quarantine import Quarantine
 from holdfast.engines.redis.timestamps import timestamp
-from holdfast.kernel.storage.state_snapshots import DirtyStates, SavedState
+from holdfast.spi.hybrid.state_snapshots import DirtyStates, SavedState
 from holdfast.values.codec import decode_json
 from holdfast.values.errors import CodecError
 

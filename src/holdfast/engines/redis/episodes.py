@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import AsyncIterator, Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
 from holdfast.engines.redis.engine import Redis
 from holdfast.engines.redis.keys import SessionKeys, encode_agent
+from holdfast.engines.redis.timestamps import ttl_argument
 from holdfast.engines.redis.transcripts import DEFAULT_TTL_SECONDS
-from holdfast.kernel.storage.episodes import Event, Recalled
-from holdfast.kernel.storage.hot_entry import PlacedEntry
-from holdfast.kernel.storage.log_entry import LogEntry, another_body
 from holdfast.spi.episodes import EventScope, EventStorage, NearestEvents
-from holdfast.values.checks import check_seconds
+from holdfast.spi.hybrid.hot_entry import PlacedEntry
+from holdfast.spi.log_entry import LogEntry, another_body
 from holdfast.values.codec import decode_json, encode_json
 from holdfast.values.errors import NotSupportedError
+from holdfast.values.events import Event, Recalled
 
 _NOTES = "!"
 """Stands before an agent in the name of its other stream; an encoded name never holds it."""
@@ -43,7 +42,7 @@ class RedisEvents(EventStorage):
     ) -> None:
         self._engine = engine
         self._tenant = tenant
-        self.ttl_seconds = ttl_seconds
+        self._ttl = ttl_argument(ttl_seconds)
 
     async def append(
         self, entries: Sequence[LogEntry], vectors: Sequence[list[float]] | None
@@ -54,10 +53,8 @@ class RedisEvents(EventStorage):
         session = entries[0].session
         if any(one.session != session for one in entries):
             raise self._no("a batch over several sessions", "record them one by one")
-        ttl = self.ttl_seconds
-        window = "" if ttl is None else math.ceil(check_seconds("ttl_seconds", ttl) * 1000)
         keys = self._keys(session)
-        args: list[Any] = [keys.messages, window]
+        args: list[Any] = [keys.messages, self._ttl]
         for one in entries:
             args += (_stream(one), one.run, one.id, one.occurred_at.isoformat(), _body(one))
         # Safe to repeat: with the same id it is the same event.

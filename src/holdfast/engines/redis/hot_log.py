@@ -11,15 +11,15 @@ from holdfast.engines.redis.engine import Redis
 from holdfast.engines.redis.keys import HotKeys, SessionKeys, ShardKeys, encode
 from holdfast.engines.redis.quarantine import Quarantine, is_damage
 from holdfast.engines.redis.short_term import snapshot_of
-from holdfast.kernel.storage.durable_log import Gap, Grant, Known, Reserved
-from holdfast.kernel.storage.hot_entry import (
+from holdfast.spi.hybrid.durable_log import Grant, Known, Reserved
+from holdfast.spi.hybrid.hot_entry import (
     PlacedEntry,
     digest,
     digest_with_time,
     pack,
     unpack,
 )
-from holdfast.kernel.storage.hot_log import (
+from holdfast.spi.hybrid.hot_log import (
     SEEN_SECONDS,
     Appended,
     Cold,
@@ -28,10 +28,11 @@ from holdfast.kernel.storage.hot_log import (
     UsedUp,
     Window,
 )
-from holdfast.kernel.storage.log_entry import LogEntry, another_body
-from holdfast.kernel.storage.short_term import StateSnapshot
+from holdfast.spi.log_entry import LogEntry, another_body
 from holdfast.values.errors import BackPressureError, CodecError, EngineError
 from holdfast.values.ids import new_ref
+from holdfast.values.states import StateSnapshot
+from holdfast.values.wakes import Gap
 
 _AT_ONCE = 1000
 T = TypeVar("T")

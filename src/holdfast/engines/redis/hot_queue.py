@@ -10,8 +10,8 @@ from holdfast.engines.redis.engine import Redis
 from holdfast.engines.redis.keys import HotKeys, ShardKeys, encode
 from holdfast.engines.redis.quarantine import Quarantine, resp, shard_keys
 from holdfast.engines.redis.timestamps import duration
-from holdfast.kernel.storage.durable_log import Outcome
-from holdfast.kernel.storage.hot_log import SEEN_SECONDS, WINDOW, HotQueue, HotStats, HotTurn, Work
+from holdfast.spi.hybrid.durable_log import Outcome
+from holdfast.spi.hybrid.hot_log import SEEN_SECONDS, WINDOW, HotQueue, HotStats, HotTurn, Work
 from holdfast.values.checks import check_id
 from holdfast.values.errors import InvalidInputError
 

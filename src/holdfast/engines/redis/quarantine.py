@@ -15,7 +15,7 @@ from urllib.parse import unquote
 from holdfast.engines.redis.connections import pairs_of
 from holdfast.engines.redis.engine import Redis
 from holdfast.engines.redis.keys import ShardKeys
-from holdfast.kernel.storage.hot_entry import unpack
+from holdfast.spi.hybrid.hot_entry import unpack
 from holdfast.values.codec import decode_json
 from holdfast.values.errors import CodecError, EngineError
 

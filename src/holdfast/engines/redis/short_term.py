@@ -11,8 +11,7 @@ from holdfast.engines.redis.engine import Redis
 from holdfast.engines.redis.keys import SessionKeys
 from holdfast.engines.redis.quarantine import Quarantine, is_damage
 from holdfast.engines.redis.timestamps import duration, microseconds, timestamp
-from holdfast.kernel.storage.short_term import StateSnapshot, StateWrite
-from holdfast.kernel.storage.state_snapshots import (
+from holdfast.spi.hybrid.state_snapshots import (
     AbsentStateError,
     FallbackWrite,
     RemovedStateError,
@@ -23,6 +22,7 @@ from holdfast.kernel.storage.state_snapshots import (
 from holdfast.spi.states import HotStates
 from holdfast.values.codec import decode_json
 from holdfast.values.errors import CodecError, EngineError, VersionConflictError
+from holdfast.values.states import StateSnapshot, StateWrite
 
 T = TypeVar("T")
 REMOVED_SECONDS = 600

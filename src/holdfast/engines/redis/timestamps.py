@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime, timedelta
+
+from holdfast.values.checks import check_seconds
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -32,3 +35,14 @@ def microseconds(when: datetime) -> int:
     1000000
     """
     return (when - _EPOCH) // timedelta(microseconds=1)
+
+
+def ttl_argument(ttl_seconds: float | None) -> int | str:
+    """Convert a time to live to milliseconds; empty if there is none.
+
+    >>> ttl_argument(1.5), ttl_argument(None)
+    (1500, '')
+    """
+    return (
+        "" if ttl_seconds is None else math.ceil(check_seconds("ttl_seconds", ttl_seconds) * 1000)
+    )

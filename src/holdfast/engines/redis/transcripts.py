@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
 from holdfast.engines.redis.engine import Redis
 from holdfast.engines.redis.keys import SessionKeys, encode_agent
-from holdfast.kernel.storage.log_entry import LogEntry, TranscriptPage, another_body
+from holdfast.engines.redis.timestamps import ttl_argument
+from holdfast.spi.log_entry import LogEntry, TranscriptPage, another_body
 from holdfast.spi.transcripts import MessageRow, TranscriptKey, Transcripts
-from holdfast.values.checks import check_seconds
 
 DEFAULT_TTL_SECONDS = 7 * 86_400.0
 """How long a transcript is kept after its last message, unless the store is told otherwise."""
@@ -36,15 +35,13 @@ class RedisTranscripts(Transcripts):
     ) -> None:
         self._engine = engine
         self._tenant = tenant
-        self.ttl_seconds = ttl_seconds
+        self._ttl = ttl_argument(ttl_seconds)
 
     async def append(self, entries: Sequence[LogEntry]) -> None:
         """Append entries, all or none."""
-        ttl = self.ttl_seconds
-        window = "" if ttl is None else math.ceil(check_seconds("ttl_seconds", ttl) * 1000)
         first = entries[0]
         keys, agent = self._keys(first.session), encode_agent(first.agent)
-        args: list[Any] = [keys.messages, agent, first.run, window]
+        args: list[Any] = [keys.messages, agent, first.run, self._ttl]
         for entry in entries:
             args += (entry.id, entry.occurred_at.isoformat(), entry.body)
         # Safe to repeat: with the same id it is the same message.

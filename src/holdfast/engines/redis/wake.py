@@ -5,7 +5,8 @@ from __future__ import annotations
 from holdfast.engines.redis.engine import Redis
 from holdfast.engines.redis.keys import SessionKeys
 from holdfast.engines.redis.short_term import RedisStates
-from holdfast.kernel.storage.wake import SessionWake, Wake, WakeStatus
+from holdfast.spi.wake import SessionWake
+from holdfast.values.wakes import Wake, WakeStatus
 
 
 class RedisWake(SessionWake):

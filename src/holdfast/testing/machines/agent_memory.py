@@ -8,10 +8,10 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from holdfast.kernel.storage.agent_memory import Assembled, Hydrated
-from holdfast.kernel.storage.episodes import Event, Recalled
 from holdfast.testing.machines.machine import EngineMachine
 from holdfast.values.content import ChatMessage
+from holdfast.values.events import Event, Recalled
+from holdfast.values.memory import Assembled, Hydrated
 
 AGENTS = st.sampled_from(["ana", "writer/ben"])
 SESSIONS = st.none() | st.sampled_from(["s1", "s2"])

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, rule
 
-from holdfast.kernel.storage.blob import BlobInfo
 from holdfast.testing.machines.machine import EngineMachine
+from holdfast.values.blobs import BlobInfo
 
 PICK = st.integers(0, 2)
 DATA: st.SearchStrategy[bytes | str] = st.sampled_from([b"", b"abc", b"abc", "é", b"\x00" * 9])

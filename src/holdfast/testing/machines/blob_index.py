@@ -7,9 +7,9 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, rule
 
-from holdfast.kernel.storage.blob_index import IndexedBlob
 from holdfast.testing.machines.blob import lifetime
 from holdfast.testing.machines.machine import EngineMachine
+from holdfast.values.blobs import IndexedBlob
 
 REFS = st.sampled_from(["r1", "r2"])
 KEYS = st.sampled_from(["k1", "k2", "k3"])

@@ -9,8 +9,8 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, rule
 
-from holdfast.kernel.storage.boards import Task, TaskList, TaskStatus
 from holdfast.testing.machines.machine import EngineMachine
+from holdfast.values.boards import Task, TaskList, TaskStatus
 
 CONVERSATIONS = st.sampled_from(["c1", "c2"])
 AGENTS = st.sampled_from(["", "a"])

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, rule
 
-from holdfast.kernel.storage.channel import ChannelEvent
 from holdfast.testing.machines.machine import EngineMachine
+from holdfast.values.channels import ChannelEvent
 
 PICK = st.integers(0, 7)
 IDS = st.none() | st.sampled_from(["e1", "e2", "e3"])

@@ -9,8 +9,8 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from holdfast.kernel.storage.episodes import Event, Recalled
 from holdfast.testing.machines.machine import EngineMachine
+from holdfast.values.events import Event, Recalled
 from holdfast.values.identity import AgentId
 
 AGENTS = st.sampled_from([AgentId("", "ana"), AgentId("writer", "ben")])

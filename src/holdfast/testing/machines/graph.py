@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from holdfast.kernel.storage.graph import Direction, Entity, Relationship
 from holdfast.testing.machines.machine import EngineMachine
+from holdfast.values.graph import Direction, Entity, Relationship
 
 NAMES = st.sampled_from(["a", "B", "c", "d", "e"])
 EDGES = st.sampled_from([f"r{at}" for at in range(8)])

@@ -11,14 +11,14 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule
 
-from holdfast.kernel.storage.ledger_events import StepKey
-from holdfast.kernel.storage.ledger_push import PushConfig
-from holdfast.kernel.storage.ledger_records import TaskRecord
 from holdfast.testing.ledger_invariants import check_invariants
 from holdfast.testing.machines.ledger_views import plainly
 from holdfast.testing.machines.machine import EngineMachine
 from holdfast.values.content import ChatMessage, TextBlock
 from holdfast.values.errors import HoldfastError
+from holdfast.values.tasks.events import StepKey
+from holdfast.values.tasks.push import PushConfig
+from holdfast.values.tasks.records import TaskRecord
 
 MANY = 7
 """How many tasks a run has at most, so that each has a life."""

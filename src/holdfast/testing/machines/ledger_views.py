@@ -6,16 +6,17 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from holdfast.kernel.storage.ledger_cleanup import CleanupMark
-from holdfast.kernel.storage.ledger_events import (
+from holdfast.values.content import ChatMessage, text_of
+from holdfast.values.tasks.cleanup import CleanupMark
+from holdfast.values.tasks.events import (
     ArtifactChunk,
     StepRecord,
     TaskEvent,
     TaskRequest,
     Transition,
 )
-from holdfast.kernel.storage.ledger_push import OutboxEntry
-from holdfast.kernel.storage.ledger_records import (
+from holdfast.values.tasks.push import OutboxEntry
+from holdfast.values.tasks.records import (
     Artifact,
     ClaimedTask,
     ContextPage,
@@ -25,7 +26,6 @@ from holdfast.kernel.storage.ledger_records import (
     TaskPage,
     TaskRecord,
 )
-from holdfast.values.content import ChatMessage, text_of
 
 
 def plainly(value: Any) -> Any:

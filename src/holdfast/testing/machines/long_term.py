@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
-from holdfast.kernel.storage.long_term import Memory
 from holdfast.testing.machines.machine import EngineMachine
+from holdfast.values.facts import Memory
 from holdfast.values.identity import AgentId
 
 AGENTS = st.sampled_from([AgentId("helper", "ann"), AgentId("", "ben")])

@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule
 
-from holdfast.kernel.storage.short_term import StateSnapshot
 from holdfast.testing.machines.machine import EngineMachine
+from holdfast.values.states import StateSnapshot
 
 SESSIONS = st.sampled_from(["s1", "s2"])
 KEYS = st.sampled_from(["", "a", "b", "a\x00"])

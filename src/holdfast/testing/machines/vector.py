@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from holdfast.kernel.storage.vector import Document, SearchResult
 from holdfast.testing.machines.machine import EngineMachine
+from holdfast.values.documents import Document, SearchResult
 
 COLLECTIONS = st.sampled_from(["one", "two"])
 IDS = st.sampled_from(["a", "b", "B", "é", "c"])

@@ -7,18 +7,18 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from holdfast.kernel.storage.agent_memory import Assembled, Hydrated
-from holdfast.kernel.storage.episodes import Event, Recalled
-from holdfast.kernel.storage.short_term import StateSnapshot
-from holdfast.kernel.storage.wake import WakeStatus
 from holdfast.testing.models.episodes import NaiveEpisodes
 from holdfast.testing.models.long_term import NaiveLongTerm
 from holdfast.testing.models.shared import Shared
 from holdfast.testing.models.short_term import NaiveShortTerm
 from holdfast.values.content import ChatMessage
 from holdfast.values.errors import ConflictError
+from holdfast.values.events import Event, Recalled
 from holdfast.values.identity import AgentId
 from holdfast.values.ids import new_id
+from holdfast.values.memory import Assembled, Hydrated
+from holdfast.values.states import StateSnapshot
+from holdfast.values.wakes import WakeStatus
 
 
 class NaiveState:

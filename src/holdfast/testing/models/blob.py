@@ -7,8 +7,8 @@ from collections.abc import AsyncGenerator, AsyncIterable
 from datetime import timedelta
 from typing import Any
 
-from holdfast.kernel.storage.blob import BlobInfo
 from holdfast.testing.models.shared import Shared
+from holdfast.values.blobs import BlobInfo
 from holdfast.values.errors import NotFoundError
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.kernel.storage.boards import Task, TaskList, TaskStatus
 from holdfast.testing.models.shared import Shared
+from holdfast.values.boards import Task, TaskList, TaskStatus
 from holdfast.values.errors import IllegalTransitionError, NotFoundError
 
 

@@ -8,8 +8,8 @@ from collections.abc import AsyncGenerator
 from datetime import timedelta
 from typing import Any
 
-from holdfast.kernel.storage.channel import ChannelEvent
 from holdfast.testing.models.shared import Shared
+from holdfast.values.channels import ChannelEvent
 from holdfast.values.errors import ConflictError
 
 

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from holdfast.kernel.storage.episodes import Event, Recalled, Session
-from holdfast.kernel.storage.event_text import event_text
 from holdfast.testing.models.shared import Shared
 from holdfast.values.content import ChatMessage
 from holdfast.values.errors import ConflictError, NotFoundError
+from holdfast.values.event_text import event_text
+from holdfast.values.events import Event, Recalled, Session
 from holdfast.values.identity import AgentId
 from holdfast.values.ranking import K1, B
 from holdfast.values.text import tokenize

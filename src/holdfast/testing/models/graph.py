@@ -5,9 +5,9 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from holdfast.kernel.storage.graph import Entity, Relationship, SubGraph
 from holdfast.testing.models.shared import Shared
 from holdfast.values.errors import InvalidInputError, NotFoundError
+from holdfast.values.graph import Entity, Relationship, SubGraph
 
 
 class NaiveGraph:

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from holdfast.kernel.storage.ledger_events import StepKey
-from holdfast.kernel.storage.ledger_records import Lease
 from holdfast.testing.models.ledger_cleanup import NaiveCleanup
 from holdfast.testing.models.ledger_clients import NaiveClients
 from holdfast.testing.models.ledger_leases import NaiveLeases
 from holdfast.testing.models.ledger_tasks import NaiveDelivery, NaiveTask
 from holdfast.values.content import ChatMessage, ContentBlock, text_of
 from holdfast.values.errors import ConflictError
+from holdfast.values.tasks.events import StepKey
+from holdfast.values.tasks.records import Lease
 
 
 class NaiveLedger(NaiveClients, NaiveLeases, NaiveCleanup):

@@ -6,8 +6,8 @@ import copy
 from collections.abc import Sequence
 from datetime import timedelta
 
-from holdfast.kernel.storage.ledger_records import Lease
 from holdfast.testing.models.ledger_tasks import NaiveMark, NaiveTask, NaiveTasks
+from holdfast.values.tasks.records import Lease
 
 
 class NaiveCleanup(NaiveTasks):

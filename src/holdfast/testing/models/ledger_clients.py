@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from holdfast.kernel.storage.ledger_records import TaskPage, TaskRecord
 from holdfast.testing.models.ledger_tasks import ASKING, DONE, NaiveTask, NaiveTasks
 from holdfast.values.content import ChatMessage
 from holdfast.values.errors import ConflictError, IllegalTransitionError
 from holdfast.values.identity import AgentId
+from holdfast.values.tasks.records import TaskPage, TaskRecord
 
 
 class NaiveClients(NaiveTasks):

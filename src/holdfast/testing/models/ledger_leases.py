@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from holdfast.kernel.storage.ledger_records import ClaimedTask, Lease, TaskRecord
 from holdfast.testing.models.ledger_tasks import NaiveTask, NaiveTasks
 from holdfast.values.content import ChatMessage
 from holdfast.values.errors import ConflictError, IllegalTransitionError, LeaseLostError
+from holdfast.values.tasks.records import ClaimedTask, Lease, TaskRecord
 
 
 class NaiveLeases(NaiveTasks):

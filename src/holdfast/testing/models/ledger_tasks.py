@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from holdfast.kernel.storage.ledger_records import Lease, TaskRecord
 from holdfast.testing.models.shared import Shared
 from holdfast.values.content import ChatMessage
 from holdfast.values.errors import ConflictError, LeaseLostError, NotFoundError
 from holdfast.values.identity import AgentId
 from holdfast.values.lifecycle import TaskState
+from holdfast.values.tasks.records import Lease, TaskRecord
 
 DONE = ("completed", "failed", "canceled", "rejected")
 ASKING = ("input-required", "auth-required")

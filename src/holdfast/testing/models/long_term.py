@@ -8,9 +8,9 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from holdfast.kernel.storage.long_term import Memory
 from holdfast.testing.models.shared import Shared
 from holdfast.values.errors import ConflictError, NotFoundError
+from holdfast.values.facts import Memory
 
 
 class NaiveLongTerm:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from holdfast.kernel.storage.short_term import StateSnapshot
 from holdfast.testing.models.shared import Shared
 from holdfast.values.errors import InvalidInputError, VersionConflictError
+from holdfast.values.states import StateSnapshot
 
 
 class NaiveShortTerm:

@@ -6,8 +6,8 @@ import copy
 import math
 from typing import Any
 
-from holdfast.kernel.storage.vector import Document, SearchResult
 from holdfast.testing.models.shared import Shared
+from holdfast.values.documents import Document, SearchResult
 from holdfast.values.errors import AlreadyExistsError, InvalidInputError
 
 

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
-from holdfast.kernel.storage.blob import Blobs
+from holdfast.contracts.blobs import Blobs
 from holdfast.testing.hostile import KEPT, REFUSED, Hostile, Verdict
 from holdfast.testing.probes.probe import NO_ECHO, Probe
 from holdfast.values.errors import NotFoundError

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from holdfast.kernel.storage.boards import TaskStore
+from holdfast.contracts.boards import TaskStore
 from holdfast.testing.hostile import KEPT, REFUSED, Hostile, Verdict
 from holdfast.testing.probes.probe import NO_ECHO, Probe
 from holdfast.values.errors import NotFoundError

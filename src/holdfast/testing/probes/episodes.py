@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.kernel.storage.episodes import Event
 from holdfast.testing.hostile import KEPT, Hostile, Verdict
 from holdfast.testing.probes.probe import NO_ECHO, Probe
+from holdfast.values.events import Event
 from holdfast.values.identity import AgentId
 
 CONTRACT = "episodes"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.kernel.storage.graph import Entity, Graph, Relationship
+from holdfast.contracts.graph import Graph
 from holdfast.testing.probes.probe import NO_ECHO, Probe
+from holdfast.values.graph import Entity, Relationship
 
 CONTRACT = "graph"
 

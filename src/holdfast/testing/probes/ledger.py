@@ -11,12 +11,12 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
-from holdfast.kernel.storage.ledger_push import PushConfig
-from holdfast.kernel.storage.ledger_records import Lease
 from holdfast.testing.hostile import KEPT, REFUSED, Hostile, Verdict
 from holdfast.testing.probes.probe import NO_ECHO, Kind, Probe
 from holdfast.values.content import ChatMessage, DataBlock, TextBlock
 from holdfast.values.errors import LeaseLostError, NotFoundError
+from holdfast.values.tasks.push import PushConfig
+from holdfast.values.tasks.records import Lease
 
 CONTRACT = "tasks"
 HELLO = ChatMessage.user("hello")

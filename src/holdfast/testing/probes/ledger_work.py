@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from holdfast.kernel.storage.ledger_events import StepKey
-from holdfast.kernel.storage.ledger_push import PushConfig
-from holdfast.kernel.storage.ledger_records import Lease
 from holdfast.testing.hostile import REFUSED, Hostile, Verdict
 from holdfast.testing.probes.ledger import (
     HELLO,
@@ -19,6 +16,9 @@ from holdfast.testing.probes.ledger import (
 )
 from holdfast.testing.probes.probe import Kind, Probe
 from holdfast.values.content import ChatMessage, DataBlock, TextBlock
+from holdfast.values.tasks.events import StepKey
+from holdfast.values.tasks.push import PushConfig
+from holdfast.values.tasks.records import Lease
 
 CONTRACT = "tasks"
 

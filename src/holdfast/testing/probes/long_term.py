@@ -6,10 +6,11 @@ import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from holdfast.kernel.storage.long_term import LongTermMemory, Memory
+from holdfast.contracts.long_term import LongTermMemory
 from holdfast.testing.hostile import KEPT, Hostile, Verdict
 from holdfast.testing.probes.probe import NO_ECHO, Probe
 from holdfast.values.errors import NotFoundError, NotSupportedError
+from holdfast.values.facts import Memory
 from holdfast.values.identity import AgentId
 
 CONTRACT = "long_term"

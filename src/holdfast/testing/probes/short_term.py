@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.kernel.storage.short_term import ShortTerm
+from holdfast.contracts.short_term import ShortTerm
 from holdfast.testing.hostile import KEPT, TEXTS
 from holdfast.testing.probes.probe import NO_ECHO, Probe
 

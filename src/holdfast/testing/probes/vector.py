@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.kernel.storage.vector import Document, VectorStore
+from holdfast.contracts.vectors import VectorStore
 from holdfast.testing.hostile import REFUSED, Hostile, Verdict
 from holdfast.testing.probes.probe import NO_ECHO, Probe
 from holdfast.values.content import TextBlock
+from holdfast.values.documents import Document
 from holdfast.values.filters import escape
 
 CONTRACT = "vectors"

@@ -1,0 +1,260 @@
+"""An agent's memory as one thing: what it does, did and knows, and what of it fits a prompt."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+from holdfast.contracts.working_memory import AgentFacts, WorkingMemory
+from holdfast.spi.log_entry import LogEntry
+from holdfast.values.content import ChatMessage
+from holdfast.values.events import Event, Recalled
+from holdfast.values.identity import AgentId
+from holdfast.values.memory import Assembled, Hydrated
+
+Recordable: TypeAlias = "Event | ChatMessage | tuple[str, dict[str, Any]]"
+"""What can be recorded in a batch: a type with its payload, a message, or a whole event."""
+
+DAY_SECONDS = 86_400.0
+
+
+class MemoryLog(Protocol):
+    """What a memory needs of a session log; every ``EpisodicMemory`` has it."""
+
+    @abstractmethod
+    async def append(
+        self, events: list[Event], *, embeddings: list[list[float]] | None = None
+    ) -> list[Event]:
+        """As ``EpisodicMemory.append``."""
+
+    @abstractmethod
+    async def append_checked(self, entry: LogEntry) -> Event:
+        """As ``EpisodicMemory.append_checked``."""
+
+    @abstractmethod
+    async def recent(
+        self,
+        agent_id: AgentId,
+        *,
+        session_id: str | None = None,
+        limit: int = 20,
+        types: list[str] | None = None,
+    ) -> list[Event]:
+        """As ``EpisodicMemory.recent``."""
+
+    @abstractmethod
+    async def between(
+        self,
+        agent_id: AgentId,
+        start: datetime,
+        end: datetime,
+        *,
+        session_id: str | None = None,
+        types: list[str] | None = None,
+        limit: int = 1000,
+        after: Event | None = None,
+    ) -> list[Event]:
+        """As ``EpisodicMemory.between``."""
+
+    @abstractmethod
+    async def recall(
+        self,
+        agent_id: AgentId,
+        query: str | list[float],
+        *,
+        limit: int = 5,
+        session_id: str | None = None,
+        types: list[str] | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> list[Recalled]:
+        """As ``EpisodicMemory.recall``; ``NotSupportedError`` where there is no deep recall."""
+
+
+@runtime_checkable
+class AgentMemory(Protocol):
+    """The memory of one agent, in one session or over all of them.
+
+    ``recent``, ``between`` and ``state`` are of the session; without one they are everything the
+    agent did, and a working document of its own. ``recall`` and ``facts`` reach across sessions.
+    What is recorded is written once: a recorded message is in the transcript, and a transcript's
+    message is in the memory.
+
+    Promises:
+
+    - what was recorded comes back as the most recent
+    - record returns the event with its place
+    - a message is recorded as it is and is in the transcript
+    - a message of the transcript is recalled too
+    - the same event_id and payload again is a no-op that returns the first place
+    - the same event_id and payload with another time is the same event, and the first time stays
+    - the same event_id with another payload is a conflict and nothing is written
+    - two equal records without an event_id stay two
+    - record_many keeps the order of its events
+    - record_many refuses an event of another agent or session
+    - record_many refuses embeddings that are not as many as the events
+    - recent and between of a session hold nothing of another
+    - without a session recent and between hold everything the agent did
+    - what is recorded without a session is the agent's own
+    - between takes the start and leaves the end
+    - recall finds what was said in an earlier session
+    - recall is narrowed by session, type and time
+    - recall by vector finds the nearest
+    - every hit says which arms found it, with a score between 0 and 1
+    - neighbours bring in what stands beside a hit
+    - recency lifts the newer of two hits
+    - neighbours and recency change nothing unless they are asked for
+    - a recency_weight outside of 0 to 1 is refused
+    - state is the session's working memory and keys reads only those
+    - without a session state is a document of the agent's own
+    - facts are the agent's in every session
+    - hydrate of a new session says so and is empty
+    - hydrate of a known session has its state and its recent events
+    - hydrate knows a session by its state alone
+    - hydrate with a query recalls from all sessions
+    - hydrate with the embedder down answers and says so
+    - assemble stays within its budget
+    - assemble puts state, facts and recalled events before the recent window
+    - assemble shows nothing twice
+    - assemble reports what it left out and why
+    - assemble never parts a tool call from its result
+    - one agent never sees another's memory
+    - one tenant never sees another's memory
+    - a memory is still there after a reopen
+    """
+
+    @property
+    @abstractmethod
+    def agent_id(self) -> AgentId:
+        """Whose memory it is."""
+
+    @property
+    @abstractmethod
+    def session_id(self) -> str | None:
+        """The session that it is bound to; ``None`` for all of them."""
+
+    @property
+    @abstractmethod
+    def state(self) -> WorkingMemory:
+        """Working memory: ``get``, ``update``, ``set``, ``clear``."""
+
+    @property
+    @abstractmethod
+    def facts(self) -> AgentFacts:
+        """What the agent knows across sessions: ``save``, ``search``, ``get``, ``delete``."""
+
+    @abstractmethod
+    async def record(
+        self,
+        type: str,
+        payload: dict[str, Any] | ChatMessage,
+        *,
+        event_id: str | None = None,
+        run_id: str = "",
+        occurred_at: datetime | None = None,
+    ) -> Event:
+        """Write down one thing that happened; with an ``event_id`` a retry is the same event.
+
+        The stored event is returned, with its place and its time. The same ``event_id`` with
+        another type, run or payload is a ``ConflictError``. ::
+
+            await memory.record("decision", {"use": "postgres"})
+            await memory.record("message", ChatMessage.user("hello"))
+        """
+
+    @abstractmethod
+    async def record_many(
+        self,
+        events: Sequence[Recordable],
+        embeddings: list[list[float]] | None = None,
+    ) -> list[Event]:
+        """Write down several things, all or none; ``embeddings`` are their vectors.
+
+        ::
+
+            await memory.record_many([("observation", {"tide": "low"}), ChatMessage.user("hello")])
+        """
+
+    @abstractmethod
+    async def recent(self, n: int = 20, *, types: list[str] | None = None) -> list[Event]:
+        """The newest events, ascending.
+
+        ::
+
+            window = await memory.recent(50)
+        """
+
+    @abstractmethod
+    async def between(
+        self,
+        start: datetime,
+        end: datetime,
+        *,
+        types: list[str] | None = None,
+        limit: int = 1000,
+        after: Event | None = None,
+    ) -> list[Event]:
+        """What happened from ``start`` until before ``end``; ``after`` is the last page's end.
+
+        ::
+
+            tuesday = await memory.between(start, start + timedelta(days=1))
+        """
+
+    @abstractmethod
+    async def recall(
+        self,
+        query: str | list[float],
+        k: int = 5,
+        *,
+        types: list[str] | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        session_id: str | None = None,
+        neighbours: int = 0,
+        recency_weight: float = 0.0,
+        half_life_seconds: float = 7 * DAY_SECONDS,
+    ) -> list[Recalled]:
+        """What the agent remembers of a question, from all sessions, the best first.
+
+        ``neighbours`` lets that many events before and after a hit share in its score.
+        ``recency_weight``, from 0 to 1, is how much newness counts beside relevance: it halves
+        every ``half_life_seconds``. ::
+
+            for hit in await memory.recall("which database did we choose?"):
+                print(hit.score, hit.found_by, hit.event.payload)
+        """
+
+    @abstractmethod
+    async def hydrate(
+        self, query: str | list[float] | None = None, *, k: int = 5, window: int = 20
+    ) -> Hydrated:
+        """All that an agent needs when it wakes up, read at the same time.
+
+        ::
+
+            woken = await memory.hydrate("which database did we choose?")
+            if woken.status is WakeStatus.GAP:
+                warn(woken.gaps)
+        """
+
+    @abstractmethod
+    async def assemble(
+        self,
+        query: str,
+        budget_tokens: int,
+        *,
+        k: int = 8,
+        window: int = 40,
+        facts: int = 5,
+        count_tokens: Callable[[ChatMessage], int] | None = None,
+    ) -> Assembled:
+        """What a model should see before it answers, in at most ``budget_tokens``.
+
+        ::
+
+            context = await memory.assemble(question, budget_tokens=4000)
+            answer = await model(context.messages)
+        """

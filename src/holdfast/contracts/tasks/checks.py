@@ -1,0 +1,132 @@
+"""What every task ledger refuses in the same words, and what it makes of the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from holdfast.values.checks import check_count, check_id, check_list, check_optional_id
+from holdfast.values.errors import IllegalTransitionError, InvalidInputError
+from holdfast.values.identity import AgentId
+from holdfast.values.lifecycle import WAITING, TaskState
+from holdfast.values.tasks.events import StepKey
+from holdfast.values.tasks.push import OutboxEntry
+from holdfast.values.tasks.records import Lease
+
+
+def asks_nothing(task_id: str, state: str) -> IllegalTransitionError:
+    """What an answer to a task is refused with that waits for none.
+
+    >>> str(asks_nothing("t1", "working"))
+    "task 't1' asks nothing, it is working: answer when it is input-required or auth-required"
+    """
+    return IllegalTransitionError(
+        "task",
+        task_id,
+        from_state=state,
+        to_state=TaskState.SUBMITTED,
+        message=f"task {task_id!r} asks nothing, it is {state}: "
+        "answer when it is input-required or auth-required",
+    )
+
+
+def check_owner(owner: object) -> str | None:
+    """An owner, ``""`` for what nobody owns, or ``None`` for the operator.
+
+    >>> check_owner(None) is None
+    True
+    """
+    return None if owner is None else check_optional_id("owner", owner)
+
+
+def check_agents(agents: object) -> set[AgentId] | None:
+    """The agents whose tasks a worker takes; ``None`` for those of all.
+
+    >>> sorted(map(str, check_agents(["writer", "team/reader"])))
+    ['team/reader', 'writer']
+    """
+    if agents is None:
+        return None
+    given: Sequence[Any] = check_list("agents", agents)
+    return {AgentId.parse(one) for one in given}
+
+
+def check_lease(lease: object) -> Lease:
+    """A lease that names a task and a fence.
+
+    >>> from datetime import datetime
+    >>> check_lease(Lease("t1", 1, "w1", datetime(2030, 1, 1))).fence
+    1
+    """
+    if not isinstance(lease, Lease):
+        raise InvalidInputError("lease", f"must be a Lease, not {type(lease).__name__}")
+    check_id("lease.task_id", lease.task_id)
+    check_count("lease.fence", lease.fence)
+    return lease
+
+
+def check_leases(leases: object) -> list[Lease]:
+    """Leases, each on another task.
+
+    >>> check_leases([])
+    []
+    """
+    found = [check_lease(lease) for lease in check_list("leases", leases)]
+    if len({lease.task_id for lease in found}) < len(found):
+        raise InvalidInputError("leases", "must not name a task twice")
+    return found
+
+
+def check_step(key: object, *, field: str = "step") -> StepKey:
+    """The key of a step.
+
+    >>> str(check_step(StepKey("fetch")))
+    'step:fetch:1'
+    """
+    if not isinstance(key, StepKey):
+        raise InvalidInputError(field, f"must be a StepKey, not {type(key).__name__}")
+    return key
+
+
+def check_extras(wanted: TaskState, *, run_after: object, progress: bool, ask: object) -> None:
+    """Refuse what does not go with the state that a worker reports.
+
+    >>> check_extras(TaskState.COMPLETED, run_after=None, progress=False, ask=None)
+    """
+    if wanted is not TaskState.SUBMITTED and run_after is not None:
+        raise InvalidInputError("run_after", "goes only with submitted")
+    if wanted is not TaskState.SUBMITTED and progress:
+        raise InvalidInputError("progress", "goes only with submitted")
+    if ask is not None:
+        check_step(ask, field="ask")
+        if wanted not in WAITING:
+            raise InvalidInputError("ask", "goes only with input-required and auth-required")
+
+
+def message_named(result: object) -> str:
+    """The id of the message that a step's result stands for, as of a question or a remark.
+
+    >>> message_named({"message_id": "m1"}), message_named([1])
+    ('m1', '')
+    """
+    named = result.get("message_id") if isinstance(result, dict) else None
+    try:
+        return check_id("message_id", named)
+    except InvalidInputError:
+        return ""
+
+
+def check_entry(entry: object) -> OutboxEntry:
+    """An entry that ``claim_outbox`` or ``list_outbox`` gave.
+
+    >>> check_entry("e1")
+    Traceback (most recent call last):
+    ...
+    holdfast.values.errors.InvalidInputError: entry: must be an OutboxEntry, not str
+    """
+    if not isinstance(entry, OutboxEntry):
+        raise InvalidInputError("entry", f"must be an OutboxEntry, not {type(entry).__name__}")
+    check_id("entry.event.task_id", entry.event.task_id)
+    check_count("entry.event.seq", entry.event.seq)
+    check_count("entry.attempts", entry.attempts)
+    return entry

@@ -1,0 +1,251 @@
+"""What clients do with tasks: submit, read, answer, stop and hold them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Collection, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Protocol, runtime_checkable
+
+from holdfast.values.content import ChatMessage
+from holdfast.values.identity import Agent
+from holdfast.values.lifecycle import TaskState
+from holdfast.values.tasks.push import PushConfig
+from holdfast.values.tasks.records import MAX_ATTEMPTS, TaskPage, TaskRecord
+
+
+@runtime_checkable
+class ClientLedger(Protocol):
+    """Tasks as their clients see them.
+
+    A task belongs to the owner it was submitted for. To every other owner it is as if it were not
+    there, on every path. Where ``owner`` is left out it is ``""``, the owner of what nobody owns;
+    ``owner=None`` is the operator, who sees every task of the tenant.
+
+    Only ``get`` and ``list`` fill in messages and artifacts; the other records are without.
+
+    Promises:
+
+    - a task comes back as it was submitted
+    - a submitted task has its id and context at once and begins with its message
+    - tasks without a submit key are never merged
+    - the same submit key with the same content is the same task
+    - the same submit key with other content is a conflict and nothing is written
+    - a context id or an owner that begins with holdfast. is refused
+    - neither the order of keys nor the id of the message is content
+    - a submit key is its owner's own
+    - 20 concurrent submits with one submit key make one task
+    - 30 concurrent submits lose no task
+    - an unknown task is none
+    - get gives all messages and artifacts unless told otherwise
+    - a history_length of zero is no messages
+    - history_length takes the last messages
+    - max_bytes gives the newest messages that fit beside the artifacts
+    - the newest message comes whatever max_bytes is
+    - artifacts that do not fit max_bytes are left out, all of them
+    - a task of which something was left out says so
+    - message_bytes counts what all messages of a task take
+    - list gives messages and artifacts only on request
+    - a page ends before the task that does not fit max_bytes
+    - one task always comes, however large
+    - pages of max_bytes follow each other without a gap or a repeat
+    - list is newest first, by the last change of state
+    - pages follow each other without a gap or a repeat
+    - list filters by context
+    - list filters by state
+    - list filters by agent
+    - list filters by the time of the last change of state, inclusively
+    - an empty list of states is an empty page
+    - a limit of zero is an empty page
+    - the total is counted on request, over all pages
+    - a cursor that no listing gave is refused
+    - an answer takes a waiting task back to the queue
+    - an answer is in the history
+    - an answer sets the attempts back
+    - the same answer twice is taken once
+    - the same answer id with another body is a conflict
+    - 10 concurrent answers with one id are taken once
+    - of two different answers at once one is taken
+    - an answer to a task that asked nothing is refused
+    - cancel of a task that is not running is at once
+    - cancel of a running task is requested and confirmed by its worker
+    - cancel of a terminal task changes nothing
+    - a cancel that is requested twice is requested once
+    - pause of a queued task is at once, and it is not claimed
+    - pause of a running task is requested and confirmed by its worker
+    - pause of a waiting task holds it when the answer comes
+    - a pause that is requested twice is requested once
+    - resume takes a paused task back to the queue
+    - resume withdraws a pause that was only requested
+    - resume of a task that is not paused changes nothing
+    - a paused task keeps its run_after
+    - a terminal task can be neither answered nor paused nor resumed
+    - retry of a terminal task submits a new one and leaves the old as it was
+    - retry of a live task is refused
+    - retry with a submit key is done once
+    - a submit that names what it retries goes into that task's context
+    - another owner's task is not found on any path
+    - another owner's task is not in a list
+    - the operator finds the tasks of every owner
+    - without an owner only tasks without an owner are found
+    - one tenant never sees another's tasks
+    - every change gives a higher version
+    - text and metadata come back exactly, however odd
+    - metadata that is not json is refused by its path and nothing is written
+    - a negative limit and a max_attempts of zero are refused
+    - what a store returns is the caller's to mutate
+    - what a caller passed in may be changed afterwards
+    - a task is still there after a reopen
+    """
+
+    @abstractmethod
+    async def submit(
+        self,
+        agent: Agent,
+        message: ChatMessage,
+        *,
+        context_id: str = "",
+        owner: str = "",
+        metadata: dict[str, Any] | None = None,
+        submit_key: str = "",
+        max_attempts: int = MAX_ATTEMPTS,
+        run_after: datetime | timedelta | None = None,
+        retry_of: str = "",
+        push: Sequence[PushConfig] = (),
+    ) -> TaskRecord:
+        """Queue a task for an agent, and return it with its id at once.
+
+        ``submit_key`` makes it idempotent for its owner: the same key and content is the same task,
+        the same key with other content a ``ConflictError``. Content is all that is given but the
+        message's id and time, and ``push``. Without ``context_id`` the task gets a new context, or
+        that of ``retry_of``, which must be a terminal task of the same owner. Neither
+        ``context_id`` nor ``owner`` may begin with ``holdfast.``.
+
+        ::
+
+            task = await ledger.submit("writer", ChatMessage.user("Tides of Brest?"), owner="ana")
+        """
+        ...
+
+    @abstractmethod
+    async def get(
+        self,
+        task_id: str,
+        *,
+        owner: str | None = "",
+        history_length: int | None = None,
+        artifacts: bool = True,
+        max_bytes: int | None = None,
+    ) -> TaskRecord | None:
+        """A task, or ``None``; with its last ``history_length`` messages (all, unless told).
+
+        ``max_bytes`` bounds its artifacts and messages together, as JSON text: artifacts come all
+        or not at all, and then the newest messages that fit, but always the newest one. What was
+        left out is not read, and the record is ``truncated``.
+        ::
+
+            task = await ledger.get(task_id, owner="ana", history_length=10)
+        """
+        ...
+
+    @abstractmethod
+    async def message_bytes(self, task_id: str, *, owner: str | None = "") -> int:
+        """How many bytes the messages of a task take as JSON text; 0 for an unknown task.
+
+        ::
+
+            if await ledger.message_bytes(task.id) > 1 << 20:
+                task = await ledger.get(task.id, history_length=10)
+        """
+        ...
+
+    @abstractmethod
+    async def list(
+        self,
+        *,
+        owner: str | None = "",
+        context_id: str | None = None,
+        states: Collection[TaskState | str] | None = None,
+        agent: Agent | None = None,
+        updated_after: datetime | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+        history_length: int | None = 0,
+        artifacts: bool = False,
+        count: bool = False,
+        max_bytes: int | None = None,
+    ) -> TaskPage:
+        """A page of tasks, those whose state changed last first.
+
+        A task that changes between two pages moves to the front; all others come exactly once.
+        ``updated_after`` includes that moment. ``count=True`` counts all that match. With
+        ``max_bytes`` the page ends before the task that does not fit; the first task always comes,
+        truncated as by ``get`` if it has to be.
+
+        ::
+
+            page = await ledger.list(owner="ana", states=["input-required"], limit=20)
+            more = await ledger.list(owner="ana", limit=20, cursor=page.next_cursor)
+        """
+        ...
+
+    @abstractmethod
+    async def respond(
+        self, task_id: str, message: ChatMessage, *, owner: str | None = ""
+    ) -> TaskRecord:
+        """Answer the question of a waiting task, which goes back to the queue.
+
+        Idempotent by the message's id: the same answer again changes nothing, whatever the task
+        does by now. ``IllegalTransitionError`` if the task waits for no answer.
+
+        ::
+
+            await ledger.respond(task.id, ChatMessage.user("Chapter 2"), owner="ana")
+        """
+        ...
+
+    @abstractmethod
+    async def cancel(self, task_id: str, *, owner: str | None = "", note: str = "") -> TaskRecord:
+        """Stop a task: at once when nobody works on it, else by a request to its worker.
+
+        A terminal task stays as it is.
+
+        ::
+
+            task = await ledger.cancel(task.id, note="no longer needed")
+        """
+        ...
+
+    @abstractmethod
+    async def pause(self, task_id: str, *, owner: str | None = "", note: str = "") -> TaskRecord:
+        """Hold a task: at once when it is queued, else as soon as it would go back to the queue.
+
+        ::
+
+            task = await ledger.pause(task.id)
+        """
+        ...
+
+    @abstractmethod
+    async def resume(self, task_id: str, *, owner: str | None = "", note: str = "") -> TaskRecord:
+        """Let a paused task go on, or withdraw a pause that was only requested.
+
+        ::
+
+            task = await ledger.resume(task.id)
+        """
+        ...
+
+    @abstractmethod
+    async def retry(
+        self, task_id: str, *, owner: str | None = "", submit_key: str = ""
+    ) -> TaskRecord:
+        """Submit the work of a terminal task again, as a new task of the same owner and context.
+
+        It begins with a copy of the first message, under an id of its own.
+
+        ::
+
+            again = await ledger.retry(failed.id)
+        """
+        ...

@@ -1,0 +1,183 @@
+"""The working state of one session, and the facts of one agent: stores bound to their scope."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.contracts.long_term import LongTermMemory
+from holdfast.contracts.short_term import ShortTerm
+from holdfast.values.facts import Memory
+from holdfast.values.identity import AgentId
+from holdfast.values.states import StateSnapshot
+
+
+@dataclass(frozen=True, slots=True)
+class WorkingMemory:
+    """What an agent works with now: ``ShortTerm`` bound to one session.
+
+    ::
+
+        await memory.state.update({"current_task": "summary"})
+    """
+
+    store: ShortTerm
+    session_id: str
+
+    async def get(self, *, keys: Sequence[str] | None = None) -> dict[str, Any]:
+        """The state, or only some keys of it.
+
+        ::
+
+            await memory.state.get(keys=["current_task"])
+        """
+        return await self.store.get_state(self.session_id, keys=keys)
+
+    async def snapshot(self) -> StateSnapshot:
+        """The state with its version, for a write that depends on it.
+
+        ::
+
+            seen = await memory.state.snapshot()
+        """
+        return await self.store.snapshot(self.session_id)
+
+    async def update(
+        self,
+        patch: dict[str, Any],
+        *,
+        delete_keys: Sequence[str] = (),
+        expected_version: int | None = None,
+        ttl_seconds: float | None = None,
+    ) -> None:
+        """Merge keys into it.
+
+        ::
+
+            await memory.state.update({"page": 2}, delete_keys=["draft"])
+        """
+        await self.store.update_state(
+            self.session_id,
+            patch,
+            delete_keys=delete_keys,
+            expected_version=expected_version,
+            ttl_seconds=ttl_seconds,
+        )
+
+    async def set(
+        self,
+        state: dict[str, Any],
+        *,
+        expected_version: int | None = None,
+        ttl_seconds: float | None = None,
+    ) -> None:
+        """Replace it.
+
+        ::
+
+            await memory.state.set({"step": 1})
+        """
+        await self.store.set_state(
+            self.session_id, state, expected_version=expected_version, ttl_seconds=ttl_seconds
+        )
+
+    async def clear(self) -> None:
+        """Remove it.
+
+        ::
+
+            await memory.state.clear()
+        """
+        await self.store.clear(self.session_id)
+
+
+@dataclass(frozen=True, slots=True)
+class AgentFacts:
+    """What an agent knows across sessions: ``LongTermMemory`` bound to the agent.
+
+    ::
+
+        await memory.facts.save("Ana sails on Sundays", topic="ana")
+    """
+
+    store: LongTermMemory
+    agent_id: AgentId
+    source: str = ""
+    """What a fact comes from unless the save says so: the session."""
+
+    async def save(
+        self,
+        content: str,
+        *,
+        namespace: str = "default",
+        metadata: dict[str, Any] | None = None,
+        ttl_seconds: int | None = None,
+        topic: str = "",
+        confidence: float = 1.0,
+        source: str | None = None,
+        supersedes: str | None = None,
+        idempotency_key: str | None = None,
+        entities: list[str] | None = None,
+    ) -> str:
+        """Keep a fact, and return its id; its source is the session unless one is given.
+
+        ::
+
+            await memory.facts.save("Ana sails", topic="ana", idempotency_key="ana-sails")
+        """
+        return await self.store.save(
+            self.agent_id,
+            content,
+            namespace=namespace,
+            metadata=metadata,
+            ttl_seconds=ttl_seconds,
+            topic=topic,
+            confidence=confidence,
+            source=self.source if source is None else source,
+            supersedes=supersedes,
+            idempotency_key=idempotency_key,
+            entities=entities,
+        )
+
+    async def search(
+        self,
+        query: str,
+        *,
+        namespace: str = "default",
+        limit: int = 10,
+        topic: str | None = None,
+        min_confidence: float | None = None,
+    ) -> list[Memory]:
+        """The facts that answer a query, the best first; for an empty one the most recent.
+
+        ::
+
+            await memory.facts.search("what does Ana do on Sundays?", limit=3)
+        """
+        return await self.store.search(
+            self.agent_id,
+            query,
+            namespace=namespace,
+            limit=limit,
+            topic=topic,
+            min_confidence=min_confidence,
+        )
+
+    async def get(self, memory_id: str, *, namespace: str = "default") -> Memory | None:
+        """One fact, or ``None``.
+
+        ::
+
+            await memory.facts.get(fact_id)
+        """
+        return await self.store.get(self.agent_id, memory_id, namespace=namespace)
+
+    async def delete(self, memory_id: str, *, namespace: str = "default") -> bool:
+        """Forget one fact; whether it was there.
+
+        ::
+
+            await memory.facts.delete(fact_id)
+        """
+        return await self.store.delete(self.agent_id, memory_id, namespace=namespace)

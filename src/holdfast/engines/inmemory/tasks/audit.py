@@ -1,0 +1,71 @@
+"""The timelines of the in-memory ledger, and the feedback beside them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from holdfast.engines.inmemory.tasks.data import TaskRow, event_bytes
+from holdfast.engines.inmemory.tasks.view import LedgerView
+from holdfast.spi.tasks.conflicts import other_body
+from holdfast.spi.tasks.records import StoredEvent, TaskKey
+from holdfast.spi.tasks.stored import StoredFeedback, fitting
+from holdfast.spi.tasks.timeline import AuditStorage, Followed, Timeline
+
+
+@dataclass(slots=True)
+class Follower(Followed):
+    """One who waits for news of a task."""
+
+    rung: asyncio.Event
+
+    async def wait(self, *, found: bool) -> None:  # noqa: ARG002 - no news is ever missed here
+        """Return when something has happened."""
+        await self.rung.wait()
+        self.rung.clear()
+
+
+class InMemoryAudit(LedgerView, AuditStorage):
+    """``AuditStorage`` in the process."""
+
+    async def events(
+        self, key: TaskKey, after: int, limit: int | None, max_bytes: int | None
+    ) -> list[StoredEvent]:
+        """The events of a task above a cursor."""
+        row = self._find(*key)
+        found = [] if row is None else row.events[after:][:limit]
+        return found[: fitting(map(event_bytes, found), max_bytes)]
+
+    async def next_events(self, key: TaskKey, after: int) -> Timeline | None:
+        """All events of a task above a cursor."""
+        row = self._find(*key)
+        return None if row is None else Timeline(row.state, row.version, row.events[after:])
+
+    @contextmanager
+    def following(self, task_id: str) -> Iterator[Follower]:
+        """Notice what happens to a task."""
+        with self._data.followers.bell(task_id) as rung:
+            yield Follower(rung)
+
+    async def first_events(
+        self, key: TaskKey, until: int
+    ) -> tuple[TaskRow, list[StoredEvent]] | None:
+        """A task and its first events."""
+        row = self._find(*key)
+        return None if row is None else (row, row.events[:until])
+
+    async def append_feedback(self, key: TaskKey, feedback: StoredFeedback) -> StoredFeedback:
+        """Store feedback, unless it is there."""
+        row = self._owned(*key)
+        fresh = replace(feedback, created_at=self._engine.now())
+        known = row.feedback.setdefault(feedback.id, fresh)
+        if known.digest() != feedback.digest():
+            raise other_body("feedback", feedback.id)
+        return known
+
+    async def list_feedback(self, key: TaskKey) -> list[StoredFeedback]:
+        """The feedback on a task, in order."""
+        row = self._find(*key)
+        return [] if row is None else list(row.feedback.values())

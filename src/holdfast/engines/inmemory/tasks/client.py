@@ -1,0 +1,189 @@
+"""How clients submit, read and steer the tasks of the in-memory ledger."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from holdfast.engines.inmemory.tasks.data import ContextRow, Doorbell, TaskRow
+from holdfast.engines.inmemory.tasks.view import LedgerView
+from holdfast.spi.tasks.clients import (
+    ClientStorage,
+    FirstMessage,
+    Request,
+    TaskFilter,
+    TaskListing,
+    TaskQuery,
+)
+from holdfast.spi.tasks.conflicts import other_content
+from holdfast.spi.tasks.draft import Draft
+from holdfast.spi.tasks.records import Extent, TaskKey, TaskSnapshot
+from holdfast.spi.tasks.stored import StoredMessage, fitting, text_bytes
+from holdfast.spi.tasks.workers import StepDraft
+from holdfast.values.errors import IllegalTransitionError
+from holdfast.values.lifecycle import TERMINAL, WAITING, Actor, TaskState
+from holdfast.values.tasks.events import TaskRequest
+
+
+class InMemoryClients(LedgerView, ClientStorage):
+    """``ClientStorage`` in the process."""
+
+    async def first_message(self, key: TaskKey) -> FirstMessage | None:
+        """A task with its first message."""
+        row = self._find(*key)
+        if row is None:
+            return None
+        return FirstMessage(row, next(iter(row.messages.values())), self._engine.now())
+
+    async def submit(self, draft: Draft) -> TaskSnapshot:
+        """Store a task as submitted, or find the one of its key."""
+        due = self._moment(draft.run_after)
+        digest = draft.digest()
+        known = self._submitted(draft, digest)
+        if known is not None:
+            return known.snapshot()
+        context_id = draft.context_id
+        if draft.retry_of:
+            old = self._owned(draft.retry_of, draft.owner)
+            if old.state not in TERMINAL:
+                raise _illegal(old, TaskState.SUBMITTED)
+            context_id = context_id or old.context_id
+        row = self._row(draft, context_id or draft.new_context_id)
+        if draft.submit_key:
+            self._data.keys[draft.owner, draft.submit_key] = (digest, row.id)
+        self._move(row, TaskState.SUBMITTED, Actor.CLIENT, run_after=due)
+        self._say(row, draft.message, Actor.CLIENT)
+        return row.snapshot()
+
+    def _submitted(self, draft: Draft, digest: str) -> TaskRow | None:
+        """The task that was submitted before under this key, if its content is the same."""
+        if not draft.submit_key:
+            return None
+        known, task_id = self._data.keys.get((draft.owner, draft.submit_key), ("", ""))
+        if known and known != digest:
+            raise other_content(draft.submit_key)
+        return self._data.tasks[task_id] if known else None
+
+    def _row(self, draft: Draft, context_id: str) -> TaskRow:
+        now, data = self._engine.now(), self._data
+        row = TaskRow(
+            id=draft.id,
+            context_id=context_id,
+            owner=draft.owner,
+            agent=draft.agent,
+            metadata=draft.metadata,
+            max_attempts=draft.max_attempts,
+            submit_key=draft.submit_key,
+            retry_of=draft.retry_of,
+            created_at=now,
+            updated_at=now,
+            push={config.id: config for config in draft.push},
+        )
+        data.tasks[row.id] = row
+        context = data.contexts.setdefault(
+            (row.owner, context_id), ContextRow(context_id, row.owner, now)
+        )
+        context.tasks.append(row.id)
+        return row
+
+    async def get(self, key: TaskKey, extent: Extent) -> TaskSnapshot | None:
+        """A task with what is asked for."""
+        row = self._find(*key)
+        return None if row is None else row.snapshot(extent)
+
+    async def message_bytes(self, key: TaskKey) -> int:
+        """How many bytes the messages of a task take."""
+        row = self._find(*key)
+        return sum(text_bytes(one.payload) for one in row.messages.values()) if row else 0
+
+    async def list_tasks(self, query: TaskQuery) -> TaskListing:
+        """A page of tasks, those whose state changed last first."""
+        found = [row for row in self._data.tasks.values() if _fits(row, query.wanted)]
+        found.sort(key=_newest, reverse=True)
+        total = len(found) if query.counted else None
+        if query.after is not None:
+            found = [row for row in found if _newest(row) < query.after]
+        page = found[: query.limit]
+        if query.extent.max_bytes is not None:
+            sizes = (row.page_bytes(query.extent) for row in page)
+            page = page[: fitting(sizes, query.extent.max_bytes)]
+        return TaskListing(
+            [row.snapshot(query.extent) for row in page],
+            more=len(found) > len(page) > 0,
+            total=total,
+        )
+
+    async def respond(self, key: TaskKey, answer: StoredMessage, result: str) -> TaskSnapshot:
+        """Store the answer to a waiting task."""
+        row = self._owned(*key)
+        if self._known(row, answer):
+            return row.snapshot()
+        if row.state not in WAITING:
+            raise _illegal(row, TaskState.SUBMITTED)
+        self._say(row, answer, Actor.CLIENT)
+        if row.ask is not None:
+            self._keep(row, StepDraft(row.ask, result, "", answer.id), Actor.CLIENT)
+        row.attempts, row.ask = 0, None
+        paused = row.pause_requested
+        self._move(row, TaskState.PAUSED if paused else TaskState.SUBMITTED, Actor.CLIENT)
+        return row.snapshot()
+
+    async def request(self, key: TaskKey, what: Request, note: str) -> TaskSnapshot:
+        """Carry out a request at once, or leave it to the task's worker."""
+        row = self._owned(*key)
+        match what:
+            case "cancel":
+                self._cancel(row, note)
+            case "pause":
+                self._pause(row, note)
+            case "resume":
+                self._resume(row, note)
+        return row.snapshot()
+
+    def _cancel(self, row: TaskRow, note: str) -> None:
+        if row.state is TaskState.WORKING:
+            if not row.cancel_requested:
+                row.cancel_requested = True
+                self._ask(row, TaskRequest("cancel", note))
+        elif row.state not in TERMINAL:
+            self._move(row, TaskState.CANCELED, Actor.CLIENT, note=note)
+
+    def _pause(self, row: TaskRow, note: str) -> None:
+        if row.state in TERMINAL:
+            raise _illegal(row, TaskState.PAUSED)
+        if row.state is TaskState.SUBMITTED:
+            self._move(row, TaskState.PAUSED, Actor.CLIENT, note=note, run_after=row.run_after)
+        elif row.state is not TaskState.PAUSED and not row.pause_requested:
+            row.pause_requested = True
+            self._ask(row, TaskRequest("pause", note))
+
+    def _resume(self, row: TaskRow, note: str) -> None:
+        if row.state in TERMINAL:
+            raise _illegal(row, TaskState.SUBMITTED)
+        if row.state is TaskState.PAUSED:
+            self._move(row, TaskState.SUBMITTED, Actor.CLIENT, note=note, run_after=row.run_after)
+        elif row.pause_requested:
+            row.pause_requested = False
+            self._ask(row, TaskRequest("resume", note))
+
+    def _ask(self, row: TaskRow, request: TaskRequest) -> None:
+        self._log(row, Actor.CLIENT, request, self._engine.now())
+        if row.state is TaskState.WORKING:
+            self._engine.table("", Doorbell).ring(row.worker)
+
+
+def _newest(row: TaskRow) -> tuple[datetime, str]:
+    return row.updated_at, row.id
+
+
+def _illegal(row: TaskRow, to: TaskState) -> IllegalTransitionError:
+    return IllegalTransitionError("task", row.id, from_state=row.state, to_state=to)
+
+
+def _fits(row: TaskRow, wanted: TaskFilter) -> bool:
+    return (
+        wanted.owner in (None, row.owner)
+        and wanted.context_id in (None, row.context_id)
+        and wanted.agent in (None, row.agent)
+        and (wanted.updated_after is None or row.updated_at >= wanted.updated_after)
+        and (wanted.states is None or row.state in wanted.states)
+    )

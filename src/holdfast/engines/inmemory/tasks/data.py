@@ -1,0 +1,186 @@
+"""What the in-memory ledger keeps: rows of its own, and what is read of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import islice
+
+from holdfast.spi.tasks.records import (
+    Extent,
+    StoredEvent,
+    StoredTask,
+    TaskSnapshot,
+    WrittenChunk,
+)
+from holdfast.spi.tasks.stored import (
+    StoredChunk,
+    StoredFeedback,
+    StoredMessage,
+    StoredPush,
+    StoredStep,
+    fitting,
+    text_bytes,
+)
+from holdfast.values.tasks.cleanup import CleanupMark
+from holdfast.values.tasks.events import StepKey
+
+
+@dataclass(slots=True)
+class Doorbell:
+    """Those who wait for something, by its name."""
+
+    waiting: dict[str, set[asyncio.Event]] = field(default_factory=dict)
+
+    def ring(self, name: str = "") -> None:
+        """Wake all who wait for it."""
+        for event in self.waiting.get(name, ()):
+            event.set()
+
+    @contextmanager
+    def bell(self, name: str = "") -> Iterator[asyncio.Event]:
+        """An event that ``ring`` sets."""
+        rung, waiting = asyncio.Event(), self.waiting.setdefault(name, set())
+        waiting.add(rung)
+        try:
+            yield rung
+        finally:
+            waiting.discard(rung)
+            if not waiting and self.waiting.get(name) is waiting:
+                del self.waiting[name]
+
+
+def event_bytes(event: StoredEvent) -> int:
+    """How many bytes an entry takes, as JSON text."""
+    match event.body:
+        case StoredMessage() as message:
+            return text_bytes(message.payload)
+        case StoredStep() as step:
+            return text_bytes(step.result)
+        case StoredChunk() as chunk:
+            return text_bytes(chunk.parts) + text_bytes(chunk.metadata)
+        case _:
+            return 0
+
+
+@dataclass(slots=True)
+class TaskRow(StoredTask):
+    """A task with its timeline and five indexes into that.
+
+    ``said`` are the ids of messages that a step's result names. ``chunks`` are those that an
+    artifact is made of now; ``step_chunks`` those written in a step under a fence, for a later
+    attempt to put back.
+    """
+
+    status: str = ""
+    lease_seconds: float = 0.0
+    due_at: datetime | None = None
+    ask: StepKey | None = None
+
+    events: list[StoredEvent] = field(default_factory=list)
+    transitions: int = 0
+    messages: dict[str, StoredMessage] = field(default_factory=dict, repr=False)
+    steps: dict[StepKey, StoredStep] = field(default_factory=dict, repr=False)
+    said: dict[StepKey, str] = field(default_factory=dict, repr=False)
+    chunks: dict[str, list[WrittenChunk]] = field(default_factory=dict, repr=False)
+    step_chunks: dict[tuple[StepKey, int], list[StoredChunk]] = field(
+        default_factory=dict, repr=False
+    )
+    feedback: dict[str, StoredFeedback] = field(default_factory=dict)
+    push: dict[str, StoredPush] = field(default_factory=dict)
+
+    def last_messages(self, length: int | None) -> list[StoredMessage]:
+        """The last messages, the newest first."""
+        count = len(self.messages) if length is None else length
+        return list(islice(reversed(self.messages.values()), count))
+
+    def all_chunks(self) -> list[WrittenChunk]:
+        """The chunks of all artifacts."""
+        return [chunk for held in self.chunks.values() for chunk in held]
+
+    def artifact_bytes(self) -> int:
+        """How many bytes the artifacts take, as JSON text."""
+        chunks = (chunk for chunk, _ in self.all_chunks())
+        return sum(text_bytes(chunk.parts) + text_bytes(chunk.metadata) for chunk in chunks)
+
+    def page_bytes(self, extent: Extent) -> int:
+        """How many bytes of a page the task takes."""
+        said = [text_bytes(one.payload) for one in self.last_messages(extent.history_length)]
+        status = self.messages[self.status].payload if self.status else ""
+        whole = text_bytes(self.metadata) + text_bytes(status) + sum(said)
+        return whole + (self.artifact_bytes() if extent.artifacts else 0)
+
+    def snapshot(self, extent: Extent | None = None) -> TaskSnapshot:
+        """The task with what is asked for: the row itself, to be read before the next await."""
+        length, artifacts, most = extent or Extent()
+        taken = self.artifact_bytes() if artifacts and most is not None else 0
+        dropped = most is not None and taken > most
+        left = most if most is None or dropped else most - taken
+        last = self.last_messages(length)
+        fit = last[: fitting((text_bytes(one.payload) for one in last), left)]
+        return TaskSnapshot(
+            self,
+            self.messages[self.status] if self.status else None,
+            fit[::-1],
+            self.all_chunks() if artifacts and not dropped else (),
+            truncated=dropped or len(fit) < len(last),
+        )
+
+
+@dataclass(slots=True)
+class ContextRow:
+    """A context: its tasks, those at work, and its messages by task and id."""
+
+    id: str
+    owner: str
+    created_at: datetime
+    tasks: list[str] = field(default_factory=list)
+    working: set[str] = field(default_factory=set)
+    messages: list[tuple[str, str]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Delivery:
+    """One event on its way to one push config; ``number`` grows with the time it was stored."""
+
+    number: str
+    seq: int
+    due_at: datetime
+    attempts: int = 0
+    last_error: str = ""
+    dead: bool = False
+
+
+@dataclass(slots=True)
+class MarkRow:
+    """A cleanup mark; one without ``due_at`` is not due."""
+
+    mark: CleanupMark
+    owner: str
+    context_id: str
+    due_at: datetime | None = None
+
+
+@dataclass(slots=True)
+class LedgerData:
+    """All tasks of one tenant.
+
+    ``queue`` is sorted by the moment a task is due; ``lanes`` holds the deliveries of each push
+    config of each task by the event's ``seq``, in order. ``uncopied``: tasks whose messages may not
+    all be in the session log of their context. ``cleanup``: the marks of each task by kind and ref,
+    of tasks that are gone too; ``cleanup_due``: the tasks of which some are due.
+    """
+
+    tasks: dict[str, TaskRow] = field(default_factory=dict)
+    contexts: dict[tuple[str, str], ContextRow] = field(default_factory=dict)
+    keys: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
+    queue: list[tuple[datetime, str]] = field(default_factory=list)
+    working: dict[str, None] = field(default_factory=dict)
+    lanes: dict[tuple[str, str], dict[int, Delivery]] = field(default_factory=dict)
+    uncopied: dict[str, None] = field(default_factory=dict)
+    cleanup: dict[str, dict[tuple[str, str], MarkRow]] = field(default_factory=dict)
+    cleanup_due: dict[str, None] = field(default_factory=dict)
+    followers: Doorbell = field(default_factory=Doorbell, repr=False)

@@ -1,0 +1,143 @@
+"""The queue of the in-memory ledger, and the leases on what was taken from it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime, timedelta
+
+from holdfast.engines.inmemory.tasks.data import TaskRow
+from holdfast.engines.inmemory.tasks.view import LedgerView
+from holdfast.spi.tasks.conflicts import answered
+from holdfast.spi.tasks.records import Extent, TaskSnapshot, lease_on
+from holdfast.spi.tasks.workers import LeaseStorage, Outcome, TaskClaim
+from holdfast.values.errors import LeaseLostError
+from holdfast.values.identity import AgentId
+from holdfast.values.lifecycle import Actor, TaskState, check_edge
+from holdfast.values.tasks.records import Lease
+
+
+class InMemoryLeases(LedgerView, LeaseStorage):
+    """``LeaseStorage`` in the process."""
+
+    async def claim(self, claim: TaskClaim) -> list[TaskSnapshot]:
+        """Take tasks that are due, the longest waiting first."""
+        chosen = self._choose(claim.agents, claim.limit, serial_contexts=claim.serial_contexts)
+        for row in chosen:
+            row.fence += 1
+            row.attempts += 1
+            self._extend(row, claim.lease_seconds)
+            self._move(row, TaskState.WORKING, Actor.WORKER, worker=claim.worker)
+        return [row.snapshot(Extent(claim.history_length)) for row in chosen]
+
+    def _choose(
+        self, names: Collection[AgentId] | None, limit: int, *, serial_contexts: bool
+    ) -> list[TaskRow]:
+        now, chosen, contexts = self._engine.now(), list[TaskRow](), set[tuple[str, str]]()
+        for due_at, task_id in self._data.queue:
+            if due_at > now or len(chosen) == limit:
+                break
+            row = self._data.tasks[task_id]
+            context = (row.owner, row.context_id)
+            if names is not None and row.agent not in names:
+                continue
+            if serial_contexts and (context in contexts or self._context(row).working):
+                continue
+            contexts.add(context)
+            chosen.append(row)
+        return chosen
+
+    def _extend(self, row: TaskRow, seconds: float) -> None:
+        row.lease_expires_at = self._engine.now() + timedelta(seconds=seconds)
+        row.lease_seconds = seconds
+
+    async def heartbeat(self, lease: Lease, lease_seconds: float) -> Lease:
+        """Extend a lease from now."""
+        row = self._held(lease)
+        self._extend(row, lease_seconds)
+        return lease_on(row)
+
+    async def transition(self, lease: Lease, outcome: Outcome) -> TaskSnapshot:
+        """End or suspend the work."""
+        moment = self._moment(outcome.run_after)
+        wanted, said, ask = outcome.to, outcome.message, outcome.ask
+        row = self._held(lease)
+        check_edge(row.id, row.state, wanted, Actor.WORKER)
+        if ask is not None and ask in row.steps:
+            raise answered(ask)
+        if said is not None and not self._known(row, said):
+            self._say(row, said, Actor.WORKER)
+        if outcome.progress:
+            row.attempts = 0
+        reached, why = self._settle(row, wanted, outcome.note, f"the worker reported {wanted}")
+        row.ask = ask if reached is wanted else None
+        later = moment if reached in (TaskState.SUBMITTED, TaskState.PAUSED) else None
+        status = "" if said is None else said.id
+        self._move(row, reached, Actor.WORKER, note=why, status=status, run_after=later)
+        return row.snapshot()
+
+    def _settle(
+        self, row: TaskRow, wanted: TaskState, note: str, event: str
+    ) -> tuple[TaskState, str]:
+        """Where a task goes when its work ends like this, and the note of it."""
+        if row.cancel_requested and wanted is not TaskState.CANCELED:
+            return TaskState.CANCELED, _because(f"a cancel was requested before {event}", note)
+        if wanted is not TaskState.SUBMITTED:
+            return wanted, note
+        if row.attempts >= row.max_attempts:
+            spent = f"gave up after {row.attempts} attempts without progress"
+            return TaskState.FAILED, _because(spent, note)
+        return TaskState.PAUSED if row.pause_requested else wanted, note
+
+    async def complete_many(self, leases: Sequence[Lease]) -> dict[str, TaskState]:
+        """Complete the tasks whose lease is not lost."""
+        reached = {lease.task_id: self._completed(lease) for lease in leases}
+        return {task_id: state for task_id, state in reached.items() if state is not None}
+
+    def _completed(self, lease: Lease) -> TaskState | None:
+        try:
+            row = self._held(lease)
+        except LeaseLostError:
+            return None
+        done = TaskState.COMPLETED
+        reached, why = self._settle(row, done, "", f"the worker reported {done}")
+        row.ask = None
+        self._move(row, reached, Actor.WORKER, note=why)
+        return reached
+
+    async def release(self, lease: Lease, note: str) -> TaskSnapshot:
+        """Put a task back in the queue, without counting an attempt."""
+        row = self._held(lease)
+        row.attempts = 0
+        reached, why = self._settle(row, TaskState.SUBMITTED, note, "the worker released it")
+        self._move(row, reached, Actor.WORKER, note=why, keeps_place=True)
+        return row.snapshot()
+
+    async def recover_expired(self, limit: int) -> list[TaskSnapshot]:
+        """Take back tasks whose lease has expired, the longest expired first."""
+        now, rows = self._engine.now(), [self._data.tasks[one] for one in self._data.working]
+        for row in rows:
+            _correct(row, now)
+        expired = sorted(
+            (row.lease_expires_at, row.id)
+            for row in rows
+            if row.lease_expires_at is not None and row.lease_expires_at <= now
+        )
+        recovered = [self._data.tasks[task_id] for _, task_id in expired[:limit]]
+        for row in recovered:
+            note = f"the lease of {row.worker} expired"
+            reached, why = self._settle(row, TaskState.SUBMITTED, note, "its lease expired")
+            self._move(row, reached, Actor.RECOVERY, note=why, keeps_place=True)
+        return [row.snapshot() for row in recovered]
+
+
+def _correct(row: TaskRow, now: datetime) -> None:
+    """After the clock went back: no lease lasts longer than it was taken for, and all is due."""
+    latest = now + timedelta(seconds=row.lease_seconds)
+    if row.lease_expires_at is not None and row.lease_expires_at > latest:
+        row.lease_expires_at = latest
+    if row.due_at is not None and row.due_at > now:
+        row.due_at = now
+
+
+def _because(reason: str, note: str) -> str:
+    return f"{reason}: {note}" if note else reason

@@ -1,0 +1,31 @@
+"""Durable tasks in the process: the whole ledger, on the engine's clock."""
+
+from __future__ import annotations
+
+from holdfast.engines.inmemory.tasks.audit import InMemoryAudit
+from holdfast.engines.inmemory.tasks.cleanup import InMemoryCleanup
+from holdfast.engines.inmemory.tasks.client import InMemoryClients
+from holdfast.engines.inmemory.tasks.context import InMemoryContexts
+from holdfast.engines.inmemory.tasks.lease import InMemoryLeases
+from holdfast.engines.inmemory.tasks.progress import InMemoryProgress
+from holdfast.engines.inmemory.tasks.push import InMemoryPush
+from holdfast.spi.tasks.ledger import TaskStorage
+
+
+class InMemoryLedger(
+    InMemoryClients,
+    InMemoryLeases,
+    InMemoryProgress,
+    InMemoryAudit,
+    InMemoryContexts,
+    InMemoryPush,
+    InMemoryCleanup,
+    TaskStorage,
+):
+    """``TaskStorage`` in the process; two views of one tenant see the same tasks.
+
+    Cost of a write does not grow with what a task already holds.
+
+    >>> from holdfast.engines.inmemory.engine import InMemory
+    >>> storage = InMemoryLedger(InMemory(), tenant="acme")
+    """

@@ -1,0 +1,163 @@
+"""What all parts of the in-memory ledger share: find a task, check a lease, write a timeline."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from datetime import datetime, timedelta
+
+from holdfast.engines.inmemory.engine import InMemory
+from holdfast.engines.inmemory.tasks.data import (
+    ContextRow,
+    Delivery,
+    Doorbell,
+    LedgerData,
+    TaskRow,
+)
+from holdfast.spi.tasks.conflicts import other_body
+from holdfast.spi.tasks.draft import beyond_the_calendar
+from holdfast.spi.tasks.records import StoredBody, StoredEvent
+from holdfast.spi.tasks.stored import StoredChunk, StoredMessage, StoredStep
+from holdfast.spi.tasks.workers import StepDraft
+from holdfast.values.errors import LeaseLostError, NotFoundError
+from holdfast.values.ids import new_id
+from holdfast.values.lifecycle import TERMINAL, Actor, TaskState, check_edge
+from holdfast.values.tasks.events import Transition
+from holdfast.values.tasks.records import Lease
+
+_ANNOUNCED = (Transition, StoredMessage, StoredChunk)
+
+
+class LedgerView:
+    """A view on one tenant's tasks."""
+
+    def __init__(self, engine: InMemory, *, tenant: str = "default") -> None:
+        self._engine = engine
+        self._data = engine.table(tenant, LedgerData)
+
+    def _find(self, task_id: str, owner: str | None) -> TaskRow | None:
+        """The task, unless it is not there or another owner's, which must look the same."""
+        row = self._data.tasks.get(task_id)
+        return row if row is not None and owner in (None, row.owner) else None
+
+    def _owned(self, task_id: str, owner: str | None) -> TaskRow:
+        row = self._find(task_id, owner)
+        if row is None:
+            raise NotFoundError("task", task_id)
+        return row
+
+    def _held(self, lease: Lease) -> TaskRow:
+        """The task, while it is working under the fence of this lease."""
+        row = self._data.tasks.get(lease.task_id)
+        if row is None or row.fence != lease.fence or row.state is not TaskState.WORKING:
+            raise LeaseLostError("task", lease.task_id)
+        return row
+
+    def _context(self, row: TaskRow) -> ContextRow:
+        return self._data.contexts[row.owner, row.context_id]
+
+    def _moment(self, when: datetime | timedelta | None) -> datetime | None:
+        """A moment, or one that is so far from now."""
+        if not isinstance(when, timedelta):
+            return when
+        try:
+            return self._engine.now() + when
+        except OverflowError:
+            raise beyond_the_calendar() from None
+
+    def _log(self, row: TaskRow, by: Actor, body: StoredBody, now: datetime) -> None:
+        """Add one entry to the timeline, and announce it to whoever wants to know."""
+        row.version += 1
+        row.events.append(StoredEvent(row.version, now, by, row.fence, body))
+        if isinstance(body, Transition):
+            self._data.uncopied[row.id] = None
+        if isinstance(body, _ANNOUNCED):
+            for config in row.push:
+                lane = self._data.lanes.setdefault((row.id, config), {})
+                lane[row.version] = Delivery(new_id(), row.version, now)
+        self._data.followers.ring(row.id)
+
+    def _move(
+        self,
+        row: TaskRow,
+        to: TaskState,
+        by: Actor,
+        *,
+        note: str = "",
+        status: str = "",
+        run_after: datetime | None = None,
+        worker: str = "",
+        keeps_place: bool = False,
+    ) -> None:
+        """Take one edge of the lifecycle, and write it to the log."""
+        before = row.state if row.transitions else None
+        check_edge(row.id, before, to, by)
+        now, data = self._engine.now(), self._data
+        if before is TaskState.SUBMITTED and row.due_at is not None:
+            del data.queue[bisect_left(data.queue, (row.due_at, row.id))]
+        if before is TaskState.WORKING:
+            del data.working[row.id]
+            self._context(row).working.discard(row.id)
+            worker, row.worker, row.lease_expires_at = row.worker, "", None
+        if to is TaskState.WORKING:
+            data.working[row.id] = None
+            self._context(row).working.add(row.id)
+            row.worker = worker
+        if to is TaskState.SUBMITTED:
+            if not keeps_place or row.due_at is None:
+                row.due_at = max(run_after or now, now)
+            insort(data.queue, (row.due_at, row.id))
+            self._engine.table("", Doorbell).ring()
+        if to is TaskState.PAUSED:
+            row.attempts = 0
+            row.pause_requested = False
+        if to in TERMINAL:
+            row.cancel_requested = row.pause_requested = False
+            self._clean_up(row.id, files=False)
+        row.state, row.updated_at, row.note, row.status = to, now, note, status
+        row.run_after = run_after
+        row.transitions += 1
+        move = Transition(
+            row.id,
+            row.transitions,
+            before,
+            to,
+            now,
+            by,
+            worker=worker,
+            fence=row.fence,
+            attempt=row.attempts,
+            note=note,
+            run_after=run_after,
+            message_id=status,
+        )
+        self._log(row, by, move, now)
+
+    def _clean_up(self, task_id: str, *, files: bool) -> None:
+        """The marks of a task are due from now on; those of its artifacts' files on request."""
+        for row in self._data.cleanup.get(task_id, {}).values():
+            if files or row.mark.kind != "artifact":
+                row.due_at = self._engine.now()
+                self._data.cleanup_due[task_id] = None
+
+    def _known(self, row: TaskRow, message: StoredMessage) -> bool:
+        """Whether the task has this message; another one under its id is a conflict."""
+        known = row.messages.get(message.id)
+        if known is not None and not known.same_body(message):
+            raise other_body("message", message.id)
+        return known is not None
+
+    def _say(self, row: TaskRow, message: StoredMessage, by: Actor) -> None:
+        """Add a message to the task and to its context."""
+        stored = message._replace(seq=row.version + 1)
+        self._log(row, by, stored, self._engine.now())
+        row.messages[message.id] = stored
+        self._context(row).messages.append((row.id, message.id))
+
+    def _keep(self, row: TaskRow, draft: StepDraft, by: Actor) -> None:
+        """Store a step, which is progress."""
+        now, key = self._engine.now(), draft.key
+        written = len(row.step_chunks.get((key, row.fence), []))
+        row.steps[key] = StoredStep(key, draft.result, now, draft.digest, row.fence, written)
+        row.said[key] = draft.message_id
+        row.attempts = 0
+        self._log(row, by, row.steps[key], now)

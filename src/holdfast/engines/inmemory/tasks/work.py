@@ -1,0 +1,70 @@
+"""The doorbell of the queues in the process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import suppress
+
+from holdfast.engines.inmemory.engine import InMemory
+from holdfast.engines.inmemory.tasks.data import Doorbell, LedgerData
+from holdfast.spi.tasks.work import WorkKind, WorkStorage
+from holdfast.values.lifecycle import TaskState
+
+
+class InMemoryWork(WorkStorage):
+    """``WorkStorage`` in the process.
+
+    >>> work = InMemoryWork(InMemory())
+    """
+
+    def __init__(self, engine: InMemory) -> None:
+        self._engine = engine
+
+    async def tenants(self, kind: WorkKind, limit: int) -> list[str]:
+        """The tenants that have work of a kind, in order."""
+        found = [
+            tenant
+            for tenant, data in self._engine.by_tenant(LedgerData).items()
+            if self._has(kind, data)
+        ]
+        return sorted(found)[:limit]
+
+    def _has(self, kind: WorkKind, data: LedgerData) -> bool:
+        now = self._engine.now()
+        match kind:
+            case "due":
+                return bool(data.queue) and data.queue[0][0] <= now
+            case "working":
+                return bool(data.working)
+            case "deliveries":
+                return any(
+                    not one.dead and one.due_at <= now
+                    for lane in data.lanes.values()
+                    for one in lane.values()
+                )
+            case "uncopied":
+                return any(
+                    data.tasks[one].state not in (TaskState.SUBMITTED, TaskState.WORKING)
+                    for one in data.uncopied
+                )
+            case "cleanup":
+                return any(
+                    row.due_at is not None and row.due_at <= now
+                    for task_id in data.cleanup_due
+                    for row in data.cleanup[task_id].values()
+                )
+
+    async def wait(self, timeout_seconds: float) -> None:
+        """Return when a task may have become due."""
+        with self._engine.table("", Doorbell).bell() as rung, suppress(TimeoutError):
+            async with asyncio.timeout(timeout_seconds):
+                await rung.wait()
+
+    async def requests(self, worker: str) -> AsyncGenerator[None, None]:
+        """Yield when a client may have asked something of a task of this worker."""
+        with self._engine.table("", Doorbell).bell(worker) as rung:
+            while True:
+                yield
+                await rung.wait()
+                rung.clear()

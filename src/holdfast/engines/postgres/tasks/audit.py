@@ -1,0 +1,71 @@
+"""The timelines of the ledger on Postgres, and the feedback beside them."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+
+from holdfast.engines.postgres.listener import Bell, Listener
+from holdfast.engines.postgres.queries import load
+from holdfast.engines.postgres.tasks.rows import to_event, to_feedback, to_origin
+from holdfast.engines.postgres.tasks.view import LedgerView
+from holdfast.spi.tasks.records import StoredEvent, StoredTask, TaskKey
+from holdfast.spi.tasks.stored import StoredFeedback
+from holdfast.spi.tasks.timeline import AuditStorage, Timeline
+from holdfast.values.codec import encode_json
+from holdfast.values.lifecycle import TaskState
+
+_SQL = load("ledger_audit")
+_BATCH, _BATCH_BYTES = 100, 1 << 20
+"""How much a follower reads at a time: so many events, or so many bytes of them."""
+
+
+class PostgresAudit(LedgerView, AuditStorage):
+    """``AuditStorage`` on Postgres."""
+
+    async def events(
+        self, key: TaskKey, after: int, limit: int | None, max_bytes: int | None
+    ) -> list[StoredEvent]:
+        """The events of a task above a cursor."""
+        within = () if max_bytes is None else (max_bytes,)
+        rows = await self._engine.fetch(
+            _SQL["events_within"] if within else _SQL["events"],
+            *(self._tenant, *key, after, limit, *within),
+            safe=True,
+        )
+        return [to_event(row) for row in rows]
+
+    async def next_events(self, key: TaskKey, after: int) -> Timeline | None:
+        """A batch of events above a cursor."""
+        rows = await self._engine.fetch(
+            _SQL["follow"], self._tenant, *key, after, _BATCH, _BATCH_BYTES, safe=True
+        )
+        if not rows:
+            return None
+        events = [to_event(row) for row in rows if row["seq"] is not None]
+        return Timeline(TaskState(rows[0]["out_state"]), rows[0]["out_version"], events)
+
+    def following(self, task_id: str) -> AbstractContextManager[Bell]:
+        """Notice what happens to a task."""
+        return self._engine.singleton(Listener).bell(f"{self._tenant}\ntask\n{task_id}")
+
+    async def first_events(
+        self, key: TaskKey, until: int
+    ) -> tuple[StoredTask, list[StoredEvent]] | None:
+        """A task and its first events; none of either before the first."""
+        rows = await self._engine.fetch(_SQL["replay"], self._tenant, *key, until, safe=True)
+        return (to_origin(rows[0]), [to_event(row) for row in rows]) if rows else None
+
+    async def append_feedback(self, key: TaskKey, feedback: StoredFeedback) -> StoredFeedback:
+        """Store feedback, unless it is there."""
+        row = await self._engine.fetchrow(
+            _SQL["append_feedback"],
+            *(self._tenant, *key, feedback.id, encode_json(feedback.text)),
+            *(feedback.rating, feedback.metadata, feedback.digest()),
+            safe=True,
+        )
+        return to_feedback(row)
+
+    async def list_feedback(self, key: TaskKey) -> list[StoredFeedback]:
+        """The feedback on a task, in order."""
+        rows = await self._engine.fetch(_SQL["list_feedback"], self._tenant, *key, safe=True)
+        return [to_feedback(row) for row in rows]

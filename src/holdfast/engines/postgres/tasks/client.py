@@ -1,0 +1,103 @@
+"""How clients submit, read and steer the tasks of the ledger on Postgres."""
+
+from __future__ import annotations
+
+from holdfast.engines.postgres.queries import load
+from holdfast.engines.postgres.tasks.rows import to_message, to_stored, to_task
+from holdfast.engines.postgres.tasks.view import LedgerView, message_columns, moment
+from holdfast.spi.tasks.clients import (
+    ClientStorage,
+    FirstMessage,
+    Request,
+    TaskListing,
+    TaskQuery,
+)
+from holdfast.spi.tasks.draft import Draft
+from holdfast.spi.tasks.records import Extent, TaskKey, TaskSnapshot
+from holdfast.spi.tasks.stored import StoredMessage
+from holdfast.values.codec import encode_json
+
+_SUBMIT, _SQL = load("ledger_submit"), load("ledger_client")
+_REQUESTS = {"cancel": _SQL["cancel"], "pause": _SQL["pause"], "resume": _SQL["resume"]}
+_MOST = (1 << 63) - 1
+
+
+class PostgresClients(LedgerView, ClientStorage):
+    """``ClientStorage`` on Postgres."""
+
+    async def submit(self, draft: Draft) -> TaskSnapshot:
+        """Store a task as submitted, or find the one of its key."""
+        row = await self._engine.fetchrow(
+            _SUBMIT["submit"],
+            *(self._tenant, draft.id, draft.owner, draft.context_id, draft.new_context_id),
+            *(str(draft.agent), draft.metadata, draft.max_attempts),
+            *(draft.submit_key, draft.digest(), draft.retry_of),
+            *moment(draft.run_after),
+            *message_columns(draft.message),
+            [config.id for config in draft.push],
+            [encode_json(config.url) for config in draft.push],
+            [encode_json(config.token) for config in draft.push],
+            [config.authentication for config in draft.push],
+            safe=True,
+        )
+        return self._queued(row)
+
+    async def first_message(self, key: TaskKey) -> FirstMessage | None:
+        """A task with its first message."""
+        row = await self._engine.fetchrow(_SUBMIT["first"], self._tenant, *key, safe=True)
+        return None if row is None else FirstMessage(to_stored(row), to_message(row), row["now"])
+
+    async def get(self, key: TaskKey, extent: Extent) -> TaskSnapshot | None:
+        """A task with what is asked for."""
+        length, artifacts, most = extent
+        within = () if most is None else (most,)
+        row = await self._engine.fetchrow(
+            _SQL["get_within"] if within else _SQL["get"],
+            *(self._tenant, *key, length, artifacts, *within),
+            safe=True,
+        )
+        return None if row is None else to_task(row)
+
+    async def message_bytes(self, key: TaskKey) -> int:
+        """How many bytes the messages of a task take."""
+        found: int = await self._engine.fetchval(
+            _SQL["message_bytes"], self._tenant, *key, safe=True
+        )
+        return found
+
+    async def list_tasks(self, query: TaskQuery) -> TaskListing:
+        """A page of tasks, those whose state changed last first."""
+        wanted, after, limit, (length, artifacts, most), counted = query
+        within = () if most is None else (most,)
+        rows = await self._engine.fetch(
+            _SQL["list_within"] if within else _SQL["list"],
+            *(self._tenant, wanted.owner, wanted.context_id),
+            None if wanted.agent is None else str(wanted.agent),
+            wanted.updated_after,
+            None if wanted.states is None else [state.value for state in wanted.states],
+            *(after or (None, "")),
+            # One more than asked for tells whether there is a next page.
+            min(limit + 1, _MOST) if limit else 0,
+            *(length, artifacts, counted, *within),
+            safe=True,
+        )
+        return TaskListing(
+            [to_task(row) for row in rows[:limit] if row["id"] is not None],
+            more=rows[0]["more"] if within else len(rows) > limit > 0,
+            total=rows[0]["total"],
+        )
+
+    async def respond(self, key: TaskKey, answer: StoredMessage, result: str) -> TaskSnapshot:
+        """Store the answer to a waiting task."""
+        row = await self._engine.fetchrow(
+            _SQL["respond"], self._tenant, *key, *message_columns(answer), result, safe=True
+        )
+        return self._queued(row)
+
+    async def request(self, key: TaskKey, what: Request, note: str) -> TaskSnapshot:
+        """Carry out a request at once, or leave it to the task's worker."""
+        # A second cancel changes nothing; between a pause and the same again may be a resume.
+        row = await self._engine.fetchrow(
+            _REQUESTS[what], self._tenant, *key, encode_json(note), safe=what == "cancel"
+        )
+        return self._requested(row)

@@ -1,0 +1,89 @@
+"""The contexts of the ledger on Postgres, and which of their messages are not copied yet."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from holdfast.engines.postgres.queries import load
+from holdfast.engines.postgres.tasks.rows import to_agent, to_messages
+from holdfast.engines.postgres.tasks.view import LedgerView
+from holdfast.spi.tasks.contexts import (
+    ContextAfter,
+    ContextSnapshot,
+    ContextStorage,
+    SaidMessage,
+)
+from holdfast.spi.tasks.records import ContextKey, Extent
+from holdfast.spi.tasks.stored import StoredMessage
+from holdfast.values.identity import AgentId
+from holdfast.values.tasks.records import ContextRecord
+
+_SQL, _TRANSCRIPT = load("ledger_context"), load("ledger_transcript")
+_MOST_BYTES = 16 << 20
+"""How many bytes of messages are read at a time: there may be many large ones."""
+
+
+class PostgresContexts(LedgerView, ContextStorage):
+    """``ContextStorage`` on Postgres."""
+
+    async def list_contexts(
+        self, owner: str | None, after: ContextAfter | None, limit: int
+    ) -> list[ContextRecord]:
+        """Contexts, the newest first."""
+        rows = await self._engine.fetch(
+            _SQL["list"], self._tenant, owner, *(after or (None, "", "")), limit, safe=True
+        )
+        return [_to_context(row) for row in rows]
+
+    async def get_context(self, key: ContextKey, extent: Extent) -> ContextSnapshot | None:
+        """A context with its last messages."""
+        within = () if extent.max_bytes is None else (extent.max_bytes,)
+        row = await self._engine.fetchrow(
+            _SQL["get_within"] if within else _SQL["get"],
+            *(self._tenant, *key, extent.history_length, *within),
+            safe=True,
+        )
+        if row is None:
+            return None
+        messages = to_messages(row) if row["message_ids"] else []
+        return ContextSnapshot(_to_context(row), messages, bool(row.get("truncated")))
+
+    async def clear_context(self, key: ContextKey) -> int:
+        """Delete a context with its tasks."""
+        removed: int = await self._engine.fetchval(_SQL["clear"], self._tenant, *key, safe=False)
+        return removed
+
+    async def resting_messages(self, agents: Collection[AgentId], limit: int) -> list[SaidMessage]:
+        """All messages of tasks that are not copied and rest."""
+        names = [str(agent) for agent in agents]
+        rows = await self._engine.fetch(
+            _TRANSCRIPT["resting"], self._tenant, names, limit, _MOST_BYTES, safe=True
+        )
+        return [_to_said(row) for row in rows]
+
+    async def context_messages(
+        self, key: ContextKey, agents: Collection[AgentId], last: int
+    ) -> list[SaidMessage]:
+        """Those of a context's last messages whose tasks are not copied."""
+        names = [str(agent) for agent in agents]
+        rows = await self._engine.fetch(
+            _TRANSCRIPT["of_context"], self._tenant, *key, names, last, _MOST_BYTES, safe=True
+        )
+        return [_to_said(row) for row in rows]
+
+    async def mark_copied(self, tasks: Sequence[tuple[str, int]]) -> set[str]:
+        """Mark tasks as copied."""
+        ids, versions = [one for one, _ in tasks], [one for _, one in tasks]
+        rows = await self._engine.fetch(_TRANSCRIPT["mark"], self._tenant, ids, versions, safe=True)
+        return {row[0] for row in rows}
+
+
+def _to_context(row: Any) -> ContextRecord:
+    return ContextRecord(row["id"], row["created_at"], owner=row["owner"], tasks=row["tasks"])
+
+
+def _to_said(row: Any) -> SaidMessage:
+    task_id, agent, owner, context_id, version, message_id, at, seq, body = row
+    message = StoredMessage(message_id, at, body, seq)
+    return SaidMessage(task_id, to_agent(agent), owner, context_id, version, message)

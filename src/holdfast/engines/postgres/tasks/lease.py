@@ -1,0 +1,79 @@
+"""The queue of the ledger on Postgres, and the leases on what was taken from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from holdfast.engines.postgres.queries import load
+from holdfast.engines.postgres.tasks.rows import to_task
+from holdfast.engines.postgres.tasks.view import (
+    LedgerView,
+    message_columns,
+    moment,
+    step_columns,
+)
+from holdfast.spi.tasks.records import TaskSnapshot
+from holdfast.spi.tasks.workers import LeaseStorage, Outcome, TaskClaim
+from holdfast.values.codec import encode_json
+from holdfast.values.errors import LeaseLostError
+from holdfast.values.lifecycle import TaskState
+from holdfast.values.tasks.records import Lease
+
+_SQL = load("ledger_lease")
+
+
+class PostgresLeases(LedgerView, LeaseStorage):
+    """``LeaseStorage`` on Postgres."""
+
+    async def claim(self, claim: TaskClaim) -> list[TaskSnapshot]:
+        """Take tasks that are due, the longest waiting first."""
+        worker, agents, *rest = claim
+        names = None if agents is None else [str(agent) for agent in agents]
+        rows = await self._engine.fetch(
+            _SQL["claim"], self._tenant, worker, names, *rest, safe=False
+        )
+        return [to_task(row) for row in rows]
+
+    async def heartbeat(self, lease: Lease, lease_seconds: float) -> Lease:
+        """Extend a lease from now."""
+        row = await self._engine.fetchrow(
+            _SQL["heartbeat"], self._tenant, lease.task_id, lease.fence, lease_seconds, safe=True
+        )
+        if row is None:
+            raise LeaseLostError("task", lease.task_id)
+        return Lease(*row)
+
+    async def transition(self, lease: Lease, outcome: Outcome) -> TaskSnapshot:
+        """End or suspend the work."""
+        row = await self._engine.fetchrow(
+            _SQL["transition"],
+            *(self._tenant, lease.task_id, lease.fence),
+            *(outcome.to.value, encode_json(outcome.note), *moment(outcome.run_after)),
+            outcome.progress,
+            *message_columns(outcome.message),
+            *step_columns(outcome.ask),
+            safe=False,
+        )
+        return self._queued(row)
+
+    async def complete_many(self, leases: Sequence[Lease]) -> dict[str, TaskState]:
+        """Complete tasks in one statement."""
+        ids, fences = [one.task_id for one in leases], [one.fence for one in leases]
+        workers = [one.worker for one in leases]
+        rows = await self._engine.fetch(
+            _SQL["complete"], self._tenant, ids, fences, workers, safe=False
+        )
+        return {task_id: TaskState(state) for task_id, state in rows}
+
+    async def release(self, lease: Lease, note: str) -> TaskSnapshot:
+        """Put a task back in the queue, without counting an attempt."""
+        text = encode_json(note)
+        row = await self._engine.fetchrow(
+            _SQL["release"], self._tenant, lease.task_id, lease.fence, text, safe=False
+        )
+        return self._queued(row)
+
+    async def recover_expired(self, limit: int) -> list[TaskSnapshot]:
+        """Take back tasks whose lease has expired, the longest expired first."""
+        rows = await self._engine.fetch(_SQL["recover"], self._tenant, limit, safe=False)
+        return [to_task(row) for row in rows]

@@ -1,0 +1,33 @@
+"""Durable tasks, on Postgres: the whole ledger, on the database's clock."""
+
+from __future__ import annotations
+
+from holdfast.engines.postgres.tasks.audit import PostgresAudit
+from holdfast.engines.postgres.tasks.cleanup import PostgresCleanup
+from holdfast.engines.postgres.tasks.client import PostgresClients
+from holdfast.engines.postgres.tasks.context import PostgresContexts
+from holdfast.engines.postgres.tasks.lease import PostgresLeases
+from holdfast.engines.postgres.tasks.progress import PostgresProgress
+from holdfast.engines.postgres.tasks.push import PostgresPush
+from holdfast.spi.tasks.ledger import TaskStorage
+
+
+class PostgresLedger(
+    PostgresClients,
+    PostgresLeases,
+    PostgresProgress,
+    PostgresAudit,
+    PostgresContexts,
+    PostgresPush,
+    PostgresCleanup,
+    TaskStorage,
+):
+    """``TaskStorage`` in tables; every call is one statement.
+
+    What a write costs does not grow with what a task already holds, nor a claim with how many tasks
+    have ended.
+
+    ::
+
+        storage = PostgresLedger(engine, tenant="acme")
+    """

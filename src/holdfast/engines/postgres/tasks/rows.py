@@ -1,0 +1,203 @@
+"""From rows of the ledger's tables to what its storage returns."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, assert_never, cast
+
+from holdfast.spi.tasks.records import (
+    MessageRow,
+    StoredBody,
+    StoredEntry,
+    StoredEvent,
+    StoredTask,
+    TaskSnapshot,
+    WrittenChunk,
+)
+from holdfast.spi.tasks.stored import (
+    StoredChunk,
+    StoredFeedback,
+    StoredMessage,
+    StoredPush,
+    StoredStep,
+)
+from holdfast.values.codec import decode_json
+from holdfast.values.identity import AgentId
+from holdfast.values.lifecycle import Actor, TaskState
+from holdfast.values.tasks.events import EventKind, StepKey, TaskRequest, Transition
+
+to_agent = lru_cache(maxsize=1024)(AgentId.parse)
+"""There are few agents, and many tasks of each."""
+_STATES = {state.value: state for state in TaskState}
+
+
+def to_stored(row: Any) -> StoredTask:
+    """A task."""
+    return StoredTask(
+        row["id"],
+        row["context_id"],
+        row["owner"],
+        to_agent(row["agent"]),
+        row["metadata"],
+        row["max_attempts"],
+        row["submit_key"],
+        row["retry_of"],
+        row["created_at"],
+        row["updated_at"],
+        _STATES[row["state"]],
+        decode_json(row["note"]),
+        row["version"],
+        row["fence"],
+        row["attempts"],
+        row["worker"],
+        row["lease_expires_at"],
+        row["run_after"],
+        row["cancel_requested"],
+        row["pause_requested"],
+    )
+
+
+def to_task(row: Any) -> TaskSnapshot:
+    """A task, with messages and artifacts where the row has them."""
+    status = None
+    if row.get("status_id") is not None:
+        status = StoredMessage(
+            row["status_id"], row["status_at"], row["status_body"], row["status_seq"]
+        )
+    return TaskSnapshot(
+        to_stored(row),
+        status,
+        to_messages(row) if row.get("message_ids") else (),
+        to_chunks(row) if row.get("chunk_artifacts") else (),
+        truncated=bool(row.get("truncated")),
+    )
+
+
+def to_origin(row: Any) -> StoredTask:
+    """A task in its first moment, from an event that comes with what never changes about it."""
+    return StoredTask(
+        row["task_id"],
+        row["context_id"],
+        row["owner"],
+        to_agent(row["agent"]),
+        row["task_metadata"],
+        row["max_attempts"],
+        row["submit_key"],
+        row["retry_of"],
+        row["created_at"],
+        row["created_at"],
+    )
+
+
+def to_messages(row: Any) -> list[MessageRow]:
+    """The messages in the columns that ``task_messages`` makes."""
+    columns = ("message_ids", "message_times", "message_bodies", "message_seqs")
+    return list(zip(*(row[one] for one in columns), strict=True))
+
+
+def to_chunks(row: Any) -> list[WrittenChunk]:
+    """The chunks of artifacts in the columns that ``task_artifacts`` makes."""
+    columns = (
+        *("chunk_artifacts", "chunk_times", "chunk_bodies", "chunk_appends"),
+        *("chunk_lasts", "chunk_names", "chunk_metadata"),
+    )
+    return [
+        (StoredChunk(key, body, append, last, decode_json(name), metadata), at)
+        for key, at, body, append, last, name, metadata in zip(
+            *(row[one] for one in columns), strict=True
+        )
+    ]
+
+
+def to_message(row: Any) -> StoredMessage:
+    """The message in an event."""
+    return StoredMessage(row["message_id"], row["written_at"], row["body"], row["seq"])
+
+
+def to_step(row: Any) -> StoredStep:
+    """The step in an event."""
+    digest = decode_json(row["digest"])
+    return StoredStep(_key(row), row["body"], row["at"], digest, row["fence"], row["chunks"])
+
+
+def _key(row: Any) -> StepKey:
+    return StepKey(row["step_name"], row["step_occurrence"], row["step_kind"])
+
+
+def to_chunk(row: Any) -> StoredChunk:
+    """The chunk of an artifact in an event."""
+    return StoredChunk(
+        row["artifact_id"],
+        row["body"],
+        row["append"],
+        row["last_chunk"],
+        decode_json(row["name"]),
+        row["metadata"],
+        None if row["step_kind"] is None else _key(row),
+        row["fence"],
+    )
+
+
+def _to_transition(row: Any) -> Transition:
+    before = row["from_state"]
+    return Transition(
+        row["task_id"],
+        row["number"],
+        None if before is None else TaskState(before),
+        TaskState(row["to_state"]),
+        row["at"],
+        Actor(row["actor"]),
+        worker=row["worker"],
+        fence=row["fence"],
+        attempt=row["attempt"],
+        note=decode_json(row["note"]),
+        run_after=row["run_after"],
+        message_id=row["message_id"],
+    )
+
+
+def to_event(row: Any) -> StoredEvent:
+    """An entry of a timeline."""
+    kind = cast("EventKind", row["kind"])
+    body: StoredBody
+    match kind:
+        case "transition":
+            body = _to_transition(row)
+        case "request":
+            body = TaskRequest(row["request"], decode_json(row["note"]))
+        case "message":
+            body = to_message(row)
+        case "step":
+            body = to_step(row)
+        case "artifact":
+            body = to_chunk(row)
+        case _ as never:
+            assert_never(never)
+    return StoredEvent(row["seq"], row["at"], Actor(row["actor"]), row["fence"], body)
+
+
+def to_feedback(row: Any) -> StoredFeedback:
+    """What somebody thought of a task."""
+    return StoredFeedback(
+        row["id"], decode_json(row["text"]), row["rating"], row["metadata"], row["created_at"]
+    )
+
+
+def to_push_config(row: Any, config_id: str) -> StoredPush:
+    """A push config."""
+    url, token = decode_json(row["url"]), decode_json(row["token"])
+    return StoredPush(config_id, url, token, row["authentication"])
+
+
+def to_entry(row: Any) -> StoredEntry:
+    """An entry of the outbox."""
+    return StoredEntry(
+        row["task_id"],
+        row["owner"],
+        to_push_config(row, row["config_id"]),
+        to_event(row),
+        row["due_at"],
+        row["attempts"],
+        decode_json(row["last_error"]),
+        row["dead"],
+    )

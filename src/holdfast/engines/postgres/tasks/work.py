@@ -1,0 +1,104 @@
+"""The doorbell of the queues on Postgres."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import suppress
+
+from holdfast.engines.postgres.engine import Postgres
+from holdfast.engines.postgres.listener import Listener
+from holdfast.engines.postgres.queries import load
+from holdfast.engines.postgres.watched import LEAVE_SECONDS
+from holdfast.spi.tasks.work import WorkKind, WorkStorage
+from holdfast.values.errors import HoldfastError
+
+_SQL = load("ledger_work")
+_log = logging.getLogger("holdfast.postgres")
+TOPIC = "work"
+QUIET_SECONDS = 0.02
+"""How long a ring speaks for those that come after it."""
+
+
+def requests_topic(worker: str) -> str:
+    """The topic of the requests for tasks that a worker holds."""
+    return f"requests\n{worker}"
+
+
+class Doorbell:
+    """Notifies workers everywhere of new work and of requests, after the fact and once for many.
+
+    A notice inside of the submitting transaction would make all submits wait for each other, since
+    the database lets one transaction with notices commit at a time. ::
+
+        engine.singleton(Doorbell).ring()
+    """
+
+    def __init__(self, engine: Postgres) -> None:
+        self._engine = engine
+        self._topics: set[str] = set()
+        self._closing = asyncio.Event()
+        self._ringing: asyncio.Task[None] | None = None
+
+    def ring(self, topic: str = TOPIC) -> None:
+        """Ring soon; while it rings, one more ring of a topic is enough for whoever comes."""
+        self._topics.add(topic)
+        if self._ringing is None or self._ringing.done():
+            self._ringing = asyncio.create_task(self._ring())
+
+    async def aclose(self) -> None:
+        """Send what has not been sent, but do not wait long: workers look now and then anyway."""
+        self._closing.set()
+        if self._ringing is not None:
+            await asyncio.wait({self._ringing}, timeout=LEAVE_SECONDS)
+            self._ringing.cancel()
+            await asyncio.gather(self._ringing, return_exceptions=True)
+
+    async def _ring(self) -> None:
+        while self._topics:
+            topics, self._topics = sorted(self._topics), set()
+            try:
+                await self._engine.fetch(_SQL["ring"], topics, safe=True)
+            except HoldfastError as error:
+                _log.debug("workers were not notified: %s", error)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(QUIET_SECONDS):
+                    await self._closing.wait()
+
+
+class PostgresWork(WorkStorage):
+    """``WorkStorage`` by notices and by looking.
+
+    ::
+
+        work = PostgresWork(engine)
+    """
+
+    def __init__(self, engine: Postgres) -> None:
+        self._engine = engine
+
+    async def tenants(self, kind: WorkKind, limit: int) -> list[str]:
+        """The tenants that have work of a kind, in order."""
+        kinds = {
+            "due": _SQL["due"],
+            "working": _SQL["working"],
+            "deliveries": _SQL["deliveries"],
+            "uncopied": _SQL["uncopied"],
+            "cleanup": _SQL["cleanup"],
+        }
+        rows = await self._engine.fetch(kinds[kind], limit, safe=True)
+        return [row[0] for row in rows]
+
+    async def wait(self, timeout_seconds: float) -> None:
+        """Return when a task may have become due."""
+        with self._engine.singleton(Listener).bell(TOPIC) as bell, suppress(TimeoutError):
+            async with asyncio.timeout(timeout_seconds):
+                await bell.wait(found=False)
+
+    async def requests(self, worker: str) -> AsyncGenerator[None, None]:
+        """Yield when a client may have asked something of a task of this worker."""
+        with self._engine.singleton(Listener).bell(requests_topic(worker)) as bell:
+            while True:
+                yield
+                await bell.notice()

@@ -1,1 +1,0 @@
-"""Words and promises: value types, errors and Protocols; no I/O."""

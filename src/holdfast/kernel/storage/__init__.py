@@ -1,1 +1,0 @@
-"""The contracts, one Protocol a file."""

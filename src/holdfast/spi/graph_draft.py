@@ -1,0 +1,119 @@
+"""What goes into a graph store, checked: properties as JSON text, and the names to find it by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from holdfast.values.checks import check_id, check_list, check_text
+from holdfast.values.codec import encode_object
+from holdfast.values.errors import InvalidInputError
+from holdfast.values.graph import Direction, Entity, Relationship, entity_keys
+from holdfast.values.text import name_key
+
+
+@dataclass(frozen=True, slots=True)
+class EntityDraft:
+    """An entity on its way in; ``names`` are the folded ones that it is found by.
+
+    >>> [draft] = draft_entities([Entity("Project", {"name": "Project-X"}, "p1")])
+    >>> draft.names
+    ['p1', 'project x']
+    """
+
+    id: str
+    label: str
+    properties: str
+    names: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class RelationshipDraft:
+    """A relationship on its way in.
+
+    >>> [draft] = draft_relationships([Relationship("ravi", "x", "works_on", {}, "r1")])
+    >>> draft.source, draft.target, draft.properties
+    ('ravi', 'x', '{}')
+    """
+
+    id: str
+    source: str
+    target: str
+    type: str
+    properties: str
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """The arguments of a walk, checked; without ``types`` it follows all.
+
+    >>> Walk("ravi", 2, ["knows"], "out", 10).types
+    ['knows']
+    """
+
+    start: str
+    depth: int
+    types: list[str] | None
+    direction: Direction
+    max_entities: int
+
+
+def draft_entities(entities: object) -> list[EntityDraft]:
+    """Check a batch; the same id twice in it is refused.
+
+    >>> draft_entities([])
+    []
+    """
+    drafts: dict[str, EntityDraft] = {}
+    for at, entity in enumerate(check_list("entities", entities)):
+        field = f"entities[{at}]"
+        if not isinstance(entity, Entity):
+            raise InvalidInputError(field, f"must be an Entity, not {type(entity).__name__}")
+        key = _new_key(entity.id, f"{field}.id", drafts)
+        label = check_id(f"{field}.label", entity.label)
+        properties = encode_object(entity.properties, field=f"{field}.properties")
+        drafts[key] = EntityDraft(key, label, properties, entity_keys(key, entity.properties))
+    return list(drafts.values())
+
+
+def draft_relationships(relationships: object) -> list[RelationshipDraft]:
+    """Check a batch; the same id twice in it is refused.
+
+    >>> draft_relationships([])
+    []
+    """
+    drafts: dict[str, RelationshipDraft] = {}
+    for at, one in enumerate(check_list("relationships", relationships)):
+        field = f"relationships[{at}]"
+        if not isinstance(one, Relationship):
+            raise InvalidInputError(field, f"must be a Relationship, not {type(one).__name__}")
+        key = _new_key(one.id, f"{field}.id", drafts)
+        drafts[key] = RelationshipDraft(
+            key,
+            check_id(f"{field}.source_id", one.source_id),
+            check_id(f"{field}.target_id", one.target_id),
+            check_id(f"{field}.type", one.type),
+            encode_object(one.properties, field=f"{field}.properties"),
+        )
+    return list(drafts.values())
+
+
+def folded_names(names: object) -> list[str]:
+    """Names as they are looked up.
+
+    >>> folded_names(["Project-X", "RAVI"])
+    ['project x', 'ravi']
+    """
+    return [
+        name_key(check_text(f"names[{at}]", name))
+        for at, name in enumerate(check_list("names", names))
+    ]
+
+
+def _new_key(key: object, field: str, batch: Iterable[str]) -> str:
+    checked = check_id(field, key)
+    if checked in batch:
+        raise InvalidInputError(
+            field, f"{checked!r} stands twice in one batch: which one is meant?"
+        )
+    return checked

@@ -1,0 +1,123 @@
+"""An event on its way through the hot log: its bytes, and its place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from hashlib import sha256
+from typing import Self
+
+from holdfast.spi.log_entry import LogEntry
+from holdfast.values.checks import check_id, check_optional_id, check_time
+from holdfast.values.codec import decode_json
+from holdfast.values.errors import CodecError, InvalidInputError
+from holdfast.values.events import Event
+
+NOWHERE = (0, 0)
+"""Before the first place of every session."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedEntry:
+    """An entry of a session's log, where it stands, and the mark of its turn in the hot log.
+
+    >>> from datetime import UTC
+    >>> entry = LogEntry("a1", "s1", "note", "{}", "e1", "", datetime(2030, 1, 1, tzinfo=UTC))
+    >>> PlacedEntry(entry, 1, 7).place
+    (1, 7)
+    """
+
+    entry: LogEntry
+    epoch: int
+    seq: int
+    mark: str = ""
+    """Which turn of its shard it is; empty when it came from the durable log."""
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Where it stands: order within a session is by this."""
+        return self.epoch, self.seq
+
+    @classmethod
+    def of(cls, entry: LogEntry, epoch: int, seq: int, first: datetime | None) -> Self:
+        """An entry as it is stored: ``first`` is the time that an earlier append gave it.
+
+        >>> entry = LogEntry("a1", "s1", "note", "{}", "e1", "", datetime(2030, 1, 2))
+        >>> PlacedEntry.of(entry, 1, 7, datetime(2030, 1, 1)).entry.occurred_at.day
+        1
+        """
+        return cls(entry if first is None else replace(entry, occurred_at=first), epoch, seq)
+
+    def to_event(self) -> Event:
+        """A new event for the caller to keep."""
+        return self.entry.to_event(self.epoch, self.seq)
+
+
+def pack(entry: LogEntry) -> bytes:
+    r"""The bytes of an entry: five lines and the body, none of which can hold a line break.
+
+    >>> from datetime import UTC
+    >>> pack(LogEntry("a1", "s1", "note", "{}", "e1", "", datetime(2030, 1, 1, tzinfo=UTC)))
+    b'a1\nnote\n\n2030-01-01T00:00:00+00:00\ne1\n{}'
+    """
+    when = entry.occurred_at.isoformat()
+    return f"{entry.agent}\n{entry.type}\n{entry.run}\n{when}\n{entry.id}\n{entry.body}".encode()
+
+
+def unpack(session: str, payload: bytes) -> LogEntry:
+    r"""What ``pack`` made bytes of; anything else is a ``CodecError``.
+
+    >>> unpack("s1", b'a1\nnote\n\n2030-01-01T00:00:00+00:00\ne1\n{}').id
+    'e1'
+    """
+    try:
+        agent, type_, run, when, id_, body = payload.decode().split("\n", 5)
+        return LogEntry(agent, session, type_, body, id_, run, datetime.fromisoformat(when))
+    except ValueError as error:
+        raise CodecError(f"an entry of session {session!r} cannot be read: {error}") from error
+
+
+def check_entry(entry: LogEntry) -> LogEntry:
+    """Refuse an entry that no append would have let in: its bytes were damaged on the way.
+
+    >>> from datetime import UTC
+    >>> when = datetime(2030, 1, 1, tzinfo=UTC)
+    >>> check_entry(LogEntry("a1", "s1", "note", "{}", "e1", "", when)).id
+    'e1'
+    """
+    try:
+        for field in ("agent", "session", "type", "id"):
+            check_id(field, getattr(entry, field))
+        check_optional_id("run", entry.run)
+        check_time("occurred_at", entry.occurred_at)
+        decode_json(entry.body)
+    except (InvalidInputError, CodecError) as error:
+        raise CodecError(f"an entry of session {entry.session!r} is damaged: {error}") from error
+    return entry
+
+
+def digest(entry: LogEntry) -> str:
+    """What tells two events under one id apart; the time is no part of it.
+
+    >>> entry = LogEntry("a1", "s1", "note", "{}", "e1", "", datetime(2030, 1, 1))
+    >>> digest(entry) == digest(replace(entry, occurred_at=datetime(2030, 1, 2)))
+    True
+    >>> digest(entry) == digest(replace(entry, run="r1"))
+    False
+    """
+    return _short("\n".join(entry.content()).encode())
+
+
+def digest_with_time(entry: LogEntry) -> str:
+    """The digest that earlier versions left in Redis: the time is part of it.
+
+    >>> entry = LogEntry("a1", "s1", "note", "{}", "e1", "", datetime(2030, 1, 1))
+    >>> later = replace(entry, occurred_at=datetime(2030, 1, 2))
+    >>> digest_with_time(entry) == digest_with_time(later)
+    False
+    """
+    return _short(pack(entry))
+
+
+def _short(content: bytes) -> str:
+    return sha256(content).hexdigest()[:32]

@@ -1,0 +1,240 @@
+"""Working states between a hot store and a durable one: who has changed, and what it was."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from holdfast.values.states import StateWrite
+
+
+@dataclass(frozen=True, slots=True)
+class SavedState:
+    """A state as it is kept: its values as the codec's texts, with version and window.
+
+    >>> SavedState("s1", 7, {"step": "2"}).version
+    7
+    """
+
+    session: str
+    version: int
+    values: dict[str, str]
+    ttl_seconds: float | None = None
+    expires_at: datetime | None = None
+    gone: bool = False
+    """It expired, or was cleared, at this version."""
+
+    lineage: int = 0
+    """Which life of the state in the hot store it is of; a restored state begins a new one."""
+
+    base: int = 0
+    """The saved version that its lineage began from; 0 if there was none."""
+
+    stamp: int = 0
+    """The stamp of the last fallback write that it includes."""
+
+    saved_at: datetime | None = None
+    """When it was saved, by the durable store's clock."""
+
+    writers: frozenset[str] = frozenset()
+    """The processes that may have acknowledged writes which were not saved."""
+
+    eviction: int = 0
+    """The number of the last eviction from the hot store that the durable one knows of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Eviction:
+    """States of one shard that are about to leave the hot store, without their values.
+
+    >>> Eviction(7, (SavedState("s1", 3, {}),)).number
+    7
+    """
+
+    number: int
+    """Higher than that of every eviction before it in the shard."""
+
+    states: tuple[SavedState, ...] = ()
+    doubtful: frozenset[str] = frozenset()
+    """Sessions that were restored after a loss: their writers stay recorded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The version that a write has made, and of which life of the state it is.
+
+    >>> Written(7, lineage=3).version
+    7
+    """
+
+    version: int
+    lineage: int
+
+
+@dataclass(frozen=True, slots=True)
+class FallbackWrite:
+    """All writes to a state while the hot store was down, combined into one.
+
+    >>> from datetime import UTC
+    >>> noon = datetime(2030, 1, 1, 12, tzinfo=UTC)
+    >>> fallback = FallbackWrite(StateWrite("s1", {"b": "2"}), 7, False, noon, noon)
+    >>> fallback.over(SavedState("s1", 3, {"a": "1"})).values
+    {'a': '1', 'b': '2'}
+    """
+
+    write: StateWrite
+    stamp: int
+    """Higher than that of every earlier write."""
+
+    cleared: bool
+    """The state was cleared meanwhile: its earlier ``ttl_seconds`` no longer applies."""
+
+    written_at: datetime
+    now: datetime
+    """When it was read, by the same clock."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has expired by its own ``ttl_seconds``."""
+        ttl = self.write.ttl_seconds
+        return ttl is not None and self.written_at + timedelta(seconds=ttl) <= self.now
+
+    def over(self, saved: SavedState | None) -> SavedState | None:
+        """Apply it to the saved state; ``None`` if there is no state then."""
+        write = self.write
+        before = {} if saved is None or write.fresh else saved.values
+        ttl = write.ttl_seconds
+        if ttl is None and saved is not None and not self.cleared:
+            ttl = saved.ttl_seconds
+        expires = None if ttl is None else self.written_at + timedelta(seconds=ttl)
+        if write.gone or (expires is not None and expires <= self.now):
+            return None
+        values = {key: text for key, text in before.items() if key not in write.dropped}
+        version = max(0 if saved is None else saved.version, self.stamp) + 1
+        return SavedState(
+            *(write.session, version, {**values, **write.values}, ttl, expires),
+            stamp=0 if saved is None else saved.stamp,
+        )
+
+
+class DirtyStates(Protocol):
+    """The states of all tenants that were written since they were last saved."""
+
+    @abstractmethod
+    async def changed(self, tenant: str, shard: int, *, limit: int) -> list[SavedState]:
+        """Some of them."""
+
+    @abstractmethod
+    async def read(self, tenant: str, shard: int, sessions: Sequence[str]) -> list[SavedState]:
+        """Those of some sessions that are there, or were written since."""
+
+    @abstractmethod
+    async def drop(self, tenant: str, shard: int, states: Sequence[SavedState]) -> None:
+        """Remove states of a lineage that the durable store does not take."""
+
+    @abstractmethod
+    async def saved(self, tenant: str, shard: int, states: Sequence[SavedState]) -> None:
+        """Take the marks off those that were not written since."""
+
+
+class DurableStates(Protocol):
+    """The states of all tenants as they were last saved."""
+
+    @abstractmethod
+    async def save(self, tenant: str, states: Sequence[SavedState]) -> None:
+        """Keep states, each unless a newer version is there, or one that it does not include."""
+
+    @abstractmethod
+    async def versions(self, tenant: str, sessions: Sequence[str]) -> dict[str, SavedState]:
+        """What is kept of sessions, without the values; also what was cleared or has expired."""
+
+    @abstractmethod
+    async def load(self, tenant: str, session: str) -> SavedState | None:
+        """What is kept of a session; ``gone`` if it was cleared or has expired."""
+
+    @abstractmethod
+    async def register(self, tenant: str, session: str, writer: str, *, eviction: int) -> None:
+        """Record that a process will acknowledge writes to a state before they are saved.
+
+        ``eviction`` is the number that ``UnregisteredError`` has: no eviction up to that number
+        removes the writer again.
+        """
+
+    @abstractmethod
+    async def evict(self, tenant: str, eviction: Eviction) -> set[str]:
+        """Find the states that are saved as they are in the hot store, and forget their writers.
+
+        Returns the sessions. A state to which a writer was registered since the eviction began is
+        left out.
+        """
+
+    @abstractmethod
+    async def clear(self, tenant: str, session: str, *, version: int) -> None:
+        """Remember that a state was cleared at a version, so that no older one comes back."""
+
+
+class CleanStates(Protocol):
+    """The states of all tenants that are saved, and may be evicted from the hot store."""
+
+    @abstractmethod
+    async def begin_eviction(
+        self, tenant: str, shard: int, sessions: Sequence[str], *, unused_seconds: float
+    ) -> Eviction:
+        """Choose those that are saved and were neither written nor read for so long.
+
+        From now on no write to them is acknowledged before its writer is registered again.
+        """
+
+    @abstractmethod
+    async def evict(
+        self, tenant: str, shard: int, eviction: Eviction, sessions: Collection[str]
+    ) -> int:
+        """Remove states that were not written since the eviction began; returns how many.
+
+        ``sessions`` are those that the durable store agreed to.
+        """
+
+
+class FallbackWrites(Protocol):
+    """Writes to states that the durable store keeps while the hot store is down, of all tenants."""
+
+    @abstractmethod
+    async def write(self, tenant: str, write: StateWrite) -> None:
+        """Keep a write, combined with those that are kept of its session."""
+
+    @abstractmethod
+    async def read(self, tenant: str, session: str) -> FallbackWrite | None:
+        """Return the combined write of a session, or ``None``."""
+
+    @abstractmethod
+    async def waiting(self, *, limit: int) -> list[tuple[str, str]]:
+        """Return some tenants and sessions that have fallback writes."""
+
+    @abstractmethod
+    async def merged(self, tenant: str, fallback: FallbackWrite) -> None:
+        """Delete a write that the hot store has now, unless another one was added to it since."""
+
+
+class UnregisteredError(Exception):
+    """The durable store does not know yet that this process writes to a state."""
+
+    def __init__(self, session: str, *, eviction: int) -> None:
+        super().__init__(session)
+        self.eviction = eviction
+        """The number of the last eviction in the shard, which the registration comes after."""
+
+
+class RemovedStateError(Exception):
+    """A state was evicted or cleared after the version to restore was read."""
+
+    def __init__(self, session: str, *, eviction: int) -> None:
+        super().__init__(session)
+        self.eviction = eviction
+        """The number of that eviction."""
+
+
+class AbsentStateError(Exception):
+    """There is no state in the hot store; whether there is one elsewhere must be known first."""

@@ -1,0 +1,1 @@
+"""What an engine implements for tasks, one Protocol per subject."""

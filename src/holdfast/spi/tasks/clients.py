@@ -1,0 +1,116 @@
+"""What clients do with tasks, as an engine stores it."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Literal, NamedTuple, Protocol, TypeAlias
+
+from holdfast.spi.tasks.draft import Draft
+from holdfast.spi.tasks.records import Extent, StoredTask, TaskKey, TaskSnapshot
+from holdfast.spi.tasks.stored import StoredMessage
+from holdfast.values.identity import AgentId
+from holdfast.values.lifecycle import TaskState
+
+Request: TypeAlias = Literal["cancel", "pause", "resume"]
+
+
+class TaskFilter(NamedTuple):
+    """Which tasks a page is of; ``None`` is all."""
+
+    owner: str | None
+    context_id: str | None
+    agent: AgentId | None
+    updated_after: datetime | None
+    states: frozenset[TaskState] | None
+
+
+class TaskAfter(NamedTuple):
+    """The task that a page of tasks comes after."""
+
+    updated_at: datetime
+    task_id: str
+
+
+class TaskQuery(NamedTuple):
+    """A page of tasks.
+
+    With ``extent.max_bytes`` the page ends before the task that does not fit, counted with its
+    metadata and its status message; the first one is always returned.
+    """
+
+    wanted: TaskFilter
+    after: TaskAfter | None
+    limit: int
+    extent: Extent
+    counted: bool
+
+
+class TaskListing(NamedTuple):
+    """The tasks of a page, whether more follow, and how many match in all if that was asked."""
+
+    tasks: Sequence[TaskSnapshot]
+    more: bool
+    total: int | None
+
+
+class FirstMessage(NamedTuple):
+    """A task with the message that it began with, and the engine's time."""
+
+    task: StoredTask
+    message: StoredMessage
+    now: datetime
+
+
+class ClientStorage(Protocol):
+    """The tasks of one tenant, for their clients. Every argument is checked.
+
+    Each method is one atomic step. A change of state follows ``holdfast.values.lifecycle``,
+    is an event of the task's timeline, and makes a queued task known to workers. ``NotFoundError``
+    where a call needs a task that is not there, or is another owner's.
+    """
+
+    @abstractmethod
+    async def submit(self, draft: Draft) -> TaskSnapshot:
+        """Store a task with its first message as ``submitted``, or return the one of its key.
+
+        The owner's ``submit_key`` names one task: with the same digest that one is returned, with
+        another it is a ``ConflictError`` (``spi.tasks_conflicts``). ``retry_of`` names an ended
+        task of the owner, whose context the new one gets unless it names another; it raises
+        ``IllegalTransitionError`` if that has not ended. Without a context the task gets the
+        draft's new one.
+        """
+
+    @abstractmethod
+    async def first_message(self, key: TaskKey) -> FirstMessage | None:
+        """Return a task with its first message."""
+
+    @abstractmethod
+    async def get(self, key: TaskKey, extent: Extent) -> TaskSnapshot | None:
+        """Return a task with what is asked for, or ``None``."""
+
+    @abstractmethod
+    async def message_bytes(self, key: TaskKey) -> int:
+        """Return how many bytes the messages of a task take as JSON text."""
+
+    @abstractmethod
+    async def list_tasks(self, query: TaskQuery) -> TaskListing:
+        """Return a page of tasks, by the time of the last change of state and id, descending."""
+
+    @abstractmethod
+    async def respond(self, key: TaskKey, answer: StoredMessage, result: str) -> TaskSnapshot:
+        """Store the answer to a waiting task, which is ``submitted`` again, or ``paused``.
+
+        ``result`` is stored as the step that the question named. An answer that the task has
+        changes nothing; with another body it is a ``ConflictError``. Raises
+        ``IllegalTransitionError`` if the task does not wait.
+        """
+
+    @abstractmethod
+    async def request(self, key: TaskKey, what: Request, note: str) -> TaskSnapshot:
+        """Carry out a request at once, or leave it to the worker that holds the task.
+
+        The worker is notified. A request that was made already changes nothing. ``cancel`` of an
+        ended task changes nothing; ``pause`` and ``resume`` raise ``IllegalTransitionError``.
+        """

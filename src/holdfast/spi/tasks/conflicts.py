@@ -1,0 +1,66 @@
+"""The conflicts that an engine of tasks finds in what is stored, in one set of words."""
+
+from __future__ import annotations
+
+from holdfast.values.errors import ConflictError
+from holdfast.values.tasks.events import StepKey
+
+
+def other_body(kind: str, key: str) -> ConflictError:
+    """A message or feedback whose id is stored with another body.
+
+    >>> str(other_body("message", "m1"))
+    "message 'm1' is there with another body"
+    """
+    return ConflictError(kind, key, f"{kind} {key!r} is there with another body")
+
+
+def other_content(submit_key: str) -> ConflictError:
+    """A submit key that stands for a task of other content.
+
+    >>> str(other_content("k1"))
+    "submit key 'k1' was used with other content: use a new key"
+    """
+    text = f"submit key {submit_key!r} was used with other content: use a new key"
+    return ConflictError("submit_key", submit_key, text)
+
+
+def last_chunk_written(artifact_id: str) -> ConflictError:
+    """An artifact that this attempt has ended.
+
+    >>> str(last_chunk_written("a1"))
+    "artifact 'a1' has its last chunk: begin it anew to change it"
+    """
+    text = f"artifact {artifact_id!r} has its last chunk: begin it anew to change it"
+    return ConflictError("artifact", artifact_id, text)
+
+
+def _step(key: StepKey, why: str) -> ConflictError:
+    return ConflictError("step", str(key), f"{key} {why}")
+
+
+def other_arguments(key: StepKey) -> ConflictError:
+    """A step that is stored for other arguments.
+
+    >>> str(other_arguments(StepKey("fetch")))
+    'step:fetch:1 is stored for other arguments: give it another name'
+    """
+    return _step(key, "is stored for other arguments: give it another name")
+
+
+def answered(key: StepKey) -> ConflictError:
+    """A question whose answer is stored.
+
+    >>> str(answered(StepKey("q", kind="ask")))
+    'ask:q:1 was answered: its answer is a step'
+    """
+    return _step(key, "was answered: its answer is a step")
+
+
+def no_message(key: StepKey) -> ConflictError:
+    """A step that is stored and names no message.
+
+    >>> str(no_message(StepKey("fetch")))
+    'step:fetch:1 is stored, and not as a message'
+    """
+    return _step(key, "is stored, and not as a message")

@@ -1,0 +1,105 @@
+"""A task on its way into a ledger: checked, its JSON as the codec's text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Self
+
+from holdfast.spi.tasks.stored import StoredMessage, StoredPush
+from holdfast.values.checks import check_time
+from holdfast.values.codec import decode_json, encode_object
+from holdfast.values.errors import InvalidInputError
+from holdfast.values.identity import AgentId
+from holdfast.values.ids import new_id
+from holdfast.values.tasks.records import MAX_ATTEMPTS, TaskRecord, content_digest
+
+_FOREVER = timedelta(days=4_000_000)
+"""More than any two moments of the calendar are apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A task that was checked and is not yet stored.
+
+    >>> from holdfast.values.content import ChatMessage
+    >>> hello = StoredMessage.of(ChatMessage.user("hello"))
+    >>> Draft(AgentId("", "writer"), hello, owner="ana").digest()
+    ''
+    """
+
+    agent: AgentId
+    message: StoredMessage
+    context_id: str = ""
+    owner: str = ""
+    metadata: str = "{}"
+    submit_key: str = ""
+    max_attempts: int = MAX_ATTEMPTS
+    run_after: datetime | timedelta | None = None
+    retry_of: str = ""
+    push: tuple[StoredPush, ...] = ()
+    """Each of another id."""
+
+    id: str = field(default_factory=new_id)
+    new_context_id: str = field(default_factory=new_id)
+    """The context of a task that names none."""
+
+    @classmethod
+    def again(
+        cls, task: TaskRecord, first: StoredMessage, *, submit_key: str, now: datetime
+    ) -> Self:
+        """The work of a task once more; its first message under an id of its own."""
+        return cls(
+            agent=task.agent,
+            message=StoredMessage(new_id(), now, first.payload),
+            context_id=task.context_id,
+            owner=task.owner,
+            metadata=encode_object(task.metadata, field="metadata"),
+            submit_key=submit_key,
+            max_attempts=task.max_attempts,
+            retry_of=task.id,
+        )
+
+    def digest(self) -> str:
+        """What its submit key stands for, the message's id left out; without a key, nothing."""
+        if not self.submit_key:
+            return ""
+        when = self.run_after
+        if isinstance(when, timedelta):
+            due = f"+{when.total_seconds()}"
+        else:
+            due = when.astimezone(UTC).isoformat() if when else ""
+        return content_digest(
+            {
+                "agent": str(self.agent),
+                "message": decode_json(self.message.payload),
+                "context_id": self.context_id,
+                "metadata": decode_json(self.metadata),
+                "max_attempts": self.max_attempts,
+                "run_after": due,
+                "retry_of": self.retry_of,
+            },
+            field="submit",
+        )
+
+
+def check_run_after(when: object) -> datetime | timedelta | None:
+    """A moment, or how far it is from the engine's now.
+
+    >>> check_run_after(timedelta(seconds=5))
+    datetime.timedelta(seconds=5)
+    """
+    if when is None or isinstance(when, timedelta):
+        if when is not None and abs(when) > _FOREVER:
+            raise beyond_the_calendar()
+        return when
+    return check_time("run_after", when)
+
+
+def beyond_the_calendar() -> InvalidInputError:
+    """The error of a ``run_after`` that no date can say.
+
+    >>> beyond_the_calendar().field
+    'run_after'
+    """
+    return InvalidInputError("run_after", "is outside the years 1 to 9999")

@@ -1,0 +1,249 @@
+"""Durable tasks as an engine stores and returns them: checked, their JSON as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+from typing import NamedTuple, TypeAlias, cast
+
+from holdfast.spi.tasks.stored import (
+    StoredChunk,
+    StoredMessage,
+    StoredPush,
+    StoredStep,
+)
+from holdfast.values.codec import decode_json
+from holdfast.values.content import ChatMessage
+from holdfast.values.identity import AgentId
+from holdfast.values.lifecycle import Actor, TaskState
+from holdfast.values.stored_messages import messages_from_rows
+from holdfast.values.tasks.events import EventBody, TaskEvent, TaskRequest, Transition
+from holdfast.values.tasks.push import OutboxEntry
+from holdfast.values.tasks.records import Artifact, Lease, TaskRecord
+from holdfast.values.tasks.replay import assemble
+
+StoredBody: TypeAlias = Transition | TaskRequest | StoredMessage | StoredStep | StoredChunk
+MessageRow: TypeAlias = tuple[str, datetime, str, int | None]
+"""A ``StoredMessage``, or the same as a plain tuple, which is faster to make."""
+WrittenChunk: TypeAlias = tuple[StoredChunk, datetime]
+"""A chunk of an artifact, and when it was written."""
+
+
+class TaskKey(NamedTuple):
+    """A task as one owner sees it; an ``owner`` of ``None`` is the operator, who sees them all."""
+
+    task_id: str
+    owner: str | None
+
+
+class ContextKey(NamedTuple):
+    """A context: its id is its owner's own."""
+
+    owner: str
+    context_id: str
+
+
+class Extent(NamedTuple):
+    """What is read with a task.
+
+    The last ``history_length`` messages (``None``: all), and all artifacts or none. ``max_bytes``
+    bounds both together, as JSON text: artifacts that do not fit are left out, and then the newest
+    messages are read that fit in what is left, but always the newest one.
+    """
+
+    history_length: int | None = 0
+    artifacts: bool = False
+    max_bytes: int | None = None
+
+
+@dataclass(slots=True)
+class StoredTask:
+    """What an engine stores of a task beside its timeline.
+
+    >>> now = datetime(2030, 1, 1)
+    >>> StoredTask("t1", "c1", "", AgentId("", "writer"), "{}", 5, "", "", now, now).state.value
+    'submitted'
+    """
+
+    id: str
+    context_id: str
+    owner: str
+    agent: AgentId
+    metadata: str
+    max_attempts: int
+    submit_key: str
+    retry_of: str
+    created_at: datetime
+    updated_at: datetime
+    state: TaskState = TaskState.SUBMITTED
+    note: str = ""
+    version: int = 0
+    fence: int = 0
+    attempts: int = 0
+    worker: str = ""
+    lease_expires_at: datetime | None = None
+    run_after: datetime | None = None
+    cancel_requested: bool = False
+    pause_requested: bool = False
+
+
+def lease_on(task: StoredTask) -> Lease:
+    """The lease on a task that is ``working``.
+
+    >>> from dataclasses import replace
+    >>> now = datetime(2030, 1, 1)
+    >>> task = StoredTask("t1", "c1", "", AgentId("", "writer"), "{}", 5, "", "", now, now)
+    >>> lease_on(replace(task, worker="w1", fence=2, lease_expires_at=now)).fence
+    2
+    """
+    return Lease(
+        task.id,
+        task.fence,
+        task.worker,
+        cast("datetime", task.lease_expires_at),
+        cancel_requested=task.cancel_requested,
+        pause_requested=task.pause_requested,
+    )
+
+
+class TaskSnapshot(NamedTuple):
+    """A task as it was read, with the message of its last change of state.
+
+    ``messages`` and ``chunks`` are those that were asked for: messages in order, the chunks of an
+    artifact next to each other, artifacts in the order they were begun.
+
+    >>> now = datetime(2030, 1, 1)
+    >>> task = StoredTask("t1", "c1", "", AgentId("", "writer"), '{"a": 1}', 5, "", "", now, now)
+    >>> TaskSnapshot(task).load().metadata
+    {'a': 1}
+    """
+
+    task: StoredTask
+    status: StoredMessage | None = None
+    messages: Sequence[MessageRow] = ()
+    chunks: Sequence[WrittenChunk] = ()
+    truncated: bool = False
+
+    def load(self) -> TaskRecord:
+        """The task as agents read it, made anew."""
+        task = self.task
+        return TaskRecord(
+            task.id,
+            task.context_id,
+            task.agent,
+            task.state,
+            task.created_at,
+            task.updated_at,
+            owner=task.owner,
+            note=task.note,
+            status_message=None if self.status is None else self.status.load(),
+            messages=load_messages(self.messages),
+            artifacts=load_artifacts(task.id, self.chunks),
+            metadata=decode_json(task.metadata),
+            version=task.version,
+            fence=task.fence,
+            attempts=task.attempts,
+            max_attempts=task.max_attempts,
+            worker=task.worker,
+            lease_expires_at=task.lease_expires_at,
+            run_after=task.run_after,
+            cancel_requested=task.cancel_requested,
+            pause_requested=task.pause_requested,
+            submit_key=task.submit_key,
+            retry_of=task.retry_of,
+            truncated=self.truncated,
+        )
+
+
+def load_messages(rows: Iterable[MessageRow]) -> list[ChatMessage]:
+    """The messages as agents read them, made anew.
+
+    >>> body = '{"v":1,"role":"user","content":[{"type":"text","text":"hi"}]}'
+    >>> load_messages([("m1", datetime(2030, 1, 1), body, 2)])[0].text
+    'hi'
+    """
+    return messages_from_rows((body, key, at, seq) for key, at, body, seq in rows)
+
+
+def load_artifacts(task_id: str, chunks: Iterable[WrittenChunk]) -> list[Artifact]:
+    """The artifacts that chunks make, in the order of the chunks.
+
+    >>> load_artifacts("t1", [])
+    []
+    """
+    return [
+        assemble(key, [(chunk.load(), at) for chunk, at in group], task_id=task_id)
+        for key, group in groupby(chunks, key=lambda one: one[0].artifact_id)
+    ]
+
+
+class StoredEvent(NamedTuple):
+    """One entry of a timeline.
+
+    >>> event = StoredEvent(1, datetime(2030, 1, 1), Actor.CLIENT, 0, TaskRequest("pause"))
+    >>> event.load("t1").kind
+    'request'
+    """
+
+    seq: int
+    at: datetime
+    by: Actor
+    fence: int
+    body: StoredBody
+
+    def load(self, task_id: str) -> TaskEvent:
+        """The entry as agents read it, made anew."""
+        body: EventBody
+        match self.body:
+            case StoredMessage() | StoredChunk() as text:
+                body = text.load()
+            case StoredStep() as step:
+                body = step.load(task_id)
+            case frozen:
+                body = frozen
+        return TaskEvent(task_id, self.seq, self.at, self.by, self.fence, body)
+
+
+class EntryKey(NamedTuple):
+    """One event on its way to one push config.
+
+    >>> EntryKey("t1", "p1", 4).id
+    't1/4/p1'
+    """
+
+    task_id: str
+    config_id: str
+    seq: int
+
+    @property
+    def id(self) -> str:
+        """What the entry is called in the outbox."""
+        return f"{self.task_id}/{self.seq}/{self.config_id}"
+
+
+class StoredEntry(NamedTuple):
+    """An entry of the outbox with its event and its push config."""
+
+    task_id: str
+    owner: str
+    config: StoredPush
+    event: StoredEvent
+    due_at: datetime
+    attempts: int
+    last_error: str
+    dead: bool
+
+    def load(self) -> OutboxEntry:
+        """The entry as who delivers it reads it, made anew."""
+        return OutboxEntry(
+            EntryKey(self.task_id, self.config.id, self.event.seq).id,
+            self.config.load(),
+            self.event.load(self.task_id),
+            self.due_at,
+            attempts=self.attempts,
+            last_error=self.last_error,
+            dead=self.dead,
+            owner=self.owner,
+        )

@@ -1,0 +1,69 @@
+"""The timelines of tasks and the feedback on them, as an engine stores them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import NamedTuple, Protocol
+
+from holdfast.spi.tasks.records import StoredEvent, StoredTask, TaskKey
+from holdfast.spi.tasks.stored import StoredFeedback
+from holdfast.values.lifecycle import TaskState
+
+
+class Timeline(NamedTuple):
+    """A part of a timeline, and the state and version of the task when it was read."""
+
+    state: TaskState
+    version: int
+    events: Sequence[StoredEvent]
+
+
+class Followed(Protocol):
+    """What a follower waits with."""
+
+    @abstractmethod
+    async def wait(self, *, found: bool) -> None:
+        """Return when the timeline may have grown; ``found``: the last read had events.
+
+        What happens between two waits ends the second one at once.
+        """
+
+
+class AuditStorage(Protocol):
+    """The timelines of one tenant's tasks. Every argument is checked."""
+
+    @abstractmethod
+    async def events(
+        self, key: TaskKey, after: int, limit: int | None, max_bytes: int | None
+    ) -> list[StoredEvent]:
+        """Return events above a cursor, in order: as many as fit, but always the first."""
+
+    @abstractmethod
+    async def next_events(self, key: TaskKey, after: int) -> Timeline | None:
+        """Return some of the next events above a cursor; ``None`` without the task."""
+
+    @abstractmethod
+    def following(self, task_id: str) -> AbstractContextManager[Followed]:
+        """Notice what happens to a task."""
+
+    @abstractmethod
+    async def first_events(
+        self, key: TaskKey, until: int
+    ) -> tuple[StoredTask, Sequence[StoredEvent]] | None:
+        """Return a task and its events up to ``until``; ``None`` if there are none.
+
+        The caller reads only what never changes of the task.
+        """
+
+    @abstractmethod
+    async def append_feedback(self, key: TaskKey, feedback: StoredFeedback) -> StoredFeedback:
+        """Store feedback at the engine's time, unless its id is there. Returns what is stored.
+
+        ``ConflictError`` if that has another digest, ``NotFoundError`` without the task.
+        """
+
+    @abstractmethod
+    async def list_feedback(self, key: TaskKey) -> list[StoredFeedback]:
+        """Return the feedback on a task, in the order it was stored."""

@@ -1,0 +1,26 @@
+"""Which tenants have work, as an engine answers it."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import AsyncGenerator
+from typing import Literal, Protocol, TypeAlias
+
+WorkKind: TypeAlias = Literal["due", "working", "deliveries", "uncopied", "cleanup"]
+"""Tasks to claim, tasks at work, news to deliver, messages to copy, marks of ended tasks."""
+
+
+class WorkStorage(Protocol):
+    """The queues of all tenants. Every argument is checked."""
+
+    @abstractmethod
+    async def tenants(self, kind: WorkKind, limit: int) -> list[str]:
+        """Return tenants that have work of a kind, in order."""
+
+    @abstractmethod
+    async def wait(self, timeout_seconds: float) -> None:
+        """Return when a task may have become due, or after the time."""
+
+    @abstractmethod
+    def requests(self, worker: str) -> AsyncGenerator[None, None]:
+        """Yield at the start, and when a client may have asked something of a worker's task."""

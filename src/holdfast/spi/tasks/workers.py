@@ -1,0 +1,135 @@
+"""What workers do with tasks, as an engine stores it."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple, Protocol
+
+from holdfast.spi.tasks.records import TaskKey, TaskSnapshot, WrittenChunk
+from holdfast.spi.tasks.stored import StoredChunk, StoredMessage, StoredStep
+from holdfast.values.identity import AgentId
+from holdfast.values.lifecycle import TaskState
+from holdfast.values.tasks.events import StepKey
+from holdfast.values.tasks.records import Lease
+
+
+class TaskClaim(NamedTuple):
+    """Which tasks a worker takes, and for how long; ``agents`` of ``None`` are all."""
+
+    worker: str
+    agents: Collection[AgentId] | None
+    limit: int
+    lease_seconds: float
+    serial_contexts: bool
+    history_length: int | None
+
+
+class Outcome(NamedTuple):
+    """What a worker reports of its work; a ``timedelta`` counts from the engine's now."""
+
+    to: TaskState
+    message: StoredMessage | None
+    note: str
+    run_after: datetime | timedelta | None
+    progress: bool
+    ask: StepKey | None
+
+
+class StepDraft(NamedTuple):
+    """The result of a step; ``message_id`` is the message that the result names, or empty."""
+
+    key: StepKey
+    result: str
+    digest: str
+    message_id: str
+
+
+class LeaseStorage(Protocol):
+    """The queue and the leases of one tenant's tasks. Every argument is checked.
+
+    A call with a lease raises ``LeaseLostError``, with nothing written, unless the task is
+    ``working`` under the fence of the lease. A task that leaves ``working`` goes to ``canceled`` if
+    that was requested, whatever is reported; one that would go to ``submitted`` fails at
+    ``max_attempts``, or is ``paused`` if that was requested.
+    """
+
+    @abstractmethod
+    async def claim(self, claim: TaskClaim) -> list[TaskSnapshot]:
+        """Take tasks that are due, the longest waiting first; each gets the next fence.
+
+        With ``serial_contexts`` at most one task of a context, and none of a context at work.
+        """
+
+    @abstractmethod
+    async def heartbeat(self, lease: Lease, lease_seconds: float) -> Lease:
+        """Extend a lease from now. Returns it with what clients requested."""
+
+    @abstractmethod
+    async def transition(self, lease: Lease, outcome: Outcome) -> TaskSnapshot:
+        """End or suspend the work. A message that the task has is not stored again.
+
+        Raises ``IllegalTransitionError`` if no such edge exists, and ``ConflictError`` if the
+        message has another body or the step of the question is stored.
+        """
+
+    @abstractmethod
+    async def complete_many(self, leases: Sequence[Lease]) -> Mapping[str, TaskState]:
+        """Complete tasks. Returns the states that those reached whose lease was not lost, by id."""
+
+    @abstractmethod
+    async def release(self, lease: Lease, note: str) -> TaskSnapshot:
+        """Put a task back where it was in the queue, without counting an attempt."""
+
+    @abstractmethod
+    async def recover_expired(self, limit: int) -> list[TaskSnapshot]:
+        """Take back tasks whose lease has expired, the longest expired first.
+
+        They keep their place in the queue. A lease that lasts longer from now than it was taken
+        for ends when it should: the clock was set back.
+        """
+
+
+class ProgressStorage(Protocol):
+    """What workers write, under a lease as above. Every argument is checked."""
+
+    @abstractmethod
+    async def append_message(
+        self, lease: Lease, message: StoredMessage, step: StepDraft | None
+    ) -> StoredMessage:
+        """Store a message, unless the task has it, and its step. Returns the one that is stored.
+
+        If the step is stored, nothing is written and the message that it names is returned, or it
+        is a ``ConflictError`` if it names none.
+        """
+
+    @abstractmethod
+    async def record_step(self, lease: Lease, step: StepDraft) -> StoredStep:
+        """Store a step, unless it is stored. Returns the one that is; a new one is progress.
+
+        ``ConflictError`` if both have a digest and those differ.
+        """
+
+    @abstractmethod
+    async def steps(self, task_id: str) -> list[StoredStep]:
+        """Return the steps of a task, in the order they were stored."""
+
+    @abstractmethod
+    async def append_chunk(self, lease: Lease, chunk: StoredChunk) -> StoredChunk:
+        """Store a chunk of an artifact. Returns it with the fence and whether it was appended.
+
+        The first chunk of an attempt replaces what the artifact held. ``ConflictError`` if it is
+        to be appended to the last chunk of the attempt.
+        """
+
+    @abstractmethod
+    async def restore_chunks(self, lease: Lease, step: StepKey) -> list[StoredChunk]:
+        """Store the chunks of a stored step again under this fence, once. Returns them."""
+
+    @abstractmethod
+    async def chunks(self, key: TaskKey, artifact_id: str | None) -> Sequence[WrittenChunk]:
+        """Return the chunks that the artifacts of a task, or one of them, are made of.
+
+        Artifacts in the order they were begun, the chunks of each next to each other.
+        """

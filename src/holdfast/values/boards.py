@@ -1,0 +1,61 @@
+"""The cards of a to-do board."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class TaskStatus(StrEnum):
+    """Where a card stands.
+
+    >>> TaskStatus("in_progress") is TaskStatus.IN_PROGRESS
+    True
+    >>> TaskStatus.ABANDONED.terminal, TaskStatus.FAILED.terminal
+    (True, False)
+    """
+
+    PLANNED = "planned"
+    IN_PROGRESS = "in_progress"
+    BLOCKED = "blocked"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    ABANDONED = "abandoned"
+
+    @property
+    def terminal(self) -> bool:
+        """Whether the card is done with: only ``force_retry`` can revive it."""
+        return self in {TaskStatus.SUCCEEDED, TaskStatus.ABANDONED}
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One card of a board.
+
+    >>> Task("t1", "write the report").status
+    <TaskStatus.PLANNED: 'planned'>
+    """
+
+    id: str
+    title: str
+    status: TaskStatus = TaskStatus.PLANNED
+    order: int = 0
+    retry_count: int = 0
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskList:
+    """One agent's board within a conversation.
+
+    >>> TaskList("b1", "c1", [Task("t1", "write the report")]).max_retries
+    3
+    """
+
+    id: str
+    conversation_id: str
+    tasks: list[Task]
+    max_retries: int = 3
+    agent_id: str = ""
+    agent_label: str = ""
+    parent_agent_id: str | None = None

@@ -1,0 +1,67 @@
+"""Entities and how they are related."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from holdfast.values.ids import new_id
+from holdfast.values.text import name_key
+
+Direction: TypeAlias = Literal["both", "out", "in"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """A node: a label such as ``Person``, and free properties.
+
+    The property ``name``, if it is text, is what it is found by, beside its id.
+
+    >>> Entity("Person", {"name": "Ravi"}, "ravi").label
+    'Person'
+    """
+
+    label: str
+    properties: dict[str, Any] = field(default_factory=dict)
+    id: str = field(default_factory=new_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Relationship:
+    """An edge from one entity to another: a type such as ``works_on``, and free properties.
+
+    >>> Relationship("ravi", "x", "works_on").type
+    'works_on'
+    """
+
+    source_id: str
+    target_id: str
+    type: str
+    properties: dict[str, Any] = field(default_factory=dict)
+    id: str = field(default_factory=new_id)
+
+
+@dataclass(frozen=True, slots=True)
+class SubGraph:
+    """What a walk found: entities by distance and then id, relationships by id.
+
+    ``truncated`` says that the walk reached more entities than were asked for.
+
+    >>> SubGraph((), ()).truncated
+    False
+    """
+
+    entities: tuple[Entity, ...]
+    relationships: tuple[Relationship, ...]
+    truncated: bool = False
+
+
+def entity_keys(entity_id: str, properties: dict[str, Any]) -> list[str]:
+    """The folded names that an entity is found by: its id's and its name's.
+
+    >>> entity_keys("p1", {"name": "Project-X"})
+    ['p1', 'project x']
+    """
+    name = properties.get("name")
+    keys = [name_key(entity_id), name_key(name) if isinstance(name, str) else ""]
+    return [key for key in dict.fromkeys(keys) if key]

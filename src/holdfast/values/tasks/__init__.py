@@ -1,0 +1,1 @@
+"""Tasks as values: records, the entries of their timeline, push configs."""

@@ -1,0 +1,60 @@
+"""Push configs, and what waits in the outbox."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from holdfast.values.checks import check_id, check_text
+from holdfast.values.errors import InvalidInputError
+from holdfast.values.tasks.events import TaskEvent
+
+
+@dataclass(frozen=True, slots=True)
+class PushConfig:
+    """Where to send the news of a task; what proves who sends it stays out of its repr.
+
+    >>> PushConfig("p1", "https://example.org/hook", token="secret")
+    PushConfig(id='p1', url='https://example.org/hook')
+    """
+
+    id: str
+    url: str
+    token: str = field(default="", repr=False)
+    authentication: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        check_id("push.id", self.id)
+        check_text("push.token", self.token)
+        if not check_text("push.url", self.url):
+            raise InvalidInputError("push.url", "must not be empty")
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxEntry:
+    """One event on its way to one push config.
+
+    >>> from holdfast.values.lifecycle import Actor
+    >>> from holdfast.values.tasks.events import TaskRequest
+    >>> now = datetime(2030, 1, 1)
+    >>> event = TaskEvent("t1", 4, now, Actor.CLIENT, 1, TaskRequest("cancel"))
+    >>> OutboxEntry("o1", PushConfig("p1", "https://example.org"), event, now).attempts
+    0
+    """
+
+    id: str
+    config: PushConfig
+    event: TaskEvent
+    due_at: datetime
+    """When it is next tried; for a claimed one, when somebody else may try it."""
+
+    attempts: int = 0
+    """How often it was claimed."""
+
+    last_error: str = ""
+    dead: bool = False
+    """Given up: kept to be looked at, and not tried again."""
+
+    owner: str = ""
+    """Whose task it is about."""
