@@ -6,8 +6,9 @@ import asyncio
 import math
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
+from holdfast.engines.deadlines import Deadlines
 from holdfast.values.errors import HoldfastError, TimedOutError, UnavailableError
 
 T = TypeVar("T")
@@ -33,8 +34,7 @@ class HotStoreDownError(Exception):
 class CircuitBreaker:
     """The circuit breaker that all stores of a ``State`` share for their hot store.
 
-    One timer checks all calls, since a timer per call would cost as much as the call itself. So a
-    call times out after ``patience_seconds`` and at most a quarter more. ::
+    A call times out after ``patience_seconds`` and at most a quarter more. ::
 
         breaker = CircuitBreaker(broken_at=lambda: engine.broken_at)
         window = await breaker.call(lambda: hot.window("s1"))
@@ -47,13 +47,12 @@ class CircuitBreaker:
         broken_at: Callable[[], float] = lambda: -math.inf,
     ) -> None:
         self.patience_seconds = patience_seconds
+        self._deadlines: Deadlines[asyncio.Task[Any]] = Deadlines(patience_seconds, self._give_up)
         self._broken_at = broken_at
         self._down_at = -math.inf
         self.down_until = 0.0
         self._failed = False
-        self._since: dict[asyncio.Task[Any] | None, float] = {}
         self._given_up: dict[asyncio.Task[Any], int] = {}
-        self._timer: asyncio.TimerHandle | None = None
 
     async def call(self, ask: Callable[[], Awaitable[T]]) -> T:
         """Call the hot store and return its answer. A task makes one call at a time.
@@ -66,10 +65,8 @@ class CircuitBreaker:
         if self._failed:
             # This call probes whether the hot store is back. Until it returns, others fail at once.
             self.down_until = now + self.patience_seconds + DOWN_SECONDS
-        loop, task = asyncio.get_running_loop(), asyncio.current_task()
-        self._since[task] = loop.time()
-        if self._timer is None:
-            self._timer = loop.call_later(self.patience_seconds / 4, self._look)
+        task = cast("asyncio.Task[Any]", asyncio.current_task())
+        self._deadlines.start(task)
         try:
             answer = await ask()
         except UnavailableError as error:
@@ -90,7 +87,7 @@ class CircuitBreaker:
             self._mark_up()
             raise
         finally:
-            del self._since[task]
+            self._deadlines.end(task)
         if self._failed:
             self._mark_up()
         return answer
@@ -98,9 +95,9 @@ class CircuitBreaker:
     def _mark_up(self) -> None:
         self._failed, self.down_until = False, 0.0
 
-    def _was_given_up(self, task: asyncio.Task[Any] | None) -> bool:
+    def _was_given_up(self, task: asyncio.Task[Any]) -> bool:
         """Whether this breaker cancelled the task, and nobody else did."""
-        if task is None or task not in self._given_up:
+        if task not in self._given_up:
             return False
         return task.uncancel() <= self._given_up.pop(task)
 
@@ -118,13 +115,7 @@ class CircuitBreaker:
         self._down_at = time.monotonic()
         self._failed, self.down_until = True, time.monotonic() + DOWN_SECONDS
 
-    def _look(self) -> None:
-        """Cancel the calls that have timed out."""
-        loop = asyncio.get_running_loop()
-        for task, since in self._since.items():
-            late = loop.time() - since >= self.patience_seconds
-            if late and task is not None and task not in self._given_up:
-                self._given_up[task] = task.cancelling()
-                task.cancel()
-        again = self.patience_seconds / 4
-        self._timer = loop.call_later(again, self._look) if self._since else None
+    def _give_up(self, task: asyncio.Task[Any]) -> None:
+        """Cancel a call that has timed out."""
+        self._given_up[task] = task.cancelling()
+        task.cancel()

@@ -17,15 +17,13 @@ from holdfast.engines.postgres.errors import mapped, to_holdfast
 from holdfast.engines.postgres.queries import load
 from holdfast.engines.postgres.retries import NotConnectedError, cause_of, may_retry
 from holdfast.engines.postgres.tenant_turns import TenantTurns
-from holdfast.engines.postgres.watchdog import Watchdog
-from holdfast.engines.postgres.watched import LEAVE_SECONDS, WatchedConnection
-from holdfast.engines.retry_log import tell_retries
-from holdfast.values.errors import (
-    ConfigError,
-    HoldfastError,
-    TimedOutError,
-    UnavailableError,
+from holdfast.engines.postgres.watched import (
+    LEAVE_SECONDS,
+    WatchedConnection,
+    statement_deadlines,
 )
+from holdfast.engines.retry_log import tell_retries
+from holdfast.values.errors import ConfigError, HoldfastError, TimedOutError, UnavailableError
 
 _SQL = load("engine")
 _LOGGER = "holdfast.postgres"
@@ -88,7 +86,7 @@ class Postgres:
         self.capabilities = capabilities
         self.command_timeout_seconds = command_timeout_seconds
         self.search_timeout_seconds = SEARCH_SECONDS
-        self._watchdog = Watchdog(command_timeout_seconds + _GRACE_SECONDS)
+        self._deadlines = statement_deadlines(command_timeout_seconds + _GRACE_SECONDS)
         self._singletons: dict[Any, _Singleton] = {}
         self.login = ""
         """The superuser or owner that logged in and works as ``holdfast_app``; else empty."""
@@ -226,11 +224,11 @@ class Postgres:
             await one.aclose()
         if self._owns:
             await self._close_pool()
-        self._watchdog.close()
+        self._deadlines.close()
 
     async def _close_pool(self) -> None:
         limit: float = _GOODBYE_SECONDS
-        if self._watchdog.waits:
+        if self._deadlines.waiting:
             limit += self.command_timeout_seconds + _GRACE_SECONDS
         # The driver says goodbye on every connection and waits for the server; when that is
         # interrupted, it ends the connections by itself.
@@ -296,7 +294,7 @@ class Postgres:
             held = await self._take()
         except NotConnectedError as error:
             raise to_holdfast(cause_of(error), wrote=False) from error
-        connection = WatchedConnection(held, self._watchdog)
+        connection = WatchedConnection(held, self._deadlines)
         try:
             with mapped(wrote=writes):
                 yield connection
@@ -320,14 +318,14 @@ class Postgres:
         self, sql: LiteralString, args: tuple[Any, ...], limit: float | None
     ) -> Sequence[Any]:
         connection = await self._take()
-        self._watchdog.sent(connection)
+        self._deadlines.start(connection)
         try:
             rows: Sequence[Any] = await connection.fetch(sql, *args, timeout=limit)
         except BaseException as error:
             await self._leave(connection, error)
             raise
         finally:
-            self._watchdog.answered(connection)
+            self._deadlines.end(connection)
         # Checking a connection out of the driver's pool and in again costs more than a short
         # statement does, so one that just worked stays at hand, unless somebody waits for it.
         keep = self._owns and not self._waiting and not self._closing

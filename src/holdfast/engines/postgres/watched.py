@@ -10,7 +10,7 @@ from typing import Any
 
 import asyncpg
 
-from holdfast.engines.postgres.watchdog import Watchdog
+from holdfast.engines.deadlines import Deadlines
 
 _ASKING = frozenset(
     {
@@ -23,6 +23,21 @@ LEAVE_SECONDS = 1.0
 """How long somebody who was cancelled waits for the server to take back what it was asked."""
 
 
+def statement_deadlines(limit_seconds: float) -> Deadlines[Any]:
+    """Deadlines that close the connection of a statement without an answer.
+
+    The server ends a long statement itself. This is for when the server, or the way to it, is gone
+    without a word.
+    """
+
+    def cut(connection: Any) -> None:
+        # It may be lost in this moment: the pool has taken it back, and its caller gets an error.
+        with suppress(asyncpg.InterfaceError):
+            connection.terminate()
+
+    return Deadlines(limit_seconds, cut)
+
+
 class WatchedConnection:
     """The driver's connection, cut when the server does not answer one of its calls for too long.
 
@@ -33,9 +48,9 @@ class WatchedConnection:
             await connection.fetch(sql)
     """
 
-    def __init__(self, bare: Any, watchdog: Watchdog) -> None:
+    def __init__(self, bare: Any, deadlines: Deadlines[Any]) -> None:
         self.bare = bare
-        self._watchdog = watchdog
+        self._deadlines = deadlines
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self.bare, name)
@@ -51,11 +66,11 @@ class WatchedConnection:
     @contextmanager
     def watched(self) -> Iterator[None]:
         """The server is asked in here, once."""
-        self._watchdog.sent(self.bare)
+        self._deadlines.start(self.bare)
         try:
             yield
         finally:
-            self._watchdog.answered(self.bare)
+            self._deadlines.end(self.bare)
 
     def transaction(self, **options: Any) -> _WatchedTransaction:
         """A transaction, or a savepoint in one; its begin and its end are watched as well."""

@@ -1,8 +1,8 @@
 """Connections to one server, and how a command goes over them.
 
 The driver's own way from a command to its answer costs as much as the server does. So a command is
-packed by hiredis, the connection that was used last is used next, and one timer watches all of
-them.
+packed by hiredis, the connection that was used last is used next, and one timer closes those that
+do not answer.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any, Protocol, TypeAlias
 from hiredis import pack_command
 from redis.exceptions import ResponseError
 
+from holdfast.engines.deadlines import Deadlines
 from holdfast.engines.redis.errors import DRIVER_ERRORS, ClosedError, NotSentError
 
 Command: TypeAlias = tuple[Any, ...]
@@ -75,10 +76,8 @@ class SingleServer:
     def __init__(self, pool: Any, lender: Lender, limit_seconds: float) -> None:
         self._pool = pool
         self._lender = lender
-        self._limit = limit_seconds
-        self._sent: dict[Any, float] = {}
+        self._deadlines: Deadlines[Any] = Deadlines(limit_seconds, self._cut)
         self._overdue: set[Any] = set()
-        self._timer: asyncio.TimerHandle | None = None
         self._cuts: set[asyncio.Task[None]] = set()
         self._closed = False
 
@@ -108,9 +107,7 @@ class SingleServer:
     async def aclose(self) -> None:
         """Close the connections that are ours."""
         self._closed = True
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._deadlines.close()
         await asyncio.gather(*self._cuts)
         await self._lender.aclose()
 
@@ -119,10 +116,7 @@ class SingleServer:
         if self._closed:
             raise ClosedError
         connection = await self._lender.take()
-        loop = asyncio.get_running_loop()
-        self._sent[connection] = loop.time()
-        if self._timer is None:
-            self._timer = loop.call_later(self._limit / 4, self._look)
+        self._deadlines.start(connection)
         try:
             if answers is None and (ask := getattr(connection, "ask", None)) is not None:
                 return await ask(packed)
@@ -132,24 +126,20 @@ class SingleServer:
             return [await _answer(connection) for _ in range(answers)]
         except DRIVER_ERRORS as error:
             if connection in self._overdue:
-                raise TimeoutError(f"no answer in {self._limit:g} s") from error
+                raise TimeoutError(f"no answer in {self._deadlines.limit_seconds:g} s") from error
             raise
         finally:
-            del self._sent[connection]
+            self._deadlines.end(connection)
             self._overdue.discard(connection)
             if giving := self._lender.give(connection):
                 await giving
 
-    def _look(self) -> None:
-        """Cut the connections that have had no answer for too long."""
-        loop = asyncio.get_running_loop()
-        for connection, since in self._sent.items():
-            if loop.time() - since > self._limit and connection not in self._overdue:
-                self._overdue.add(connection)
-                cut = loop.create_task(connection.disconnect(nowait=True))
-                self._cuts.add(cut)
-                cut.add_done_callback(self._cuts.discard)
-        self._timer = loop.call_later(self._limit / 4, self._look) if self._sent else None
+    def _cut(self, connection: Any) -> None:
+        """Close a connection that has had no answer for too long."""
+        self._overdue.add(connection)
+        cut = asyncio.create_task(connection.disconnect(nowait=True))
+        self._cuts.add(cut)
+        cut.add_done_callback(self._cuts.discard)
 
 
 async def _answer(connection: Any) -> Any:
