@@ -273,7 +273,7 @@ async def test_old_events_and_a_full_memory_hold_writers_up_and_then_refuse_them
             return stats
 
         monkeypatch.setattr(hybrid.queue, "stats", told)
-        return await backpressure.check()
+        return await backpressure.check("acme")
 
     assert await seen(HotStats(1, 299)) is False
     assert await seen(HotStats(1, 301)) is True

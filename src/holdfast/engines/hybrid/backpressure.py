@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from holdfast.spi.hybrid.hot_log import HotQueue
+from holdfast.spi.hybrid.hot_log import HotQueue, HotStats
 from holdfast.values.errors import BackPressureError
 
 
@@ -13,7 +13,9 @@ from holdfast.values.errors import BackPressureError
 class BackpressureLimits:
     """Limits on the age of the oldest unflushed event and on the memory that Redis uses.
 
-    Beyond a soft limit an append waits until it is flushed. Beyond a hard limit it is refused.
+    Beyond a soft limit an append waits until it is flushed. Beyond a hard limit it is refused. The
+    limits on memory are for the tenants whose unflushed events take at least an average share;
+    the others go on up to ``last_memory``, so that one tenant cannot stop another.
 
     >>> BackpressureLimits().hard_age_seconds
     3600
@@ -23,6 +25,7 @@ class BackpressureLimits:
     hard_age_seconds: float = 3600
     soft_memory: float = 0.6
     hard_memory: float = 0.8
+    last_memory: float = 0.9
 
 
 class Backpressure:
@@ -31,7 +34,7 @@ class Backpressure:
     ::
 
         backpressure = Backpressure(queue)
-        crowded = await backpressure.check()
+        crowded = await backpressure.check("acme")
     """
 
     def __init__(
@@ -45,41 +48,50 @@ class Backpressure:
         self._limits = limits or BackpressureLimits()
         self._every = every_seconds
         self._next = 0.0
+        self._stats = HotStats(0, 0.0)
         self._crowded = False
-        self._full = ""
 
     @property
     def calm(self) -> bool:
         """Whether the last measurement is recent and was within all limits."""
-        return not (self._crowded or self._full or time.monotonic() >= self._next)
+        return not self._crowded and time.monotonic() < self._next
 
-    async def check(self) -> bool:
-        """Return whether a soft limit is exceeded.
+    async def check(self, tenant: str) -> bool:
+        """Return whether a soft limit is exceeded for this tenant.
 
         Raises ``BackPressureError`` if a hard limit is.
         """
         if time.monotonic() >= self._next:
             # Calls that come while this one measures use the previous measurement.
             self._next = time.monotonic() + self._every
-            await self._look()
-        if self._full:
-            raise BackPressureError(retry_after_seconds=self._every, message=self._full)
-        return self._crowded
+            self._stats = await self._queue.stats()
+            self._crowded = (
+                self._stats.oldest_seconds >= self._limits.soft_age_seconds
+                or self._stats.memory_ratio >= self._limits.soft_memory
+            )
+        if not self._crowded:
+            return False
+        if full := self._full(tenant):
+            raise BackPressureError(retry_after_seconds=self._every, message=full)
+        return self._stats.oldest_seconds >= self._limits.soft_age_seconds or self._is_large(tenant)
 
-    async def _look(self) -> None:
-        stats, limits = await self._queue.stats(), self._limits
-        self._full = ""
+    def _full(self, tenant: str) -> str:
+        """Why a tenant may not append, or nothing."""
+        stats, limits = self._stats, self._limits
         if stats.oldest_seconds >= limits.hard_age_seconds:
-            self._full = (
+            return (
                 f"the oldest unflushed event is {stats.oldest_seconds:.0f} s old: check that "
                 "`holdfast consolidate` is running and has no errors, then try again"
             )
-        elif stats.memory_ratio >= limits.hard_memory:
-            self._full = (
+        most = limits.hard_memory if self._is_large(tenant) else limits.last_memory
+        if stats.memory_ratio >= most:
+            return (
                 f"Redis uses {stats.memory_ratio:.0%} of its maxmemory: raise maxmemory, or try "
                 "again when more is flushed"
             )
-        self._crowded = (
-            stats.oldest_seconds >= limits.soft_age_seconds
-            or stats.memory_ratio >= limits.soft_memory
-        )
+        return ""
+
+    def _is_large(self, tenant: str) -> bool:
+        """Whether the unflushed events of a tenant take at least an average share."""
+        waiting = self._stats.bytes_by_tenant
+        return waiting.get(tenant, 0) * len(waiting) >= sum(waiting.values())

@@ -324,7 +324,7 @@ class HybridLog:
     async def _admit(self, backpressure: Backpressure) -> bool:
         """Refuse the append at a hard limit. Returns whether a soft one is exceeded."""
         try:
-            return await self._breaker.call(backpressure.check)
+            return await self._breaker.call(lambda: backpressure.check(self._tenant))
         except BackPressureError:
             self._metrics.refused += 1
             raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import unquote
@@ -137,11 +138,16 @@ class RedisHotQueue(HotQueue):
         about = await self._engine.command("", "info", "memory", safe=True)
         memory = dict(line.split(b":", 1) for line in about.splitlines() if b":" in line)
         most = int(memory.get(b"maxmemory", 0))
+        waiting: Counter[str] = Counter()
+        for _, _, _, by_tenant in answers:
+            for tenant, used in zip(by_tenant[::2], by_tenant[1::2], strict=True):
+                waiting[unquote(tenant.decode())] += used
         return HotStats(
-            sum(count for count, _, _ in answers),
-            max(0, *(age for _, age, _ in answers)) / 1000,
+            sum(count for count, _, _, _ in answers),
+            max(0, *(age for _, age, _, _ in answers)) / 1000,
             int(memory[b"used_memory"]) / most if most else 0.0,
-            sum(moved for _, _, moved in answers),
+            sum(moved for _, _, moved, _ in answers),
+            waiting,
         )
 
 

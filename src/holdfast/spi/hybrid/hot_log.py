@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
@@ -163,6 +163,9 @@ class HotStats:
 
     quarantined: int = 0
     """Damaged values that were moved out of the way and are still kept."""
+
+    bytes_by_tenant: Mapping[str, int] = field(default_factory=dict)
+    """About how much memory the unflushed events of each tenant take."""
 
 
 class HotLog(Protocol):
