@@ -123,7 +123,7 @@ async def test_cancel_stops_a_running_handler_at_the_next_heartbeat(state: State
 
     app = _app(work)
     task = await app.submit(state, "go")
-    async with _working(app, state, lease_seconds=0.9):
+    async with _working(app, state, lease_seconds=3):
         await _until(state, task.id, _is(TaskState.WORKING))
         asked = await state.tasks.cancel(task.id)
         assert asked.cancel_requested
@@ -162,7 +162,7 @@ async def test_a_pause_takes_effect_at_the_next_step_and_a_resume_goes_on(state:
 
     app = _app(work)
     task = await app.submit(state, "go")
-    async with _working(app, state, lease_seconds=0.6) as worker:
+    async with _working(app, state, lease_seconds=3) as worker:
         await _until(state, task.id, lambda _: bool(ran))
         await state.tasks.pause(task.id)
         async with asyncio.timeout(60):
@@ -229,11 +229,11 @@ async def test_a_handler_that_blocks_its_loop_keeps_its_lease(state: State) -> N
         pytest.skip("the in-memory engine lives on one event loop")
 
     async def work(_task: TaskContext) -> None:
-        time.sleep(1.5)  # noqa: ASYNC251 - the point
+        time.sleep(4)  # noqa: ASYNC251 - the point
 
     app = _app(work)
     task = await app.submit(state, "go")
-    async with _working(app, state, lease_seconds=0.6):
+    async with _working(app, state, lease_seconds=3):
         done = await _until(state, task.id, lambda one: one.terminal)
     assert (done.state, done.fence) == (TaskState.COMPLETED, 1)
 
