@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from holdfast.bench.peers import a2a_sdk
-from holdfast.bench.peers.a2a_sdk import A2aTasks, growth
-from holdfast.bench.peers.contest import PEERS, Missing, Report, meet, present
-from holdfast.bench.peers.match import Calls, Line, Peer, Row, Stage, _percentiles, absent, play
-from holdfast.bench.peers.servers import Servers, servers
-from holdfast.bench.peers.workload import BODY_BYTES, Workload
+from benchmarks.peers import a2a_sdk
+from benchmarks.peers.a2a_sdk import A2aTasks, growth
+from benchmarks.peers.contest import PEERS, Missing, Report, meet, present
+from benchmarks.peers.match import Calls, Line, Peer, Row, Stage, _percentiles, absent, play
+from benchmarks.peers.servers import Servers, servers
+from benchmarks.peers.workload import BODY_BYTES, Workload
 from holdfast.values.errors import ConfigError
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, replace
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import which
@@ -119,13 +120,25 @@ async def hybrid(progress: Progress, options: Options) -> Found:
     return found | (await suite.run(progress, size=size)).to_json()
 
 
+def _of_a_checkout(module: str) -> Any:
+    """A module that is not part of the wheel."""
+    root = Path(__file__).resolve().parents[3]
+    if not (root / module.replace(".", "/")).with_suffix(".py").is_file():
+        raise ConfigError(
+            "the peers are measured in a checkout of the project: run `make bench` there"
+        )
+    if str(root) not in sys.path:
+        sys.path.append(str(root))
+    return import_module(module)
+
+
 async def peers(progress: Progress, options: Options) -> Found:
     """The same work by other libraries, as many of them as are installed."""
-    from holdfast.bench.peers import contest  # noqa: PLC0415 - it looks for the peers
-
+    contest = _of_a_checkout("benchmarks.peers.contest")
     data = f" --data {options.data.name}" if options.data else ""
     found = facts(f"holdfast bench peers{data}{options.also}")
-    told = (await contest.run(progress, quick=options.quick, data=options.data)).to_json()
+    report = await contest.run(progress, quick=options.quick, data=options.data)
+    told: Found = report.to_json()
     # How the suite ran its Valkey is more than a version.
     told["versions"]["valkey as it ran"] = told["versions"].pop("valkey", "")
     return found | told | {"versions": told["versions"] | found["versions"]}

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from holdfast.bench.peers.match import NOT_SLOWER, Calls, Line, Peer, Stage
-from holdfast.bench.peers.servers import holdfast_on
+from benchmarks.peers.match import NOT_SLOWER, Calls, Line, Peer, Stage
+from benchmarks.peers.servers import holdfast_on
 from holdfast.values.identity import AgentId
 from holdfast.wiring.settings import Settings
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from holdfast.bench.peers.match import Calls, Line, Peer, Stage
-from holdfast.bench.peers.servers import holdfast_on
+from benchmarks.peers.match import Calls, Line, Peer, Stage
+from benchmarks.peers.servers import holdfast_on
 from holdfast.values.content import ChatMessage
 from holdfast.values.tasks.events import StepKey
 

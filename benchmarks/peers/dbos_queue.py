@@ -11,9 +11,9 @@ from typing import Any
 
 import asyncpg
 
-from holdfast.bench.peers.match import NOT_SLOWER, Calls, Line, Peer, Stage
-from holdfast.bench.peers.queues import RATE
-from holdfast.bench.peers.servers import holdfast_on
+from benchmarks.peers.match import NOT_SLOWER, Calls, Line, Peer, Stage
+from benchmarks.peers.queues import RATE
+from benchmarks.peers.servers import holdfast_on
 from holdfast.bench.queues import BODY
 from holdfast.runtime.app import App
 from holdfast.runtime.context import TaskContext

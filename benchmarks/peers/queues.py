@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from benchmarks.peers.match import NOT_SLOWER, Calls, Line, Peer, Stage
 from holdfast.bench import queues
-from holdfast.bench.peers.match import NOT_SLOWER, Calls, Line, Peer, Stage
 
 RATE = "µs a task; the ratio is that of the rates, ours by the peer's"
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from holdfast.bench.peers.match import version_of
+from benchmarks.peers.match import version_of
 from holdfast.bench.servers import fetch, postgres, valkey
 from holdfast.wiring.front_door import open as open_state
 from holdfast.wiring.settings import Settings

@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from benchmarks.peers.match import Calls, Line, Peer, Stage
+from benchmarks.peers.openai_agents import sqlalchemy_url
+from benchmarks.peers.servers import holdfast_on
 from holdfast.bench.contest import Call, Contest, take_turns
-from holdfast.bench.peers.match import Calls, Line, Peer, Stage
-from holdfast.bench.peers.openai_agents import sqlalchemy_url
-from holdfast.bench.peers.servers import holdfast_on
 from holdfast.contracts.tasks.ledger import TaskLedger
 from holdfast.values.content import ChatMessage
 from holdfast.values.tasks.records import Lease

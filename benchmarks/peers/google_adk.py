@@ -6,15 +6,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from holdfast.bench.peers.match import NOT_SLOWER, Calls, Line, Peer, Stage
-from holdfast.bench.peers.openai_agents import (
+from benchmarks.peers.match import NOT_SLOWER, Calls, Line, Peer, Stage
+from benchmarks.peers.openai_agents import (
     APPEND,
     LAST,
     SESSIONS,
     sqlalchemy_url,
     transcripts,
 )
-from holdfast.bench.peers.workload import Said
+from benchmarks.peers.workload import Said
 
 
 class AdkSessions(Peer):

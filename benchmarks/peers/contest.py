@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from holdfast.bench.peers.a2a_sdk import A2aTasks, growth
-from holdfast.bench.peers.dbos_queue import DbosWorkflows
-from holdfast.bench.peers.google_adk import AdkSessions
-from holdfast.bench.peers.langgraph import LanggraphSaver, LanggraphStore
-from holdfast.bench.peers.match import Peer, Row, Stage, absent, play, version_of
-from holdfast.bench.peers.mem0ai import Mem0
-from holdfast.bench.peers.openai_agents import RedisSessions, SqlAlchemySessions
-from holdfast.bench.peers.queues import PgQueuerJobs, ProcrastinateJobs
-from holdfast.bench.peers.servers import Servers, servers
-from holdfast.bench.peers.workload import Workload
+from benchmarks.peers.a2a_sdk import A2aTasks, growth
+from benchmarks.peers.dbos_queue import DbosWorkflows
+from benchmarks.peers.google_adk import AdkSessions
+from benchmarks.peers.langgraph import LanggraphSaver, LanggraphStore
+from benchmarks.peers.match import Peer, Row, Stage, absent, play, version_of
+from benchmarks.peers.mem0ai import Mem0
+from benchmarks.peers.openai_agents import RedisSessions, SqlAlchemySessions
+from benchmarks.peers.queues import PgQueuerJobs, ProcrastinateJobs
+from benchmarks.peers.servers import Servers, servers
+from benchmarks.peers.workload import Workload
 from holdfast.bench.servers import settle
 
 PEERS: tuple[Peer, ...] = (

@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Protocol, TypeAlias
 
+from benchmarks.peers.workload import Workload
 from holdfast.bench.contest import Call, Contest, take_turns
-from holdfast.bench.peers.workload import Workload
 
 Calls: TypeAlias = Mapping[str, Call]
 """A side's calls by the name of the operation."""

@@ -11,8 +11,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from holdfast.bench.peers.match import Calls, Line, Peer, Stage
-from holdfast.bench.peers.workload import Said
+from benchmarks.peers.match import Calls, Line, Peer, Stage
+from benchmarks.peers.workload import Said
 from holdfast.engines.embedders.static import StaticEmbedder
 from holdfast.spi.embedding import Embedder
 from holdfast.wiring.front_door import open as open_state
