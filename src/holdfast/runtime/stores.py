@@ -212,3 +212,13 @@ class HandlerStores:
             hits = await task.stores.memory("planner").recall("which database?")
         """
         return self._stores.memory(agent, session_id=session_id)
+
+
+def check_stores(stores: TaskStores) -> None:
+    """Raise ``NotSupportedError`` if the engines lack a store that every task needs.
+
+    ::
+
+        check_stores(state)
+    """
+    _ = stores.tasks, stores.blobs, stores.history, stores.episodes, stores.short_term, stores.work

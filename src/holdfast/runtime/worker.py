@@ -20,7 +20,7 @@ from holdfast.runtime.lease_keeper import LeaseKeeper
 from holdfast.runtime.remember import Remembering
 from holdfast.runtime.runner import Ending, Runner
 from holdfast.runtime.running_task import RunningTask, Stop
-from holdfast.runtime.stores import TaskStores
+from holdfast.runtime.stores import TaskStores, check_stores
 from holdfast.values.checks import check_count, check_id, check_seconds
 from holdfast.values.errors import ConfigError, HoldfastError
 from holdfast.values.ids import new_ref
@@ -161,6 +161,7 @@ class Worker:
     @asynccontextmanager
     async def _working(self) -> AsyncIterator[LeaseKeeper]:
         """Hold the app's resources and renew leases, for as long as handlers run."""
+        check_stores(self._state)
         async with (
             self._app.resources() as self._resources,
             LeaseKeeper(self._state, self.name, lease_seconds=self._lease_seconds) as keeper,

@@ -5,7 +5,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+from holdfast.spi.tasks.work import WorkStorage
 
 GROUP = "holdfast.engines"
 """The group of entry points. The name of one is the scheme of the URLs that it opens."""
@@ -56,6 +58,15 @@ class Engine(Protocol):
     @abstractmethod
     async def aclose(self) -> None:
         """Close its connections."""
+
+
+@runtime_checkable
+class TaskEngine(Engine, Protocol):
+    """A connected engine that stores ``tasks``."""
+
+    @abstractmethod
+    def work(self) -> WorkStorage:
+        """Return what tells workers which tenants have work."""
 
 
 OpenEngine: TypeAlias = Callable[[str, EngineOptions], Awaitable[Engine]]

@@ -16,8 +16,10 @@ from holdfast.contracts.history import History
 from holdfast.contracts.keys import KeyStore
 from holdfast.contracts.long_term import LongTerm
 from holdfast.contracts.short_term import States
+from holdfast.contracts.tasks.ledger import Ledger
+from holdfast.contracts.tasks.work import Work
 from holdfast.contracts.vectors import Vectors
-from holdfast.spi.engine import GROUP, Engine, EngineOptions, OpenEngine
+from holdfast.spi.engine import GROUP, Engine, EngineOptions, OpenEngine, TaskEngine
 from holdfast.spi.graph import CypherStorage
 from holdfast.values.errors import ConfigError, NotSupportedError
 from holdfast.wiring.connections import Connections
@@ -50,6 +52,7 @@ FRONTS: dict[str, Callable[[Any, OpenRequest], Any]] = {
     "short_term": lambda storage, request: States(
         storage, ttl_seconds=request.settings.state_ttl_seconds
     ),
+    "tasks": lambda storage, _request: Ledger(storage),
     "vectors": lambda storage, request: Vectors(storage, embedder=request.embedder),
 }
 """What an engine may store, and the contract in front of it."""
@@ -78,7 +81,11 @@ async def connect(request: OpenRequest) -> Connections:
             }
         )
 
-    return Connections(stores=stores, connected=[connected_engine(engine)])
+    return Connections(
+        stores=stores,
+        connected=[connected_engine(engine)],
+        work=Work(engine.work()) if isinstance(engine, TaskEngine) else None,
+    )
 
 
 async def put_graph_beside(found: Connections, request: OpenRequest) -> None:
@@ -112,6 +119,9 @@ async def opened(scheme: str, request: OpenRequest) -> Engine:
             f"the engine {engine.name!r} must store some of {known}, "
             f"and says that it stores {', '.join(sorted(unknown)) or 'nothing'}"
         )
+    if "tasks" in engine.contracts and not isinstance(engine, TaskEngine):
+        await engine.aclose()
+        raise ConfigError(f"the engine {engine.name!r} stores tasks and must have work()")
     return engine
 
 
