@@ -8,8 +8,10 @@ from __future__ import annotations
 import asyncio
 
 import holdfast
-from holdfast import AgentId, ChatMessage, Document, Entity, Event, Relationship, StepKey, TextBlock
+from holdfast import AgentId, ChatMessage, Document, Entity, Event, Relationship
+from holdfast.content import TextBlock
 from holdfast.engines.embedders.hashing import HashEmbedder
+from holdfast.spi import StepKey
 
 AGENT = AgentId("harbour", "pilot")
 SESSION = "morning-watch"
@@ -41,7 +43,7 @@ async def talk(state: holdfast.State) -> None:
         AGENT, "why do we enter with the tide?", types=["decision"]
     )
     say("episodes", f"recalled a {hit.event.type} by {hit.found_by[0]} search: {hit.event.payload}")
-    view = holdfast.compact(turns, budget=40)
+    view = holdfast.memory.compact(turns, budget=40)
     say("compact", f"a view of {len(view)} of {len(turns)} messages fits 40 tokens")
 
 
@@ -106,7 +108,7 @@ async def work(state: holdfast.State) -> None:
     say("tasks", f"worker-2 goes on, and finds {step.key.name!r} done: {step.result}")
     try:
         await state.tasks.transition(first.lease, "failed", note="a late write of a dead worker")
-    except holdfast.LeaseLostError:
+    except holdfast.errors.LeaseLostError:
         say("tasks", "worker-1 wakes up and writes: refused, its lease is lost")
     await state.tasks.append_artifact(
         second.lease, "log.txt", [TextBlock("moored at 15:10")], last_chunk=True

@@ -20,6 +20,16 @@ import holdfast.testing
 from holdfast.cli.commands import app
 from holdfast.wiring import settings
 
+MODULES: tuple[Any, ...] = (
+    holdfast,
+    holdfast.content,
+    holdfast.errors,
+    holdfast.memory,
+    holdfast.ops,
+    holdfast.spi,
+    holdfast.blocking,
+    holdfast.testing,
+)
 BLANKS = re.compile(r"\s+")
 
 
@@ -28,13 +38,14 @@ def api_page() -> str:
     lines = [
         "# Public names",
         "",
-        "Everything that `import holdfast` offers, by name; `make docs` writes this page. The",
-        "methods of the stores are on the page of the [contracts](contracts.md), with examples;",
-        "what a handler can use is on that of [TaskContext](task-context.md). `open` is not in",
-        "`from holdfast import *`: there it would replace Python's own.",
+        "Everything that `import holdfast` offers, by name, and then by module: errors, blocks of",
+        "messages, compaction, what operators meet, what engines implement. `make docs` writes",
+        "this page. The methods of the stores are on the page of the [contracts](contracts.md),",
+        "with examples; what a handler can use is on that of [TaskContext](task-context.md).",
+        "`open` is not in `from holdfast import *`: there it would replace Python's own.",
         "",
     ]
-    for module in (holdfast, holdfast.blocking, holdfast.testing):
+    for module in MODULES:
         lines += [f"## `{module.__name__}`", "", _first(module), ""]
         for name in sorted({*module.__all__, *(("open",) if hasattr(module, "open") else ())}):
             lines += _entry(name, getattr(module, name))

@@ -26,6 +26,7 @@ PURE_MAY_IMPORT = {
     *("datetime", "decimal", "enum", "functools", "hashlib", "itertools", "math", "operator"),
     *("os", "re"),
     *("secrets", "struct", "threading", "time", "types", "typing", "unicodedata", "uuid"),
+    *("inspect", "warnings"),
     "msgspec",
 }
 """`os` is there for `os.urandom` alone, which a test below holds."""

@@ -9,7 +9,8 @@ import sys
 import pytest
 
 import holdfast
-from holdfast import App, DocumentBlock, TaskContext
+from holdfast import App, TaskContext
+from holdfast.content import DocumentBlock
 from holdfast.runtime.offload import LARGE_BYTES
 from tests.cli.command import Command
 

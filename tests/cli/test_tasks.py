@@ -31,7 +31,7 @@ async def research(task: TaskContext) -> str:
     if task.message.text == "break":
         raise ValueError("no such tide")
     if task.message.text == "break at length":
-        raise holdfast.ConflictError("step", "s1", "long " * 30 + "and here is what to do")
+        raise holdfast.errors.ConflictError("step", "s1", "long " * 30 + "and here is what to do")
     await task.step("fetch", lambda: ["page 1", "page 2"])
     for at in range(3):
         await task.artifact("draft.md", f"line {at}\n", append=True, last=at == 2)

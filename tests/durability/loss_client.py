@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import holdfast
-from holdfast import AgentId, BackPressureError, ChatMessage, Event, HoldfastError, Settings
+from holdfast import AgentId, ChatMessage, Event, HoldfastError, Settings
+from holdfast.errors import BackPressureError
 
 RETRY_SECONDS = 0.02
 ERRORS = (BackPressureError, HoldfastError)

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 import holdfast
-from holdfast import AgentId, BackPressureError, ConfigError, Event, Settings
+from holdfast import AgentId, Event, Settings
 from holdfast.chaos.plan import Plan
 from holdfast.chaos.run import ChaosRun
+from holdfast.errors import BackPressureError, ConfigError
 from holdfast.testing.postgres_server import PostgresServer
 from holdfast.testing.valkey_server import ValkeyServer
 

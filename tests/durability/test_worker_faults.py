@@ -14,7 +14,9 @@ import pytest
 import pytest_asyncio
 
 import holdfast
-from holdfast import ChatMessage, EngineError, Settings, State, TaskRecord, TaskState, TextBlock
+from holdfast import ChatMessage, Settings, State, TaskRecord, TaskState
+from holdfast.content import TextBlock
+from holdfast.errors import EngineError
 from holdfast.testing.ledger_invariants import check_invariants
 from holdfast.testing.postgres_server import PostgresServer
 from holdfast.values.ids import new_ref

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 import holdfast
-from holdfast import ConfigError
 from holdfast.engines.postgres.binaries import initialise, program, system_user
 from holdfast.engines.postgres.embedded_data import MADE, UNFINISHED
+from holdfast.errors import ConfigError
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.timeout(180)]
 

@@ -105,7 +105,7 @@ async def test_a_server_that_cannot_run_again_is_told_with_its_folder_and_its_lo
     async with holdfast.open(str(folder)) as state:
         (folder / "data" / "postgresql.conf").write_text("no such setting")
         _kill_server(folder)
-        with pytest.raises(holdfast.UnavailableError) as caught:
+        with pytest.raises(holdfast.errors.UnavailableError) as caught:
             await state.short_term.get_state("s")
     assert f"the server of {str(folder)!r} does not start" in str(caught.value)
     assert "postgresql.conf" in str(caught.value)
@@ -115,7 +115,7 @@ async def test_data_that_is_gone_is_not_replaced_by_an_empty_database(folder: Pa
     async with holdfast.open(str(folder)) as state:
         _kill_server(folder)
         (folder / "data").rename(folder / "moved")
-        with pytest.raises(holdfast.UnavailableError, match="is gone"):
+        with pytest.raises(holdfast.errors.UnavailableError, match="is gone"):
             await state.short_term.get_state("s")
         (folder / "moved").rename(folder / "data")
         assert await state.short_term.get_state("s") == {}

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 import holdfast
-from holdfast import KeyScope, Settings
+from holdfast import Settings
 from holdfast.contracts.keys import key_digest, new_key_text
 from holdfast.engines.postgres import migrate
+from holdfast.ops import KeyScope
 from tests.engines.postgres_database import connected, empty_database
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

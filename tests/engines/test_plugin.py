@@ -22,7 +22,7 @@ async def main() -> None:
             print([one.text for one in found], state.engines)
             try:
                 state.graph
-            except holdfast.NotSupportedError as error:
+            except holdfast.errors.NotSupportedError as error:
                 print(error)
 asyncio.run(main())
 """
@@ -97,7 +97,7 @@ def test_a_scheme_that_nobody_brings_is_refused_with_those_that_are_known(
     program = (
         "import holdfast\n"
         "try:\n    holdfast.open('mysql://x')\n"
-        "except holdfast.UnknownSchemeError as error:\n    print(error)\n"
+        "except holdfast.errors.UnknownSchemeError as error:\n    print(error)\n"
     )
     assert "sqlite:" in _run(installed, "-c", program, cwd=tmp_path)
 

@@ -9,9 +9,10 @@ import pytest
 import pytest_asyncio
 
 import holdfast
-from holdfast import ChatMessage, SchemaError
+from holdfast import ChatMessage
 from holdfast.engines.postgres import migrate
 from holdfast.engines.postgres.engine import Postgres
+from holdfast.errors import SchemaError
 from holdfast.testing.postgres_server import PASSWORD
 from holdfast.values.ids import new_ref
 from tests.engines.postgres import server

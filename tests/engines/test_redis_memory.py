@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 import holdfast
-from holdfast import AgentMemory, ChatMessage, NotSupportedError
+from holdfast import AgentMemory, ChatMessage
 from holdfast.contracts.episodes import Events
 from holdfast.engines.redis.episodes import RedisEvents
 from holdfast.engines.redis.wake import RedisWake
+from holdfast.errors import NotSupportedError
 from holdfast.memory.agent_memory import MemoryStores, StoredMemory
 from holdfast.testing import test_agent_memory, test_agent_memory_recall
 from holdfast.values.errors import ConflictError

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from holdfast import App, ConfigError, ConflictError, State, TaskContext, Worker
+from holdfast import App, State, TaskContext, Worker
+from holdfast.errors import ConfigError, ConflictError
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

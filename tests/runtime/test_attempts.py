@@ -8,16 +8,8 @@ from typing import Any
 
 import pytest
 
-from holdfast import (
-    App,
-    ChatMessage,
-    HistoryRetention,
-    InvalidInputError,
-    State,
-    TaskContext,
-    TaskRecord,
-    TaskState,
-)
+from holdfast import App, ChatMessage, HistoryRetention, State, TaskContext, TaskRecord, TaskState
+from holdfast.errors import InvalidInputError
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -12,19 +12,17 @@ import pytest
 from holdfast import (
     App,
     ChatMessage,
-    DataBlock,
-    EngineError,
     State,
     TaskContext,
     TaskFailedError,
     TaskRecord,
     TaskRejectedError,
     TaskState,
-    TextBlock,
-    UnavailableError,
     Worker,
 )
+from holdfast.content import DataBlock, TextBlock
 from holdfast.contracts.tasks.ledger import Ledger
+from holdfast.errors import EngineError, UnavailableError
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

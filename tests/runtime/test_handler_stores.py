@@ -9,17 +9,8 @@ from typing import Any
 
 import pytest
 
-from holdfast import (
-    App,
-    ChatMessage,
-    ConfigError,
-    Document,
-    Entity,
-    Event,
-    InvalidInputError,
-    State,
-    TaskContext,
-)
+from holdfast import App, ChatMessage, Document, Entity, Event, State, TaskContext
+from holdfast.errors import ConfigError, InvalidInputError
 from holdfast.runtime.worker import Worker
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

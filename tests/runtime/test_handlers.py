@@ -12,17 +12,16 @@ import pytest
 from holdfast import (
     App,
     ChatMessage,
-    ConfigError,
     HistoryRetention,
-    InvalidInputError,
     State,
     TaskContext,
     TaskFailedError,
     TaskRecord,
     TaskRejectedError,
     TaskState,
-    TextBlock,
 )
+from holdfast.content import TextBlock
+from holdfast.errors import ConfigError, InvalidInputError
 from holdfast.runtime.cleanup import clear_context, sweep
 from holdfast.runtime.offload import LARGE_BYTES
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 import holdfast
-from holdfast import App, LeaseLostError, TaskContext
+from holdfast import App, TaskContext
+from holdfast.errors import LeaseLostError
 from holdfast.runtime.runner import Ending
 from holdfast.runtime.worker import Worker
 

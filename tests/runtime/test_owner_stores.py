@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from holdfast import AgentId, Document, Entity, NotFoundError, Relationship, State, TextBlock
+from holdfast import AgentId, Document, Entity, Relationship, State
+from holdfast.content import TextBlock
+from holdfast.errors import NotFoundError
 from holdfast.values.ids import new_ref
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -13,19 +13,9 @@ from typing import Any
 import pytest
 
 import holdfast
-from holdfast import (
-    AgentId,
-    App,
-    ChatMessage,
-    ConflictError,
-    Event,
-    InvalidInputError,
-    NotFoundError,
-    NotSupportedError,
-    State,
-    TaskContext,
-    TextBlock,
-)
+from holdfast import AgentId, App, ChatMessage, Event, State, TaskContext
+from holdfast.content import TextBlock
+from holdfast.errors import ConflictError, InvalidInputError, NotFoundError, NotSupportedError
 from holdfast.values.ids import new_ref
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -12,17 +12,10 @@ import asyncpg
 import pytest
 
 import holdfast
-from holdfast import (
-    App,
-    ChatMessage,
-    InvalidInputError,
-    State,
-    TaskContext,
-    TaskState,
-    Worker,
-)
+from holdfast import App, ChatMessage, State, TaskContext, TaskState, Worker
 from holdfast.contracts.tasks.ledger import Ledger
 from holdfast.engines.inmemory.tasks.ledger import InMemoryLedger
+from holdfast.errors import InvalidInputError
 from holdfast.runtime.background import BackgroundJob
 from holdfast.runtime.cleanup import clear_context, sweep, sweep_earlier
 from holdfast.runtime.cleanup_upgrade import MARKS, files_session

@@ -7,16 +7,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from holdfast import (
-    App,
-    ChatMessage,
-    DataBlock,
-    Reply,
-    State,
-    TaskContext,
-    TaskRecord,
-    TaskState,
-)
+from holdfast import App, ChatMessage, Reply, State, TaskContext, TaskRecord, TaskState
+from holdfast.content import DataBlock
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 Act = Callable[[TaskContext], Awaitable[object]]

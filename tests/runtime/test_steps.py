@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from holdfast import App, InvalidInputError, State, TaskContext, TaskState
+from holdfast import App, State, TaskContext, TaskState
+from holdfast.errors import InvalidInputError
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

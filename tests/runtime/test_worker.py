@@ -10,17 +10,9 @@ from typing import Any
 
 import pytest
 
-from holdfast import (
-    App,
-    ChatMessage,
-    State,
-    TaskContext,
-    TaskRecord,
-    TaskState,
-    UnavailableError,
-    Worker,
-)
+from holdfast import App, ChatMessage, State, TaskContext, TaskRecord, TaskState, Worker
 from holdfast.contracts.tasks.ledger import Ledger
+from holdfast.errors import UnavailableError
 from holdfast.runtime.runner import Ending
 from holdfast.testing.ledger_invariants import check_invariants
 from holdfast.values.tasks.records import Lease

@@ -7,15 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from holdfast import (
-    App,
-    ChatMessage,
-    DataBlock,
-    DocumentBlock,
-    Reply,
-    TaskContext,
-    TaskRejectedError,
-)
+from holdfast import App, ChatMessage, Reply, TaskContext, TaskRejectedError
+from holdfast.content import DataBlock, DocumentBlock
 
 app = App("tck", description="Does what the scenarios of the A2A compatibility kit ask for.")
 

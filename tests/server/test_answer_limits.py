@@ -13,7 +13,8 @@ import pytest
 from a2a.types import a2a_pb2 as a2a
 from a2a.types import a2a_pb2_grpc
 
-from holdfast import App, ChatMessage, DataBlock, DocumentBlock, State, TaskContext
+from holdfast import App, ChatMessage, State, TaskContext
+from holdfast.content import DataBlock, DocumentBlock
 from tests.server.running import MODERN, free_port, http_client, serving
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

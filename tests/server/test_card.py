@@ -13,7 +13,8 @@ from a2a.compat.v0_3.conversions import to_core_agent_card
 from a2a.types import a2a_pb2 as a2a
 from a2a.types import a2a_pb2_grpc
 
-from holdfast import App, ConfigError, InvalidInputError, Provider, State, TaskContext
+from holdfast import App, Provider, State, TaskContext
+from holdfast.errors import ConfigError, InvalidInputError
 from holdfast.server.card import agent_card
 from holdfast.server.options import ServiceOptions
 from tests.server.running import MODERN, example_app, free_port, http_client, said, sent, serving

@@ -12,8 +12,9 @@ import pytest
 import pytest_asyncio
 
 import holdfast
-from holdfast import BackPressureError, HoldfastError, State, UnavailableError
+from holdfast import HoldfastError, State
 from holdfast.contracts.tasks.ledger import Ledger
+from holdfast.errors import BackPressureError, UnavailableError
 from holdfast.server.errors import to_a2a
 from holdfast.server.service import Service
 from holdfast.values import errors

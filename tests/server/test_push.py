@@ -20,7 +20,8 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 import holdfast
-from holdfast import InvalidInputError, State
+from holdfast import State
+from holdfast.errors import InvalidInputError
 from holdfast.server.addresses import AddressGuard, guarded_client, is_public
 from holdfast.server.service import listening
 from tests.server.running import example_app, said, sent, serving, talking

@@ -238,5 +238,5 @@ async def test_a_database_that_fails_for_a_while_is_asked_again(
 
 @pytest.mark.parametrize("url", IMPOSSIBLE)
 async def test_an_impossible_url_is_refused_when_it_is_configured(url: str) -> None:
-    with pytest.raises(holdfast.InvalidInputError, match="url"):
+    with pytest.raises(holdfast.errors.InvalidInputError, match="url"):
         AddressGuard(allow_private=True).check_url(url)

@@ -14,7 +14,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from holdfast import App, ChatMessage, ConflictError, State, TaskContext
+from holdfast import App, ChatMessage, State, TaskContext
+from holdfast.errors import ConflictError
 from holdfast.server.service import listening
 from holdfast.values.ids import new_ref
 from tests.server.running import MODERN, http_client, serving

@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 import holdfast
-from holdfast import ConfigError
+from holdfast.errors import ConfigError
 from holdfast.server.options import ServiceOptions
 from holdfast.server.service import listening
 from holdfast.server.tls import tls_context

@@ -12,14 +12,13 @@ from google.protobuf.struct_pb2 import Struct
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast import (
+from holdfast import ChatMessage
+from holdfast.content import (
     AudioBlock,
-    ChatMessage,
     DataBlock,
     DocumentBlock,
     ErrorBlock,
     ImageBlock,
-    InvalidInputError,
     ReasoningBlock,
     TextBlock,
     ToolResultBlock,
@@ -27,6 +26,7 @@ from holdfast import (
     UnknownBlock,
     VideoBlock,
 )
+from holdfast.errors import InvalidInputError
 from holdfast.server.json_values import (
     MAX_VALUES,
     object_from_wire,

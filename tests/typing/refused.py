@@ -10,6 +10,7 @@ async def typing_errors(state: holdfast.State) -> None:
     await state.history.append(7, ChatMessage.user("hello"), session_id="s1")  # expect: arg-type
     await state.history.append("writer", "hello", session_id="s1")  # expect: arg-type
     await state.history.append("writer", ChatMessage.user("hello"))  # expect: call-arg
+    holdfast.TextBlock("hello")  # expect: attr-defined
     ChatMessage.user("hello", nmae="ana")  # expect: call-arg
     await state.memory("writer").facts.save("Ana sails", topik="ana")  # expect: call-arg
     await state.short_term.set_state("s1", ["a"])  # expect: arg-type

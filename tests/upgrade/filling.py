@@ -24,10 +24,10 @@ from holdfast import (
     Relationship,
     Settings,
     State,
-    StepKey,
     TaskContext,
-    TextBlock,
 )
+from holdfast.content import TextBlock
+from holdfast.spi import StepKey
 from tests.upgrade.reading import CHANNELS, FAR_SECONDS, HOT, PLAIN, plain, read, read_hot
 
 ANA = AgentId("harbour", "pilot")

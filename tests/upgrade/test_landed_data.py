@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 import holdfast
-from holdfast import ChatMessage, ConflictError, Event, SchemaError, Settings, State, TaskState
+from holdfast import ChatMessage, Event, Settings, State, TaskState
 from holdfast.engines.hybrid import backpressure
 from holdfast.engines.hybrid.backpressure import BackpressureLimits
+from holdfast.errors import ConflictError, SchemaError
 from tests.engines.postgres_database import connected
 from tests.upgrade.filling import NOON, app
 from tests.upgrade.reading import ANA, FAR_SECONDS, HOT, PLAIN, plain, read, read_hot, same

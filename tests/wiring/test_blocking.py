@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 import holdfast.blocking
-from holdfast import AgentId, ChatMessage, ConfigError, NotFoundError, UnavailableError
+from holdfast import AgentId, ChatMessage
+from holdfast.errors import ConfigError, NotFoundError, UnavailableError
 
 AGENT = AgentId.parse("planner/a1")
 
@@ -29,7 +30,7 @@ with holdfast.blocking.open("memory:") as state:
         signal.alarm(60)
         try:
             state.short_term.get_state("s1")
-        except holdfast.ConfigError as error:
+        except holdfast.errors.ConfigError as error:
             sys.exit(str(error))
         sys.exit("it answered")
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1

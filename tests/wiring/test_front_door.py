@@ -123,7 +123,7 @@ async def test_an_embedder_may_be_named_as_in_the_environment() -> None:
         await memory.record("note", {"note": "the tide is low"})
         [hit] = await memory.recall("tide")
         assert hit.found_by == ("lexical", "semantic")
-    with pytest.raises(holdfast.UnknownSchemeError, match="known are none, static"):
+    with pytest.raises(holdfast.errors.UnknownSchemeError, match="known are none, static"):
         await holdfast.open("memory:", embedder="bert")
 
 
@@ -194,7 +194,7 @@ async def test_health_names_the_engine_what_it_serves_and_how_durable_it_is() ->
 async def test_an_engine_that_is_down_tells_how_long_it_was_waited_for() -> None:
     async def ping() -> None:
         await asyncio.sleep(0)
-        raise holdfast.UnavailableError("toy", "connection refused")
+        raise holdfast.errors.UnavailableError("toy", "connection refused")
 
     async def close() -> None:
         pass
@@ -206,20 +206,20 @@ async def test_an_engine_that_is_down_tells_how_long_it_was_waited_for() -> None
 
 @pytest.mark.parametrize("how", [{"url": "redis://127.0.0.1:1"}, {"redis": "redis://127.0.0.1:1"}])
 async def test_an_engine_that_cannot_be_reached_says_so(how: dict[str, str]) -> None:
-    with pytest.raises(holdfast.UnavailableError):
+    with pytest.raises(holdfast.errors.UnavailableError):
         await holdfast.open(**({"url": "memory:"} | how))  # type: ignore[arg-type]
 
 
 async def test_age_needs_postgres_and_an_unknown_graph_lists_the_known_ones() -> None:
-    with pytest.raises(holdfast.ConfigError, match="on age only"):
+    with pytest.raises(holdfast.errors.ConfigError, match="on age only"):
         await holdfast.open("memory:", graph="age")
-    with pytest.raises(holdfast.UnknownSchemeError, match="tables"):
+    with pytest.raises(holdfast.errors.UnknownSchemeError, match="tables"):
         holdfast.open("memory:", graph="neo4j")
 
 
 @pytest.mark.parametrize("how", [{"redis": "http://x"}, {"blobs": "ftp://x"}, {"redis": "memory:"}])
 async def test_a_part_with_an_unknown_url_lists_the_known_ones(how: dict[str, str]) -> None:
-    with pytest.raises(holdfast.UnknownSchemeError, match="known are"):
+    with pytest.raises(holdfast.errors.UnknownSchemeError, match="known are"):
         holdfast.open("memory:", **how)  # type: ignore[arg-type]
 
 

@@ -11,7 +11,8 @@ import pytest_asyncio
 import redis.asyncio
 
 import holdfast
-from holdfast import ConfigError, Settings
+from holdfast import Settings
+from holdfast.errors import ConfigError
 from holdfast.values.ids import new_ref
 from tests.engines.postgres_database import empty_database
 from tests.wiring.valkey import valkey

@@ -11,9 +11,10 @@ import pytest_asyncio
 from starlette.requests import Request
 
 import holdfast
-from holdfast import AgentId, ConfigError, Event, NotSupportedError, Settings, UnknownSchemeError
+from holdfast import AgentId, Event, Settings
 from holdfast.engines.redis.capabilities import Capabilities
 from holdfast.engines.redis.engine import Redis
+from holdfast.errors import ConfigError, NotSupportedError, UnknownSchemeError
 from holdfast.server.caller import CALLER, Caller
 from holdfast.server.health import metrics_endpoint
 from holdfast.server.metrics import Metrics

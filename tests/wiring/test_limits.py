@@ -9,18 +9,8 @@ import pytest
 import pytest_asyncio
 
 import holdfast
-from holdfast import (
-    AgentId,
-    ChatMessage,
-    ConfigError,
-    Document,
-    Entity,
-    Event,
-    InvalidInputError,
-    Relationship,
-    Settings,
-    State,
-)
+from holdfast import AgentId, ChatMessage, Document, Entity, Event, Relationship, Settings, State
+from holdfast.errors import ConfigError, InvalidInputError
 from holdfast.values.ids import new_ref
 from tests.engines.postgres_database import empty_database
 from tests.wiring.valkey import valkey

@@ -9,15 +9,10 @@ import time
 import pytest
 
 import holdfast
-from holdfast import (
-    AgentMemory,
-    Document,
-    Settings,
-    TimedOutError,
-    UnavailableError,
-    WakeStatus,
-)
+from holdfast import AgentMemory, Document, Settings
 from holdfast.engines.embedders.hashing import HashEmbedder
+from holdfast.errors import TimedOutError, UnavailableError
+from holdfast.memory import WakeStatus
 from holdfast.testing.embedders import FlakyEmbedder, HangingEmbedder
 from tests.engines.postgres_database import empty_database
 
@@ -43,14 +38,14 @@ async def test_a_memory_is_one_agents_in_one_tenant() -> None:
 async def test_a_message_that_is_none_is_refused_with_what_to_pass() -> None:
     async with holdfast.open("memory:") as state:
         memory = state.memory("planner/a1", session_id="s1")
-        with pytest.raises(holdfast.InvalidInputError, match="pass a ChatMessage"):
+        with pytest.raises(holdfast.errors.InvalidInputError, match="pass a ChatMessage"):
             await memory.record("message", {"text": "hello"})
 
 
 async def test_a_closed_state_refuses_a_new_memory() -> None:
     state = await holdfast.open("memory:")
     await state.aclose()
-    with pytest.raises(holdfast.ConfigError, match="closed"):
+    with pytest.raises(holdfast.errors.ConfigError, match="closed"):
         state.memory("a1")
 
 

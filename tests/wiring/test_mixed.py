@@ -10,7 +10,8 @@ import pytest
 import pytest_asyncio
 
 import holdfast
-from holdfast import AgentId, ChatMessage, NotSupportedError, Settings, State
+from holdfast import AgentId, ChatMessage, Settings, State
+from holdfast.errors import NotSupportedError
 from holdfast.values.ids import new_ref
 from holdfast.wiring.connections import ATTRIBUTES
 from holdfast.wiring.front_door import Opening
@@ -109,5 +110,5 @@ async def test_redis_alone_with_an_object_store_keeps_blobs_too(tmp_path: Path) 
 
 
 async def test_a_part_that_cannot_be_reached_closes_the_others(database: str) -> None:
-    with pytest.raises(holdfast.UnavailableError):
+    with pytest.raises(holdfast.errors.UnavailableError):
         await _opened(database, redis="redis://127.0.0.1:1")

@@ -10,17 +10,9 @@ import pytest
 import pytest_asyncio
 
 import holdfast
-from holdfast import (
-    App,
-    ChatMessage,
-    ConflictError,
-    NotFoundError,
-    Settings,
-    State,
-    TaskContext,
-    TaskState,
-)
+from holdfast import App, ChatMessage, Settings, State, TaskContext, TaskState
 from holdfast.engines.postgres import migrate, session_log
+from holdfast.errors import ConflictError, NotFoundError
 from holdfast.values.ids import new_ref
 from holdfast.wiring import front_door
 from holdfast.wiring.doctor import examine

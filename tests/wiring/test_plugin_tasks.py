@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import holdfast
-from holdfast import App, TaskContext, TaskState, Worker
+from holdfast import App, TaskContext, TaskState, Worker, errors
 from holdfast.engines.inmemory.blob import InMemoryBlobs
 from holdfast.engines.inmemory.engine import InMemory
 from holdfast.engines.inmemory.episodes import InMemoryEpisodes
@@ -107,13 +107,13 @@ async def test_tasks_of_a_plug_in_are_run_by_a_worker() -> None:
         done = await state.tasks.get(made.id)
         assert done is not None
         assert (done.state, done.messages[-1].text) == (TaskState.COMPLETED, "done: hello")
-        with pytest.raises(holdfast.NotSupportedError, match="graph"):
+        with pytest.raises(errors.NotSupportedError, match="graph"):
             _ = state.graph
 
 
 @pytest.mark.usefixtures("installed")
 async def test_an_engine_of_tasks_that_does_not_say_who_has_work_is_refused() -> None:
-    with pytest.raises(holdfast.ConfigError, match="must have work"):
+    with pytest.raises(errors.ConfigError, match="must have work"):
         async with holdfast.open("mute:x"):
             pass
     assert Mute.closed
@@ -131,5 +131,5 @@ async def test_a_worker_refuses_a_state_without_the_stores_that_tasks_need(
         """Not reached."""
 
     async with holdfast.open("queue:x") as state:
-        with pytest.raises(holdfast.NotSupportedError, match="blobs"):
+        with pytest.raises(errors.NotSupportedError, match="blobs"):
             await Worker(app, state).run_until_idle()

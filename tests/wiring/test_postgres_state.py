@@ -11,7 +11,8 @@ import pytest
 
 import holdfast
 import holdfast.blocking
-from holdfast import AgentId, ChatMessage, Document, Entity, Event, StepKey
+from holdfast import AgentId, ChatMessage, Document, Entity, Event
+from holdfast.spi import StepKey
 from scripts.generate_docs import PROTOCOLS
 from tests.engines.postgres import server
 from tests.engines.postgres_database import connected, empty_database
@@ -110,7 +111,7 @@ async def test_the_settings_limit_what_a_statement_may_take() -> None:
         async with holdfast.open(settings=settings) as state, other.transaction():
             await other.execute("LOCK TABLE holdfast.states IN ACCESS EXCLUSIVE MODE")
             async with asyncio.timeout(30):
-                with pytest.raises(holdfast.TimedOutError):
+                with pytest.raises(holdfast.errors.TimedOutError):
                     await state.short_term.get_state("s1")
 
 
@@ -118,7 +119,7 @@ async def test_the_settings_limit_what_a_statement_may_take() -> None:
 async def test_a_server_that_is_down_is_told_by_health(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DATABASE_URL", raising=False)
     wrong = server(18).url().replace("only-for-tests", "wrong-password")
-    with pytest.raises(holdfast.ConfigError) as caught:
+    with pytest.raises(holdfast.errors.ConfigError) as caught:
         await holdfast.open(wrong)
     assert "wrong-password" not in str(caught.value)
 

@@ -1,1 +1,38 @@
-"""Views on what is stored, made for a model's window."""
+"""Views on what is stored, made for a model's window: compaction, and the parts of a memory.
+
+::
+
+    from holdfast.memory import TokenBudget, compact
+"""
+
+from holdfast.contracts.working_memory import AgentFacts, WorkingMemory
+from holdfast.memory.compaction import (
+    SlidingWindow,
+    Strategy,
+    SummaryCheckpoint,
+    TokenBudget,
+    TrimToolResults,
+    compact,
+    compact_async,
+    estimate_tokens,
+)
+from holdfast.values.memory import Assembled, ContextItem, Hydrated
+from holdfast.values.wakes import Wake, WakeStatus
+
+__all__ = [
+    "AgentFacts",
+    "Assembled",
+    "ContextItem",
+    "Hydrated",
+    "SlidingWindow",
+    "Strategy",
+    "SummaryCheckpoint",
+    "TokenBudget",
+    "TrimToolResults",
+    "Wake",
+    "WakeStatus",
+    "WorkingMemory",
+    "compact",
+    "compact_async",
+    "estimate_tokens",
+]

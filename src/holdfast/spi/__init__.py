@@ -1,1 +1,62 @@
-"""What an engine implements: narrow Protocols on records that the contracts have checked."""
+"""What an engine implements: narrow Protocols on records that the contracts have checked.
+
+An engine also meets these values, and the records in the modules of its Protocols. ::
+
+    from holdfast.spi import Engine, EngineOptions, Transcripts
+"""
+
+from holdfast.spi.blob_index import BlobIndexStorage
+from holdfast.spi.blobs import BlobStorage
+from holdfast.spi.boards import BoardStorage
+from holdfast.spi.channels import ChannelStorage
+from holdfast.spi.embedding import Embedder
+from holdfast.spi.engine import Engine, EngineOptions
+from holdfast.spi.episodes import EpisodeStorage
+from holdfast.spi.graph import CypherStorage, GraphStorage
+from holdfast.spi.keys import KeyStorage
+from holdfast.spi.long_term import LongTermStorage
+from holdfast.spi.states import StateStorage
+from holdfast.spi.tasks.ledger import TaskStorage
+from holdfast.spi.tasks.work import WorkStorage
+from holdfast.spi.transcripts import Transcripts
+from holdfast.spi.vectors import VectorStorage
+from holdfast.spi.wake import SessionWake
+from holdfast.values.blobs import IndexedBlob
+from holdfast.values.clock import Clock, SystemClock
+from holdfast.values.states import StateSnapshot
+from holdfast.values.tasks.events import ArtifactChunk, StepKey, StepRecord, TaskRequest, Transition
+from holdfast.values.tasks.push import OutboxEntry
+from holdfast.values.tasks.records import ClaimedTask, Lease
+
+__all__ = [
+    "ArtifactChunk",
+    "BlobIndexStorage",
+    "BlobStorage",
+    "BoardStorage",
+    "ChannelStorage",
+    "ClaimedTask",
+    "Clock",
+    "CypherStorage",
+    "Embedder",
+    "Engine",
+    "EngineOptions",
+    "EpisodeStorage",
+    "GraphStorage",
+    "IndexedBlob",
+    "KeyStorage",
+    "Lease",
+    "LongTermStorage",
+    "OutboxEntry",
+    "SessionWake",
+    "StateSnapshot",
+    "StateStorage",
+    "StepKey",
+    "StepRecord",
+    "SystemClock",
+    "TaskRequest",
+    "TaskStorage",
+    "Transcripts",
+    "Transition",
+    "VectorStorage",
+    "WorkStorage",
+]

@@ -11,10 +11,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from holdfast import StateSnapshot
 from holdfast.contracts.history import History
 from holdfast.contracts.short_term import States
-from holdfast.spi import states, transcripts
+from holdfast.spi import StateSnapshot, states, transcripts
 from holdfast.spi.engine import Engine, EngineOptions
 from holdfast.spi.transcripts import LogEntry, MessageRow, TranscriptKey, TranscriptPage
 from holdfast.testing import Harness

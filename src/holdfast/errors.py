@@ -1,0 +1,51 @@
+"""What Holdfast raises; every error is a ``HoldfastError``.
+
+::
+
+    from holdfast.errors import ConflictError, UnavailableError
+"""
+
+from holdfast.runtime.outcome import TaskFailedError, TaskRejectedError
+from holdfast.values.errors import (
+    AlreadyExistsError,
+    BackPressureError,
+    CodecError,
+    ConfigError,
+    ConflictError,
+    EngineError,
+    HoldfastError,
+    IllegalTransitionError,
+    InvalidInputError,
+    LeaseLostError,
+    MissingExtraError,
+    NotFoundError,
+    NotSupportedError,
+    SchemaError,
+    TimedOutError,
+    UnavailableError,
+    UnknownSchemeError,
+    VersionConflictError,
+)
+
+__all__ = [
+    "AlreadyExistsError",
+    "BackPressureError",
+    "CodecError",
+    "ConfigError",
+    "ConflictError",
+    "EngineError",
+    "HoldfastError",
+    "IllegalTransitionError",
+    "InvalidInputError",
+    "LeaseLostError",
+    "MissingExtraError",
+    "NotFoundError",
+    "NotSupportedError",
+    "SchemaError",
+    "TaskFailedError",
+    "TaskRejectedError",
+    "TimedOutError",
+    "UnavailableError",
+    "UnknownSchemeError",
+    "VersionConflictError",
+]

@@ -1,0 +1,21 @@
+"""What operators meet: API keys and the health of the engines.
+
+::
+
+    from holdfast.ops import Health, KeyScope
+"""
+
+from holdfast.contracts.keys import KeyStore
+from holdfast.values.keys import ApiKey, KeyScope, NewApiKey
+from holdfast.wiring.front_door import Opening
+from holdfast.wiring.health import EngineHealth, Health
+
+__all__ = [
+    "ApiKey",
+    "EngineHealth",
+    "Health",
+    "KeyScope",
+    "KeyStore",
+    "NewApiKey",
+    "Opening",
+]

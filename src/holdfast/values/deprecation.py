@@ -1,0 +1,87 @@
+"""Old names that still work, with a warning that says the new one."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from types import ModuleType
+from typing import Any, TypeVar, cast
+
+from holdfast.values.errors import InvalidInputError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def warn_deprecated(old: str, new: str, *, frames: int = 1) -> None:
+    """Warn the caller's caller, or one more frame out, that a name has gone.
+
+    >>> with warnings.catch_warnings(record=True) as seen:
+    ...     warnings.simplefilter("always")
+    ...     warn_deprecated("holdfast.TextBlock", "holdfast.content.TextBlock")
+    >>> str(seen[0].message)
+    'holdfast.TextBlock is deprecated: use holdfast.content.TextBlock'
+    """
+    text = f"{old} is deprecated: use {new}"
+    warnings.warn(text, DeprecationWarning, stacklevel=2 + frames)
+
+
+def moved(module: str, names: Mapping[ModuleType, Iterable[str]]) -> Callable[[str], Any]:
+    """Make a module's ``__getattr__``, for names that are in another module now.
+
+    >>> import math
+    >>> find = moved("shapes", {math: ["pi"]})
+    >>> with warnings.catch_warnings(record=True) as seen:
+    ...     warnings.simplefilter("always")
+    ...     round(find("pi"), 2)
+    3.14
+    >>> str(seen[0].message)
+    'shapes.pi is deprecated: use math.pi'
+    """
+    places = {name: place for place, those in names.items() for name in those}
+
+    def find(name: str) -> Any:
+        place = places.get(name)
+        if place is None:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        warn_deprecated(f"{module}.{name}", f"{place.__name__}.{name}")
+        return getattr(place, name)
+
+    return find
+
+
+def renamed(**names: str) -> Callable[[F], F]:
+    """Let a function take keywords by their old names too: ``@renamed(k="limit")``.
+
+    The signature is that of the function, for ``inspect`` and for a type checker.
+
+    >>> @renamed(k="limit")
+    ... def recall(query, *, limit=5):
+    ...     return limit
+    >>> recall("boats", limit=3)
+    3
+    """
+
+    def decorate(function: F) -> F:
+        def given(options: dict[str, Any]) -> dict[str, Any]:
+            for old in names.keys() & options.keys():
+                new = names[old]
+                if new in options:
+                    raise InvalidInputError(new, f"is given twice: {old} is its old name")
+                called = f"{function.__name__}({old}=…)"
+                warn_deprecated(called, f"{function.__name__}({new}=…)", frames=2)
+                options[new] = options.pop(old)
+            return options
+
+        @functools.wraps(function)
+        async def awaited(*args: Any, **options: Any) -> Any:
+            return await function(*args, **given(options))
+
+        @functools.wraps(function)
+        def called(*args: Any, **options: Any) -> Any:
+            return function(*args, **given(options))
+
+        return cast("F", awaited if inspect.iscoroutinefunction(function) else called)
+
+    return decorate
