@@ -29,7 +29,9 @@ async def transcripts(url: str, stage: Stage, count: int, tenant: str) -> AsyncI
             APPEND: lambda n: history.append(
                 AGENT, next(made), session_id=f"{tenant} {n % SESSIONS}"
             ),
-            LAST: lambda _n: history.get_messages(AGENT, session_id=f"{tenant} read", last=20),
+            LAST: lambda _n: history.get_messages(
+                AGENT, session_id=f"{tenant} read", recent_limit=20
+            ),
         }
 
 

@@ -252,7 +252,7 @@ class Reader:
         """What is missing of what was acknowledged, and what was seen before and is not now."""
         history, problems = self._state.history, []
         there = await history.count_messages(agent(session), session_id=session)
-        newest = await history.get_messages(agent(session), session_id=session, last=20)
+        newest = await history.get_messages(agent(session), session_id=session, recent_limit=20)
         state = (await self._state.short_term.get_state(session)).get("count", 0)
         woken = await self._state.memory(agent(session), session_id=session).hydrate()
         if there < len(events):

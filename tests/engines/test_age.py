@@ -175,7 +175,7 @@ async def _agree(stores: list[Graph], starts: list[str], types: list[str]) -> No
                     depth=depth,
                     direction=direction,
                     relationship_types=None if some is None else types[some],
-                    max_entities=most,
+                    limit=most,
                 )
                 for store in stores
             ]

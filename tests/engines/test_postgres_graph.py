@@ -105,7 +105,7 @@ async def test_a_walk_along_a_long_chain_comes_to_its_end(scene: Scene) -> None:
     found = await scene.store.get_neighbors("e0000", depth=10**6, direction="out")
     assert ([one.id for one in found.entities], found.truncated) == (names, False)
     assert len(found.relationships) == 799
-    found = await scene.store.get_neighbors("e0000", depth=10**6, max_entities=100)
+    found = await scene.store.get_neighbors("e0000", depth=10**6, limit=100)
     assert ([one.id for one in found.entities], found.truncated) == (names[:100], True)
 
 
@@ -134,7 +134,7 @@ async def test_a_walk_finds_what_the_in_memory_engine_finds(scene: Scene) -> Non
             "depth": depth,
             "relationship_types": types,
             "direction": direction,
-            "max_entities": most,
+            "limit": most,
         }
         found = await scene.store.get_neighbors(start, **options)
         assert found == await model.get_neighbors(start, **options), (start, options)
@@ -151,14 +151,14 @@ async def test_around_a_hub_a_walk_goes_no_further_than_its_cap(scene: Scene) ->
         [Relationship("hub", leaf, "x", {}, f"r{leaf}") for leaf in leaves]
         + [Relationship(*ends, "y", {}, f"r{ends[1]}") for ends in zip(leaves, beyond, strict=True)]
     )
-    found = await scene.store.get_neighbors("hub", depth=5, max_entities=100)
+    found = await scene.store.get_neighbors("hub", depth=5, limit=100)
     assert [one.id for one in found.entities] == ["hub", *leaves[:99]]
     assert [one.id for one in found.relationships] == [f"r{leaf}" for leaf in leaves[:99]]
     assert found.truncated
-    found = await scene.store.get_neighbors("l2000", depth=2, max_entities=5)
+    found = await scene.store.get_neighbors("l2000", depth=2, limit=5)
     assert [one.id for one in found.entities] == ["l2000", "b2000", "hub", *leaves[:2]]
     assert found.truncated
-    found = await scene.store.get_neighbors("hub", depth=2, max_entities=10_000)
+    found = await scene.store.get_neighbors("hub", depth=2, limit=10_000)
     assert [one.id for one in found.entities] == ["hub", *leaves, *beyond]
     assert (len(found.relationships), found.truncated) == (6000, False)
     # The hub's edges have to be read, to know which come first; not what is beyond its leaves.

@@ -42,7 +42,7 @@ async def test_reads_of_long_sessions_keep_one_plan_for_agents_that_say_much_and
             await connection.execute("ANALYZE")
         for at in range(2 * PLANNED_ANEW):
             agent, session_id = (MANY, FEW)[at % 2], f"s{at % 4}"
-            await history.get_messages(agent, session_id=session_id, last=at + 1)
+            await history.get_messages(agent, session_id=session_id, recent_limit=at + 1)
             await history.get_messages(agent, session_id=session_id, limit=at + 1, offset=at)
             await episodes.recent(agent, limit=at + 1)
             await episodes.recent(agent, limit=at + 1, session_id=session_id)

@@ -51,7 +51,7 @@ TRANSCRIPTS = st.lists(
 )
 STRATEGIES = st.lists(
     st.one_of(
-        st.builds(SlidingWindow, last=st.integers(0, 8)),
+        st.builds(SlidingWindow, limit=st.integers(0, 8)),
         st.builds(TrimToolResults, keep_last=st.integers(0, 3), max_characters=st.integers(0, 100)),
         st.builds(
             SummaryCheckpoint,

@@ -35,7 +35,7 @@ async def test_every_read_without_redis_has_what_this_process_wrote(
         assert await history.count_messages(ANA, session_id="s1") == 3
         found = await history.get_messages(ANA, session_id="s1")
         assert [one.id for one in found] == wanted
-        newest = await history.get_messages(ANA, session_id="s1", last=2)
+        newest = await history.get_messages(ANA, session_id="s1", recent_limit=2)
         assert [one.id for one in newest] == wanted[1:]
         assert [one.id for one in await store.recent(ANA, session_id="s1")] == wanted
         assert [one.id for one in await store.recent(ANA)] == wanted

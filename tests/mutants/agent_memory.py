@@ -58,9 +58,9 @@ class OneDocumentForAllAgents(StoredMemory):
 class RecallStaysInTheSession(StoredMemory):
     """recall looks into the memory's own session only."""
 
-    async def recall(self, query: Any, k: int = 5, **how: Any) -> Any:
+    async def recall(self, query: Any, limit: int = 5, **how: Any) -> Any:
         how["session_id"] = how.get("session_id") or self._session
-        return await super().recall(query, k, **how)
+        return await super().recall(query, limit, **how)
 
 
 @mutant("memory", "test_record_many_refuses_an_event_of_another_agent_or_session")

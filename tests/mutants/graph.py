@@ -89,7 +89,7 @@ class NoTypesMeansAll(KnowledgeGraph):
         return await super().get_neighbors(entity_id, **options)
 
 
-@mutant("graph", "test_max_entities_caps_the_result_and_truncated_says_so")
+@mutant("graph", "test_a_limit_caps_the_result_and_truncated_says_so")
 class TruncatedWhenFull(InMemoryGraph):
     """A result of exactly the most entities says that there are more."""
 

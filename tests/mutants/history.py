@@ -16,7 +16,7 @@ class LimitZeroReturnsAll(History):
 
     async def get_messages(self, agent_id: Any, **how: Any) -> Any:
         how["limit"] = how.get("limit") or None
-        how["last"] = how.get("last") or None
+        how["recent_limit"] = how.get("recent_limit") or None
         return await super().get_messages(agent_id, **how)
 
 
@@ -96,13 +96,13 @@ class ClearTakesTheWholeLog(InMemoryTranscripts):
         self._log.clear(key.session, agent=key.agent, run=run)
 
 
-@mutant("history", "test_last_takes_the_newest_and_keeps_them_ascending")
+@mutant("history", "test_recent_limit_takes_the_newest_and_keeps_them_ascending")
 class LastComesNewestFirst(History):
-    """last returns the newest first."""
+    """recent_limit returns the newest first."""
 
     async def get_messages(self, agent_id: Any, **how: Any) -> Any:
         found = await super().get_messages(agent_id, **how)
-        return found[::-1] if how.get("last") else found
+        return found[::-1] if how.get("recent_limit") else found
 
 
 @mutant("history", "test_a_limit_takes_from_the_oldest", "test_after_seq_is_a_cursor")

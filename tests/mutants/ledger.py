@@ -291,12 +291,12 @@ class PauseIsOnlyAHint(InMemoryLedger):
         return reached, why
 
 
-@mutant("tasks", "test_a_history_length_of_zero_is_no_messages")
+@mutant("tasks", "test_a_messages_limit_of_zero_is_no_messages")
 class HistoryLengthOfZeroIsAll(Ledger):
     """Nothing asked for is read as nothing said."""
 
     async def get(self, task_id: str, **how: Any) -> TaskRecord | None:
-        how["history_length"] = how.get("history_length") or None
+        how["messages_limit"] = how.get("messages_limit") or None
         return await super().get(task_id, **how)
 
 

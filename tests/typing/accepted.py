@@ -9,8 +9,11 @@ from holdfast import AgentId, ChatMessage, Event, HistoryProvider, LongTermMemor
 async def an_agent_is_text_or_an_id(state: holdfast.State) -> None:
     for agent in ("writer", AgentId("writer", "ana")):
         await state.history.append(agent, ChatMessage.user("hello"), session_id="s1")
-        await state.history.get_messages(agent, session_id="s1", last=20)
+        await state.history.get_messages(agent, session_id="s1", recent_limit=20)
         await state.episodes.recent(agent, limit=5)
+        await state.memory(agent).hydrate(limit=5, recent_limit=20)
+        await state.graph.get_neighbors("a", limit=10)
+        await state.tasks.list(limit=5, messages_limit=1)
         await state.episodes.start_session(agent)
         await state.long_term.save(agent, "Ana sails")
         await state.tasks.submit(agent, ChatMessage.user("go"))

@@ -133,8 +133,8 @@ async def test_a_filter_a_question_and_a_walk_are_bounded(state: State) -> None:
         await ask("tide wind rain tide snow")
     with pytest.raises(InvalidInputError, match="depth: must be at most 2"):
         await state.graph.get_neighbors("a", depth=3)
-    with pytest.raises(InvalidInputError, match="max_entities: must be at most 10"):
-        await state.graph.get_neighbors("a", max_entities=11)
+    with pytest.raises(InvalidInputError, match="limit: must be at most 10"):
+        await state.graph.get_neighbors("a", limit=11)
 
 
 async def test_a_long_text_hydrates_by_its_first_words(state: State) -> None:
@@ -154,7 +154,7 @@ async def test_what_is_stored_is_read_whatever_its_size(database: str) -> None:
         for name, (_, write) in WRITES.items():
             if name != "relationship":
                 await write(unlimited)
-        await unlimited.graph.get_neighbors("e", depth=1000, max_entities=100_000)
+        await unlimited.graph.get_neighbors("e", depth=1000, limit=100_000)
     async with holdfast.open(database, redis=valkey().url, tenant=tenant, settings=TINY) as limited:
         assert await limited.pending_events() == 0
         [message] = await limited.history.get_messages(AGENT, session_id="s1")

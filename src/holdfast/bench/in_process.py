@@ -66,7 +66,9 @@ async def _operations(state: State) -> dict[str, Callable[[], Awaitable[Any]]]:
         "memory append": lambda: state.history.append(
             AGENT, ChatMessage.user(BODY), session_id="write"
         ),
-        "memory last 20": lambda: state.history.get_messages(AGENT, session_id="read", last=20),
+        "memory last 20": lambda: state.history.get_messages(
+            AGENT, session_id="read", recent_limit=20
+        ),
         "memory state patch": lambda: state.short_term.update_state("s1", {"step": 2}),
         "memory state get": lambda: state.short_term.get_state("s1", keys=["current_task"]),
         "memory vector top-5 of 500": lambda: state.vectors.search(VECTOR),

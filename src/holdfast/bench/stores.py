@@ -92,7 +92,9 @@ class Stores:
             "append_many(500)": lambda n: self.history.append_many(
                 AGENT, [self._message() for _ in range(500)], session_id=f"m{n}"
             ),
-            "last 20": lambda _n: self.history.get_messages(AGENT, session_id="read", last=20),
+            "last 20": lambda _n: self.history.get_messages(
+                AGENT, session_id="read", recent_limit=20
+            ),
             "all 500": lambda _n: self.history.get_messages(AGENT, session_id="read"),
             UNDECODED: lambda _n: self.history.get_messages(AGENT, session_id="read"),
             "state get": lambda _n: self.state.get_state("s1", keys=["current_task"]),

@@ -155,7 +155,7 @@ class TaskWork:
         tasks, cursor = list[TaskRecord](), None
         while True:
             page = await self._state.tasks.list(
-                limit=100, cursor=cursor, history_length=None, artifacts=True
+                limit=100, cursor=cursor, messages_limit=None, artifacts=True
             )
             tasks += page.tasks
             cursor = page.next_cursor

@@ -89,7 +89,7 @@ def show(
             if whose is None:
                 return None, []
             page = await state.tasks.list(owner=whose, context_id=context_id, limit=100)
-            found = await state.tasks.get_context(context_id, owner=whose, history_length=last)
+            found = await state.tasks.get_context(context_id, owner=whose, messages_limit=last)
             return found, page.tasks
 
     context, tasks = asyncio.run(work())

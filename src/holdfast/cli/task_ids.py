@@ -48,7 +48,7 @@ async def full_id(ledger: TaskLedger, given: str) -> str:
 
         task_id = await full_id(state.tasks, "b1f03c")
     """
-    if await ledger.get(given, owner=None, history_length=0, artifacts=False):
+    if await ledger.get(given, owner=None, messages_limit=0, artifacts=False):
         return given
     page = await ledger.list(owner=None, limit=SEARCHED)
     if found := matching(given, [one.id for one in page.tasks]):

@@ -74,7 +74,7 @@ def list_tasks(
                 updated_after=since.astimezone() if since else None,
                 limit=limit,
                 cursor=cursor,
-                history_length=1 if not as_json else 0,
+                messages_limit=1 if not as_json else 0,
                 count=True,
             )
 
@@ -148,7 +148,7 @@ def replay(
             found = await full_id(state.tasks, task_id)
             last = None
             if at is None:
-                last = await state.tasks.get(found, owner=None, history_length=0, artifacts=False)
+                last = await state.tasks.get(found, owner=None, messages_limit=0, artifacts=False)
             seq = last.version if last is not None else at or 1
             return await state.tasks.replay(found, seq, owner=None)
 

@@ -82,7 +82,7 @@ async def _follow(
             f"[dim]{line.seq:>4} {clock(line.at)[11:]}[/] {line.kind:8} {line.detail}",
             soft_wrap=True,
         )
-    task = await ledger.get(task_id, owner=None, history_length=0, artifacts=False)
+    task = await ledger.get(task_id, owner=None, messages_limit=0, artifacts=False)
     return task.state if task else None
 
 
@@ -91,7 +91,7 @@ async def _look(ledger: TaskLedger, poll_seconds: float, *, as_json: bool) -> No
         await _tell_changes(ledger, poll_seconds, as_json=as_json)
     with Live(console=_out, auto_refresh=False) as live:
         while True:
-            page = await ledger.list(owner=None, limit=ROWS, history_length=1, count=True)
+            page = await ledger.list(owner=None, limit=ROWS, messages_limit=1, count=True)
             live.update(table_of(page.tasks, total=page.total or 0), refresh=True)
             await asyncio.sleep(poll_seconds)
 

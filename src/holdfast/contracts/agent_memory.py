@@ -178,7 +178,7 @@ class AgentMemory(Protocol):
         """
 
     @abstractmethod
-    async def recent(self, n: int = 20, *, types: list[str] | None = None) -> list[Event]:
+    async def recent(self, limit: int = 20, *, types: list[str] | None = None) -> list[Event]:
         """The newest events, ascending.
 
         ::
@@ -207,7 +207,7 @@ class AgentMemory(Protocol):
     async def recall(
         self,
         query: str | list[float],
-        k: int = 5,
+        limit: int = 5,
         *,
         types: list[str] | None = None,
         since: datetime | None = None,
@@ -229,11 +229,11 @@ class AgentMemory(Protocol):
 
     @abstractmethod
     async def hydrate(
-        self, query: str | list[float] | None = None, *, k: int = 5, window: int = 20
+        self, query: str | list[float] | None = None, *, limit: int = 5, recent_limit: int = 20
     ) -> Hydrated:
         """All that an agent needs when it wakes up, read at the same time.
 
-        ::
+        ``limit`` is how many events are recalled. ::
 
             woken = await memory.hydrate("which database did we choose?")
             if woken.status is WakeStatus.GAP:
@@ -246,14 +246,14 @@ class AgentMemory(Protocol):
         query: str,
         budget_tokens: int,
         *,
-        k: int = 8,
-        window: int = 40,
-        facts: int = 5,
+        limit: int = 8,
+        recent_limit: int = 40,
+        facts_limit: int = 5,
         count_tokens: Callable[[ChatMessage], int] | None = None,
     ) -> Assembled:
         """What a model should see before it answers, in at most ``budget_tokens``.
 
-        ::
+        ``limit`` is how many events are recalled. ::
 
             context = await memory.assemble(question, budget_tokens=4000)
             answer = await model(context.messages)

@@ -24,6 +24,7 @@ from holdfast.values.checks import (
     check_text,
 )
 from holdfast.values.codec import encode_object
+from holdfast.values.deprecation import renamed
 from holdfast.values.errors import InvalidInputError, NotSupportedError
 from holdfast.values.graph import Direction, Entity, Relationship, SubGraph
 from holdfast.values.owners import owned_id
@@ -66,7 +67,7 @@ class GraphStore(Protocol):
         depth: int = 1,
         relationship_types: list[str] | None = None,
         direction: Direction = "both",
-        max_entities: int = MAX_ENTITIES,
+        limit: int = MAX_ENTITIES,
     ) -> SubGraph:
         """An entity, those within ``depth`` steps of it, and all relationships between them.
 
@@ -130,8 +131,8 @@ class Graph(GraphStore, Protocol):
     - an empty list of relationship_types matches none
     - all relationships between the returned entities are returned
     - entities are ordered by distance and then by id, relationships by id
-    - max_entities caps the result and truncated says so
-    - a max_entities of zero is an empty result
+    - a limit caps the result and truncated says so
+    - a limit of zero is an empty result
     - an unknown direction is refused
     - delete_entity removes its relationships
     - delete_entity of an unknown entity is false
@@ -216,6 +217,7 @@ class KnowledgeGraph(Front, Graph):
             await self._storage.put_relationships(self._stored_relationships(drafts))
         return [draft.id for draft in drafts]
 
+    @renamed(max_entities="limit")
     async def get_neighbors(
         self,
         entity_id: str,
@@ -223,7 +225,7 @@ class KnowledgeGraph(Front, Graph):
         depth: int = 1,
         relationship_types: list[str] | None = None,
         direction: Direction = "both",
-        max_entities: int = MAX_ENTITIES,
+        limit: int = MAX_ENTITIES,
     ) -> SubGraph:
         """An entity, those within ``depth`` steps of it, and all relationships between them."""
         types = relationship_types
@@ -232,7 +234,7 @@ class KnowledgeGraph(Front, Graph):
             check_count("depth", depth),
             None if types is None else check_ids("relationship_types", types),
             check_direction(direction),
-            check_count("max_entities", max_entities),
+            check_count("limit", limit),
         )
         self._limits.check_walk(walk.depth, walk.max_entities)
         found = await self._storage.walk(walk)

@@ -11,6 +11,7 @@ from holdfast.spi.log_entry import LogEntry, TranscriptPage, distinct
 from holdfast.spi.transcripts import TranscriptKey, Transcripts
 from holdfast.values.checks import check_id, check_list, check_optional_id
 from holdfast.values.content import ChatMessage
+from holdfast.values.deprecation import renamed
 from holdfast.values.identity import Agent, AgentId
 from holdfast.values.stored_messages import messages_from_rows
 
@@ -65,8 +66,8 @@ class HistoryProvider(Protocol):
     - an offset beyond the end is an empty result
     - a limit of zero is an empty result
     - a negative limit or offset is an error that names it
-    - last takes the newest and keeps them ascending
-    - last excludes limit, offset and after_seq
+    - recent_limit takes the newest and keeps them ascending
+    - recent_limit excludes limit, offset and after_seq
     - after_seq is a cursor
     - messages carry their sequence number and it never decreases
     - sequence numbers are never reused after a clear
@@ -118,14 +119,14 @@ class HistoryProvider(Protocol):
         session_id: str,
         limit: int | None = None,
         offset: int | None = None,
-        last: int | None = None,
+        recent_limit: int | None = None,
         after_seq: int | None = None,
     ) -> list[ChatMessage]:
-        """The transcript, ascending; ``last`` takes the newest, ``after_seq`` is a cursor.
+        """The transcript, ascending; ``recent_limit`` takes the newest.
 
-        ::
+        ``after_seq`` leaves out the messages up to that place in the session's log. ::
 
-            newest = await history.get_messages(agent, session_id="s1", last=20)
+            newest = await history.get_messages(agent, session_id="s1", recent_limit=20)
         """
 
     @abstractmethod
@@ -198,6 +199,7 @@ class History(Front, HistoryProvider):
         if entries:
             await self._transcripts.append(entries)
 
+    @renamed(last="recent_limit")
     async def get_messages(
         self,
         agent_id: Agent,
@@ -205,12 +207,14 @@ class History(Front, HistoryProvider):
         session_id: str,
         limit: int | None = None,
         offset: int | None = None,
-        last: int | None = None,
+        recent_limit: int | None = None,
         after_seq: int | None = None,
     ) -> list[ChatMessage]:
         """The transcript, ascending, or a part of it."""
         key = self._key(agent_id, session_id)
-        page = TranscriptPage.of(limit=limit, offset=offset, last=last, after_seq=after_seq)
+        page = TranscriptPage.of(
+            limit=limit, offset=offset, recent_limit=recent_limit, after_seq=after_seq
+        )
         return messages_from_rows(await self._transcripts.read(key, page))
 
     async def clear(self, agent_id: Agent, *, session_id: str) -> None:

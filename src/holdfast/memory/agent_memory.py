@@ -37,6 +37,7 @@ from holdfast.values.checks import (
 )
 from holdfast.values.codec import encode_object, message_to_payload
 from holdfast.values.content import ChatMessage
+from holdfast.values.deprecation import renamed
 from holdfast.values.errors import InvalidInputError, NotSupportedError
 from holdfast.values.events import Event, Recalled
 from holdfast.values.facts import Memory
@@ -139,10 +140,11 @@ class StoredMemory(AgentMemory):
         made = [self._recordable(f"events[{at}]", one) for at, one in enumerate(events)]
         return await self._episodes.append(made, embeddings=embeddings)
 
-    async def recent(self, n: int = 20, *, types: list[str] | None = None) -> list[Event]:
+    @renamed(n="limit")
+    async def recent(self, limit: int = 20, *, types: list[str] | None = None) -> list[Event]:
         """The newest events, ascending."""
         return await self._episodes.recent(
-            self._agent, session_id=self._session, limit=check_count("n", n), types=types
+            self._agent, session_id=self._session, limit=check_count("limit", limit), types=types
         )
 
     async def between(
@@ -165,10 +167,11 @@ class StoredMemory(AgentMemory):
             after=after,
         )
 
+    @renamed(k="limit")
     async def recall(
         self,
         query: str | list[float],
-        k: int = 5,
+        limit: int = 5,
         *,
         types: list[str] | None = None,
         since: datetime | None = None,
@@ -179,14 +182,14 @@ class StoredMemory(AgentMemory):
         half_life_seconds: float = 7 * DAY_SECONDS,
     ) -> list[Recalled]:
         """What the agent remembers of a question, from all sessions, the best first."""
-        k = check_count("k", k)
+        most = check_count("limit", limit)
         reach = check_count("neighbours", neighbours)
         weight = check_weight("recency_weight", recency_weight)
         half_life = check_seconds("half_life_seconds", half_life_seconds)
         hits = await self._episodes.recall(
             self._agent,
             query,
-            limit=candidates(k) if reach or weight else k,
+            limit=candidates(most) if reach or weight else most,
             session_id=session_id,
             types=types,
             since=since,
@@ -194,16 +197,17 @@ class StoredMemory(AgentMemory):
         )
         if reach:
             look = Beside(reach, types, since, until)
-            hits = await with_neighbours(self._episodes, hits, look, k)
+            hits = await with_neighbours(self._episodes, hits, look, most)
         if weight:
             hits = with_recency(hits, weight, half_life, datetime.now(UTC))
-        return hits[:k]
+        return hits[:most]
 
+    @renamed(k="limit", window="recent_limit")
     async def hydrate(
-        self, query: str | list[float] | None = None, *, k: int = 5, window: int = 20
+        self, query: str | list[float] | None = None, *, limit: int = 5, recent_limit: int = 20
     ) -> Hydrated:
         """All that an agent needs when it wakes up, read at the same time."""
-        limit, k = check_count("window", window), check_count("k", k)
+        newest, most = check_count("recent_limit", recent_limit), check_count("limit", limit)
         if isinstance(query, str):
             query = first_words(check_text("query", query), self._stores.query_words)
         elif query is not None:
@@ -211,28 +215,33 @@ class StoredMemory(AgentMemory):
         return await hydrate(
             wake=self._stores.wakes.wake(self._home),
             state=self.state.snapshot,
-            recent=lambda found: self._recent(found, limit),
-            recall=None if query is None else self.recall(query, k),
+            recent=lambda found: self._recent(found, newest),
+            recall=None if query is None else self.recall(query, most),
             sessions=self._stores.wakes.wake_all(self._agent) if self._session is None else None,
             brings=self._stores.wakes.brings_events,
         )
 
+    @renamed(k="limit", window="recent_limit", facts="facts_limit")
     async def assemble(
         self,
         query: str,
         budget_tokens: int,
         *,
-        k: int = 8,
-        window: int = 40,
-        facts: int = 5,
+        limit: int = 8,
+        recent_limit: int = 40,
+        facts_limit: int = 5,
         count_tokens: Callable[[ChatMessage], int] | None = None,
     ) -> Assembled:
         """What a model should see before it answers, in at most ``budget_tokens``."""
-        budget, k = check_count("budget_tokens", budget_tokens), check_count("k", k)
-        last, most = check_count("window", window), check_count("facts", facts)
+        budget, most = check_count("budget_tokens", budget_tokens), check_count("limit", limit)
+        newest = check_count("recent_limit", recent_limit)
+        facts = check_count("facts_limit", facts_limit)
         text = first_words(check_text("query", query), self._stores.query_words)
         state, recent, (recalled, problem), known = await asyncio.gather(
-            self.state.get(), self.recent(last), self._recalled(text, k), self._known(text, most)
+            self.state.get(),
+            self.recent(newest),
+            self._recalled(text, most),
+            self._known(text, facts),
         )
         found = assemble(
             state=state,
@@ -253,10 +262,10 @@ class StoredMemory(AgentMemory):
                 return mine[len(mine) - limit :] if limit < len(mine) else mine
         return await self.recent(limit)
 
-    async def _recalled(self, query: str, k: int) -> tuple[list[Recalled], str]:
+    async def _recalled(self, query: str, limit: int) -> tuple[list[Recalled], str]:
         """What is recalled; where nothing can be, the rest of the memory is still of use."""
         try:
-            return await self.recall(query, k), ""
+            return await self.recall(query, limit), ""
         except NotSupportedError as error:
             return [], str(error)
 

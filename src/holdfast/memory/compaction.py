@@ -16,6 +16,7 @@ from typing import Protocol, TypeAlias
 from holdfast.values.checks import check_count
 from holdfast.values.codec import encode_json, message_to_payload
 from holdfast.values.content import ChatMessage, ContentBlock, TextBlock, ToolResultBlock
+from holdfast.values.deprecation import renamed, warn_deprecated
 from holdfast.values.errors import InvalidInputError
 
 TokenCounter: TypeAlias = Callable[[ChatMessage], int]
@@ -97,21 +98,28 @@ class Strategy(Protocol):
         ...
 
 
+@renamed(last="limit")
 @dataclass(frozen=True, slots=True)
 class SlidingWindow:
     """Keeps only the newest turns, whether or not more would fit.
 
     >>> turns = [ChatMessage.user("one"), ChatMessage.user("two")]
-    >>> [one.text for one in compact(turns, 1000, strategies=[SlidingWindow(last=1)])]
+    >>> [one.text for one in compact(turns, 1000, strategies=[SlidingWindow(limit=1)])]
     ['two']
     """
 
-    last: int
+    limit: int
+
+    @property
+    def last(self) -> int:
+        """The old name of ``limit``."""
+        warn_deprecated("SlidingWindow.last", "SlidingWindow.limit")
+        return self.limit
 
     def apply(self, window: Window) -> Window:
         """Let go of what is older."""
         loose = window.loose
-        kept = check_count("last", self.last)
+        kept = check_count("limit", self.limit)
         return window.without(loose[: max(0, len(loose) - kept)])
 
 

@@ -99,7 +99,7 @@ async def sweep_earlier(stores: TaskStores) -> bool:
     """
     left = False
     for task_id, marks in (await earlier_marks(stores)).items():
-        task = await stores.tasks.get(task_id, owner=None, history_length=0, artifacts=False)
+        task = await stores.tasks.get(task_id, owner=None, messages_limit=0, artifacts=False)
         if task is not None and not task.terminal:
             left = True
         elif await _swept(stores, task_id, [_moved(one, task) for one in marks]):
@@ -173,7 +173,7 @@ async def carry_out(stores: TaskStores, marks: Sequence[CleanupMark]) -> None:
 
 async def _keep_files(stores: TaskStores, task_id: str, files: list[str]) -> set[str]:
     """Keep what the task's artifacts are made of for as long as the task; what was kept."""
-    task = await stores.tasks.get(task_id, owner=None, history_length=0)
+    task = await stores.tasks.get(task_id, owner=None, messages_limit=0)
     used = set[str]() if task is None else {ref for one in task.artifacts for ref in _refs(one)}
     used &= set(files)
     if used and not await stores.tasks.keep_files(task_id, sorted(used)):

@@ -89,7 +89,7 @@ class TaskContext(TaskFacts):
         One with another content is another message: take what varies from a step. ::
 
             await task.history.append(ChatMessage.assistant("thinking"))
-            window = await task.history.messages(last=20)
+            window = await task.history.messages(limit=20)
         """
         self.stores = HandlerStores(self._owned)
         """Every store of the task's tenant and owner.

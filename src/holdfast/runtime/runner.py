@@ -167,7 +167,7 @@ class Runner:
         shown = False
         if claimed.task.fence > 1:
             # A claim does not read the artifacts.
-            record = await self._stores.tasks.get(claimed.task.id, owner=None, history_length=0)
+            record = await self._stores.tasks.get(claimed.task.id, owner=None, messages_limit=0)
             shown = record is not None and bool(record.artifacts)
         task.check_reply(shown=shown)
 
@@ -258,7 +258,7 @@ class Runner:
         now = await self._reported(
             held,
             lambda: self._stores.tasks.get(
-                record.id, owner=None, history_length=0, artifacts=False
+                record.id, owner=None, messages_limit=0, artifacts=False
             ),
         )
         return _spent(now.attempts) if now is not None and now.attempts >= limit else ""

@@ -10,6 +10,7 @@ from holdfast.contracts.history import HistoryProvider, HistoryRetention
 from holdfast.runtime.cleanup import Cleanup
 from holdfast.spi.tasks.stored import StoredMessage
 from holdfast.values.content import ChatMessage
+from holdfast.values.deprecation import renamed
 from holdfast.values.tasks.records import TaskRecord
 
 KeepIds: TypeAlias = Callable[[list[str], list[str]], Awaitable[list[str]]]
@@ -63,13 +64,14 @@ class TaskHistory:
             run_id=self._record.id,
         )
 
-    async def messages(self, *, last: int | None = None) -> list[ChatMessage]:
+    @renamed(last="limit")
+    async def messages(self, *, limit: int | None = None) -> list[ChatMessage]:
         """The transcript, or the last messages of it.
 
         ::
 
-            window = await task.history.messages(last=20)
+            window = await task.history.messages(limit=20)
         """
         return await self._history.get_messages(
-            self._record.agent, session_id=self._record.context_id, last=last
+            self._record.agent, session_id=self._record.context_id, recent_limit=limit
         )

@@ -7,6 +7,7 @@ from typing import Any
 from holdfast.runtime.running_task import RunningTask, Stop
 from holdfast.runtime.stores import TaskStores
 from holdfast.values.content import ChatMessage
+from holdfast.values.deprecation import renamed
 from holdfast.values.identity import AgentId
 from holdfast.values.tasks.records import TaskRecord
 
@@ -127,16 +128,17 @@ class TaskFacts:
         """
         return list(self._record.messages)
 
-    async def conversation(self, *, last: int | None = None) -> list[ChatMessage]:
+    @renamed(last="limit")
+    async def conversation(self, *, limit: int | None = None) -> list[ChatMessage]:
         """The messages of all tasks of the context that have the same owner, in order.
 
-        ``last`` returns only so many, the newest. ::
+        ``limit`` returns only so many, the newest. ::
 
-            for message in await task.conversation(last=20):
+            for message in await task.conversation(limit=20):
                 task.log.info("%s: %s", message.role, message.text)
         """
         context = await self._stores.tasks.get_context(
-            self.context_id, owner=self.owner, history_length=last
+            self.context_id, owner=self.owner, messages_limit=limit
         )
         return [] if context is None else context.messages
 

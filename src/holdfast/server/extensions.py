@@ -136,7 +136,7 @@ class Extensions:
         found = await call.place.tasks.get_context(
             params.context_id,
             owner=call.owner,
-            history_length=params.history_length,
+            messages_limit=params.history_length,
             max_bytes=self.options.max_answer_bytes,
         )
         if found is None:

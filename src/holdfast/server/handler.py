@@ -91,7 +91,7 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
             limit=size,
             cursor=params.page_token or None,
             # Unset is for the server to choose, and a page of whole conversations is not wanted.
-            history_length=_history(params) or 0,
+            messages_limit=_history(params) or 0,
             artifacts=params.include_artifacts,
             count=True,
             max_bytes=self.options.max_answer_bytes,
@@ -228,7 +228,7 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
         task = await call.place.tasks.get(
             task_id,
             owner=call.reads,
-            history_length=history_length,
+            messages_limit=history_length,
             max_bytes=self.options.max_answer_bytes,
         )
         if task is None:
@@ -238,7 +238,7 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
     async def found(self, call: Call, task_id: str) -> TaskRecord:
         """A task of the caller's, without its messages and artifacts."""
         task = await call.place.tasks.get(
-            task_id, owner=call.owner, history_length=0, artifacts=False
+            task_id, owner=call.owner, messages_limit=0, artifacts=False
         )
         if task is None:
             raise TaskNotFoundError

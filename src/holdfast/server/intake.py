@@ -111,7 +111,7 @@ class Intake:
 
     async def _known(self, call: Call, task_id: str) -> TaskRecord:
         found = await call.place.tasks.get(
-            task_id, owner=call.owner, history_length=0, artifacts=False
+            task_id, owner=call.owner, messages_limit=0, artifacts=False
         )
         if found is None:
             raise TaskNotFoundError

@@ -167,7 +167,7 @@ class Deliverer:
     async def _send(self, client: httpx.AsyncClient, place: State, entry: OutboxEntry) -> str:
         """Send one entry. Returns what the receiver refused it with, or nothing."""
         task = await place.tasks.get(
-            entry.event.task_id, owner=None, history_length=0, artifacts=False
+            entry.event.task_id, owner=None, messages_limit=0, artifacts=False
         )
         news = None if task is None else await self._timeline.news(place, task, entry.event)
         if news is None:

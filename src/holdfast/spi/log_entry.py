@@ -188,7 +188,7 @@ def check_embeddings(embeddings: object, count: int) -> list[list[float]] | None
 class TranscriptPage(NamedTuple):
     """Which part of a transcript is asked for, checked.
 
-    >>> TranscriptPage.of(limit=None, offset=2, last=None, after_seq=None).offset
+    >>> TranscriptPage.of(limit=None, offset=2, recent_limit=None, after_seq=None).offset
     2
     """
 
@@ -203,16 +203,18 @@ class TranscriptPage(NamedTuple):
         *,
         limit: int | None,
         offset: int | None,
-        last: int | None,
+        recent_limit: int | None,
         after_seq: int | None,
     ) -> Self:
-        """Check the bounds; ``last`` goes alone."""
+        """Check the bounds; ``recent_limit`` goes alone."""
         page = cls(
             check_optional_count("limit", limit),
             check_optional_count("offset", offset) or 0,
-            check_optional_count("last", last),
+            check_optional_count("recent_limit", recent_limit),
             check_optional_count("after_seq", after_seq),
         )
-        if last is not None and (limit is not None or page.offset or after_seq is not None):
-            raise InvalidInputError("last", "goes alone: leave out limit, offset and after_seq")
+        if recent_limit is not None and (limit is not None or page.offset or after_seq is not None):
+            raise InvalidInputError(
+                "recent_limit", "goes alone: leave out limit, offset and after_seq"
+            )
         return page

@@ -243,7 +243,7 @@ async def test_hydrate_of_a_known_session_has_its_state_and_its_recent_events(
     for at in range(3):
         await memory.record("note", {"note": at})
     await memory.state.update({"step": 2})
-    woken = await memory.hydrate(window=2)
+    woken = await memory.hydrate(recent_limit=2)
     assert woken.status is WakeStatus.WARM
     assert (woken.state, _notes(woken.recent), woken.recalled) == ({"step": 2}, [1, 2], [])
     await memory.state.update({"step": 3}, expected_version=woken.version)
@@ -262,7 +262,7 @@ async def test_hydrate_with_a_query_recalls_from_all_sessions(
     for at in range(3):
         one = harness.memory(ANA, session_id=f"old-{at}")
         await one.record("decision", {"note": f"tide table {at}"})
-    woken = await memory.hydrate("which tide table?", k=2)
+    woken = await memory.hydrate("which tide table?", limit=2)
     assert woken.status is WakeStatus.NEW
     assert len(woken.recalled) == 2
     assert woken.recent == []

@@ -208,7 +208,7 @@ async def test_assemble_never_parts_a_tool_call_from_its_result(memory: AgentMem
         found = await memory.assemble("zzz", budget, count_tokens=_tokens)
         ids = {one.id for one in found.messages}
         assert (call.id in ids) == (result.id in ids)
-    cut = await memory.assemble("zzz", 1000, window=2, count_tokens=_tokens)
+    cut = await memory.assemble("zzz", 1000, recent_limit=2, count_tokens=_tokens)
     assert [one.id for one in cut.messages] == [last.id]
     [orphan] = [item for item in cut.left_out if item.kind == "recent"]
     assert (orphan.id, orphan.reason) == (result.id, "its tool call is beyond the window")

@@ -70,7 +70,7 @@ async def test_the_start_entity_is_in_the_result(store: Graph) -> None:
 async def test_an_unknown_start_gives_an_empty_result(store: Graph) -> None:
     await _draw(store, "a to b")
     assert await store.get_neighbors("nobody") == SubGraph((), ())
-    assert await store.get_neighbors("a to b", max_entities=0) == SubGraph((), ())
+    assert await store.get_neighbors("a to b", limit=0) == SubGraph((), ())
 
 
 async def test_a_depth_of_zero_is_the_entity_alone(store: Graph) -> None:
@@ -141,22 +141,22 @@ async def test_entities_are_ordered_by_distance_and_then_by_id_relationships_by_
     assert _edges(found) == ["Z to a", "b to Y", "m to Z", "m to b", "m to é", "é to a"]
 
 
-async def test_max_entities_caps_the_result_and_truncated_says_so(store: Graph) -> None:
+async def test_a_limit_caps_the_result_and_truncated_says_so(store: Graph) -> None:
     await _draw(store, "m to c", "m to a", "m to b", "a to z", "a to b")
-    found = await store.get_neighbors("m", depth=2, max_entities=3)
+    found = await store.get_neighbors("m", depth=2, limit=3)
     assert (_entities(found), _edges(found)) == (["m", "a", "b"], ["a to b", "m to a", "m to b"])
     assert found.truncated is True
-    found = await store.get_neighbors("m", depth=2, max_entities=5)
+    found = await store.get_neighbors("m", depth=2, limit=5)
     assert (_entities(found), found.truncated) == (["m", "a", "b", "c", "z"], False)
-    found = await store.get_neighbors("m", depth=1, max_entities=4)
+    found = await store.get_neighbors("m", depth=1, limit=4)
     assert (_entities(found), found.truncated) == (["m", "a", "b", "c"], False)
     with pytest.raises(InvalidInputError):
-        await store.get_neighbors("m", max_entities=-1)
+        await store.get_neighbors("m", limit=-1)
 
 
-async def test_a_max_entities_of_zero_is_an_empty_result(store: Graph) -> None:
+async def test_a_limit_of_zero_is_an_empty_result(store: Graph) -> None:
     await _draw(store, "a to b")
-    assert await store.get_neighbors("a", max_entities=0) == SubGraph((), (), truncated=True)
+    assert await store.get_neighbors("a", limit=0) == SubGraph((), (), truncated=True)
 
 
 async def test_an_unknown_direction_is_refused(store: Graph) -> None:

@@ -135,7 +135,7 @@ async def test_an_agent_given_as_text_is_the_same_as_its_agentid(store: Any) -> 
 async def test_an_unknown_session_has_no_messages(store: Any) -> None:
     assert await store.get_messages(ANA, session_id="nowhere") == []
     assert await store.count_messages(ANA, session_id="nowhere") == 0
-    assert await store.get_messages(ANA, session_id="nowhere", last=3) == []
+    assert await store.get_messages(ANA, session_id="nowhere", recent_limit=3) == []
 
 
 async def test_append_many_is_contiguous_and_in_order(store: Any) -> None:
@@ -198,27 +198,27 @@ async def test_an_offset_beyond_the_end_is_an_empty_result(store: Any) -> None:
 async def test_a_limit_of_zero_is_an_empty_result(store: Any) -> None:
     await store.append_many(ANA, _turns(3), session_id="s1")
     assert await _texts(store, limit=0) == []
-    assert await _texts(store, last=0) == []
+    assert await _texts(store, recent_limit=0) == []
 
 
 async def test_a_negative_limit_or_offset_is_an_error_that_names_it(store: Any) -> None:
-    for name in ("limit", "offset", "last", "after_seq"):
+    for name in ("limit", "offset", "recent_limit", "after_seq"):
         with pytest.raises(InvalidInputError) as caught:
             await store.get_messages(ANA, session_id="s1", **{name: -1})
         assert caught.value.field == name
 
 
-async def test_last_takes_the_newest_and_keeps_them_ascending(store: Any) -> None:
+async def test_recent_limit_takes_the_newest_and_keeps_them_ascending(store: Any) -> None:
     await store.append_many(ANA, _turns(5), session_id="s1")
-    assert await _texts(store, last=2) == ["turn 3", "turn 4"]
-    assert len(await _texts(store, last=99)) == 5
+    assert await _texts(store, recent_limit=2) == ["turn 3", "turn 4"]
+    assert len(await _texts(store, recent_limit=99)) == 5
 
 
-async def test_last_excludes_limit_offset_and_after_seq(store: Any) -> None:
+async def test_recent_limit_excludes_limit_offset_and_after_seq(store: Any) -> None:
     for other in ({"limit": 1}, {"offset": 1}, {"after_seq": 1}):
         with pytest.raises(InvalidInputError) as caught:
-            await store.get_messages(ANA, session_id="s1", last=1, **other)
-        assert caught.value.field == "last"
+            await store.get_messages(ANA, session_id="s1", recent_limit=1, **other)
+        assert caught.value.field == "recent_limit"
 
 
 async def test_after_seq_is_a_cursor(store: Any) -> None:

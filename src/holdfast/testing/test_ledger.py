@@ -176,18 +176,18 @@ async def test_get_gives_all_messages_and_artifacts_unless_told_otherwise(store:
     assert (await store.get(task_id, artifacts=False)).artifacts == []
 
 
-async def test_a_history_length_of_zero_is_no_messages(store: Any) -> None:
+async def test_a_messages_limit_of_zero_is_no_messages(store: Any) -> None:
     task_id = await with_output(store)
-    assert (await store.get(task_id, history_length=0)).messages == []
-    [listed] = (await store.list(history_length=0)).tasks
+    assert (await store.get(task_id, messages_limit=0)).messages == []
+    [listed] = (await store.list(messages_limit=0)).tasks
     assert listed.messages == []
 
 
-async def test_history_length_takes_the_last_messages(store: Any) -> None:
+async def test_messages_limit_takes_the_last_messages(store: Any) -> None:
     task_id = await with_output(store)
     for length, expected in ((1, ["three"]), (2, ["two", "three"]), (9, ["one", "two", "three"])):
-        assert texts((await store.get(task_id, history_length=length)).messages) == expected
-        [listed] = (await store.list(history_length=length)).tasks
+        assert texts((await store.get(task_id, messages_limit=length)).messages) == expected
+        [listed] = (await store.list(messages_limit=length)).tasks
         assert texts(listed.messages) == expected
 
 
@@ -256,9 +256,9 @@ async def test_a_negative_limit_and_a_max_attempts_of_zero_are_refused(store: An
     with pytest.raises(InvalidInputError):
         await store.list(limit=-1)
     with pytest.raises(InvalidInputError):
-        await store.list(history_length=-1)
+        await store.list(messages_limit=-1)
     with pytest.raises(InvalidInputError):
-        await store.get("t", history_length=-1)
+        await store.get("t", messages_limit=-1)
     with pytest.raises(InvalidInputError):
         await submitted(store, max_attempts=0)
     assert await _ids(store) == []
@@ -273,7 +273,7 @@ async def test_what_a_store_returns_is_the_callers_to_mutate(store: Any) -> None
         back.metadata["a"]["b"] = 2
         back.messages[0].content.append(TextBlock("more"))
         back.messages.clear()
-        [listed] = (await store.list(history_length=None)).tasks
+        [listed] = (await store.list(messages_limit=None)).tasks
         assert listed.metadata == {"a": {"b": 1}}
         listed.metadata.clear()
         listed.messages.clear()

@@ -52,7 +52,7 @@ async def test_max_bytes_gives_the_newest_messages_that_fit_beside_the_artifacts
         alone = await store.get(lease.task_id, artifacts=False, max_bytes=fits)
         assert texts(alone.messages) == texts(said[-count:])
     assert await store.get(lease.task_id, max_bytes=1 << 40) == whole
-    last = await store.get(lease.task_id, history_length=2, max_bytes=1 << 40)
+    last = await store.get(lease.task_id, messages_limit=2, max_bytes=1 << 40)
     assert texts(last.messages) == texts(said[-2:])
     assert not last.truncated
 
@@ -98,8 +98,8 @@ async def test_a_task_of_which_something_was_left_out_says_so(store: Any) -> Non
     whole = _size(*said)
     assert not (await store.get(task_id, max_bytes=whole)).truncated
     assert (await store.get(task_id, max_bytes=whole - 1)).truncated
-    assert not (await store.get(task_id, history_length=1, max_bytes=0)).truncated
-    [listed] = (await store.list(history_length=None, max_bytes=whole - 1)).tasks
+    assert not (await store.get(task_id, messages_limit=1, max_bytes=0)).truncated
+    [listed] = (await store.list(messages_limit=None, max_bytes=whole - 1)).tasks
     assert listed.truncated
 
 
@@ -120,7 +120,7 @@ async def test_a_page_ends_before_the_task_that_does_not_fit_max_bytes(store: An
         assert (page.next_cursor is None) == (count == 4)
         assert page.total == 4
         assert not any(one.truncated for one in page.tasks)
-    page = await store.list(history_length=None, max_bytes=4_500)
+    page = await store.list(messages_limit=None, max_bytes=4_500)
     assert [one.id for one in page.tasks] == newest[:2]
     assert (await store.list(limit=0, max_bytes=1 << 40)).tasks == []
     assert (await store.list(limit=3, max_bytes=1 << 40)).next_cursor is not None
@@ -129,7 +129,7 @@ async def test_a_page_ends_before_the_task_that_does_not_fit_max_bytes(store: An
 async def test_one_task_always_comes_however_large(store: Any) -> None:
     await leased(store, text="x")
     task_id, said = await _conversation(store)
-    page = await store.list(history_length=None, artifacts=True, max_bytes=0)
+    page = await store.list(messages_limit=None, artifacts=True, max_bytes=0)
     assert [one.id for one in page.tasks] == [task_id]
     assert texts(page.tasks[0].messages) == [said[-1].text]
     assert page.next_cursor is not None
@@ -140,7 +140,7 @@ async def test_pages_of_max_bytes_follow_each_other_without_a_gap_or_a_repeat(st
     seen: list[str] = []
     cursor = None
     while True:
-        page = await store.list(history_length=None, max_bytes=1_500, limit=7, cursor=cursor)
+        page = await store.list(messages_limit=None, max_bytes=1_500, limit=7, cursor=cursor)
         assert page.tasks
         seen += [one.id for one in page.tasks]
         cursor = page.next_cursor
@@ -160,9 +160,9 @@ async def test_max_bytes_gives_the_newest_messages_of_a_context_that_fit_and_alw
         assert context.truncated == (count < 4)
         less = await store.get_context("c1", max_bytes=fits - 1)
         assert len(less.messages) == max(count - 1, 1)
-    context = await store.get_context("c1", history_length=2, max_bytes=1 << 40)
+    context = await store.get_context("c1", messages_limit=2, max_bytes=1 << 40)
     assert (texts(context.messages), context.truncated) == (texts(said[-2:]), False)
-    assert (await store.get_context("c1", history_length=0, max_bytes=5)).messages == []
+    assert (await store.get_context("c1", messages_limit=0, max_bytes=5)).messages == []
     with pytest.raises(InvalidInputError, match="max_bytes"):
         await store.get_context("c1", max_bytes=-1)
 

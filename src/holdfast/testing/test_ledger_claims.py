@@ -60,7 +60,7 @@ async def test_a_claimed_task_comes_with_its_messages(store: Any) -> None:
     one = await claimed(store)
     assert texts(one.task.messages) == ["Tides of Brest?", "which?", "this"]
     await store.release(one.lease)
-    assert texts((await claimed(store, history_length=1)).task.messages) == ["this"]
+    assert texts((await claimed(store, messages_limit=1)).task.messages) == ["this"]
 
 
 async def test_the_task_that_has_waited_longest_is_claimed_first(
@@ -161,7 +161,7 @@ async def test_a_workers_name_and_lease_seconds_are_checked_before_anything_is_c
         ("w1", {"lease_seconds": 0}),
         ("w1", {"limit": -1}),
         ("w1", {"agents": "writer"}),
-        ("w1", {"history_length": -1}),
+        ("w1", {"messages_limit": -1}),
     ):
         with pytest.raises(InvalidInputError):
             await store.claim(worker, **how)

@@ -68,7 +68,7 @@ async def test_the_last_messages_of_a_context_are_given_on_request(store: Any) -
     for text in ("one", "two", "three"):
         await submitted(store, text, context_id="c1")
     for length, expected in ((0, []), (2, ["two", "three"]), (9, ["one", "two", "three"])):
-        context = await store.get_context("c1", history_length=length)
+        context = await store.get_context("c1", messages_limit=length)
         assert texts(context.messages) == expected
 
 

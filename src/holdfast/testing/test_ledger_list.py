@@ -33,7 +33,7 @@ async def test_list_gives_messages_and_artifacts_only_on_request(store: Any) -> 
     await with_output(store)
     [bare] = (await store.list()).tasks
     assert (bare.messages, bare.artifacts) == ([], [])
-    [full] = (await store.list(history_length=None, artifacts=True)).tasks
+    [full] = (await store.list(messages_limit=None, artifacts=True)).tasks
     assert texts(full.messages) == ["one", "two", "three"]
     assert [artifact.parts for artifact in full.artifacts] == [[TextBlock("made")]]
 

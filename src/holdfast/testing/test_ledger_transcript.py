@@ -88,8 +88,8 @@ async def test_the_messages_of_a_context_to_be_copied_come_in_the_order_they_wer
     await submitted(store, "elsewhere", context_id="c2")
     found = await store.context_messages("c1", agents=AGENTS)
     assert _texts(found) == ["one", "two", "three"]
-    assert _texts(await store.context_messages("c1", agents=AGENTS, last=2)) == ["two", "three"]
-    assert await store.context_messages("c1", agents=AGENTS, last=0) == []
+    assert _texts(await store.context_messages("c1", agents=AGENTS, limit=2)) == ["two", "three"]
+    assert await store.context_messages("c1", agents=AGENTS, limit=0) == []
 
 
 async def test_the_messages_of_a_context_leave_out_tasks_that_are_marked(store: Any) -> None:

@@ -52,9 +52,9 @@ def moved(module: str, names: Mapping[ModuleType, Iterable[str]]) -> Callable[[s
 
 
 def renamed(**names: str) -> Callable[[F], F]:
-    """Let a function take keywords by their old names too: ``@renamed(k="limit")``.
+    """Let a function or a class take keywords by their old names too: ``@renamed(k="limit")``.
 
-    The signature is that of the function, for ``inspect`` and for a type checker.
+    The signature stays as it is, for ``inspect`` and for a type checker.
 
     >>> @renamed(k="limit")
     ... def recall(query, *, limit=5):
@@ -63,14 +63,20 @@ def renamed(**names: str) -> Callable[[F], F]:
     3
     """
 
-    def decorate(function: F) -> F:
+    def decorate(target: F) -> F:
+        if isinstance(target, type):
+            initial = vars(target)["__init__"]
+            type.__setattr__(target, "__init__", wrap(initial, target.__name__))
+            return target
+        return cast("F", wrap(target, target.__name__))
+
+    def wrap(function: Any, name: str) -> Any:
         def given(options: dict[str, Any]) -> dict[str, Any]:
             for old in names.keys() & options.keys():
                 new = names[old]
                 if new in options:
                     raise InvalidInputError(new, f"is given twice: {old} is its old name")
-                called = f"{function.__name__}({old}=…)"
-                warn_deprecated(called, f"{function.__name__}({new}=…)", frames=2)
+                warn_deprecated(f"{name}({old}=…)", f"{name}({new}=…)", frames=2)
                 options[new] = options.pop(old)
             return options
 
@@ -82,6 +88,6 @@ def renamed(**names: str) -> Callable[[F], F]:
         def called(*args: Any, **options: Any) -> Any:
             return function(*args, **given(options))
 
-        return cast("F", awaited if inspect.iscoroutinefunction(function) else called)
+        return awaited if inspect.iscoroutinefunction(function) else called
 
     return decorate

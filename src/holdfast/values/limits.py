@@ -89,14 +89,14 @@ class Limits:
             )
         return query
 
-    def check_walk(self, depth: int, max_entities: int) -> None:
+    def check_walk(self, depth: int, limit: int) -> None:
         """Refuse a walk that is too deep or too wide.
 
-        >>> Limits().check_walk(depth=2, max_entities=1000)
+        >>> Limits().check_walk(depth=2, limit=1000)
         """
         bounds: Iterable[tuple[str, int, int, str]] = (
             ("depth", depth, self.walk_depth, "HOLDFAST_MAX_WALK_DEPTH"),
-            ("max_entities", max_entities, self.walk_entities, "HOLDFAST_MAX_WALK_ENTITIES"),
+            ("limit", limit, self.walk_entities, "HOLDFAST_MAX_WALK_ENTITIES"),
         )
         for field, asked, most, setting in bounds:
             if most and asked > most:

@@ -38,8 +38,8 @@ class ClientLedger(Protocol):
     - 30 concurrent submits lose no task
     - an unknown task is none
     - get gives all messages and artifacts unless told otherwise
-    - a history_length of zero is no messages
-    - history_length takes the last messages
+    - a messages_limit of zero is no messages
+    - messages_limit takes the last messages
     - max_bytes gives the newest messages that fit beside the artifacts
     - the newest message comes whatever max_bytes is
     - artifacts that do not fit max_bytes are left out, all of them
@@ -133,18 +133,18 @@ class ClientLedger(Protocol):
         task_id: str,
         *,
         owner: str | None = "",
-        history_length: int | None = None,
+        messages_limit: int | None = None,
         artifacts: bool = True,
         max_bytes: int | None = None,
     ) -> TaskRecord | None:
-        """A task, or ``None``; with its last ``history_length`` messages (all, unless told).
+        """A task, or ``None``; with its last ``messages_limit`` messages (all, unless told).
 
         ``max_bytes`` bounds its artifacts and messages together, as JSON text: artifacts come all
         or not at all, and then the newest messages that fit, but always the newest one. What was
         left out is not read, and the record is ``truncated``.
         ::
 
-            task = await ledger.get(task_id, owner="ana", history_length=10)
+            task = await ledger.get(task_id, owner="ana", messages_limit=10)
         """
         ...
 
@@ -155,7 +155,7 @@ class ClientLedger(Protocol):
         ::
 
             if await ledger.message_bytes(task.id) > 1 << 20:
-                task = await ledger.get(task.id, history_length=10)
+                task = await ledger.get(task.id, messages_limit=10)
         """
         ...
 
@@ -170,7 +170,7 @@ class ClientLedger(Protocol):
         updated_after: datetime | None = None,
         limit: int = 50,
         cursor: str | None = None,
-        history_length: int | None = 0,
+        messages_limit: int | None = 0,
         artifacts: bool = False,
         count: bool = False,
         max_bytes: int | None = None,

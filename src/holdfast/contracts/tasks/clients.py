@@ -25,6 +25,7 @@ from holdfast.values.checks import (
 )
 from holdfast.values.codec import encode_json, encode_object
 from holdfast.values.content import ChatMessage
+from holdfast.values.deprecation import renamed
 from holdfast.values.errors import IllegalTransitionError, InvalidInputError, NotFoundError
 from holdfast.values.identity import Agent, AgentId
 from holdfast.values.lifecycle import TaskState, check_state
@@ -88,17 +89,18 @@ class ClientCalls(LedgerCalls, ClientLedger):
         draft = Draft.again(task, old.message, submit_key=name, now=old.now)
         return (await self._storage.submit(draft)).load()
 
+    @renamed(history_length="messages_limit")
     async def get(
         self,
         task_id: str,
         *,
         owner: str | None = "",
-        history_length: int | None = None,
+        messages_limit: int | None = None,
         artifacts: bool = True,
         max_bytes: int | None = None,
     ) -> TaskRecord | None:
-        """A task, or ``None``; with its last ``history_length`` messages (all, unless told)."""
-        extent = _check_extent(history_length, artifacts, max_bytes)
+        """A task, or ``None``; with its last ``messages_limit`` messages (all, unless told)."""
+        extent = _check_extent(messages_limit, artifacts, max_bytes)
         found = await self._storage.get(task_key(task_id, owner), extent)
         return None if found is None else found.load()
 
@@ -106,6 +108,7 @@ class ClientCalls(LedgerCalls, ClientLedger):
         """How many bytes the messages of a task take as JSON text; 0 for an unknown task."""
         return await self._storage.message_bytes(task_key(task_id, owner))
 
+    @renamed(history_length="messages_limit")
     async def list(
         self,
         *,
@@ -116,7 +119,7 @@ class ClientCalls(LedgerCalls, ClientLedger):
         updated_after: datetime | None = None,
         limit: int = 50,
         cursor: str | None = None,
-        history_length: int | None = 0,
+        messages_limit: int | None = 0,
         artifacts: bool = False,
         count: bool = False,
         max_bytes: int | None = None,
@@ -133,7 +136,7 @@ class ClientCalls(LedgerCalls, ClientLedger):
         if cursor is not None:
             when, [last_id] = decode_cursor(cursor, names=1)
             after = TaskAfter(when, last_id)
-        extent = _check_extent(history_length, artifacts, max_bytes)
+        extent = _check_extent(messages_limit, artifacts, max_bytes)
         query = TaskQuery(wanted, after, check_count("limit", limit), extent, bool(count))
         found = await self._storage.list_tasks(query)
         tasks = [task.load() for task in found.tasks]
@@ -176,10 +179,10 @@ def _check_states(states: object) -> frozenset[TaskState]:
     return frozenset(check_state("states", state) for state in states)
 
 
-def _check_extent(history_length: object, artifacts: object, max_bytes: object) -> Extent:
+def _check_extent(messages_limit: object, artifacts: object, max_bytes: object) -> Extent:
     """How much of a task is read."""
     return Extent(
-        check_optional_count("history_length", history_length),
+        check_optional_count("messages_limit", messages_limit),
         bool(artifacts),
         check_optional_count("max_bytes", max_bytes),
     )

@@ -18,6 +18,7 @@ from holdfast.values.checks import (
     check_optional_count,
 )
 from holdfast.values.content import ChatMessage
+from holdfast.values.deprecation import renamed
 from holdfast.values.errors import InvalidInputError
 from holdfast.values.identity import Agent, AgentId
 from holdfast.values.tasks.records import (
@@ -92,7 +93,7 @@ class TranscriptLedger(Protocol):
         *,
         agents: Collection[Agent],
         owner: str = "",
-        last: int = CONTEXT_MESSAGES,
+        limit: int = CONTEXT_MESSAGES,
     ) -> list[TaskMessage]:
         """Those of a context's last messages whose tasks are not marked.
 
@@ -167,10 +168,10 @@ class ContextLedger(Protocol):
         context_id: str,
         *,
         owner: str = "",
-        history_length: int | None = None,
+        messages_limit: int | None = None,
         max_bytes: int | None = None,
     ) -> ContextRecord | None:
-        """A context with its last ``history_length`` messages (all, unless told), or ``None``.
+        """A context with its last ``messages_limit`` messages (all, unless told), or ``None``.
 
         With ``max_bytes`` only the newest that fit as JSON text, but always the newest one; then
         the record is ``truncated``.
@@ -215,17 +216,18 @@ class ContextCalls(LedgerCalls, ContextLedger, TranscriptLedger):
             last = encode_cursor(page[-1].created_at, page[-1].id, page[-1].owner)
         return ContextPage(page, next_cursor=last)
 
+    @renamed(history_length="messages_limit")
     async def get_context(
         self,
         context_id: str,
         *,
         owner: str = "",
-        history_length: int | None = None,
+        messages_limit: int | None = None,
         max_bytes: int | None = None,
     ) -> ContextRecord | None:
-        """A context with its last ``history_length`` messages (all, unless told), or ``None``."""
+        """A context with its last ``messages_limit`` messages (all, unless told), or ``None``."""
         extent = Extent(
-            check_optional_count("history_length", history_length),
+            check_optional_count("messages_limit", messages_limit),
             max_bytes=check_optional_count("max_bytes", max_bytes),
         )
         found = await self._storage.get_context(context_key(context_id, owner), extent)
@@ -246,17 +248,18 @@ class ContextCalls(LedgerCalls, ContextLedger, TranscriptLedger):
         found = await self._storage.resting_messages(names, check_count("limit", limit))
         return [_load(said) for said in found]
 
+    @renamed(last="limit")
     async def context_messages(
         self,
         context_id: str,
         *,
         agents: Collection[Agent],
         owner: str = "",
-        last: int = CONTEXT_MESSAGES,
+        limit: int = CONTEXT_MESSAGES,
     ) -> list[TaskMessage]:
         """Those of a context's last messages whose tasks are not marked."""
         names, key = {AgentId.parse(one) for one in agents}, context_key(context_id, owner)
-        found = await self._storage.context_messages(key, names, check_count("last", last))
+        found = await self._storage.context_messages(key, names, check_count("limit", limit))
         return [_load(said) for said in found]
 
     async def mark_copied(self, tasks: Sequence[tuple[str, int]]) -> set[str]:

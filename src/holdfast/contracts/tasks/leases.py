@@ -26,6 +26,7 @@ from holdfast.values.checks import (
     check_text,
 )
 from holdfast.values.content import ChatMessage
+from holdfast.values.deprecation import renamed
 from holdfast.values.identity import Agent
 from holdfast.values.lifecycle import TaskState, check_state
 from holdfast.values.tasks.events import StepKey
@@ -120,12 +121,12 @@ class LeaseLedger(Protocol):
         limit: int = 1,
         lease_seconds: float = LEASE_SECONDS,
         serial_contexts: bool = True,
-        history_length: int | None = None,
+        messages_limit: int | None = None,
     ) -> list[ClaimedTask]:
         """Take up to ``limit`` tasks that are due, those that have waited longest first.
 
         ``serial_contexts`` takes at most one task of a context and none of a context that has a
-        task at work. Tasks come with their messages, all unless ``history_length`` says less.
+        task at work. Tasks come with their messages, all unless ``messages_limit`` says less.
 
         ::
 
@@ -210,6 +211,7 @@ class LeaseLedger(Protocol):
 class LeaseCalls(LedgerCalls, LeaseLedger):
     """``LeaseLedger`` on any engine."""
 
+    @renamed(history_length="messages_limit")
     async def claim(
         self,
         worker: str,
@@ -218,7 +220,7 @@ class LeaseCalls(LedgerCalls, LeaseLedger):
         limit: int = 1,
         lease_seconds: float = LEASE_SECONDS,
         serial_contexts: bool = True,
-        history_length: int | None = None,
+        messages_limit: int | None = None,
     ) -> list[ClaimedTask]:
         """Take up to ``limit`` tasks that are due, those that have waited longest first."""
         claim = TaskClaim(
@@ -227,7 +229,7 @@ class LeaseCalls(LedgerCalls, LeaseLedger):
             check_count("limit", limit),
             check_seconds("lease_seconds", lease_seconds),
             bool(serial_contexts),
-            check_optional_count("history_length", history_length),
+            check_optional_count("messages_limit", messages_limit),
         )
         return [
             ClaimedTask(found.load(), lease_on(found.task))

@@ -127,7 +127,8 @@ class AgentMemoryMachine(EngineMachine):
     def hydrate(self, agent: str, session: str | None, query: str | None, window: int) -> None:
         """Wake up."""
         self.both(
-            lambda memory: memory(agent, session_id=session).hydrate(query, window=window), _woken
+            lambda memory: memory(agent, session_id=session).hydrate(query, recent_limit=window),
+            _woken,
         )
 
     @rule(agent=AGENTS, session=SESSIONS, window=COUNTS)
@@ -135,7 +136,7 @@ class AgentMemoryMachine(EngineMachine):
         """A prompt of the state and the newest events, with room for all."""
         self.both(
             lambda memory: memory(agent, session_id=session).assemble(
-                "unheard", 100_000, window=window, facts=0
+                "unheard", 100_000, recent_limit=window, facts_limit=0
             ),
             _prompt,
         )

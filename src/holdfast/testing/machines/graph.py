@@ -60,7 +60,7 @@ class GraphMachine(EngineMachine):
                 depth=depth,
                 relationship_types=types,
                 direction=direction,
-                max_entities=most,
+                limit=most,
             )
         )
 

@@ -73,7 +73,7 @@ class HistoryMachine(EngineMachine):
     @rule(agent=AGENTS, session=SESSIONS, last=st.integers(0, 5))
     def newest(self, agent: AgentId, session: str, last: int) -> None:
         """The newest few."""
-        self.both(lambda store: store.get_messages(agent, session_id=session, last=last))
+        self.both(lambda store: store.get_messages(agent, session_id=session, recent_limit=last))
 
     @rule(agent=AGENTS, session=SESSIONS)
     def count(self, agent: AgentId, session: str) -> None:

@@ -327,7 +327,7 @@ class LedgerMachine(EngineMachine):
         """Compare a whole listing, page by page."""
 
         def page(cursor: str | None) -> Callable[[Any], Any]:
-            return lambda store: store.list(cursor=cursor, history_length=2, count=True, **given)
+            return lambda store: store.list(cursor=cursor, messages_limit=2, count=True, **given)
 
         left, right = self.each(page(None), page(None), plainly)
         while left.next_cursor is not None:

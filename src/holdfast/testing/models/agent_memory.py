@@ -103,43 +103,47 @@ class NaiveMemory:
         made = [Event(self._agent, self._home, type_, payload) for type_, payload in events]
         return await self._log.append(made)
 
-    async def recent(self, n: int = 20, *, types: list[str] | None = None) -> list[Event]:
+    async def recent(self, limit: int = 20, *, types: list[str] | None = None) -> list[Event]:
         """The newest."""
-        return await self._log.recent(self._agent, session_id=self._session, limit=n, types=types)
+        return await self._log.recent(
+            self._agent, session_id=self._session, limit=limit, types=types
+        )
 
     async def between(self, start: datetime, end: datetime, **how: Any) -> list[Event]:
         """A span of time."""
         return await self._log.between(self._agent, start, end, session_id=self._session, **how)
 
     async def recall(
-        self, query: str, k: int = 5, *, session_id: str | None = None
+        self, query: str, limit: int = 5, *, session_id: str | None = None
     ) -> list[Recalled]:
         """By words, from all sessions."""
-        return await self._log.recall(self._agent, query, limit=k, session_id=session_id)
+        return await self._log.recall(self._agent, query, limit=limit, session_id=session_id)
 
-    async def hydrate(self, query: str | None = None, *, k: int = 5, window: int = 20) -> Hydrated:
+    async def hydrate(
+        self, query: str | None = None, *, limit: int = 5, recent_limit: int = 20
+    ) -> Hydrated:
         """Each read by itself."""
         kept = await self.state.snapshot()
         said = await self._log.used(self._home)
-        recent = await self.recent(window)
+        recent = await self.recent(recent_limit)
         known = kept.version or said or (self._session is None and recent)
         return Hydrated(
             WakeStatus.WARM if known else WakeStatus.NEW,
             state=kept.state,
             version=kept.version,
             recent=recent,
-            recalled=[] if query is None else await self.recall(query, k),
+            recalled=[] if query is None else await self.recall(query, limit),
         )
 
     async def assemble(
-        self, query: str, budget_tokens: int, *, window: int = 40, facts: int = 0
+        self, query: str, budget_tokens: int, *, recent_limit: int = 40, facts_limit: int = 0
     ) -> Assembled:
         """The state and the newest events: the state machine asks for nothing else, with room."""
-        if facts or await self.recall(query):
+        if facts_limit or await self.recall(query):
             raise ConflictError("model", "assemble", "the naive model knows neither")
         state = await self.state.get()
         messages = [ChatMessage.system(f"Working state:\n{_text(state)}")] if state else []
-        for event in await self.recent(window):
+        for event in await self.recent(recent_limit):
             if event.type == "message":
                 messages.append(event.to_message())
             else:

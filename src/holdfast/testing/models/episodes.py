@@ -211,7 +211,7 @@ class NaiveHistory:
         session_id: str,
         limit: int | None = None,
         offset: int | None = None,
-        last: int | None = None,
+        recent_limit: int | None = None,
         after_seq: int | None = None,
     ) -> list[ChatMessage]:
         """All of them, then cut."""
@@ -219,8 +219,8 @@ class NaiveHistory:
             agent_id, session_id=session_id, limit=10**9, types=["message"]
         )
         found = [one.to_message() for one in events if one.seq > (after_seq or 0)]
-        if last is not None:
-            return found[max(0, len(found) - last) :]
+        if recent_limit is not None:
+            return found[max(0, len(found) - recent_limit) :]
         found = found[offset or 0 :]
         return found if limit is None else found[:limit]
 

@@ -54,7 +54,7 @@ class NaiveGraph:
         depth: int = 1,
         relationship_types: list[str] | None = None,
         direction: str = "both",
-        max_entities: int = 1000,
+        limit: int = 1000,
     ) -> SubGraph:
         """The distance of every entity, step by step."""
         entities = self._all(Entity)
@@ -72,7 +72,7 @@ class NaiveGraph:
                 if one.target_id in before and direction in ("both", "in"):
                     distances.setdefault(one.source_id, step)
         found = sorted(distances, key=lambda name: (distances[name], name))
-        kept = found[:max_entities]
+        kept = found[:limit]
         return SubGraph(
             tuple(copy.deepcopy(one) for name in kept for one in entities if one.id == name),
             tuple(

@@ -88,11 +88,11 @@ class NaiveClients(NaiveTasks):
         )
 
     async def get(
-        self, task_id: str, *, owner: str | None = "", history_length: int | None = None
+        self, task_id: str, *, owner: str | None = "", messages_limit: int | None = None
     ) -> TaskRecord | None:
         """The task."""
         task = self.look(task_id, owner)
-        return self.show(task, history=history_length) if task else None
+        return self.show(task, history=messages_limit) if task else None
 
     async def list(
         self,
@@ -103,7 +103,7 @@ class NaiveClients(NaiveTasks):
         agent: str | None = None,
         limit: int = 50,
         cursor: str | None = None,
-        history_length: int | None = 0,
+        messages_limit: int | None = 0,
         count: bool = False,
     ) -> TaskPage:
         """The newest first; a cursor is how many came before."""
@@ -120,7 +120,7 @@ class NaiveClients(NaiveTasks):
         page = found[start : start + limit]
         more = limit > 0 and start + limit < len(found)
         return TaskPage(
-            [self.show(task, history=history_length) for task in page],
+            [self.show(task, history=messages_limit) for task in page],
             next_cursor=str(start + limit) if more else None,
             total=len(found) if count else None,
         )

@@ -34,7 +34,7 @@ async def _run(store: Any, value: Any) -> Any:
 
 async def _last(store: Any, message: ChatMessage) -> ChatMessage:
     await store.append(ANA, message, session_id="s1")
-    [last] = await store.get_messages(ANA, session_id="s1", last=1)
+    [last] = await store.get_messages(ANA, session_id="s1", recent_limit=1)
     assert isinstance(last, ChatMessage)
     return last
 

@@ -1,0 +1,110 @@
+"""Names that have gone still work, and say what to use."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+import holdfast
+from holdfast import ChatMessage, Entity, Relationship
+from holdfast.errors import InvalidInputError
+from holdfast.memory import SlidingWindow
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+SAID = [ChatMessage.user("one"), ChatMessage.user("two"), ChatMessage.user("three")]
+
+
+async def _one_task(state: Any, **how: Any) -> Any:
+    return await state.tasks.get((await state.tasks.list(limit=1)).tasks[0].id, **how)
+
+
+CALLS: dict[str, tuple[str, str, Callable[..., Awaitable[Any]]]] = {
+    "recent": ("n", "limit", lambda state, **how: state.memory("a").recent(**how)),
+    "recall": ("k", "limit", lambda state, **how: state.memory("a").recall("two", **how)),
+    "hydrate": ("window", "recent_limit", lambda state, **how: state.memory("a").hydrate(**how)),
+    "hydrate, recalled": (
+        *("k", "limit"),
+        lambda state, **how: state.memory("a").hydrate("two", **how),
+    ),
+    "assemble": ("k", "limit", lambda state, **how: state.memory("a").assemble("two", 99, **how)),
+    "assemble, recent": (
+        *("window", "recent_limit"),
+        lambda state, **how: state.memory("a").assemble("zzz", 99, **how),
+    ),
+    "assemble, facts": (
+        *("facts", "facts_limit"),
+        lambda state, **how: state.memory("a").assemble("boats", 99, **how),
+    ),
+    "get_messages": (
+        *("last", "recent_limit"),
+        lambda state, **how: state.history.get_messages("a", session_id="s1", **how),
+    ),
+    "get_neighbors": (
+        *("max_entities", "limit"),
+        lambda state, **how: state.graph.get_neighbors("a", **how),
+    ),
+    "context_messages": (
+        *("last", "limit"),
+        lambda state, **how: state.tasks.context_messages("c1", agents=["a"], **how),
+    ),
+    "get_context": (
+        *("history_length", "messages_limit"),
+        lambda state, **how: state.tasks.get_context("c1", **how),
+    ),
+    "get": (
+        *("history_length", "messages_limit"),
+        _one_task,
+    ),
+    "list": ("history_length", "messages_limit", lambda state, **how: state.tasks.list(**how)),
+}
+
+
+def _shape(answer: Any) -> str:
+    """An answer without what is made anew by each call."""
+    return re.sub(r"\bid='[^']*'|datetime\([^)]*\)", "", repr(answer))
+
+
+async def _fill(state: Any) -> None:
+    await state.history.append_many("a", SAID, session_id="s1")
+    await state.long_term.save("a", "boats are here")
+    await state.long_term.save("a", "boats were there")
+    await state.graph.add_entities([Entity("City", {}, "a"), Entity("City", {}, "b")])
+    await state.graph.add_relationships([Relationship("a", "b", "NEAR", {}, "r")])
+    for message in SAID:
+        await state.tasks.submit("a", message, context_id="c1")
+
+
+@pytest.mark.parametrize("name", CALLS)
+async def test_an_old_keyword_works_and_names_the_new_one(name: str) -> None:
+    old, new, call = CALLS[name]
+    method = name.partition(",")[0]
+    async with holdfast.open("memory:") as state:
+        await _fill(state)
+        said = rf"^{method}\({old}=…\) is deprecated: use {method}\({new}=…\)$"
+        with pytest.warns(DeprecationWarning, match=said) as seen:
+            answer = _shape(await call(state, **{old: 0}))
+        assert [warning.filename for warning in seen] == [__file__]
+        assert answer == _shape(await call(state, **{new: 0}))
+        assert answer != _shape(await call(state, **{new: 5}))
+        with pytest.raises(InvalidInputError, match=f"{new}: is given twice: {old} is its old"):
+            await call(state, **{old: 0, new: 0})
+
+
+async def test_an_old_keyword_of_a_claim_works() -> None:
+    async with holdfast.open("memory:") as state:
+        await state.tasks.submit("a", SAID[0])
+        with pytest.warns(DeprecationWarning, match="messages_limit"):
+            [claimed] = await state.tasks.claim("w1", history_length=0)  # type: ignore[call-arg]
+    assert claimed.task.messages == []
+
+
+async def test_an_old_field_works() -> None:
+    with pytest.warns(DeprecationWarning, match=r"SlidingWindow\(limit=…\)") as seen:
+        window = SlidingWindow(last=3)  # type: ignore[call-arg]
+    assert [warning.filename for warning in seen] == [__file__]
+    assert window == SlidingWindow(3)
+    with pytest.warns(DeprecationWarning, match="use SlidingWindow.limit$"):
+        assert window.last == 3
