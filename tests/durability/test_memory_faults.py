@@ -36,7 +36,7 @@ SHORT = Plan(
     },
     parts=("memory",),
     sessions=10,
-    until_aside=True,
+    until_fallback=True,
     seed=3,
 )
 LONG = Plan(
@@ -60,7 +60,7 @@ LONG = Plan(
     parts=("memory",),
     sessions=10,
     agent_pace_seconds=0.05,
-    until_aside=True,
+    until_fallback=True,
 )
 COMMAND = "python -m pytest tests/durability/test_memory_faults.py --long"
 RESULT = Path(__file__).parents[2] / "docs" / "faults" / "memory.json"
@@ -83,7 +83,7 @@ async def test_memory_survives_kill_9_of_consolidators_valkey_and_postgres(
     # No agent was killed: who dies between a grant and its use leaves a gap without a loss.
     assert (memory.duplicated, memory.out_of_order, memory.gaps_reported) == (0, 0, 0)
     assert memory.dead_letters == 0
-    assert memory.aside > 0, "no event went past Valkey, so that way was not tried"
+    assert memory.fallback_events > 0, "no event went past Valkey, so that way was not tried"
     if long:
         _publish(level, {"plan": plan.to_json(), **verdict.to_json()})
 

@@ -58,7 +58,7 @@ async def test_neither_repr_nor_place_tells_a_secret(tmp_path: Path) -> None:
     address = Address.parse(SECRETS)
     assert repr(address) == "Address('s3://bucket/prefix')"
     engine = await Objects.open(s3_server().url(f"holdfast-engine/{new_ref()}"))
-    for shown in (repr(engine), engine.place, str(vars(engine))):
+    for shown in (repr(engine), engine.location, str(vars(engine))):
         assert "only-on-loopback" not in shown
     disk = await Objects.open(tmp_path.as_uri())
     assert repr(disk) == f"Objects('{tmp_path.as_uri()}')"

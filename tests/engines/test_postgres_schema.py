@@ -229,7 +229,7 @@ async def test_every_named_statement_prepares() -> None:
 
 
 async def test_every_named_statement_is_used_and_none_is_missing() -> None:
-    source = {path.name: path.read_text() for path in ENGINE.glob("*.py")}
+    source = {str(path): path.read_text() for path in ENGINE.rglob("*.py")}
     files = {file: set(re.findall(r"load\(\"(\w+)\"\)", text)) for file, text in source.items()}
     used = {
         (contract, name)

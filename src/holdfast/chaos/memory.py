@@ -80,7 +80,9 @@ class MemoryWork:
 
     async def went_aside(self, *, within_seconds: float) -> None:
         """Wait until an event has gone past Valkey, for so long at most."""
-        await self._until(lambda diaries: any(one.aside for one in diaries), within_seconds)
+        await self._until(
+            lambda diaries: any(one.fallback_events for one in diaries), within_seconds
+        )
 
     async def _until(
         self, reached: Callable[[Sequence[Diary]], bool], within_seconds: float
@@ -97,7 +99,7 @@ class MemoryWork:
         acknowledged = {
             session: ids for diary in diaries for session, ids in diary.acknowledged.items()
         }
-        counts.aside = sum(diary.aside for diary in diaries)
+        counts.fallback_events = sum(diary.fallback_events for diary in diaries)
         counts.retries = sum(diary.retries for diary in diaries)
         counts.longest_append_seconds = max(diary.longest_seconds for diary in diaries)
         letters = await self._hybrid.hybrid.durable.dead_letters(self._hybrid.tenant, limit=1000)

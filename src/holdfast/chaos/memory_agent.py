@@ -61,7 +61,7 @@ class Diary:
     a process, or two, where one began and its successor sent it again."""
     begun: dict[str, Event] = field(default_factory=dict)
     """What was sent and not acknowledged, by session."""
-    aside: int = 0
+    fallback_events: int = 0
     retries: int = 0
     longest_seconds: float = 0.0
     _writers: dict[str, str] = field(default_factory=dict)
@@ -92,12 +92,12 @@ class Diary:
                     occurred_at=datetime.fromisoformat(at),
                 )
             case "ack":
-                event_id, aside, seconds = rest
+                event_id, fallback_events, seconds = rest
                 first = self._writers[session]
                 writer = pid if first == pid else f"{first} and {pid}"
                 self.acknowledged.setdefault(session, {})[event_id] = writer
                 self.begun.pop(session, None)
-                self.aside += int(aside)
+                self.fallback_events += int(fallback_events)
                 self.longest_seconds = max(self.longest_seconds, float(seconds))
             case "again":
                 self.retries += 1
@@ -112,7 +112,7 @@ class Recorder:
         self._journal = journal_of(Path(job.folder), job.slot)
         self._stop = stop_file(Path(job.folder))
         self._diary = Diary.read(self._journal)
-        self._aside = 0
+        self._fallback = 0
         self._sessions = [f"s{job.slot * job.sessions + at}" for at in range(job.sessions)]
 
     async def run(self) -> None:
@@ -146,10 +146,17 @@ class Recorder:
             except (EngineError, BackPressureError):
                 note(self._journal, "again", event.session_id)
                 await asyncio.sleep(RETRY_SECONDS)
-        aside = self._state.hybrid.consolidator.metrics.fallback_events
+        fallback_events = self._state.hybrid.consolidator.metrics.fallback_events
         seconds = round(time.monotonic() - begun, 3)
-        note(self._journal, "ack", event.session_id, event.id, aside - self._aside, seconds)
-        self._aside = aside
+        note(
+            self._journal,
+            "ack",
+            event.session_id,
+            event.id,
+            fallback_events - self._fallback,
+            seconds,
+        )
+        self._fallback = fallback_events
 
 
 async def main(job: Job) -> None:

@@ -35,7 +35,7 @@ class Plan:
     """What an acknowledgement of the agents means, on servers of our own."""
     limit_seconds: float = 300.0
     """How long to wait at most until all work is done, after the last fault."""
-    until_aside: bool = False
+    until_fallback: bool = False
     """Whether a Valkey that is long away stays so until an event has gone past it. Only for plans
     that kill no agent: one that begins without Valkey does not begin."""
 

@@ -123,7 +123,7 @@ class ChaosRun:
                     sessions=plan.sessions,
                     shards=settings.redis_shards,
                 )
-                if plan.until_aside:
+                if plan.until_fallback:
                     site.holds["valkey"] = functools.partial(
                         self._memory.went_aside, within_seconds=plan.limit_seconds
                     )

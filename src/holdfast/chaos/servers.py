@@ -24,7 +24,7 @@ _POSTGRES = ("-c", "max_connections=100", "-c", "max_wal_size=128MB", "-c", "min
 
 
 @dataclass(slots=True)
-class _Place:
+class _Target:
     """One server: ours, with its disk, or somebody else's; and the proxy before it."""
 
     url: str
@@ -49,7 +49,7 @@ class Servers:
         self._given = given
         self._names = names
         self._disks = disks
-        self._places: dict[str, _Place] = {}
+        self._targets: dict[str, _Target] = {}
         self.probes: dict[str, Callable[[], Awaitable[object]]] = {}
         """A write that works again when the server does; by the name of the server."""
         self.recoveries: dict[str, list[float]] = {}
@@ -64,12 +64,12 @@ class Servers:
 
     def url(self, name: str, *, direct: bool = False) -> str:
         """How to connect, through the proxy or past it; empty where there is no such server."""
-        place = self._places.get(name)
-        if place is None:
+        target = self._targets.get(name)
+        if target is None:
             return ""
-        if direct or place.proxy is None:
-            return place.url
-        return by_way_of(place.url, place.proxy.port)
+        if direct or target.proxy is None:
+            return target.url
+        return by_way_of(target.url, target.proxy.port)
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Servers]:
@@ -78,44 +78,44 @@ class Servers:
             for name in self._names:
                 if self._given is not None:
                     url = self._given.url if name == "postgres" else self._given.redis
-                    place = _Place(url)
+                    target = _Target(url)
                 else:
-                    place = await asyncio.to_thread(self._start, name, stack)
-                address = address_of(place.url)
+                    target = await asyncio.to_thread(self._start, name, stack)
+                address = address_of(target.url)
                 if isinstance(address, str):
-                    place.no_proxy = address
+                    target.no_proxy = address
                 else:
                     proxy = Proxy(*address)
-                    place.proxy = await stack.enter_async_context(proxy.listening())
-                self._places[name] = place
+                    target.proxy = await stack.enter_async_context(proxy.listening())
+                self._targets[name] = target
             yield self
 
     def cannot(self, fault: Fault) -> str:
         """Why a fault cannot be done to a server here; empty when it can."""
-        place = self._places[fault.victim]
+        target = self._targets[fault.victim]
         match fault.verb:
             case "kill" if not self.own:
                 return "this server is not ours to kill"
             case "fill" if not self.own:
                 return "this disk is not ours to fill"
-            case "fill" if place.disk is None:
+            case "fill" if target.disk is None:
                 return "this process may not mount a tmpfs: run as root"
-            case "cut" | "delay" | "silence" | "deafen" if place.proxy is None:
-                return place.no_proxy
+            case "cut" | "delay" | "silence" | "deafen" if target.proxy is None:
+                return target.no_proxy
         return ""
 
     async def do(self, fault: Fault) -> None:
         """Do a fault to a server; it is over when this returns."""
-        place = self._places[fault.victim]
+        target = self._targets[fault.victim]
         match fault.verb:
             case "kill":
-                await self._kill(fault.victim, place, fault.lasts_seconds)
+                await self._kill(fault.victim, target, fault.lasts_seconds)
             case "fill":
-                await self._fill(fault.victim, place, fault.lasts_seconds)
+                await self._fill(fault.victim, target, fault.lasts_seconds)
             case verb:
-                await _disturb(place.proxy, verb, fault.lasts_seconds)
+                await _disturb(target.proxy, verb, fault.lasts_seconds)
 
-    def _start(self, name: str, stack: AsyncExitStack) -> _Place:
+    def _start(self, name: str, stack: AsyncExitStack) -> _Target:
         disk = SmallDisk.mount() if self._disks else None
         folder = None
         if disk is not None:
@@ -130,23 +130,23 @@ class Servers:
             url = server.url
         stack.callback(server.remove)
         server.start()
-        return _Place(url, server, disk)
+        return _Target(url, server, disk)
 
-    async def _kill(self, name: str, place: _Place, away_seconds: float) -> None:
-        server = place.server
+    async def _kill(self, name: str, target: _Target, away_seconds: float) -> None:
+        server = target.server
         assert server is not None, "only servers of our own are killed"
-        async with place.busy:
+        async with target.busy:
             await asyncio.to_thread(server.kill)
             await asyncio.sleep(away_seconds)
             if away_seconds and name in self.holds:
                 await self.holds[name]()
             await self._restart(name, server)
 
-    async def _fill(self, name: str, place: _Place, for_seconds: float) -> None:
-        server, disk = place.server, place.disk
+    async def _fill(self, name: str, target: _Target, for_seconds: float) -> None:
+        server, disk = target.server, target.disk
         assert server is not None, "only disks of our own are filled"
         assert disk is not None, "only a small disk is filled"
-        async with place.busy:
+        async with target.busy:
             try:
                 await asyncio.to_thread(disk.fill)
                 await asyncio.sleep(for_seconds)

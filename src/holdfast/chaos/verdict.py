@@ -111,7 +111,7 @@ class MemoryCounts:
     reordered_at_handover: int = 0
     """Events that stand before what a writer that was killed had on its way past Valkey; order is
     not promised across such a break."""
-    aside: int = 0
+    fallback_events: int = 0
     """Events that went to Postgres directly, because Valkey did not answer."""
     retries: int = 0
     gaps_reported: int = 0

@@ -62,11 +62,11 @@ def list_(*, tenant: Tenant = "", as_json: Json = False) -> None:
     if not letters:
         typer.echo(none_there("dead letters", tenant))
         return
-    table = Table("id", "session", "event", "place", "failed", "why")
+    table = Table("id", "session", "event", "position", "failed", "why")
     for one in letters:
-        place = f"{one.epoch}.{one.seq}"
+        position = f"{one.epoch}.{one.seq}"
         names = (escape(one.session), escape(one.event_id))
-        table.add_row(one.id, *names, place, clock(one.failed_at), escape(one.reason))
+        table.add_row(one.id, *names, position, clock(one.failed_at), escape(one.reason))
     _out.print(table)
 
 
@@ -83,7 +83,7 @@ def show(id: LetterId, *, tenant: Tenant = "", as_json: Json = False) -> None:
 
 @app.command()
 def replay(id: LetterId, *, tenant: Tenant = "") -> None:
-    """Store one after all, once what was wrong is put right: at its place if that is free."""
+    """Store one after all, once what was wrong is put right: at its position if that is free."""
 
     async def work(state: State) -> tuple[int, int]:
         letter = await _letter(state, id)

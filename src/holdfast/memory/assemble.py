@@ -55,7 +55,7 @@ class _Draft:
     def section(
         self, kind: ContextKind, title: str, lines: Sequence[tuple[int, str, str, str]]
     ) -> dict[int, str]:
-        """Take as many (place, id, text, line) as fit under one title; their lines by place."""
+        """Take as many (index, id, text, line) as fit under one title; their lines by index."""
         taken: dict[int, str] = {}
         spent = 0
         for at, name, text, line in lines:
@@ -95,7 +95,7 @@ def assemble(
     shown = [_as_message(event) for event in window]
     turns = _turns(draft, shown)
     newest = _newest(draft, turns, draft.left - draft.left // 2)
-    fresh = {_key(window[place]) for turn in newest for place in turn.places}
+    fresh = {_key(window[index]) for turn in newest for index in turn.indexes}
     draft.said |= {_words(event) for event in window if _key(event) in fresh}
 
     lines = [(at, fact.id, fact.content, f"- {fact.content}") for at, fact in enumerate(facts)]
@@ -108,8 +108,8 @@ def assemble(
         messages.append(_section(RECALLED_TITLE, remembered))
 
     older = _older(draft, turns[: len(turns) - len(newest)], [_key(event) for event in window])
-    places = sorted(place for turn in [*older, *newest] for place in turn.places)
-    messages += [shown[place] for place in places]
+    indexes = sorted(index for turn in [*older, *newest] for index in turn.indexes)
+    messages += [shown[index] for index in indexes]
     degraded = next((hit.degraded for hit in recalled if hit.degraded), "")
     return Assembled(
         messages,
@@ -143,7 +143,7 @@ def _turns(draft: _Draft, messages: list[ChatMessage]) -> list[Turn]:
             turns.append(turn)
         else:
             _leave(draft, turn, ORPHAN)
-    return sorted(turns, key=lambda turn: turn.places[-1])
+    return sorted(turns, key=lambda turn: turn.indexes[-1])
 
 
 def _newest(draft: _Draft, turns: list[Turn], share: int) -> list[Turn]:
@@ -166,7 +166,7 @@ def _older(draft: _Draft, turns: list[Turn], keys: list[tuple[str, str]]) -> lis
     taken: list[Turn] = []
     full = False
     for turn in reversed(turns):
-        again = all(keys[place] in draft.recalled for place in turn.places)
+        again = all(keys[index] in draft.recalled for index in turn.indexes)
         full = full or (not again and turn.tokens > draft.left)
         if again or full:
             _leave(draft, turn, RECALLED if again else OVER)

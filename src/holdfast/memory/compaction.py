@@ -40,7 +40,7 @@ class Turn:
     """Messages that stay or go together: one message, or a tool call with its results."""
 
     messages: tuple[ChatMessage, ...]
-    places: tuple[int, ...]
+    indexes: tuple[int, ...]
     tokens: int
     pinned: bool = False
     summary: bool = False
@@ -71,17 +71,17 @@ class Window:
 
     def without(self, gone: Sequence[Turn]) -> Window:
         """The same window, less some turns."""
-        places = {turn.places for turn in gone}
-        return self.with_turns([turn for turn in self.turns if turn.places not in places])
+        indexes = {turn.indexes for turn in gone}
+        return self.with_turns([turn for turn in self.turns if turn.indexes not in indexes])
 
     def with_turns(self, turns: Sequence[Turn]) -> Window:
         """The same window with other turns."""
         return dataclasses.replace(self, turns=tuple(turns))
 
-    def turn(self, messages: Sequence[ChatMessage], places: Sequence[int]) -> Turn:
+    def turn(self, messages: Sequence[ChatMessage], indexes: Sequence[int]) -> Turn:
         """Messages as one turn, counted."""
         return Turn(
-            tuple(messages), tuple(places), sum(max(0, self.count(one)) for one in messages)
+            tuple(messages), tuple(indexes), sum(max(0, self.count(one)) for one in messages)
         )
 
 
@@ -148,7 +148,7 @@ class TrimToolResults:
         for turn in with_results[: max(0, len(with_results) - self.keep_last)]:
             if window.fits:
                 break
-            shorter = window.turn([self._shorten(one) for one in turn.messages], turn.places)
+            shorter = window.turn([self._shorten(one) for one in turn.messages], turn.indexes)
             window = window.with_turns(
                 [
                     shorter if one is turn and shorter.tokens < turn.tokens else one
@@ -193,27 +193,27 @@ class SummaryCheckpoint:
 
     def old(self, window: Window) -> list[ChatMessage]:
         """The messages that a summary would replace; none while everything fits."""
-        return [] if window.fits else [message for _, message in self._placed(window)]
+        return [] if window.fits else [message for _, message in self._indexed(window)]
 
     def replace(self, window: Window, summary: str) -> Window:
         """The summary where the first of its messages stood."""
-        placed = self._placed(window)
+        indexed = self._indexed(window)
         message = ChatMessage.system(
-            f"Summary of the conversation so far: {summary}", metadata={SUMMARY_KEY: len(placed)}
+            f"Summary of the conversation so far: {summary}", metadata={SUMMARY_KEY: len(indexed)}
         )
-        turn = dataclasses.replace(window.turn([message], [placed[0][0]]), summary=True)
+        turn = dataclasses.replace(window.turn([message], [indexed[0][0]]), summary=True)
         rest = window.without(self._turns(window))
         return rest.with_turns([*rest.turns, turn])
 
     def _turns(self, window: Window) -> list[Turn]:
         return window.loose[: max(0, len(window.loose) - self.keep_last)]
 
-    def _placed(self, window: Window) -> list[tuple[int, ChatMessage]]:
+    def _indexed(self, window: Window) -> list[tuple[int, ChatMessage]]:
         return sorted(
             (
-                (place, one)
+                (index, one)
                 for turn in self._turns(window)
-                for place, one in zip(turn.places, turn.messages, strict=True)
+                for index, one in zip(turn.indexes, turn.messages, strict=True)
             ),
             key=lambda pair: pair[0],
         )
@@ -342,39 +342,39 @@ def turns_of(messages: Sequence[ChatMessage], window: Window) -> list[Turn]:
     """Group each tool call with its results; the latest call of an id owns the results after it.
 
     >>> empty = Window((), 0, estimate_tokens)
-    >>> [turn.places for turn in turns_of([ChatMessage.user("a"), ChatMessage.user("b")], empty)]
+    >>> [turn.indexes for turn in turns_of([ChatMessage.user("a"), ChatMessage.user("b")], empty)]
     [(0,), (1,)]
     """
     leader = list(range(len(messages)))
 
-    def first(place: int) -> int:
-        while leader[place] != place:
-            place = leader[place]
-        return place
+    def first(index: int) -> int:
+        while leader[index] != index:
+            index = leader[index]
+        return index
 
     owner: dict[str, int] = {}
-    for place, message in enumerate(messages):
+    for index, message in enumerate(messages):
         for result in message.tool_results:
             if result.tool_use_id in owner:
-                low, high = sorted((first(place), first(owner[result.tool_use_id])))
+                low, high = sorted((first(index), first(owner[result.tool_use_id])))
                 leader[high] = low
         for call in message.tool_uses:
-            owner[call.id] = place
+            owner[call.id] = index
     groups: dict[int, list[int]] = {}
-    for place in range(len(messages)):
-        groups.setdefault(first(place), []).append(place)
+    for index in range(len(messages)):
+        groups.setdefault(first(index), []).append(index)
     turns = []
-    for places in groups.values():
-        turn = window.turn([messages[place] for place in places], places)
-        pinned = any(messages[place].role == "system" for place in places)
+    for indexes in groups.values():
+        turn = window.turn([messages[index] for index in indexes], indexes)
+        pinned = any(messages[index].role == "system" for index in indexes)
         turns.append(dataclasses.replace(turn, pinned=pinned))
     return turns
 
 
 def _messages(window: Window) -> list[ChatMessage]:
-    placed = [
-        (place, message)
+    indexed = [
+        (index, message)
         for turn in window.turns
-        for place, message in zip(turn.places, turn.messages, strict=True)
+        for index, message in zip(turn.indexes, turn.messages, strict=True)
     ]
-    return [message for _, message in sorted(placed, key=lambda pair: pair[0])]
+    return [message for _, message in sorted(indexed, key=lambda pair: pair[0])]

@@ -213,7 +213,7 @@ class Runner:
                 return await self._failed(held, record, error)
             case Stop.CANCEL:
                 return await self._end(held, TaskState.CANCELED, note="the worker stopped it")
-            case Stop.DRAIN | Stop.ASIDE:
+            case Stop.DRAIN | Stop.ISOLATION:
                 draining = held.stopped is Stop.DRAIN
                 note = "the worker is stopping" if draining else "another task is to run alone"
                 handed = await self._reported(

@@ -23,7 +23,7 @@ class Stop(StrEnum):
     DRAIN = "drain"
     """The worker stops."""
 
-    ASIDE = "aside"
+    ISOLATION = "isolation"
     """Another task is to run alone."""
 
     TIMEOUT = "timeout"

@@ -75,7 +75,7 @@ class Worker:
         self._watch = watch or (lambda _ending: None)
         self._running: dict[asyncio.Task[None], RunningTask] = {}
         self._alone: RunningTask | None = None
-        self._places: dict[str, TaskStores] = {}
+        self._stores: dict[str, TaskStores] = {}
         self._completions: dict[str, Completions] = {}
         self._stopping = False
         self._wake = asyncio.Event()
@@ -195,7 +195,7 @@ class Worker:
                     if one is alone:
                         self._alone = held
                     elif alone is not None:
-                        held.stop(Stop.ASIDE)
+                        held.stop(Stop.ISOLATION)
                 begun += len(claimed)
         except HoldfastError as error:
             _log.warning("worker %s: cannot claim, will try again: %s", self.name, error)
@@ -233,11 +233,11 @@ class Worker:
         return later + [one for one in tenants if one <= self._last_tenant]
 
     def _stores_of(self, tenant: str) -> TaskStores:
-        if tenant not in self._places:
+        if tenant not in self._stores:
             mine = tenant == self._state.tenant
-            self._places[tenant] = self._state if mine else self._state.for_tenant(tenant)
-            self._completions[tenant] = Completions(self._places[tenant].tasks)
-        return self._places[tenant]
+            self._stores[tenant] = self._state if mine else self._state.for_tenant(tenant)
+            self._completions[tenant] = Completions(self._stores[tenant].tasks)
+        return self._stores[tenant]
 
     def _begin(
         self,
@@ -339,7 +339,7 @@ class Worker:
         marked = self._tenants or await self._state.work.tenants("cleanup", limit=TENANTS)
         for tenant in marked:
             await self._each("cleanup", tenant, sweep)
-        for tenant in list(self._places):
+        for tenant in list(self._stores):
             if tenant not in self._swept_earlier:
                 await self._each("cleanup", tenant, self._sweep_earlier)
 
@@ -371,7 +371,7 @@ class Worker:
             await self._each("memory", tenant, self._remembering.rested)
 
     async def _remember_all(self) -> None:
-        for tenant in list(self._places):
+        for tenant in list(self._stores):
             await self._each("memory", tenant, self._remembering.rested)
 
     async def _drain(self) -> None:

@@ -98,25 +98,25 @@ def value_to_wire(value: Any) -> Value:
     return found
 
 
-def _put(value: Any, place: Value) -> None:
-    """Write a JSON value into its place in a message."""
+def _put(value: Any, target: Value) -> None:
+    """Write a JSON value into its target in a message."""
     if isinstance(value, str):
-        place.string_value = value
+        target.string_value = value
     elif value is None:
-        place.null_value = NULL_VALUE
+        target.null_value = NULL_VALUE
     elif isinstance(value, bool):
-        place.bool_value = value
+        target.bool_value = value
     elif isinstance(value, int) and abs(value) > _EXACT:
-        place.string_value = str(value)
+        target.string_value = str(value)
     elif isinstance(value, (int, float)):
-        place.number_value = value
+        target.number_value = value
     elif isinstance(value, Mapping):
         # An empty object is an object all the same.
-        place.struct_value.SetInParent()
+        target.struct_value.SetInParent()
         for key, one in value.items():
-            _put(one, place.struct_value.fields[key])
+            _put(one, target.struct_value.fields[key])
     else:
-        place.list_value.SetInParent()
-        add = place.list_value.values.add
+        target.list_value.SetInParent()
+        add = target.list_value.values.add
         for one in value:
             _put(one, add())

@@ -39,14 +39,14 @@ def moved(module: str, names: Mapping[ModuleType, Iterable[str]]) -> Callable[[s
     >>> str(seen[0].message)
     'shapes.pi is deprecated: use math.pi'
     """
-    places = {name: place for place, those in names.items() for name in those}
+    modules = {name: where for where, those in names.items() for name in those}
 
     def find(name: str) -> Any:
-        place = places.get(name)
-        if place is None:
+        where = modules.get(name)
+        if where is None:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        warn_deprecated(f"{module}.{name}", f"{place.__name__}.{name}")
-        return getattr(place, name)
+        warn_deprecated(f"{module}.{name}", f"{where.__name__}.{name}")
+        return getattr(where, name)
 
     return find
 

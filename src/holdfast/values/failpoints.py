@@ -1,6 +1,6 @@
-"""Named places between two durable steps, where a test may interrupt; nothing otherwise.
+"""Named points between two durable steps, where a test may interrupt; nothing otherwise.
 
-A place that nobody asked for costs one look into an empty dict.
+A point without a hook costs one lookup in an empty dict.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ FAILPOINTS = (
     "state_fallback.after_read",
     "state_fallback.after_merge",
 )
-"""All places, in the order in which the steps stand."""
+"""All points, in the order in which the steps stand."""
 
 _hooks: dict[str, Callable[[], None]] = {}
 
 
 def hit(name: str) -> None:
-    """Say that a place was reached.
+    """Call the hook of a point, if it has one.
 
     >>> hit("append.after_hot")
     """
@@ -55,7 +55,7 @@ def hit(name: str) -> None:
 
 @contextmanager
 def failpoint(name: str, hook: Callable[[], None]) -> Iterator[None]:
-    """Call ``hook`` at a place, for as long as the block lasts; it may raise, or kill the process.
+    """Call ``hook`` at a point, for as long as the block lasts; it may raise, or kill the process.
 
     >>> seen = []
     >>> with failpoint("append.after_hot", lambda: seen.append(1)):

@@ -37,7 +37,7 @@ class Address:
     """
 
     scheme: str
-    place: str
+    location: str
     """The URL without its parameters: what may be shown."""
 
     config: dict[str, str] = field(repr=False)
@@ -46,7 +46,7 @@ class Address:
     folder: Path | None = None
 
     def __repr__(self) -> str:
-        return f"Address({self.place!r})"
+        return f"Address({self.location!r})"
 
     @classmethod
     def parse(cls, url: str) -> Address:
@@ -65,27 +65,29 @@ class Address:
                 "in the environment"
             )
         given = dict(parse_qsl(parts.query, keep_blank_values=True))
-        place = f"{parts.scheme}://{parts.netloc}{parts.path}"
+        location = f"{parts.scheme}://{parts.netloc}{parts.path}"
         if parts.scheme == "file":
-            return cls._disk(place, parts.netloc, unquote(parts.path), given)
+            return cls._disk(location, parts.netloc, unquote(parts.path), given)
         if not parts.netloc:
-            raise ConfigError(f"{ENGINE}: {place} names no bucket: write {parts.scheme}://bucket")
+            raise ConfigError(
+                f"{ENGINE}: {location} names no bucket: write {parts.scheme}://bucket"
+            )
         client = {name: _client(name, given.pop(name)) for name in _CLIENT & set(given)}
         if given.get("endpoint", "").startswith("http://") and not client.get("allow_http"):
             raise ConfigError(
                 f"{ENGINE}: the endpoint {given['endpoint']} is not encrypted: use https://, or "
                 "add allow_http=true"
             )
-        return cls(parts.scheme, place, given, client)
+        return cls(parts.scheme, location, given, client)
 
     @classmethod
-    def _disk(cls, place: str, host: str, path: str, given: dict[str, str]) -> Address:
+    def _disk(cls, location: str, host: str, path: str, given: dict[str, str]) -> Address:
         fsync = _flag("fsync", given.pop("fsync", "true"))
         if given:
-            raise ConfigError(f"{ENGINE}: unknown parameters of {place}: {', '.join(given)}")
+            raise ConfigError(f"{ENGINE}: unknown parameters of {location}: {', '.join(given)}")
         if host or not path.startswith("/"):
-            raise ConfigError(f"{ENGINE}: {place} is not an absolute path: write file:///dir")
-        return cls("file", place, {}, {}, fsync=fsync, folder=Path(path))
+            raise ConfigError(f"{ENGINE}: {location} is not an absolute path: write file:///dir")
+        return cls("file", location, {}, {}, fsync=fsync, folder=Path(path))
 
     def connect(self, *, timeout_seconds: float, retry_seconds: float) -> Any:
         """The driver's store; nothing is sent yet."""
@@ -109,7 +111,7 @@ class Address:
                 },
             },
         }
-        return drivers.from_url(self.place, **options)
+        return drivers.from_url(self.location, **options)
 
 
 def _client(name: str, value: str) -> Any:

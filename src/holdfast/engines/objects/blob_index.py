@@ -47,7 +47,7 @@ class ObjectBlobIndex(BlobIndexStorage):
             raise NotSupportedError(
                 ENGINE,
                 "an index of blobs",
-                why=f"{engine.place} does not create conditionally, so two writers would "
+                why=f"{engine.location} does not create conditionally, so two writers would "
                 "overwrite each other: keep the index in Postgres",
             )
         self._engine = engine

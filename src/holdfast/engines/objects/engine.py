@@ -60,7 +60,7 @@ class Objects:
         store: Any,
         capabilities: Capabilities,
         *,
-        place: str,
+        location: str,
         clock: Clock,
         disk: Disk | None,
     ) -> None:
@@ -68,11 +68,11 @@ class Objects:
         self._clock = clock
         self._running: set[asyncio.Task[Any]] = set()
         self.capabilities = capabilities
-        self.place = place
+        self.location = location
         self.disk = disk
 
     def __repr__(self) -> str:
-        return f"Objects({self.place!r})"
+        return f"Objects({self.location!r})"
 
     @classmethod
     async def open(
@@ -99,7 +99,7 @@ class Objects:
         with mapped(wrote=False):
             store = address.connect(timeout_seconds=timeout_seconds, retry_seconds=retry_seconds)
         disk = Disk(address.folder, fsync=address.fsync) if address.folder else None
-        return await cls._checked(store, address.scheme, address.place, clock, disk)
+        return await cls._checked(store, address.scheme, address.location, clock, disk)
 
     @classmethod
     async def from_store(cls, store: Any, *, clock: Clock | None = None) -> Self:
@@ -117,13 +117,13 @@ class Objects:
 
     @classmethod
     async def _checked(
-        cls, store: Any, scheme: str, place: str, clock: Clock | None, disk: Disk | None
+        cls, store: Any, scheme: str, location: str, clock: Clock | None, disk: Disk | None
     ) -> Self:
         tested = scheme in TESTED
         if not tested:
             _log.warning("objects: %s is passed on to the driver and untested", scheme)
         unknown = Capabilities(scheme, tested=tested, conditional_create=False)
-        engine = cls(store, unknown, place=place, clock=clock or SystemClock(), disk=disk)
+        engine = cls(store, unknown, location=location, clock=clock or SystemClock(), disk=disk)
         able = await engine._ask()
         engine.capabilities = Capabilities(scheme, tested=tested, conditional_create=able)
         return engine
@@ -156,7 +156,7 @@ class Objects:
         """Ask for an answer, once."""
         if await self.get(MARKER) is None:
             raise NotFoundError(
-                "object", MARKER, f"{self.place} was emptied while it was open: open it again"
+                "object", MARKER, f"{self.location} was emptied while it was open: open it again"
             )
 
     async def put(self, path: str, data: Any) -> None:

