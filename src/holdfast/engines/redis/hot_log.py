@@ -182,7 +182,7 @@ class RedisHotLog(HotLog):
             where.append(keys.event(one.entry.id))
             given += (f"{one.epoch} {one.seq}", _remembered(one.entry), pack(one.entry))
         # Safe to repeat: the same grant is not taken twice.
-        await self._run("hot_warm", where, given)
+        await self._run("hot_load", where, given)
 
     async def set_gaps(self, session: str, gaps: Sequence[Gap]) -> None:
         """What is lost of a session by now."""

@@ -112,7 +112,9 @@ class RedisHotQueue(HotQueue):
         """Mark an idle session as cold."""
         keys = HotKeys.of(tenant, session, self._engine.shards)
         grant_version = await self._quarantine.guard(
-            lambda: self._engine.run("hot_cool", (keys.meta, keys.idle), (keys.member,), safe=True),
+            lambda: self._engine.run(
+                "hot_unload", (keys.meta, keys.idle), (keys.member,), safe=True
+            ),
             (keys.meta, keys.idle),
         )
         return None if grant_version is None else int(grant_version)
@@ -121,7 +123,7 @@ class RedisHotQueue(HotQueue):
         """Set the expiry of a cold session's window."""
         keys = HotKeys.of(tenant, session, self._engine.shards)
         await self._engine.run(
-            "hot_cooled",
+            "hot_unloaded",
             (keys.meta, keys.window, keys.idle),
             (keys.member, grant_version, round(self.window_seconds * 1000)),
             safe=True,

@@ -1,5 +1,7 @@
--- Publishes an event: KEYS events, ids, expiries, newest; ARGV id, event, retention in
--- microseconds. Its number and its time, or nothing when the id is another event's.
+-- Publish an event.
+-- KEYS: events, ids, expiries, newest number.
+-- ARGV: id, event, retention in microseconds.
+-- Returns its number and its time; nothing if the id belongs to another event.
 -- include clock
 -- include channel_purge
 local time = now()
@@ -15,7 +17,7 @@ if number then
   end
 end
 local newest = redis.call('HMGET', KEYS[4], 'n', 'x')
--- Above the clock too: what lost its memory never gives a number again.
+-- Above the clock too: a server that lost its data never reuses a number.
 local following = math.max((newest[1] or 0) + 1, time)
 number = string.format('%.0f', following)
 local expires = time + ARGV[3]
@@ -27,6 +29,6 @@ redis.call('HSET', KEYS[4], 'n', number, 'x', longest)
 for at = 1, 3 do
   expire_at(KEYS[at], longest)
 end
--- A bell for those who wait; who may not ring it has subscribers that look by themselves.
+-- Wake the subscribers. Without the right to publish they find the event when they poll.
 redis.pcall('PUBLISH', KEYS[1], number)
 return {number, string.format('%.0f', time)}

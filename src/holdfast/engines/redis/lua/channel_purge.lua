@@ -1,4 +1,4 @@
--- Drops events whose time is over, a bounded number at once, the oldest expiry first.
+-- Delete expired events, a bounded number per call, oldest expiry first.
 local function purge(most, at)
   local over = redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', at, 'LIMIT', 0, most)
   for _, member in ipairs(over) do

@@ -1,5 +1,7 @@
--- Events after a number: KEYS events, ids, expiries, newest; ARGV first number, limit. The newest
--- number of the channel, then number, id, time and text of each event.
+-- Read the events after a number.
+-- KEYS: events, ids, expiries, newest number.
+-- ARGV: first number, limit.
+-- Returns the channel's newest number, then number, id, time and text of each event.
 -- include clock
 -- include channel_purge
 local time = now()

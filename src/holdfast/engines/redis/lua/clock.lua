@@ -1,4 +1,4 @@
--- The server's time in microseconds, and the expiry of a key at such a time.
+-- The server's time in microseconds, and a function that sets the expiry of a key to such a time.
 local function now()
   local time = redis.call('TIME')
   return time[1] * 1000000 + time[2]

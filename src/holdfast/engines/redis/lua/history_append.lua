@@ -1,6 +1,7 @@
--- Appends messages that differ in id: KEYS index, transcript; ARGV prefix of transcripts, agent,
--- run, window in milliseconds, then id, time and body of each. Nothing on success, else the id that
--- is another message's.
+-- Append messages with different ids to a transcript.
+-- KEYS: index, transcript.
+-- ARGV: key prefix of transcripts, agent, run, TTL in milliseconds, then id, time and body of each message.
+-- Returns nothing, or the id that belongs to another message; then nothing was written.
 local index, transcript = KEYS[1], KEYS[2]
 local agent, run, window = ARGV[2], ARGV[3], ARGV[4]
 local function add(seq, at)
@@ -15,17 +16,17 @@ local function is_fresh(at)
   local seq, of = string.match(place, '^(%d+) (.*)$')
   local entry = redis.call('XRANGE', ARGV[1] .. of, seq, seq)[1]
   if not entry then
-    -- It is left of a transcript that has expired.
+    -- It belonged to a transcript that has expired.
     return true
   end
   local said = entry[2]
-  -- The time is no part of what it says: a retry may have another.
+  -- The time is not compared: a retry may have another.
   if of ~= agent or said[4] ~= run or said[8] ~= ARGV[at + 2] then
     return nil
   end
   return false
 end
--- One message is new as a rule: try that first, and take the number back if it was not.
+-- One message is usually new: append it first, and undo it if it was not.
 local first, last = nil, redis.call('HINCRBY', index, 's', 1)
 if #ARGV == 7 and redis.call('HSETNX', index, 'm' .. ARGV[5], last .. ' ' .. agent) == 1 then
   first = last
@@ -53,7 +54,7 @@ end
 if first and run ~= '' then
   redis.call('HSETNX', index, 'r' .. agent .. ' ' .. run, first)
 end
--- The index outlives every transcript of the session; a tenth more than asked for spares most of
+-- The index expires after every transcript of the session. A tenth more than the TTL saves most of
 -- the writes.
 if window == '' then
   redis.call('PERSIST', transcript)

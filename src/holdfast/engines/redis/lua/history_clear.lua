@@ -1,4 +1,6 @@
--- Removes a transcript, or one run of it: KEYS index, transcript; ARGV agent, run or nothing.
+-- Delete a transcript, or one run of it.
+-- KEYS: index, transcript.
+-- ARGV: agent, run or ''.
 local index, transcript, agent, run = KEYS[1], KEYS[2], ARGV[1], ARGV[2]
 local from = '-'
 if run ~= '' then

@@ -1,5 +1,6 @@
--- A page that does not start at the oldest message: KEYS transcript; ARGV first number, offset,
--- limit or nothing.
+-- Read a page that does not start at the oldest message.
+-- KEYS: transcript.
+-- ARGV: first number, offset, limit or ''.
 local offset = ARGV[2] + 0
 local length = redis.call('XLEN', KEYS[1])
 if offset >= length then

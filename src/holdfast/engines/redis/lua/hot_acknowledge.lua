@@ -1,6 +1,8 @@
--- Drops turns that are durable: KEYS log, work, idle, dirty; ARGV tenant, beginning of the shard's
--- keys, bound of a window, how long ids are known in milliseconds, then of each turn its mark, session,
--- event, and whether it was stored (1), is not to be read (0), or may come back at its place (2).
+-- Delete flushed turns from the log, and add the stored ones to the window of their session.
+-- KEYS: log, work, idle, dirty.
+-- ARGV: tenant, key prefix of the shard, length of a window, how long event ids are remembered in
+-- milliseconds, then of each turn its stream id, session, event, and outcome: 1 stored, 0 not to be read,
+-- 2 may still be read at its position.
 -- include clock
 local log, prefix, bound = KEYS[1], ARGV[2], ARGV[3] + 0
 local function above(one, other)
@@ -26,7 +28,7 @@ for at = 5, #ARGV, 4 do
     local seen = prefix .. 'evt:' .. name .. ':' .. ARGV[at + 2]
     local place = entry[2][4] or ''
     local head = mark .. ' ' .. place
-    -- What a clear has dropped meanwhile, or a refill brought from the durable log, is not late.
+    -- An entry that a clear deleted, or a refill loaded from the durable log, is not in late.
     local late = redis.call('LREM', prefix .. 'late:' .. name, 1, head) == 1
     if how == '1' then
       redis.call('PEXPIRE', seen, ARGV[4])
@@ -57,7 +59,7 @@ for _, name in ipairs(order) do
     if session.floor then
       drop(session.floor)
     end
-    -- What is durable takes the place of the oldest in the window.
+    -- The stored entries replace the oldest in the window.
     local stored = session.stored
     local many = redis.call('LLEN', window) + #stored - bound
     while many > 0 do

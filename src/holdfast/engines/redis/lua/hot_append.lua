@@ -1,8 +1,12 @@
--- Appends entries to the hot log, all or none: KEYS log, session, late and work of each session, then
--- where each event id is remembered; ARGV tenant, soft and hard mark, number of sessions, who
--- acknowledges before it is stored or nothing, the older digests of all entries or nothing, number of
--- entries of each, then name, agent, digest with time, and payload of each entry. What came of it: the
--- places of all entries, and their turns; for one that was there already '-' and its time.
+-- Append entries to the hot log, all or none.
+-- KEYS: log, session, late and work of each session, then the key that remembers each event id.
+-- ARGV: tenant, soft and hard limit of the log's length, number of sessions, the writer that acknowledges
+-- before the entry is stored or '', the digests of an earlier version of all entries or '', number of
+-- entries of each session, then name, agent, digest with time, and payload of each entry.
+-- Returns 'OK', whether the soft limit is exceeded, the positions of all entries and their stream ids; an
+-- entry that was there already has '-' and its time instead of a stream id. With nothing written it returns
+-- 'OLDER' (send the digests of an earlier version), 'OTHER' and the entry whose id has another body, 'COLD',
+-- 'LIMIT' or 'FULL' and the session.
 local sessions = ARGV[4] + 0
 local soft, hard = ARGV[2] + 0, ARGV[3] + 0
 local first_key, first_arg, writer, older = 4 * sessions, 6 + sessions, ARGV[5], ARGV[6]
@@ -11,7 +15,7 @@ for at = 1, #KEYS - first_key do
   local seen = redis.call('GET', KEYS[first_key + at])
   if seen then
     local place, digest, time = string.match(seen, '^(%d+ %d+) (%x+) ?(%S*)$')
-    -- What cannot be read says nothing: it is written again.
+    -- A damaged value counts as absent and is written again.
     if place then
       local ours, now = string.match(ARGV[first_arg + 4 * at - 1], '^(%x+) (%S+)$')
       if time == '' then
@@ -43,7 +47,7 @@ for s = 1, sessions do
   if #fresh > 0 then
     local writers = there[7] or ''
     local known = writer == '' or writers == '*' or string.find(writers, writer, 1, true)
-    -- Who may be missing something after a loss is known before anything is acknowledged.
+    -- A writer is registered before its first acknowledgement, so that a loss is noticed.
     if there[2] + #fresh > there[3] + 0 or not known then
       return {'LIMIT', s, there[5], there[1]}
     end

@@ -1,7 +1,8 @@
--- Appends one entry to the hot log if it is new and there is room, as nearly always, with as few calls as
--- will do: KEYS log, session, late, work, where its id is remembered; ARGV tenant, lowest mark, name,
--- agent, digest with time, payload, who acknowledges before it is stored or nothing. Its turn and place; nothing,
--- and nothing written, where hot_append is to say what it is.
+-- Append one entry to the hot log in the usual case: it is new, and there is room.
+-- KEYS: log, session, late, work, the key that remembers its event id.
+-- ARGV: tenant, soft limit of the log's length, name, agent, digest with time, payload, the writer that
+-- acknowledges before the entry is stored or ''.
+-- Returns its stream id and position; nothing, with nothing written, in all other cases: call hot_append.
 local log, session = KEYS[1], KEYS[2]
 local there = redis.call('HMGET', session, 'epoch', 'seq', 'limit', 'pending', 'cold', 'w')
 if not there[1] or there[5] then

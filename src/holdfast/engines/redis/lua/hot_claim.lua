@@ -1,6 +1,7 @@
--- Claims the oldest turns of a shard, whoever had them: KEYS log; ARGV consumer, limit, how many
--- deliveries make a turn suspect, how many bytes are enough. A suspect is handed out alone. For each
--- turn: its mark, what it says, how often it was delivered.
+-- Claim the oldest turns of a shard, also those that another consumer has.
+-- KEYS: log.
+-- ARGV: consumer, limit, number of deliveries from which a turn is suspect, number of bytes to stop at.
+-- A suspect turn is returned alone. Returns of each turn its stream id, its fields and its deliveries.
 local log, group, consumer = KEYS[1], 'holdfast', ARGV[1]
 local limit, suspect, enough = ARGV[2] + 0, ARGV[3] + 0, ARGV[4] + 0
 if redis.call('EXISTS', log) == 0 then

@@ -1,5 +1,6 @@
--- Drops what a clear covers: KEYS window, late, then where event ids are remembered; ARGV the place of
--- each of these, then entries of the window as they stand there.
+-- Delete what a clear covers.
+-- KEYS: window, late, then the key that remembers each event id.
+-- ARGV: the position of each of these events, then the entries of the window as they are stored there.
 for at = 3, #KEYS do
   local seen = redis.call('GET', KEYS[at])
   if seen and string.match(seen, '^%d+ %d+') == ARGV[at - 2] then

@@ -1,5 +1,6 @@
--- Takes back that turns were handed out, unless somebody has them by now: KEYS log; ARGV consumer, then
--- of each turn its mark and how often it was delivered.
+-- Undo the delivery of turns, unless another consumer has claimed them since.
+-- KEYS: log.
+-- ARGV: consumer, then of each turn its stream id and its deliveries.
 local log, group, consumer = KEYS[1], 'holdfast', ARGV[1]
 for at = 2, #ARGV, 2 do
   local mark, times = ARGV[at], ARGV[at + 1] + 0

@@ -1,4 +1,6 @@
--- The heat of the grants of sessions: KEYS sessions. Nothing for one that is not known here.
+-- The versions of the grants of sessions.
+-- KEYS: sessions.
+-- Returns a version per session; nothing for one that is not here.
 local found = {}
 for at = 1, #KEYS do
   found[at] = redis.call('HGET', KEYS[at], 'heat') or ''

@@ -1,5 +1,7 @@
--- Which turns are not in the hot log any more: KEYS log and late of each; ARGV of each its mark or
--- nothing, its place and its name. Their numbers among those asked for.
+-- Find the turns that are no longer in the hot log.
+-- KEYS: log and late of each turn.
+-- ARGV: of each turn its stream id or '', its position and its name.
+-- Returns their ordinals in the arguments.
 local gone = {}
 for at = 1, #KEYS / 2 do
   local mark, place, name = ARGV[3 * at - 2], ARGV[3 * at - 1], ARGV[3 * at]

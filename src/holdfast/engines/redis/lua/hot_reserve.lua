@@ -1,5 +1,6 @@
--- Lets the numbers of a session go further, if the grant is the same: KEYS session; ARGV heat, limit,
--- who acknowledges before it is stored.
+-- Raise the limit of a session's numbers, if its grant is still the same.
+-- KEYS: session.
+-- ARGV: version of the grant, limit, the writer that acknowledges before an entry is stored.
 if redis.call('HGET', KEYS[1], 'heat') == ARGV[1] then
   local limit = redis.call('HGET', KEYS[1], 'limit')
   redis.call('HSET', KEYS[1],

@@ -1,6 +1,8 @@
--- How far the consolidators of a shard are behind: KEYS work, which damaged values were moved; ARGV the tag
--- of the shard. How many turns wait, the age of the oldest in milliseconds, how many were moved, and then each
--- tenant with the bytes that its turns take.
+-- How far the consolidators of a shard are behind.
+-- KEYS: work, quarantined values.
+-- ARGV: key prefix of the shard.
+-- Returns how many turns wait, the age of the oldest in milliseconds, how many values are in quarantine,
+-- then each tenant with the bytes that its turns take.
 local count, age, bytes = 0, 0, {}
 local time = redis.call('TIME')
 for _, tenant in ipairs(redis.call('SMEMBERS', KEYS[1])) do

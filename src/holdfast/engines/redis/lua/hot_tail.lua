@@ -1,6 +1,8 @@
--- What an agent has in the shards of a tenant that is not flushed: KEYS the logs; ARGV agent, then the
--- beginning of the keys of each shard. Name, turn, place and payload of each entry; those that a
--- clear has dropped are not remembered at their place any more.
+-- The unflushed entries of an agent in the shards of a tenant.
+-- KEYS: the logs.
+-- ARGV: agent, then the key prefix of each shard.
+-- Returns name, stream id, position and payload of each entry, without those that a clear has deleted: their
+-- event ids are no longer remembered at that position.
 local found = {}
 for shard, log in ipairs(KEYS) do
   local from = '-'

@@ -1,11 +1,12 @@
--- What is at hand of a session: KEYS session, window, late, log, and its working state if that is asked
--- for too. Epoch, number, heat, whether it is cold, the floor, its gaps, or nothing when it is unknown;
--- then the entries that are durable, and those that are not yet; then the fields of the state. ARGV: how
--- many of the newest are wanted of each, all if there is none.
+-- The window of a session.
+-- KEYS: session, window, late, log, and its working state if that is wanted too.
+-- ARGV: how many of the newest entries, or none for all.
+-- Returns epoch, number, version of the grant, whether it is cold, the floor and its gaps, or nothing if the
+-- session is not here; then the flushed entries and the unflushed ones; then the fields of the state.
 local state = KEYS[5] and redis.call('HGETALL', KEYS[5]) or {}
 local there = redis.call('HMGET', KEYS[1], 'epoch', 'seq', 'heat', 'cold', 'floor', 'lost')
 if not there[1] then
-  -- What waits of a session that is not known any more.
+  -- Unflushed turns of a session that is no longer here.
   return {{}, {}, redis.call('LRANGE', KEYS[3], 0, 0), state}
 end
 for at = 4, 6 do
@@ -14,7 +15,7 @@ end
 local first = ARGV[1] and -ARGV[1] or 0
 local late = {}
 for _, head in ipairs(redis.call('LRANGE', KEYS[3], first, -1)) do
-  -- What waits stands in the log alone, until it is acknowledged.
+  -- Unflushed turns are only in the log, until they are acknowledged.
   local mark = string.match(head, '^%S+')
   local entry = redis.call('XRANGE', KEYS[4], mark, mark)[1]
   if entry and entry[2][8] then

@@ -1,6 +1,8 @@
--- What there is to do in a shard: KEYS work, idle, clean; ARGV how long a session must have rested, and how
--- long a state was not used that is evicted, in microseconds, or nothing. Tenants with something to flush,
--- sessions to cool, and states that may be evicted.
+-- What there is to do in a shard.
+-- KEYS: work, idle, clean.
+-- ARGV: how long a session must have been idle, and how long a state must have been unused or '', in
+-- microseconds.
+-- Returns tenants with something to flush, sessions to unload, and states that may be evicted.
 -- include clock
 local time = now()
 local function before(key, span)

@@ -1,7 +1,8 @@
--- Appends events of one session, all or none: KEYS index; ARGV prefix of streams, window in
--- milliseconds, then stream, run, id, time and body of each. Their numbers and times, in order; or the id
--- that is another event's. The streams are those of transcripts, and beside each one for what is no
--- message: they share the numbers and the index of ids.
+-- Append events of one session, all or none.
+-- KEYS: index.
+-- ARGV: key prefix of streams, TTL in milliseconds, then stream, run, id, time and body of each event.
+-- Returns their numbers and times in order, or the id that belongs to another event. Messages go to the
+-- streams of transcripts, other events to a stream beside each; both share numbers and the index of ids.
 local index, prefix, window = KEYS[1], ARGV[1], ARGV[2]
 local places, times, fresh = {}, {}, {}
 for at = 3, #ARGV, 5 do
@@ -13,13 +14,13 @@ for at = 3, #ARGV, 5 do
   end
   if entry then
     local said = entry[2]
-    -- The time is no part of what it says: a retry may have another.
+    -- The time is not compared: a retry may have another.
     if of ~= ARGV[at] or said[4] ~= ARGV[at + 1] or said[8] ~= ARGV[at + 4] then
       return ARGV[at + 2]
     end
     places[#places + 1], times[#times + 1] = seq + 0, said[6]
   else
-    -- Not seen, or left of a stream that has expired.
+    -- Not seen, or of a stream that has expired.
     fresh[#fresh + 1] = at
     places[#places + 1], times[#times + 1] = -#fresh, ARGV[at + 3]
   end
@@ -43,7 +44,7 @@ for stream in pairs(touched) do
     redis.call('PEXPIRE', stream, window)
   end
 end
--- The index outlives every stream of the session.
+-- The index expires after every stream of the session.
 if window == '' then
   redis.call('PERSIST', index)
 else

@@ -1,5 +1,6 @@
--- Moves a damaged value out of the way: KEYS the key, where it goes, which were moved; ARGV for how many
--- seconds it is kept, how many of the shard are.
+-- Move a damaged value out of the way.
+-- KEYS: its key, its new key, the set of moved values.
+-- ARGV: how many seconds it is kept, how many values of the shard are kept.
 if redis.call('EXISTS', KEYS[1]) == 1 then
   redis.call('RENAME', KEYS[1], KEYS[2])
   redis.call('EXPIRE', KEYS[2], ARGV[1])

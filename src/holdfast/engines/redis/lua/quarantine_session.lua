@@ -1,6 +1,7 @@
--- After the window of a session, or the list of what waits, was moved: KEYS log, session, late; ARGV name
--- of the session, whether the list of what waits is to be made again. The window begins behind all that
--- was numbered, so that the rest is read from the durable log.
+-- Repair a session after its window, or its list of unflushed turns, was moved to quarantine.
+-- KEYS: log, session, late.
+-- ARGV: name of the session, whether to rebuild the list of unflushed turns from the log.
+-- The window then begins after the last number, so that older entries are read from the durable log.
 if ARGV[2] == '1' and redis.call('TYPE', KEYS[1]).ok == 'stream' then
   for _, entry in ipairs(redis.call('XRANGE', KEYS[1], '-', '+')) do
     local name, place = entry[2][2], entry[2][4]

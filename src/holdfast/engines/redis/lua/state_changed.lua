@@ -1,6 +1,8 @@
--- States that were written since they were last saved: KEYS dirty; ARGV beginning of the keys of
--- states, limit. Session, version and fields of each; no fields where the state is gone, and nothing but
--- its name where it cannot be read.
+-- States that were written since they were last saved.
+-- KEYS: dirty.
+-- ARGV: key prefix of states, limit.
+-- Returns session, version and fields of each; no fields if the state is gone, and only its session if it
+-- cannot be read.
 local found = {}
 local marks = redis.call('ZRANGE', KEYS[1], 0, ARGV[2] - 1, 'WITHSCORES')
 for at = 1, #marks, 2 do

@@ -1,5 +1,6 @@
--- Removes states that are still of a lineage, and which writes from elsewhere they have: KEYS dirty; ARGV
--- beginning of the shard's keys, then session and lineage of each.
+-- Delete states that still have a lineage, with the record of the fallback writes they include.
+-- KEYS: dirty.
+-- ARGV: key prefix of the shard, then session and lineage of each.
 for at = 2, #ARGV, 2 do
   local state = ARGV[1] .. 'st:' .. ARGV[at]
   if redis.call('HGET', state, 'l') == ARGV[at + 1] then

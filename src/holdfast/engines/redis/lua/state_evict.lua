@@ -1,6 +1,8 @@
--- Removes states that are saved, unless they were written since, or are about to be: KEYS clean, dirty,
--- removed; ARGV number of the eviction, for how long removals are known in microseconds, tenant, beginning of the keys of states,
--- then session and version of each; no version where the state is to stay. How many were removed.
+-- Delete saved states, unless they were written since or a writer has registered.
+-- KEYS: clean, dirty, removed.
+-- ARGV: number of the eviction, how long removals are remembered in microseconds, tenant, key prefix of
+-- states, then session and version of each; no version if the state is to stay.
+-- Returns how many were deleted.
 -- include clock
 local time, count = now(), 0
 redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', string.format('%.0f', time - ARGV[2]))

@@ -1,14 +1,16 @@
--- Chooses states that are saved and were not used for a while: KEYS clean, dirty, removed; ARGV for how
--- long in microseconds, for how long a writer is waited for that registers, tenant, beginning of the keys of
--- states, then sessions. From here on no writer of theirs counts as registered. The number of the eviction;
--- then session, version, lineage and base of each, and whether later writes to it may be lost.
+-- Choose states that are saved and have been unused for a while.
+-- KEYS: clean, dirty, removed.
+-- ARGV: how long unused, how long to wait for a writer that registers, both in microseconds, tenant, key
+-- prefix of states, then sessions.
+-- From now on no writer of these states is registered. Returns the number of the eviction, then session,
+-- version, lineage and base of each, and whether later writes to it may be lost.
 -- include clock
 local time, found = now(), {}
 local number = string.format('%.0f', math.max((redis.call('ZSCORE', KEYS[3], '') or 0) + 1, time))
 for at = 5, #ARGV do
   local name = ARGV[at]
   local state, member = ARGV[4] .. name, ARGV[3] .. ':' .. name
-  -- In whole seconds. Nothing where the server does not keep it, as with a policy that counts uses.
+  -- In whole seconds. Nothing if the server does not keep it, as with an LFU policy.
   local idle = redis.pcall('OBJECT', 'IDLETIME', state)
   if redis.call('ZSCORE', KEYS[2], name) or redis.call('EXISTS', state) == 0 then
     redis.call('ZREM', KEYS[1], member)

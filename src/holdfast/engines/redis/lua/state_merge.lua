@@ -1,9 +1,10 @@
--- Does to a state what was written to it elsewhere, once: KEYS state, versions, dirty, work, the last
--- that was done; ARGV stamp, whether the state was replaced, was removed meanwhile, and is removed now,
--- window in microseconds or nothing, session, tenant, number of pairs, the saved version that an absent
--- state begins from or nothing, the pairs, the fields to drop. The version and the lineage of the state
--- that has it; 0 and 0 where it was done before and there is no state now; or, with nothing written,
--- 'absent'.
+-- Apply a fallback write to a state, once.
+-- KEYS: state, versions, dirty, work, the last fallback write that was applied.
+-- ARGV: its number, whether it replaced the state, whether it removed the state before, whether it removes it
+-- now, TTL in microseconds or '', session, tenant, number of pairs, the saved version that an absent state
+-- begins from or '', the pairs, the fields to delete.
+-- Returns version and lineage of the state that has it; 0 and 0 if it was applied before and there is no state
+-- now; or, with nothing written, 'absent'.
 -- include clock
 local state, last = KEYS[1], 9 + 2 * ARGV[8]
 local done = redis.call('GET', KEYS[5])

@@ -1,5 +1,7 @@
--- States of some sessions as they are: KEYS dirty; ARGV beginning of the keys of states, then sessions.
--- Session, the version at which it was last marked or 0, and the fields of each.
+-- Read the states of some sessions.
+-- KEYS: dirty.
+-- ARGV: key prefix of states, then sessions.
+-- Returns session, the version at which it was last marked dirty or 0, and the fields of each.
 local found = {}
 for at = 2, #ARGV do
   local mark = redis.call('ZSCORE', KEYS[1], ARGV[at]) or 0

@@ -1,8 +1,10 @@
--- Brings a state back if there is none, and it was not written since: KEYS state, versions, dirty, work,
--- removed, clean; ARGV session, version, window and expiry in microseconds or nothing, the tenant if it is
--- to be saved, as of when it is if later writes may be lost, the saved version, the last write put aside
--- that it includes, the last eviction that is known, its member of clean or nothing, then the pairs.
--- Whether there is a state now; or, with nothing written, 'removed' and the number of a later eviction.
+-- Restore a state from the durable store, if there is none and it was not written since.
+-- KEYS: state, versions, dirty, work, removed, clean.
+-- ARGV: session, version, TTL and expiry in microseconds or '', the tenant if it must be saved again, its time
+-- if later writes may be lost, the saved version, the last fallback write it includes, the last eviction that
+-- the caller knows, its member of clean or '', then the pairs.
+-- Returns whether there is a state now; or, with nothing written, 'removed' and the number of a later
+-- eviction.
 -- include clock
 if redis.call('HEXISTS', KEYS[1], 'v') == 1 then
   return 1
@@ -11,13 +13,13 @@ local removed = redis.call('ZSCORE', KEYS[5], ARGV[1])
 if removed and removed + 0 > ARGV[9] + 0 then
   return 'removed ' .. string.format('%.0f', removed)
 end
--- What was written last, and is neither here nor saved, has expired; so has what would expire now.
+-- A state that is neither here nor saved has expired; so has one that would expire now.
 local written = redis.call('ZSCORE', KEYS[3], ARGV[1])
 local newest = ARGV[5] ~= '' and ARGV[2] - 1 or ARGV[2] + 1
 if written and written + 0 >= newest or ARGV[4] ~= '' and ARGV[4] + 0 <= now() then
   return 0
 end
--- What was written between the save and the loss is not in it, so it is of another lineage.
+-- Writes between the save and the loss are missing, so it gets another lineage.
 local last = (redis.call('GET', KEYS[2]) or 0) + 0
 local lineage = math.max(last + 1, now())
 redis.call('DEL', KEYS[1])

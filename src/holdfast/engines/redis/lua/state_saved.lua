@@ -1,5 +1,6 @@
--- Takes marks off states that were not written since: KEYS dirty, work, log, and clean if states are
--- evicted; ARGV tenant, beginning of the keys of states, then session and version of each.
+-- Remove the dirty mark of states that were not written since they were read.
+-- KEYS: dirty, work, log, and clean if states are evicted.
+-- ARGV: tenant, key prefix of states, then session and version of each.
 -- include clock
 local time = now()
 for at = 3, #ARGV, 2 do

@@ -1,9 +1,10 @@
--- Writes a state: KEYS state, versions, and with snapshots dirty, work and removed; ARGV mode, expected
--- version, window in microseconds, number of pairs, the pairs, the fields to drop; with snapshots, at the
--- end, the saved version that an absent state begins from or nothing, who acknowledges before it is saved
--- or nothing, the number with which that was registered or nothing, the session and the tenant. The new
--- version and the lineage of the state; or, with nothing written, the version that is there, 'absent', or
--- 'unregistered' and the number to register with.
+-- Write a state.
+-- KEYS: state, versions, and with snapshots dirty, work and removed.
+-- ARGV: mode, expected version, TTL in microseconds, number of pairs, the pairs, the fields to delete; with
+-- snapshots, at the end, the saved version that an absent state begins from or '', the writer that
+-- acknowledges before the state is saved or '', the number under which it registered or '', session, tenant.
+-- Returns the new version and the lineage of the state; or, with nothing written, the current version,
+-- 'absent', or 'unregistered' and the number to register with.
 -- include clock
 local state, snapshots = KEYS[1], #KEYS == 5
 local count = #ARGV
@@ -17,7 +18,7 @@ end
 local writers, writer = before[3] or '', snapshots and ARGV[count + 2] or ''
 if writer ~= '' then
   if not string.find(writers, writer, 1, true) then
-    -- An eviction that began after the registration may have removed it from the durable store.
+    -- An eviction that began after the registration may have deleted it.
     local last = redis.call('ZSCORE', KEYS[5], '')
     if not last then
       last = now()
@@ -26,7 +27,7 @@ if writer ~= '' then
     last = string.format('%.0f', last)
     if ARGV[count + 3] ~= last then
       if before[1] then
-        -- It is going to be written to: evicted now, it would look like a loss.
+        -- A writer has registered: evicting it now would look like a loss.
         redis.call('HSET', state, 'p', string.format('%.0f', now()))
       end
       return 'unregistered ' .. last
@@ -43,19 +44,19 @@ end
 local window = ARGV[3] ~= '' and ARGV[3] or before[6]
 local version
 if snapshots then
-  -- Above the clock: what lost some of its memory never gives a version again that a snapshot has.
+  -- Above the clock: a server that lost some data never reuses a version of a snapshot.
   version = math.max((redis.call('GET', KEYS[2]) or 0) + 1, now())
   redis.call('SET', KEYS[2], string.format('%.0f', version))
 else
   version = redis.call('INCR', KEYS[2])
   if version == 1 then
-    -- What lost all of it goes on at the clock.
+    -- A server that lost all data continues at the clock.
     version = now()
     redis.call('SET', KEYS[2], string.format('%.0f', version))
   end
 end
 version = string.format('%.0f', version)
--- A state that begins here begins a lineage; one from before there were any is of the first.
+-- A new state begins a lineage; one from before lineages has the first.
 local lineage, base = before[2] or before[1] and '0' or version, ARGV[count + 1]
 if before[1] then
   base = before[4] or '0'

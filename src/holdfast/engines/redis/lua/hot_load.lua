@@ -1,7 +1,9 @@
--- Takes over the numbers of a session, unless a newer grant is there: KEYS session, window, late, idle,
--- then where each event id is remembered; ARGV epoch, number, limit, heat, gaps, floor, how long ids are
--- known in milliseconds, its member of idle, then place, digest with time, and payload of each entry of
--- the durable log. Whether it did.
+-- Load a session under a grant, unless a newer grant is there.
+-- KEYS: session, window, late, idle, then the key that remembers each event id.
+-- ARGV: epoch, number, limit, version of the grant, gaps, floor, how long event ids are remembered in
+-- milliseconds, its member of idle, then position, digest with time, and payload of each entry of the
+-- durable log.
+-- Returns whether it did.
 -- include clock
 local there = redis.call('HMGET', KEYS[1], 'heat', 'cold', 'pending', 'epoch', 'seq')
 if there[1] and there[1] + 0 >= ARGV[4] + 0 then
@@ -9,7 +11,7 @@ if there[1] and there[1] + 0 >= ARGV[4] + 0 then
 end
 local seq = ARGV[2]
 if there[4] == ARGV[1] and there[5] + 0 > seq + 0 then
-  -- It went on while the grant was on its way.
+  -- It was written to while the grant was on its way.
   seq = there[5]
 end
 local known = {}
@@ -27,14 +29,14 @@ local function unknown(key, pattern)
 end
 local pending, others, late = 0, {}, {}
 if there[1] and not there[2] then
-  -- It was hot: what the durable log did not have when it was asked stays at hand.
+  -- It was loaded: keep what the durable log did not have when it was read.
   pending = there[3]
   others, late = unknown(KEYS[2], '^%S+ (%d+ %d+)\n'), unknown(KEYS[3], '^%S+ (%d+ %d+)$')
 end
 redis.call('DEL', KEYS[1], KEYS[2], KEYS[3])
 redis.call('HSET', KEYS[1], 'epoch', ARGV[1], 'seq', seq, 'limit', ARGV[3], 'heat', ARGV[4],
   'lost', ARGV[5], 'floor', ARGV[6], 'pending', pending)
--- A session that is only read is cooled as one that was flushed.
+-- A session that is only read is unloaded like one that was flushed.
 if pending + 0 == 0 then
   redis.call('ZADD', KEYS[4], now(), ARGV[8])
 end
