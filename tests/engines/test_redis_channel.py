@@ -141,7 +141,7 @@ async def test_a_server_that_lost_everything_never_gives_a_cursor_again() -> Non
         await client.flushall()
         new = await channel.publish({})
         assert int(new.cursor) > int(old.cursor)
-        assert await channel.read(after=old.cursor) == [new]
+        assert await channel.read(cursor=old.cursor) == [new]
 
 
 async def test_what_expired_in_great_number_is_dropped_bit_by_bit() -> None:

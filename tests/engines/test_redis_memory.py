@@ -145,7 +145,9 @@ async def test_a_long_session_is_read_in_pages_by_type_and_time() -> None:
     assert [one.payload["note"] for one in newest] == list(range(500, 1200))
     first = newest[0]
     after = await memory.between(
-        first.occurred_at.replace(year=2000), first.occurred_at.replace(year=2100), after=first
+        first.occurred_at.replace(year=2000),
+        first.occurred_at.replace(year=2100),
+        cursor=first.cursor,
     )
     assert [one.seq for one in after] == list(range(first.seq + 1, first.seq + 700))
     await harness.close()

@@ -31,7 +31,7 @@ class StreamsKeepExpiredEvents(Channel):
 
     async def _follow(self, name: str, number: int) -> AsyncGenerator[ChannelEvent, None]:
         async for one in super()._follow(name, number):
-            late = await self.read(after=one.cursor)
+            late = await self.read(cursor=one.cursor)
             yield one
             for missed in late:
                 if missed not in await self.read():
@@ -46,8 +46,8 @@ class StreamsKeepExpiredEvents(Channel):
 class CursorIsIgnored(Channel):
     """A subscriber starts at the oldest event whatever its cursor."""
 
-    def subscribe(self, *, after: str | None = None) -> AsyncGenerator[ChannelEvent, None]:
-        super().subscribe(after=after)
+    def subscribe(self, *, cursor: str | None = None) -> AsyncGenerator[ChannelEvent, None]:
+        super().subscribe(cursor=cursor)
         return self._follow(self._name, 0)
 
 

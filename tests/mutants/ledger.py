@@ -309,9 +309,9 @@ class FollowRepeatsTheCursor(Ledger):
     """A resumed stream begins with the event that was seen last."""
 
     async def follow(
-        self, task_id: str, *, after: int = 0, owner: str | None = ""
+        self, task_id: str, *, after_seq: int = 0, owner: str | None = ""
     ) -> AsyncIterator[TaskEvent]:
-        async for event in super().follow(task_id, after=max(after - 1, 0), owner=owner):
+        async for event in super().follow(task_id, after_seq=max(after_seq - 1, 0), owner=owner):
             yield event
 
 

@@ -60,10 +60,10 @@ class UnknownTasksAreQuiet(Ledger):
     """Nothing happens to a task that is not there."""
 
     async def follow(
-        self, task_id: str, *, after: int = 0, owner: str | None = ""
+        self, task_id: str, *, after_seq: int = 0, owner: str | None = ""
     ) -> AsyncIterator[TaskEvent]:
         try:
-            async for event in super().follow(task_id, after=after, owner=owner):
+            async for event in super().follow(task_id, after_seq=after_seq, owner=owner):
                 yield event
         except NotFoundError:
             return

@@ -141,5 +141,5 @@ async def test_pages_of_sessions_of_a_shared_memory_are_full(state: State) -> No
         await ana.episodes.start_session(AGENT, f"a{at}")
         await bob.episodes.start_session(AGENT, f"b{at + 3}")
     found = await ana.episodes.list_sessions(AGENT, limit=2)
-    found += await ana.episodes.list_sessions(AGENT, limit=2, after=found[-1])
+    found += await ana.episodes.list_sessions(AGENT, limit=2, cursor=found[-1].cursor)
     assert [one.id for one in found] == ["a2", "a1", "a0"]

@@ -12,6 +12,8 @@ async def an_agent_is_text_or_an_id(state: holdfast.State) -> None:
         await state.history.get_messages(agent, session_id="s1", recent_limit=20)
         await state.episodes.recent(agent, limit=5)
         await state.memory(agent).hydrate(limit=5, recent_limit=20)
+        sessions = await state.episodes.list_sessions(agent)
+        await state.episodes.list_sessions(agent, cursor=sessions[-1].cursor)
         await state.graph.get_neighbors("a", limit=10)
         await state.tasks.list(limit=5, messages_limit=1)
         await state.episodes.start_session(agent)

@@ -15,4 +15,6 @@ async def typing_errors(state: holdfast.State) -> None:
     await state.memory("writer").facts.save("Ana sails", topik="ana")  # expect: call-arg
     await state.memory("writer").recall("boats", k=3)  # expect: call-arg
     await state.history.get_messages("writer", session_id="s1", last=3)  # expect: call-arg
+    [session] = await state.episodes.list_sessions("writer")
+    await state.episodes.list_sessions("writer", cursor=session)  # expect: arg-type
     await state.short_term.set_state("s1", ["a"])  # expect: arg-type

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import pytest
@@ -91,6 +93,51 @@ async def test_an_old_keyword_works_and_names_the_new_one(name: str) -> None:
         assert answer != _shape(await call(state, **{new: 5}))
         with pytest.raises(InvalidInputError, match=f"{new}: is given twice: {old} is its old"):
             await call(state, **{old: 0, new: 0})
+
+
+async def test_the_last_item_of_a_page_is_taken_for_its_cursor() -> None:
+    async with holdfast.open("memory:") as state:
+        await _fill(state)
+        span = (datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC))
+        calls: list[Callable[..., Awaitable[Any]]] = [
+            partial(state.episodes.between, "a", *span, session_id="s1"),
+            partial(state.memory("a", session_id="s1").between, *span),
+        ]
+        for call in calls:
+            events = await call()
+            with pytest.warns(DeprecationWarning, match=r"use between\(cursor=…\)$") as seen:
+                assert await call(after=events[0]) == events[1:]
+            assert {warning.filename for warning in seen} == {__file__}
+            with (
+                pytest.warns(DeprecationWarning, match="cursor="),
+                pytest.raises(InvalidInputError, match="after: must be the last event"),
+            ):
+                await call(after="s1")
+        for name in ("s1", "s2"):
+            await state.episodes.start_session("a", name)
+        listed: Any = state.episodes.list_sessions
+        first, second = await listed("a")
+        with pytest.warns(DeprecationWarning, match="cursor="):
+            assert await listed("a", after=first) == [second]
+
+
+async def test_the_old_keyword_of_a_channel_and_of_a_timeline_works() -> None:
+    async with holdfast.open("memory:") as state:
+        channel: Any = state.channel("alerts")
+        one, two = [await channel.publish({"n": n}) for n in (1, 2)]
+        with pytest.warns(DeprecationWarning, match=r"use read\(cursor=…\)$"):
+            assert await channel.read(after=one.cursor) == [two]
+        with pytest.warns(DeprecationWarning, match=r"use subscribe\(cursor=…\)$"):
+            stream = channel.subscribe(after=one.cursor)
+        assert await anext(stream) == two
+        await stream.aclose()
+        tasks: Any = state.tasks
+        task = await tasks.submit("a", SAID[0])
+        events = await tasks.events(task.id)
+        with pytest.warns(DeprecationWarning, match=r"use events\(after_seq=…\)$"):
+            assert await tasks.events(task.id, after=1) == events[1:]
+        with pytest.warns(DeprecationWarning, match=r"use follow\(after_seq=…\)$"):
+            assert await anext(tasks.follow(task.id, after=1)) == events[1]
 
 
 async def test_an_old_keyword_of_a_claim_works() -> None:

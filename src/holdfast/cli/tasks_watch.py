@@ -73,7 +73,7 @@ def watch(
 async def _follow(
     ledger: TaskLedger, task_id: str, after: int, *, as_json: bool
 ) -> TaskState | None:
-    async for event in ledger.follow(task_id, after=after, owner=None):
+    async for event in ledger.follow(task_id, after_seq=after, owner=None):
         if as_json:
             typer.echo(json.dumps(jsonable(event)))
             continue

@@ -54,7 +54,7 @@ class MemoryLog(Protocol):
         session_id: str | None = None,
         types: list[str] | None = None,
         limit: int = 1000,
-        after: Event | None = None,
+        cursor: str | None = None,
     ) -> list[Event]:
         """As ``EpisodicMemory.between``."""
 
@@ -194,13 +194,14 @@ class AgentMemory(Protocol):
         *,
         types: list[str] | None = None,
         limit: int = 1000,
-        after: Event | None = None,
+        cursor: str | None = None,
     ) -> list[Event]:
-        """What happened from ``start`` until before ``end``; ``after`` is the last page's end.
+        """What happened from ``start`` until before ``end``.
 
-        ::
+        ``cursor`` is that of the last event of the page before. ::
 
             tuesday = await memory.between(start, start + timedelta(days=1))
+            more = await memory.between(start, end, cursor=tuesday[-1].cursor)
         """
 
     @abstractmethod

@@ -11,6 +11,7 @@ from holdfast.spi.channels import ChannelStorage, StoredEvent
 from holdfast.values.channels import ChannelEvent
 from holdfast.values.checks import check_count, check_id, check_seconds, check_text
 from holdfast.values.codec import decode_json, encode_object
+from holdfast.values.deprecation import renamed
 from holdfast.values.errors import InvalidInputError
 from holdfast.values.ids import new_id
 
@@ -87,35 +88,37 @@ class Channel(Front):
         name = check_id("name", self._name)
         return _event(await self._storage.publish(name, event_id, text, retention))
 
-    async def read(self, *, after: str | None = None, limit: int = 100) -> list[ChannelEvent]:
+    @renamed(after="cursor")
+    async def read(self, *, cursor: str | None = None, limit: int = 100) -> list[ChannelEvent]:
         """The events after a cursor, as far as they are there, the oldest first.
 
         ::
 
-            batch = await channel.read(after=cursor)
+            batch = await channel.read(cursor=cursor)
         """
         check_count("limit", limit)
-        number = _number(after)
+        number = _number(cursor)
         found = await self._after(check_id("name", self._name), number, limit)
         return [_event(one) for one in found]
 
-    def subscribe(self, *, after: str | None = None) -> AsyncGenerator[ChannelEvent, None]:
+    @renamed(after="cursor")
+    def subscribe(self, *, cursor: str | None = None) -> AsyncGenerator[ChannelEvent, None]:
         """The events after a cursor, and then each one as it comes, without end.
 
         ::
 
-            async for one in channel.subscribe(after=cursor):
+            async for one in channel.subscribe(cursor=cursor):
                 await handle(one.event)
                 cursor = one.cursor
         """
-        return self._follow(check_id("name", self._name), _number(after))
+        return self._follow(check_id("name", self._name), _number(cursor))
 
     async def tail(self) -> str:
         """The cursor of the newest event: after it comes only what is not there yet.
 
         ::
 
-            async for one in channel.subscribe(after=await channel.tail()): ...
+            async for one in channel.subscribe(cursor=await channel.tail()): ...
         """
         return str(await self._storage.newest(check_id("name", self._name)))
 
@@ -135,7 +138,7 @@ class Channel(Front):
     async def _after(self, name: str, number: int, limit: int) -> list[StoredEvent]:
         newest, found = await self._storage.read(name, number, limit)
         if number > newest:
-            raise InvalidInputError("after", "is beyond the newest event: it is another channel's")
+            raise InvalidInputError("cursor", "is beyond the newest event: it is another channel's")
         return found
 
 
@@ -145,11 +148,11 @@ def _event(stored: StoredEvent) -> ChannelEvent:
     )
 
 
-def _number(after: object) -> int:
+def _number(cursor: object) -> int:
     """The number of the event that a cursor names; 0, before the first, for none."""
-    if after is None:
+    if cursor is None:
         return 0
-    text = check_text("after", after)
+    text = check_text("cursor", cursor)
     if not re.fullmatch("[0-9]{1,19}", text) or int(text) >= 1 << 63:
-        raise InvalidInputError("after", "is not a cursor: pass one that this channel gave")
+        raise InvalidInputError("cursor", "is not a cursor: pass one that this channel gave")
     return int(text)

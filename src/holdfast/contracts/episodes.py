@@ -8,6 +8,12 @@ from typing import Any
 
 from holdfast.contracts.agent_memory import MemoryLog
 from holdfast.contracts.front import Front
+from holdfast.contracts.paging import (
+    cursor_of_event,
+    cursor_of_session,
+    event_before,
+    session_before,
+)
 from holdfast.spi.episodes import EpisodeStorage, EventScope, EventStorage
 from holdfast.spi.log_entry import LogEntry, check_embeddings, distinct
 from holdfast.values.checks import (
@@ -20,7 +26,8 @@ from holdfast.values.checks import (
     check_vector,
 )
 from holdfast.values.codec import encode_object
-from holdfast.values.errors import InvalidInputError, NotFoundError
+from holdfast.values.deprecation import renamed
+from holdfast.values.errors import NotFoundError
 from holdfast.values.events import Event, Recalled, Session
 from holdfast.values.identity import Agent
 from holdfast.values.ids import new_id
@@ -92,6 +99,7 @@ class Events(Front, MemoryLog):
         found = await self._events.recent(scope, check_count("limit", limit))
         return self._own(found)
 
+    @renamed(after=("cursor", cursor_of_event))
     async def between(
         self,
         agent_id: Agent,
@@ -101,20 +109,17 @@ class Events(Front, MemoryLog):
         session_id: str | None = None,
         types: list[str] | None = None,
         limit: int = 1000,
-        after: Event | None = None,
+        cursor: str | None = None,
     ) -> list[Event]:
-        """What an agent did from ``start`` until before ``end``; ``after`` is the last page's end.
+        """What an agent did from ``start`` until before ``end``.
 
-        ::
+        ``cursor`` is that of the last event of the page before. ::
 
             tuesday = await episodes.between(agent, start, start + timedelta(days=1))
         """
         span = (check_time("start", start), check_time("end", end))
         scope = self._events_of(agent_id, session_id, types, *span)
-        if after is not None:
-            if not isinstance(after, Event):
-                raise InvalidInputError("after", "must be the last event of the page before")
-            after = self._scope.event("after", after)
+        after = event_before(cursor, self._scope)
         found = await self._events.between(scope, after, check_count("limit", limit))
         return self._own(found)
 
@@ -215,7 +220,8 @@ class EpisodicMemory(Events):
     - a tenant can neither read, write nor detect anothers events
     - an unknown agent or session is an empty result
     - between takes the start and leaves the end
-    - between pages with after and misses nothing
+    - between pages with a cursor and misses nothing
+    - a cursor that no listing gave is refused
     - a naive time is refused
     - recall finds what shares a word with the query
     - recall ranks the rarer word higher
@@ -297,20 +303,19 @@ class EpisodicMemory(Events):
         found = await self._storage.get_session(self._scope.id("session_id", session_id))
         return None if found is None else self._scope.own_session(found)
 
+    @renamed(after=("cursor", cursor_of_session))
     async def list_sessions(
-        self, agent_id: Agent, *, limit: int = 50, after: Session | None = None
+        self, agent_id: Agent, *, limit: int = 50, cursor: str | None = None
     ) -> list[Session]:
-        """The sessions that an agent started, newest first; ``after`` is the last page's end.
+        """The sessions that an agent started, newest first.
 
-        ::
+        ``cursor`` is that of the last session of the page before. ::
 
             page = await episodes.list_sessions(agent, limit=10)
+            more = await episodes.list_sessions(agent, limit=10, cursor=page[-1].cursor)
         """
         agent, limit = self._scope.agent(agent_id), check_count("limit", limit)
-        if after is not None:
-            if not isinstance(after, Session):
-                raise InvalidInputError("after", "must be the last session of the page before")
-            after = replace(after, id=self._scope.id("after.id", after.id))
+        after = session_before(cursor, self._scope)
         found: list[Session] = []
         while True:
             page = await self._storage.list_sessions(agent, limit, after)

@@ -12,6 +12,7 @@ from typing import Any
 
 from holdfast.contracts.agent_memory import DAY_SECONDS, AgentMemory, MemoryLog, Recordable
 from holdfast.contracts.long_term import LongTermMemory
+from holdfast.contracts.paging import cursor_of_event
 from holdfast.contracts.short_term import ShortTerm
 from holdfast.contracts.working_memory import AgentFacts, WorkingMemory
 from holdfast.memory.assemble import assemble
@@ -147,6 +148,7 @@ class StoredMemory(AgentMemory):
             self._agent, session_id=self._session, limit=check_count("limit", limit), types=types
         )
 
+    @renamed(after=("cursor", cursor_of_event))
     async def between(
         self,
         start: datetime,
@@ -154,7 +156,7 @@ class StoredMemory(AgentMemory):
         *,
         types: list[str] | None = None,
         limit: int = 1000,
-        after: Event | None = None,
+        cursor: str | None = None,
     ) -> list[Event]:
         """What happened from ``start`` until before ``end``, in pages."""
         return await self._episodes.between(
@@ -164,7 +166,7 @@ class StoredMemory(AgentMemory):
             session_id=self._session,
             types=types,
             limit=limit,
-            after=after,
+            cursor=cursor,
         )
 
     @renamed(k="limit")

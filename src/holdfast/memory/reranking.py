@@ -124,7 +124,7 @@ async def _around(episodes: MemoryLog, event: Event, look: Beside) -> list[Event
         look.until or LAST,
         session_id=event.session_id,
         types=look.types,
-        after=dataclasses.replace(event, seq=event.seq - look.reach - 1),
+        cursor=dataclasses.replace(event, seq=event.seq - look.reach - 1).cursor,
         limit=2 * look.reach + 1,
     )
     return [one for one in found if one.epoch == event.epoch and one.seq <= event.seq + look.reach]

@@ -215,7 +215,7 @@ class Worker:
             if 2 <= limit == one.task.attempts:
                 try:
                     before = await stores.tasks.events(
-                        one.task.id, after=one.task.version - 2, limit=1, owner=None
+                        one.task.id, after_seq=one.task.version - 2, limit=1, owner=None
                     )
                 except HoldfastError as error:
                     # What is claimed must be begun all the same.

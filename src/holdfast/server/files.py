@@ -72,7 +72,7 @@ async def _has_file(call: Call, task_id: str, ref: str) -> bool:
     after = 0 if task.truncated else task.version
     # What is too large to be read at once is read in pages.
     while page := await ledger.events(
-        task_id, after=after, limit=100, owner=call.reads, max_bytes=PAGE_BYTES
+        task_id, after_seq=after, limit=100, owner=call.reads, max_bytes=PAGE_BYTES
     ):
         bodies = [one.body for one in page]
         said = [one.content for one in bodies if isinstance(one, ChatMessage)]

@@ -50,7 +50,7 @@ class Timeline:
         self, place: State, task: TaskRecord, *, after: int, ended: asyncio.Event | None = None
     ) -> AsyncGenerator[News, None]:
         """What happens to a task above a cursor, until ``ended`` is set."""
-        events = place.tasks.follow(task.id, after=after, owner=task.owner)
+        events = place.tasks.follow(task.id, after_seq=after, owner=task.owner)
         ends = [self._closing, *([ended] if ended else [])]
         async with aclosing(until(ends, events)) as open_events:
             async for event in open_events:
@@ -64,7 +64,7 @@ class Timeline:
         while after < task.version:
             page = await place.tasks.events(
                 task.id,
-                after=after,
+                after_seq=after,
                 limit=min(_PAGE, task.version - after),
                 owner=task.owner,
                 max_bytes=PAGE_BYTES,
@@ -105,7 +105,9 @@ class Timeline:
         """The message of a change of state: it stands right before it."""
         if not message_id or event.seq < 2:
             return None
-        before = await place.tasks.events(task.id, after=event.seq - 2, limit=1, owner=task.owner)
+        before = await place.tasks.events(
+            task.id, after_seq=event.seq - 2, limit=1, owner=task.owner
+        )
         body = before[0].body if before else None
         return body if isinstance(body, ChatMessage) and body.id == message_id else None
 
@@ -127,7 +129,7 @@ class Timeline:
         """Wait until a task has ended or waits for its client; whether it does by now."""
         if task.state in TERMINAL | WAITING:
             return True
-        events = place.tasks.follow(task.id, after=task.version, owner=task.owner)
+        events = place.tasks.follow(task.id, after_seq=task.version, owner=task.owner)
         try:
             async with (
                 asyncio.timeout(seconds),
@@ -145,7 +147,7 @@ class Timeline:
         """Wait until the handler of a new task does anything; whether it replied, and no more."""
         if task.state in TERMINAL | WAITING:
             return is_reply(task)
-        events = place.tasks.follow(task.id, after=task.version, owner=task.owner)
+        events = place.tasks.follow(task.id, after_seq=task.version, owner=task.owner)
         try:
             async with (
                 asyncio.timeout(seconds),
@@ -163,7 +165,7 @@ class Timeline:
         return False
 
     async def _next(self, place: State, task: TaskRecord, event: TaskEvent) -> EventBody | None:
-        after = await place.tasks.events(task.id, after=event.seq, limit=1, owner=task.owner)
+        after = await place.tasks.events(task.id, after_seq=event.seq, limit=1, owner=task.owner)
         return after[0].body if after else None
 
 

@@ -191,7 +191,7 @@ async def test_between_takes_the_start_and_leaves_the_end(memory: AgentMemory) -
         await memory.record("note", {"note": at}, occurred_at=NOON + at * HOUR)
     found = await memory.between(NOON + HOUR, NOON + 3 * HOUR)
     assert _notes(found) == [1, 2]
-    after = await memory.between(NOON, NOON + 4 * HOUR, after=found[0], limit=1)
+    after = await memory.between(NOON, NOON + 4 * HOUR, cursor=found[0].cursor, limit=1)
     assert _notes(after) == [2]
 
 

@@ -27,7 +27,7 @@ async def _take(stream: Stream, count: int) -> list[ChannelEvent]:
 
 
 async def _read_on(store: Channel, after: str | None, count: int) -> list[ChannelEvent]:
-    async with aclosing(store.subscribe(after=after)) as stream:
+    async with aclosing(store.subscribe(cursor=after)) as stream:
         return await _take(stream, count)
 
 
@@ -63,9 +63,9 @@ async def test_read_starts_at_the_oldest_event_and_takes_at_most_limit(store: Ch
 
 async def test_read_after_a_cursor_returns_what_came_after_it(store: Channel) -> None:
     sent = [await store.publish({"n": n}) for n in range(5)]
-    assert await store.read(after=sent[1].cursor) == sent[2:]
-    assert await store.read(after=sent[1].cursor, limit=2) == sent[2:4]
-    assert await store.read(after=sent[4].cursor) == []
+    assert await store.read(cursor=sent[1].cursor) == sent[2:]
+    assert await store.read(cursor=sent[1].cursor, limit=2) == sent[2:4]
+    assert await store.read(cursor=sent[4].cursor) == []
 
 
 async def test_read_of_an_empty_channel_is_an_empty_list(store: Channel) -> None:
@@ -113,18 +113,18 @@ async def test_a_subscriber_after_the_tail_sees_only_what_is_new(store: Channel)
     old = [await store.publish({"n": n}) for n in range(3)]
     tail = await store.tail()
     assert tail == old[-1].cursor
-    assert await store.read(after=tail) == []
+    assert await store.read(cursor=tail) == []
     new = await store.publish({"n": 3})
     assert await _read_on(store, tail, 1) == [new]
 
 
 async def test_the_tail_of_an_empty_channel_is_a_cursor_too(store: Channel) -> None:
     tail = await store.tail()
-    async with aclosing(store.subscribe(after=tail)) as stream:
+    async with aclosing(store.subscribe(cursor=tail)) as stream:
         waiting = await _waiting(stream, 1)
         sent = await store.publish({"n": 1})
         assert await waiting == [sent]
-    assert await store.read(after=tail) == [sent]
+    assert await store.read(cursor=tail) == [sent]
 
 
 async def test_the_tail_stays_when_all_events_have_expired(harness: Harness) -> None:
@@ -133,7 +133,7 @@ async def test_the_tail_stays_when_all_events_have_expired(harness: Harness) -> 
     await harness.elapse(61)
     assert await store.tail() == old.cursor
     new = await store.publish({"n": 2})
-    assert await store.read(after=old.cursor) == [new]
+    assert await store.read(cursor=old.cursor) == [new]
     assert new.cursor != old.cursor
 
 
@@ -233,7 +233,7 @@ async def test_the_cursor_of_an_expired_event_still_works(harness: Harness) -> N
     old = await store.publish({"n": 1})
     await harness.elapse(61)
     young = [await store.publish({"n": n}) for n in (2, 3)]
-    assert await store.read(after=old.cursor) == young
+    assert await store.read(cursor=old.cursor) == young
     assert await _read_on(store, old.cursor, 2) == young
 
 
@@ -242,7 +242,7 @@ async def test_the_id_of_an_expired_event_may_be_used_again(harness: Harness) ->
     old = await store.publish({"n": 1}, id="e1")
     await harness.elapse(61)
     new = await store.publish({"n": 2}, id="e1")
-    assert await store.read() == await store.read(after=old.cursor) == [new]
+    assert await store.read() == await store.read(cursor=old.cursor) == [new]
     assert await store.publish({"n": 2}, id="e1") == new
 
 
@@ -250,11 +250,11 @@ async def test_the_id_of_an_expired_event_may_be_used_again(harness: Harness) ->
 async def test_a_cursor_that_is_not_the_channels_is_refused(store: Channel, bad: Any) -> None:
     await store.publish({"n": 1}, id="e1")
     with pytest.raises(InvalidInputError) as caught:
-        await store.read(after=bad)
-    assert caught.value.field == "after"
+        await store.read(cursor=bad)
+    assert caught.value.field == "cursor"
     with pytest.raises(InvalidInputError) as caught:
         await _read_on(store, bad, 1)
-    assert caught.value.field == "after"
+    assert caught.value.field == "cursor"
 
 
 async def test_an_event_that_is_not_a_json_object_is_refused_by_its_path_and_nothing_is_written(
@@ -329,8 +329,8 @@ async def test_events_are_still_there_after_a_reopen(harness: Harness, store: Ch
     sent = [await store.publish({"n": n}, id=f"e{n}") for n in range(3)]
     await harness.reopen()
     again = harness.store(CONTRACT)
-    assert await again.read(after=sent[0].cursor) == sent[1:]
+    assert await again.read(cursor=sent[0].cursor) == sent[1:]
     assert await _read_on(again, None, 3) == sent
     assert await again.publish({"n": 1}, id="e1") == sent[1]
     new = await again.publish({"n": 3})
-    assert await again.read(after=sent[2].cursor) == [new]
+    assert await again.read(cursor=sent[2].cursor) == [new]

@@ -300,7 +300,7 @@ async def test_between_takes_the_start_and_leaves_the_end(store: Any) -> None:
     assert await store.between(ANA, times[2], times[0]) == []
 
 
-async def test_between_pages_with_after_and_misses_nothing(store: Any) -> None:
+async def test_between_pages_with_a_cursor_and_misses_nothing(store: Any) -> None:
     # All at one moment in two sessions: only the place can tell them apart.
     sent = [_event(f"{at}", session=f"s{at % 2}", occurred_at=NOON) for at in range(9)]
     await store.append(sent)
@@ -312,12 +312,25 @@ async def test_between_pages_with_after_and_misses_nothing(store: Any) -> None:
             NOON + timedelta(1),
             session_id=session,
             limit=2,
-            after=seen[-1] if seen else None,
+            cursor=seen[-1].cursor if seen else None,
         ):
             seen += page
         wanted = {event.id for event in sent if session in (None, event.session_id)}
         assert len(seen) == len(wanted)
         assert {event.id for event in seen} == wanted
+
+
+async def test_a_cursor_that_no_listing_gave_is_refused(store: Any) -> None:
+    [event] = await store.append([_event("a")])
+    session = await store.start_session(ANA, "s1")
+    for bad in ("", "nonsense", session.cursor, 7, event):
+        with pytest.raises(InvalidInputError) as caught:
+            await store.between(ANA, NOON, NOON + timedelta(1), cursor=bad)
+        assert caught.value.field == "cursor"
+    for bad in ("", "nonsense", event.cursor, 7, session):
+        with pytest.raises(InvalidInputError) as caught:
+            await store.list_sessions(ANA, cursor=bad)
+        assert caught.value.field == "cursor"
 
 
 async def test_a_naive_time_is_refused(store: Any) -> None:

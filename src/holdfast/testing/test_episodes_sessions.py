@@ -75,7 +75,7 @@ async def test_sessions_are_listed_newest_first_in_pages(harness: Harness, store
     page = await store.list_sessions(ANA, limit=2)
     while page:
         seen += [session.id for session in page]
-        page = await store.list_sessions(ANA, limit=2, after=page[-1])
+        page = await store.list_sessions(ANA, limit=2, cursor=page[-1].cursor)
     assert seen == ["s4", "s3", "s2", "s1", "s0"]
 
 

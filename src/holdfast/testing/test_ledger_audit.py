@@ -132,7 +132,7 @@ async def test_events_after_a_cursor_are_those_above_it(harness: Harness, store:
     key = await _eventful(harness, store)
     events = await store.events(key)
     for after in range(len(events) + 2):
-        assert await store.events(key, after=after) == events[after:]
+        assert await store.events(key, after_seq=after) == events[after:]
 
 
 async def test_a_limit_of_zero_gives_no_events(store: Any) -> None:
@@ -146,7 +146,7 @@ async def test_at_most_limit_events_are_given_the_oldest_first(
     key = await _eventful(harness, store)
     events = await store.events(key)
     assert await store.events(key, limit=3) == events[:3]
-    assert await store.events(key, after=2, limit=3) == events[2:5]
+    assert await store.events(key, after_seq=2, limit=3) == events[2:5]
     assert await store.events(key, limit=1000) == events
 
 
@@ -177,7 +177,7 @@ async def test_one_tenant_never_sees_anothers_timeline(harness: Harness, store: 
 
 
 async def _followed(store: Any, key: str, after: int = 0) -> list[TaskEvent]:
-    return [event async for event in store.follow(key, after=after)]
+    return [event async for event in store.follow(key, after_seq=after)]
 
 
 async def test_follow_gives_what_happened_and_then_what_happens_and_ends_with_the_task(

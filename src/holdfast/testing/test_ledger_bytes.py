@@ -173,7 +173,7 @@ async def test_max_bytes_gives_the_next_events_that_fit_and_always_one(store: An
     assert await store.events(task_id, max_bytes=1 << 40) == whole
     seen: list[Any] = []
     while page := await store.events(
-        task_id, after=seen[-1].seq if seen else 0, max_bytes=_size(said[0]), limit=100
+        task_id, after_seq=seen[-1].seq if seen else 0, max_bytes=_size(said[0]), limit=100
     ):
         assert sum(isinstance(one.body, ChatMessage) for one in page) <= 1
         seen += page

@@ -18,7 +18,7 @@ class ChannelEvent:
 
     id: str
     cursor: str
-    """Where the event stands: what ``after`` takes. Opaque; the channel's own."""
+    """Where the event stands: what ``cursor=`` takes. Opaque; the channel's own."""
 
     event: dict[str, Any]
     published_at: datetime

@@ -51,10 +51,11 @@ def moved(module: str, names: Mapping[ModuleType, Iterable[str]]) -> Callable[[s
     return find
 
 
-def renamed(**names: str) -> Callable[[F], F]:
+def renamed(**names: str | tuple[str, Callable[[Any], Any]]) -> Callable[[F], F]:
     """Let a function or a class take keywords by their old names too: ``@renamed(k="limit")``.
 
-    The signature stays as it is, for ``inspect`` and for a type checker.
+    The signature stays as it is, for ``inspect`` and for a type checker. Where the value has
+    another form now, the new name comes with a function: ``after=("cursor", cursor_of)``.
 
     >>> @renamed(k="limit")
     ... def recall(query, *, limit=5):
@@ -62,6 +63,7 @@ def renamed(**names: str) -> Callable[[F], F]:
     >>> recall("boats", limit=3)
     3
     """
+    news = {old: (new, _same) if isinstance(new, str) else new for old, new in names.items()}
 
     def decorate(target: F) -> F:
         if isinstance(target, type):
@@ -72,12 +74,12 @@ def renamed(**names: str) -> Callable[[F], F]:
 
     def wrap(function: Any, name: str) -> Any:
         def given(options: dict[str, Any]) -> dict[str, Any]:
-            for old in names.keys() & options.keys():
-                new = names[old]
+            for old in news.keys() & options.keys():
+                new, converted = news[old]
                 if new in options:
                     raise InvalidInputError(new, f"is given twice: {old} is its old name")
                 warn_deprecated(f"{name}({old}=…)", f"{name}({new}=…)", frames=2)
-                options[new] = options.pop(old)
+                options[new] = converted(options.pop(old))
             return options
 
         @functools.wraps(function)
@@ -91,3 +93,7 @@ def renamed(**names: str) -> Callable[[F], F]:
         return awaited if inspect.iscoroutinefunction(function) else called
 
     return decorate
+
+
+def _same(value: Any) -> Any:
+    return value

@@ -8,6 +8,7 @@ from typing import Any
 
 from holdfast.values.codec import message_from_payload, message_to_payload
 from holdfast.values.content import ChatMessage
+from holdfast.values.cursors import encode_cursor
 from holdfast.values.identity import AgentId
 from holdfast.values.ids import new_id
 
@@ -62,6 +63,11 @@ class Event:
             occurred_at=message.created_at,
         )
 
+    @property
+    def cursor(self) -> str:
+        """Where a page ends whose last event this is: what ``between`` takes. Opaque."""
+        return encode_cursor(self.occurred_at, self.session_id, str(self.epoch), str(self.seq))
+
     def to_message(self) -> ChatMessage:
         """The message in an event of type ``message``.
 
@@ -105,3 +111,8 @@ class Session:
     started_at: datetime
     ended_at: datetime | None = None
     metadata: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def cursor(self) -> str:
+        """Where a page ends whose last session this is: what ``list_sessions`` takes. Opaque."""
+        return encode_cursor(self.started_at, self.id)

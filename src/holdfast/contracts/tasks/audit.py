@@ -17,6 +17,7 @@ from holdfast.values.checks import (
     check_text,
 )
 from holdfast.values.codec import encode_json, encode_object
+from holdfast.values.deprecation import renamed
 from holdfast.values.errors import InvalidInputError, NotFoundError
 from holdfast.values.ids import new_id
 from holdfast.values.lifecycle import TERMINAL
@@ -30,8 +31,8 @@ class AuditLedger(Protocol):
     """One ordered timeline for each task: transitions, requests, messages, steps, artifacts.
 
     The timeline's ``seq`` runs from 1 without a gap; a task's ``version`` is the last of it. So a
-    snapshot and ``follow(after=snapshot.version)`` together miss nothing and repeat nothing, on any
-    instance. Feedback is about the task, not a part of it, and stands beside the timeline.
+    snapshot and ``follow(after_seq=snapshot.version)`` together miss nothing and repeat nothing,
+    on any instance. Feedback is about the task, not a part of it, and stands beside the timeline.
 
     Promises:
 
@@ -71,7 +72,7 @@ class AuditLedger(Protocol):
         self,
         task_id: str,
         *,
-        after: int = 0,
+        after_seq: int = 0,
         limit: int | None = None,
         owner: str | None = "",
         max_bytes: int | None = None,
@@ -89,7 +90,7 @@ class AuditLedger(Protocol):
 
     @abstractmethod
     def follow(
-        self, task_id: str, *, after: int = 0, owner: str | None = ""
+        self, task_id: str, *, after_seq: int = 0, owner: str | None = ""
     ) -> AsyncIterator[TaskEvent]:
         """The events of a task above a cursor, then each as it happens, until the task has ended.
 
@@ -98,7 +99,7 @@ class AuditLedger(Protocol):
 
         ::
 
-            async for event in ledger.follow(task.id, after=last_seen):
+            async for event in ledger.follow(task.id, after_seq=last_seen):
                 await stream.send(event)
         """
         ...
@@ -150,11 +151,12 @@ class AuditLedger(Protocol):
 class AuditCalls(LedgerCalls, AuditLedger):
     """``AuditLedger`` on any engine."""
 
+    @renamed(after="after_seq")
     async def events(
         self,
         task_id: str,
         *,
-        after: int = 0,
+        after_seq: int = 0,
         limit: int | None = None,
         owner: str | None = "",
         max_bytes: int | None = None,
@@ -162,17 +164,18 @@ class AuditCalls(LedgerCalls, AuditLedger):
         """The events of a task above a cursor, ascending; ``[]`` for an unknown task."""
         found = await self._storage.events(
             task_key(task_id, owner),
-            check_count("after", after),
+            check_count("after_seq", after_seq),
             check_optional_count("limit", limit),
             check_optional_count("max_bytes", max_bytes),
         )
         return [event.load(task_id) for event in found]
 
+    @renamed(after="after_seq")
     async def follow(
-        self, task_id: str, *, after: int = 0, owner: str | None = ""
+        self, task_id: str, *, after_seq: int = 0, owner: str | None = ""
     ) -> AsyncIterator[TaskEvent]:
         """The events of a task above a cursor, then each as it happens, until it has ended."""
-        seen, key = check_count("after", after), task_key(task_id, owner)
+        seen, key = check_count("after_seq", after_seq), task_key(task_id, owner)
         found = await self._storage.next_events(key, seen)
         if found is None:
             raise NotFoundError("task", task_id)

@@ -25,6 +25,7 @@ from holdfast.values.checks import (
 )
 from holdfast.values.codec import encode_json, encode_object
 from holdfast.values.content import ChatMessage
+from holdfast.values.cursors import decode_cursor, encode_cursor
 from holdfast.values.deprecation import renamed
 from holdfast.values.errors import IllegalTransitionError, InvalidInputError, NotFoundError
 from holdfast.values.identity import Agent, AgentId
@@ -34,8 +35,6 @@ from holdfast.values.tasks.records import (
     MAX_ATTEMPTS,
     TaskPage,
     TaskRecord,
-    decode_cursor,
-    encode_cursor,
 )
 
 

@@ -18,14 +18,13 @@ from holdfast.values.checks import (
     check_optional_count,
 )
 from holdfast.values.content import ChatMessage
+from holdfast.values.cursors import decode_cursor, encode_cursor
 from holdfast.values.deprecation import renamed
 from holdfast.values.errors import InvalidInputError
 from holdfast.values.identity import Agent, AgentId
 from holdfast.values.tasks.records import (
     ContextPage,
     ContextRecord,
-    decode_cursor,
-    encode_cursor,
 )
 
 CONTEXT_MESSAGES = 50

@@ -58,8 +58,8 @@ class ChannelMachine(EngineMachine):
         """Read a batch."""
         left, right = self._pick(pick)
         self.each(
-            lambda store: store.read(after=left, limit=limit),
-            lambda store: store.read(after=right, limit=limit),
+            lambda store: store.read(cursor=left, limit=limit),
+            lambda store: store.read(cursor=right, limit=limit),
             lambda events: [_seen(one)[1] for one in events],
         )
 
@@ -68,8 +68,8 @@ class ChannelMachine(EngineMachine):
         """A stream hands out exactly what a read would, and then waits."""
 
         async def follow(store: Any, after: str | None) -> list[dict[str, Any]]:
-            expected = await store.read(after=after)
-            async with aclosing(store.subscribe(after=after)) as stream:
+            expected = await store.read(cursor=after)
+            async with aclosing(store.subscribe(cursor=after)) as stream:
                 seen = [await anext(stream) for _ in expected]
             assert seen == expected
             return [one.event for one in seen]
@@ -83,7 +83,7 @@ class ChannelMachine(EngineMachine):
 
         async def call(store: Any) -> Any:
             tail = await store.tail()
-            assert await store.read(after=tail) == []
+            assert await store.read(cursor=tail) == []
             return tail
 
         self.cursors.append(self.each(call, call, type))

@@ -48,16 +48,16 @@ class NaiveChannel:
         self.rows.append((self.key, new, self.shared.now + self.retention))
         return copy.deepcopy(new)
 
-    async def read(self, *, after: str | None = None, limit: int = 100) -> list[ChannelEvent]:
+    async def read(self, *, cursor: str | None = None, limit: int = 100) -> list[ChannelEvent]:
         """All rows that fit, cut off."""
-        return self._after(int(after or 0))[:limit]
+        return self._after(int(cursor or 0))[:limit]
 
-    async def subscribe(self, *, after: str | None = None) -> AsyncGenerator[ChannelEvent, None]:
+    async def subscribe(self, *, cursor: str | None = None) -> AsyncGenerator[ChannelEvent, None]:
         """Look again and again."""
-        cursor = int(after or 0)
+        number = int(cursor or 0)
         while True:
-            for one in self._after(cursor)[:1]:
-                cursor = int(one.cursor)
+            for one in self._after(number)[:1]:
+                number = int(one.cursor)
                 yield one
             await asyncio.sleep(0)
 

@@ -15,14 +15,14 @@ CONTRACT = "channels"
 async def _event(store: Channel, value: Any) -> Any:
     tail = await store.tail()
     await store.publish(value)
-    (found,) = await store.read(after=tail)
+    (found,) = await store.read(cursor=tail)
     return found.event
 
 
 async def _id(store: Channel, value: Any) -> Any:
     tail = await store.tail()
     await store.publish({"id": value}, id=value)
-    (found,) = await store.read(after=tail)
+    (found,) = await store.read(cursor=tail)
     return found.id if value is not None else None
 
 
@@ -31,12 +31,12 @@ async def _one_event(store: Channel) -> None:
 
 
 async def _read_after(store: Channel, value: Any) -> Any:
-    await store.read(after=value)
+    await store.read(cursor=value)
     return NO_ECHO
 
 
 async def _subscribe_after(store: Channel, value: Any) -> Any:
-    async with aclosing(store.subscribe(after=value)) as stream:
+    async with aclosing(store.subscribe(cursor=value)) as stream:
         await anext(stream)
     return NO_ECHO
 
@@ -52,6 +52,6 @@ def _only_none(hostile: Hostile) -> Verdict | None:
 PROBES = (
     Probe("publish.event", "object", _event),
     Probe("publish.id", "id", _id, judge=_keep_none),
-    Probe("read.after", "text", _read_after, _one_event, judge=_only_none),
-    Probe("subscribe.after", "text", _subscribe_after, _one_event, judge=_only_none),
+    Probe("read.cursor", "text", _read_after, _one_event, judge=_only_none),
+    Probe("subscribe.cursor", "text", _subscribe_after, _one_event, judge=_only_none),
 )

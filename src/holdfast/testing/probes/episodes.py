@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
-from holdfast.testing.hostile import KEPT, Hostile, Verdict
+from holdfast.testing.hostile import KEPT, REFUSED, Hostile, Verdict
 from holdfast.testing.probes.probe import NO_ECHO, Probe
 from holdfast.values.events import Event
 from holdfast.values.identity import AgentId
 
 CONTRACT = "episodes"
 ANA = AgentId("", "ana")
+FIRST, LAST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
 
 
 async def _append(store: Any, event: Event) -> Event:
@@ -97,6 +99,21 @@ async def _clear_run(store: Any, value: Any) -> Any:
     return NO_ECHO
 
 
+async def _between_cursor(store: Any, value: Any) -> Any:
+    await store.between(ANA, FIRST, LAST, cursor=value)
+    return NO_ECHO
+
+
+async def _sessions_cursor(store: Any, value: Any) -> Any:
+    await store.list_sessions(ANA, cursor=value)
+    return NO_ECHO
+
+
+def _only_none(hostile: Hostile) -> Verdict | None:
+    """No text of the corpus is a cursor."""
+    return KEPT if hostile.value is None else REFUSED
+
+
 def _none_is_all(hostile: Hostile) -> Verdict | None:
     """Leaving the parameter out is legal."""
     return KEPT if hostile.value is None else None
@@ -120,6 +137,8 @@ PROBES = (
     Probe("recall.query text", "text", _recall_text),
     Probe("recall.session_id", "id", _recall_session, judge=_none_is_all),
     Probe("recent.types", "id", _recent_type),
+    Probe("between.cursor", "text", _between_cursor, judge=_only_none),
+    Probe("list_sessions.cursor", "text", _sessions_cursor, judge=_only_none),
     Probe("start_session.session_id", "id", _start, judge=_none_is_all),
     Probe("start_session.metadata", "object", _session_metadata),
     Probe("clear.session_id", "id", _clear),

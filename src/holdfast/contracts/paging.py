@@ -1,0 +1,63 @@
+"""Where a page of events or of sessions begins, from the cursor of the page before."""
+
+from __future__ import annotations
+
+import re
+
+from holdfast.contracts.owner_scope import OwnerScope
+from holdfast.values.cursors import decode_cursor
+from holdfast.values.errors import InvalidInputError
+from holdfast.values.events import Event, Session
+from holdfast.values.identity import AgentId
+
+_NOBODY = AgentId("", "nobody")
+"""A place in a log has no agent."""
+
+
+def event_before(cursor: object, scope: OwnerScope) -> Event | None:
+    """The place of the last event of the page before, under its stored ids.
+
+    >>> event_before(None, OwnerScope()) is None
+    True
+    """
+    if cursor is None:
+        return None
+    when, (session, epoch, seq) = decode_cursor(cursor, names=3)
+    if not re.fullmatch(r"\d{1,18}", epoch) or not re.fullmatch(r"-?\d{1,18}", seq):
+        raise InvalidInputError("cursor", "is not one that this listing returned")
+    stored = scope.id("cursor", session)
+    return Event(_NOBODY, stored, "", {}, "", "", when, int(epoch), int(seq))
+
+
+def session_before(cursor: object, scope: OwnerScope) -> Session | None:
+    """The place of the last session of the page before, under its stored id.
+
+    >>> session_before(None, OwnerScope()) is None
+    True
+    """
+    if cursor is None:
+        return None
+    when, [session] = decode_cursor(cursor, names=1)
+    return Session(scope.id("cursor", session), _NOBODY, when)
+
+
+def cursor_of_event(after: object) -> str | None:
+    """The cursor of the event that was given as ``after``.
+
+    >>> cursor_of_event(None) is None
+    True
+    """
+    if after is None or isinstance(after, Event):
+        return None if after is None else after.cursor
+    raise InvalidInputError("after", "must be the last event of the page before")
+
+
+def cursor_of_session(after: object) -> str | None:
+    """The cursor of the session that was given as ``after``.
+
+    >>> cursor_of_session(None) is None
+    True
+    """
+    if after is None or isinstance(after, Session):
+        return None if after is None else after.cursor
+    raise InvalidInputError("after", "must be the last session of the page before")
