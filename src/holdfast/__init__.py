@@ -41,7 +41,7 @@ from holdfast.values.errors import HoldfastError
 from holdfast.values.events import Event, Recalled, Session
 from holdfast.values.facts import Memory
 from holdfast.values.graph import Entity, Relationship, SubGraph
-from holdfast.values.identity import AgentId
+from holdfast.values.identity import ALL_AGENTS, AgentId
 from holdfast.values.ids import new_id
 from holdfast.values.lifecycle import TaskState
 from holdfast.values.memory import Assembled, Hydrated
@@ -60,6 +60,7 @@ from holdfast.wiring.settings import Settings
 from holdfast.wiring.state import State
 
 __all__ = [
+    "ALL_AGENTS",
     "AgentId",
     "AgentMemory",
     "App",

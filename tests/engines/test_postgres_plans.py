@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
 import pytest
 
 from holdfast.contracts.episodes import EpisodicMemory
+from holdfast.contracts.owner_scope import OwnerScope
 from holdfast.contracts.vectors import Vectors
 from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.episodes import PostgresEpisodes
 from holdfast.engines.postgres.vector import PostgresVectors
 from holdfast.values.documents import Document
 from holdfast.values.events import Event
-from holdfast.values.identity import AgentId
-from tests.engines.postgres_database import empty_database
+from holdfast.values.identity import ALL_AGENTS, AgentId
+from tests.engines.postgres_database import connected, empty_database
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 AGENT = AgentId("test", "a1")
+NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 PLANNED_ANEW = 5
 """So often Postgres makes a plan for the parameters at hand before it thinks of keeping one."""
 
@@ -75,9 +83,93 @@ async def test_a_search_by_words_keeps_one_plan_with_filters_and_without(*, anal
             rows = await connection.fetch(
                 "SELECT generic_plans, custom_plans FROM pg_prepared_statements "
                 "WHERE statement LIKE $1",
-                "%holdfast.search_words(%",
+                "%holdfast.rank_by_words(%",
             )
         await engine.aclose()
         [(kept, anew)] = [tuple(row) for row in rows]
         assert kept >= 3 * PLANNED_ANEW
         assert anew <= PLANNED_ANEW
+
+
+@asynccontextmanager
+async def _crowd(*, analyzed: bool) -> AsyncIterator[tuple[Postgres, EpisodicMemory]]:
+    """A log of 50 agents: the events of 20 owners, who took turns, and of nobody."""
+    async with empty_database() as url:
+        engine = await Postgres.open(url, auto_migrate=True, max_connections=1)
+        episodes = EpisodicMemory(PostgresEpisodes(engine))
+        for owner in ("", *(f"o{at}" for at in range(20))):
+            front = episodes.for_owner(OwnerScope(owner)) if owner else episodes
+            await front.append(
+                [
+                    Event(
+                        *(AgentId("test", f"a{at % 50}"), f"s{at % 7}", "note", {"at": at}),
+                        occurred_at=NOON + timedelta(minutes=at),
+                    )
+                    for at in range(150)
+                ]
+            )
+        if analyzed:
+            async with connected(url) as connection:
+                await connection.execute("ANALYZE")
+        yield engine, episodes
+        await engine.aclose()
+
+
+async def _events_read(engine: Postgres, ask: Any) -> int:
+    """How many events a question reads, by an index or one after the other."""
+    counted = (
+        "SELECT sum(pg_stat_get_xact_tuples_returned(c.oid))::int FROM pg_class c "
+        "WHERE c.oid = 'holdfast.events'::regclass OR c.oid IN ("
+        "SELECT indexrelid FROM pg_index WHERE indrelid = 'holdfast.events'::regclass)"
+    )
+    async with engine.connection(writes=True) as connection, connection.transaction():
+        found: list[tuple[Any, ...]] = []
+
+        async def search(sql: str, *args: Any, **_how: Any) -> Any:
+            before = await connection.fetchval(counted)
+            rows = await connection.fetch(sql, *args)
+            found.append((await connection.fetchval(counted) - before,))
+            return rows
+
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(engine, "search", search)
+            patched.setattr(engine, "fetch", search)
+            await ask()
+    [(read,)] = found
+    return int(read)
+
+
+@pytest.mark.parametrize("analyzed", [False, True])
+async def test_all_agents_are_read_by_an_index_and_no_further_than_asked(*, analyzed: bool) -> None:
+    async with _crowd(analyzed=analyzed) as (engine, episodes):
+        owned = episodes.for_owner(OwnerScope("o7"))
+        late = (NOON + timedelta(minutes=140), NOON + timedelta(days=1))
+        ever = (NOON, NOON + timedelta(days=1))
+        questions: list[tuple[str, tuple[datetime, ...], dict[str, Any], int, int]] = [
+            ("recent", (), {"limit": 5}, 5, 1),
+            ("between", late, {}, 0, 10),
+            ("between", ever, {"limit": 5}, 5, 1),
+        ]
+        if analyzed:
+            # Until a table has statistics, whatever is filtered is expected to be small.
+            questions.append(("recent", (), {"limit": 3, "where": {"at": {"$gte": 145}}}, 3, 1))
+        # At each time there is an event of every owner, and of nobody.
+        for front, at_once in ((episodes, 21), (owned, 1)):
+            for name, span, how, limit, times in questions:
+                ask = functools.partial(getattr(front, name), ALL_AGENTS, *span, **how)
+                for _ in range(2 * PLANNED_ANEW):
+                    assert await _events_read(engine, ask) <= limit + times * at_once + 1, name
+
+
+async def test_agents_are_listed_without_reading_all_their_events() -> None:
+    async with _crowd(analyzed=False) as (engine, _):
+
+        async def listed() -> None:
+            rows = await engine.search(
+                "SELECT * FROM holdfast.agents_with_events('default', '', $1, 101)",
+                "holdfast.owner:",
+            )
+            assert len(rows) == 50
+
+        # 51 looks into the index, and one over the names of all owners.
+        assert await _events_read(engine, listed) <= 53

@@ -16,9 +16,8 @@ import pytest
 from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.episodes import PostgresEpisodes
+from holdfast.engines.postgres.event_scope import narrowed
 from holdfast.engines.postgres.queries import load
-from holdfast.engines.postgres.recall import narrowed
-from holdfast.spi.episodes import EventScope
 from holdfast.values.event_text import event_text
 from holdfast.values.events import Event
 from holdfast.values.identity import AgentId
@@ -139,7 +138,7 @@ async def _postings_read(store: EpisodicMemory, question: str) -> tuple[int, int
     async with _engine(store).connection(writes=False) as connection:
         [read] = await _reads(
             *(connection, ["event_postings_pkey"], load("recall")["search_words"]),
-            *(*whose, 5, None, None, None, None, K1, B),
+            *(*whose, 5, *[None] * 7, K1, B),
         )
         held = await connection.fetchval(
             "SELECT sum(documents)::int FROM holdfast.event_lexemes WHERE lexeme = ANY ($1)",
@@ -241,12 +240,12 @@ async def test_a_search_looks_up_by_keys_also_while_tables_have_no_statistics(
         async with _engine(store).connection(writes=True) as connection:
             await connection.execute("ANALYZE" if analyzed else "SELECT 1")
             for filters in ([None] * 4, [None, ["note"], NOON - timedelta(days=9999), None]):
-                words = (sql["search_words"], *whose, 5, *filters, K1, B)
-                scope = EventScope(str(ANA), *filters)
-                both = (narrowed(sql["search"], scope), *whose, [1.0, 2.0], 5, *filters, K1, B)
+                words = (sql["search_words"], *whose, 5, *filters, *[None] * 3, K1, B)
+                both = (narrowed(sql["search"], *filters), *whose, [1.0, 2.0], 5, *filters, K1, B)
+                both = (*both, 0.6, "m", *[None] * 3)
                 for _ in range(7):
                     assert await _reads(connection, indexes, *words) == [100, 1, 0, 0]
-                    assert await _reads(connection, indexes, *both, 0.6, "m") == [100, 1, 0, 0]
+                    assert await _reads(connection, indexes, *both) == [100, 1, 0, 0]
 
 
 async def test_the_index_knows_in_how_many_events_each_lexeme_stands() -> None:

@@ -11,7 +11,7 @@ from holdfast.contracts.working_memory import AgentFacts, WorkingMemory
 from holdfast.spi.log_entry import LogEntry
 from holdfast.values.content import ChatMessage
 from holdfast.values.events import Event, Recalled
-from holdfast.values.identity import AgentId
+from holdfast.values.identity import AgentId, AnyAgent
 from holdfast.values.memory import Assembled, Hydrated
 
 Recordable: TypeAlias = "Event | ChatMessage | tuple[str, dict[str, Any]]"
@@ -36,18 +36,19 @@ class MemoryLog(Protocol):
     @abstractmethod
     async def recent(
         self,
-        agent_id: AgentId,
+        agent_id: AnyAgent,
         *,
         session_id: str | None = None,
         limit: int = 20,
         types: list[str] | None = None,
+        where: dict[str, Any] | None = None,
     ) -> list[Event]:
         """As ``EpisodicMemory.recent``."""
 
     @abstractmethod
     async def between(
         self,
-        agent_id: AgentId,
+        agent_id: AnyAgent,
         start: datetime,
         end: datetime,
         *,
@@ -55,13 +56,14 @@ class MemoryLog(Protocol):
         types: list[str] | None = None,
         limit: int = 1000,
         cursor: str | None = None,
+        where: dict[str, Any] | None = None,
     ) -> list[Event]:
         """As ``EpisodicMemory.between``."""
 
     @abstractmethod
     async def recall(
         self,
-        agent_id: AgentId,
+        agent_id: AnyAgent,
         query: str | list[float],
         *,
         limit: int = 5,
@@ -69,6 +71,7 @@ class MemoryLog(Protocol):
         types: list[str] | None = None,
         since: datetime | None = None,
         until: datetime | None = None,
+        where: dict[str, Any] | None = None,
     ) -> list[Recalled]:
         """As ``EpisodicMemory.recall``; ``NotSupportedError`` where there is no deep recall."""
 
@@ -101,6 +104,7 @@ class AgentMemory(Protocol):
     - between takes the start and leaves the end
     - recall finds what was said in an earlier session
     - recall is narrowed by session, type and time
+    - where narrows recent, between and recall to payloads that pass
     - recall by vector finds the nearest
     - every hit says which arms found it, with a score between 0 and 1
     - neighbours bring in what stands beside a hit
@@ -178,12 +182,19 @@ class AgentMemory(Protocol):
         """
 
     @abstractmethod
-    async def recent(self, limit: int = 20, *, types: list[str] | None = None) -> list[Event]:
-        """The newest events, ascending.
+    async def recent(
+        self,
+        limit: int = 20,
+        *,
+        types: list[str] | None = None,
+        where: dict[str, Any] | None = None,
+    ) -> list[Event]:
+        """The newest events, ascending; ``where`` filters them by their payloads.
 
         ::
 
             window = await memory.recent(50)
+            failed = await memory.recent(where={"status": "failed"})
         """
 
     @abstractmethod
@@ -195,6 +206,7 @@ class AgentMemory(Protocol):
         types: list[str] | None = None,
         limit: int = 1000,
         cursor: str | None = None,
+        where: dict[str, Any] | None = None,
     ) -> list[Event]:
         """What happened from ``start`` until before ``end``.
 
@@ -217,12 +229,13 @@ class AgentMemory(Protocol):
         neighbours: int = 0,
         recency_weight: float = 0.0,
         half_life_seconds: float = 7 * DAY_SECONDS,
+        where: dict[str, Any] | None = None,
     ) -> list[Recalled]:
         """What the agent remembers of a question, from all sessions, the best first.
 
         ``neighbours`` lets that many events before and after a hit share in its score.
         ``recency_weight``, from 0 to 1, is how much newness counts beside relevance: it halves
-        every ``half_life_seconds``. ::
+        every ``half_life_seconds``. ``where`` filters hits and neighbours by their payloads. ::
 
             for hit in await memory.recall("which database did we choose?"):
                 print(hit.score, hit.found_by, hit.event.payload)

@@ -29,8 +29,9 @@ from holdfast.values.codec import encode_object
 from holdfast.values.deprecation import renamed
 from holdfast.values.errors import NotFoundError
 from holdfast.values.events import Event, Recalled, Session
-from holdfast.values.identity import Agent
+from holdfast.values.identity import Agent, AllAgents, AnyAgent
 from holdfast.values.ids import new_id
+from holdfast.values.payload_filters import parse_where
 
 
 class Events(Front, MemoryLog):
@@ -83,26 +84,28 @@ class Events(Front, MemoryLog):
 
     async def recent(
         self,
-        agent_id: Agent,
+        agent_id: AnyAgent,
         *,
         session_id: str | None = None,
         limit: int = 20,
         types: list[str] | None = None,
+        where: dict[str, Any] | None = None,
     ) -> list[Event]:
-        """The newest events of an agent, ascending.
+        """The newest events of an agent, or of ``ALL_AGENTS``, ascending.
 
-        ::
+        ``where`` filters them by the scalars at the top level of their payloads. ::
 
             window = await episodes.recent(agent, session_id="s1", limit=50)
+            failed = await episodes.recent(ALL_AGENTS, where={"status": "failed"})
         """
-        scope = self._events_of(agent_id, session_id, types)
+        scope = self._events_of(agent_id, session_id, types, where)
         found = await self._events.recent(scope, check_count("limit", limit))
         return self._own(found)
 
     @renamed(after=("cursor", cursor_of_event))
     async def between(
         self,
-        agent_id: Agent,
+        agent_id: AnyAgent,
         start: datetime,
         end: datetime,
         *,
@@ -110,22 +113,24 @@ class Events(Front, MemoryLog):
         types: list[str] | None = None,
         limit: int = 1000,
         cursor: str | None = None,
+        where: dict[str, Any] | None = None,
     ) -> list[Event]:
-        """What an agent did from ``start`` until before ``end``.
+        """What an agent, or ``ALL_AGENTS``, did from ``start`` until before ``end``.
 
-        ``cursor`` is that of the last event of the page before. ::
+        ``cursor`` is that of the last event of the page before. ``where`` filters as in
+        ``recent``. ::
 
             tuesday = await episodes.between(agent, start, start + timedelta(days=1))
         """
         span = (check_time("start", start), check_time("end", end))
-        scope = self._events_of(agent_id, session_id, types, *span)
+        scope = self._events_of(agent_id, session_id, types, where, span)
         after = event_before(cursor, self._scope)
         found = await self._events.between(scope, after, check_count("limit", limit))
         return self._own(found)
 
     async def recall(
         self,
-        agent_id: Agent,
+        agent_id: AnyAgent,
         query: str | list[float],
         *,
         limit: int = 5,
@@ -133,16 +138,18 @@ class Events(Front, MemoryLog):
         types: list[str] | None = None,
         since: datetime | None = None,
         until: datetime | None = None,
+        where: dict[str, Any] | None = None,
     ) -> list[Recalled]:
         """The events nearest to a question, by words and, with an embedder, by meaning.
 
-        ::
+        Of ``ALL_AGENTS`` at most 100 are searched; more are an ``InvalidInputError``. ``where``
+        filters as in ``recent``. ::
 
             hits = await episodes.recall(agent, "which database did we choose?")
         """
         start = None if since is None else check_time("since", since)
         end = None if until is None else check_time("until", until)
-        scope = self._events_of(agent_id, session_id, types, start, end)
+        scope = self._events_of(agent_id, session_id, types, where, (start, end))
         limit = check_count("limit", limit)
         if isinstance(query, str):
             text = self._limits.check_query("query", check_text("query", query))
@@ -159,19 +166,24 @@ class Events(Front, MemoryLog):
 
     def _events_of(
         self,
-        agent_id: Agent,
+        agent_id: AnyAgent,
         session_id: str | None,
         types: list[str] | None,
-        since: datetime | None = None,
-        until: datetime | None = None,
+        where: dict[str, Any] | None,
+        span: tuple[datetime | None, datetime | None] = (None, None),
     ) -> EventScope:
-        return EventScope(
-            self._scope.agent(agent_id),
-            None if session_id is None else self._scope.recalled_session(session_id),
-            None if types is None else check_ids("types", types),
-            since,
-            until,
-        )
+        wanted = parse_where(where)
+        if wanted is not None:
+            self._limits.check_filter("where", wanted)
+        some = (None if types is None else check_ids("types", types), *span, wanted)
+        if not isinstance(agent_id, AllAgents):
+            agent = self._scope.agent(agent_id)
+            session = None if session_id is None else self._scope.recalled_session(session_id)
+            return EventScope(agent, session, *some)
+        # Of all agents an owner sees its own sessions only, even where it shares their memory.
+        session = None if session_id is None else self._scope.id("session_id", session_id)
+        names = self._scope.names() if self._scope.owner else ("", "")
+        return EventScope(None, session, *some, owner=self._scope.owner, names=names)
 
     def _own(self, events: list[Event]) -> list[Event]:
         scope = self._scope
@@ -219,6 +231,19 @@ class EpisodicMemory(Events):
     - one agent never sees anothers events
     - a tenant can neither read, write nor detect anothers events
     - an unknown agent or session is an empty result
+    - where keeps only the events whose payload passes the filter
+    - where sees the scalars at the top level of a payload, and nothing else
+    - where does not see a text of more than 256 bytes
+    - where on a nested key is refused, and the error says what can be filtered
+    - where has the limits of every filter
+    - recent returns as many as asked for whenever so many pass
+    - all agents are asked only by name
+    - recent and between of all agents hold what every agent did
+    - pages of all agents miss nothing
+    - all agents are those of the tenant, or of the owner who asks
+    - recall of all agents finds what any of them said
+    - recall of all agents weighs a word by what each agent said
+    - recall of more than 100 agents is refused, and the error names the fix
     - between takes the start and leaves the end
     - between pages with a cursor and misses nothing
     - a cursor that no listing gave is refused

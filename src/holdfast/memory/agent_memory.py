@@ -142,10 +142,20 @@ class StoredMemory(AgentMemory):
         return await self._episodes.append(made, embeddings=embeddings)
 
     @renamed(n="limit")
-    async def recent(self, limit: int = 20, *, types: list[str] | None = None) -> list[Event]:
+    async def recent(
+        self,
+        limit: int = 20,
+        *,
+        types: list[str] | None = None,
+        where: dict[str, Any] | None = None,
+    ) -> list[Event]:
         """The newest events, ascending."""
         return await self._episodes.recent(
-            self._agent, session_id=self._session, limit=check_count("limit", limit), types=types
+            self._agent,
+            session_id=self._session,
+            limit=check_count("limit", limit),
+            types=types,
+            where=where,
         )
 
     @renamed(after=("cursor", cursor_of_event))
@@ -157,6 +167,7 @@ class StoredMemory(AgentMemory):
         types: list[str] | None = None,
         limit: int = 1000,
         cursor: str | None = None,
+        where: dict[str, Any] | None = None,
     ) -> list[Event]:
         """What happened from ``start`` until before ``end``, in pages."""
         return await self._episodes.between(
@@ -167,6 +178,7 @@ class StoredMemory(AgentMemory):
             types=types,
             limit=limit,
             cursor=cursor,
+            where=where,
         )
 
     @renamed(k="limit")
@@ -182,6 +194,7 @@ class StoredMemory(AgentMemory):
         neighbours: int = 0,
         recency_weight: float = 0.0,
         half_life_seconds: float = 7 * DAY_SECONDS,
+        where: dict[str, Any] | None = None,
     ) -> list[Recalled]:
         """What the agent remembers of a question, from all sessions, the best first."""
         most = check_count("limit", limit)
@@ -196,9 +209,10 @@ class StoredMemory(AgentMemory):
             types=types,
             since=since,
             until=until,
+            where=where,
         )
         if reach:
-            look = Beside(reach, types, since, until)
+            look = Beside(reach, types, since, until, where)
             hits = await with_neighbours(self._episodes, hits, look, most)
         if weight:
             hits = with_recency(hits, weight, half_life, datetime.now(UTC))

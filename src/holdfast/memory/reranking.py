@@ -11,6 +11,7 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 from holdfast.contracts.agent_memory import MemoryLog
 from holdfast.values.errors import InvalidInputError
@@ -76,6 +77,7 @@ class Beside:
     types: list[str] | None = None
     since: datetime | None = None
     until: datetime | None = None
+    where: dict[str, Any] | None = None
 
 
 async def with_neighbours(
@@ -124,6 +126,7 @@ async def _around(episodes: MemoryLog, event: Event, look: Beside) -> list[Event
         look.until or LAST,
         session_id=event.session_id,
         types=look.types,
+        where=look.where,
         cursor=dataclasses.replace(event, seq=event.seq - look.reach - 1).cursor,
         limit=2 * look.reach + 1,
     )

@@ -10,32 +10,76 @@ from typing import NamedTuple, Protocol
 
 from holdfast.spi.hybrid.hot_entry import PlacedEntry
 from holdfast.spi.log_entry import LogEntry
+from holdfast.values.codec import decode_json
+from holdfast.values.errors import InvalidInputError
 from holdfast.values.events import Event, Recalled, Session
+from holdfast.values.filters import Filter, matches
+from holdfast.values.owners import owned_id
+from holdfast.values.payload_filters import filterable
 
 
 @dataclass(frozen=True, slots=True)
 class EventScope:
     """Whose events, and which of them; ``None`` is all.
 
+    Without an agent they are all agents' events: of the whole tenant, or in the sessions of one
+    owner. A session that is named is the owner's.
+
     >>> EventScope("writer/ana", "s1").types
     """
 
-    agent: str
+    agent: str | None
     session: str | None = None
     types: list[str] | None = None
     since: datetime | None = None
     until: datetime | None = None
     """Before this time."""
 
+    where: Filter | None = None
+    """What their payloads are filtered by (``holdfast.values.payload_filters``)."""
+
+    owner: str = ""
+    """Whose sessions, if there is no agent; empty for those of the whole tenant."""
+
+    names: tuple[str, str] = ("", "")
+    """What the names of agents begin with, if there is no agent, and, if it is not empty, what they
+    do not begin with."""
+
+    def has_agent(self, agent: str) -> bool:
+        """Return whether events of an agent can be among them."""
+        if self.agent is not None:
+            return agent == self.agent
+        begin, other = self.names
+        return agent.startswith(begin) and not (other and agent.startswith(other))
+
     def has(self, entry: LogEntry) -> bool:
         """Return whether an event is one of them."""
         return (
-            entry.agent == self.agent
+            (self.agent is None or entry.agent == self.agent)
+            and (self.agent is not None or entry.session.startswith(owned_id(self.owner, "")))
             and (self.session is None or entry.session == self.session)
             and (self.types is None or entry.type in self.types)
             and (self.since is None or entry.occurred_at >= self.since)
             and (self.until is None or entry.occurred_at < self.until)
+            and (self.where is None or matches(self.where, filterable(decode_json(entry.body))))
         )
+
+
+MAX_RECALLED_AGENTS = 100
+"""So many agents are searched at once."""
+
+
+def too_many_agents() -> InvalidInputError:
+    """The error of a search over more than ``MAX_RECALLED_AGENTS`` agents.
+
+    >>> too_many_agents().field
+    'agent_id'
+    """
+    return InvalidInputError(
+        "agent_id",
+        f"recall searches at most {MAX_RECALLED_AGENTS} agents at once, and there are more: name "
+        "one agent at a time, or use recent or between, which read any number of agents",
+    )
 
 
 class NearestEvents(NamedTuple):
@@ -81,11 +125,18 @@ class EventStorage(Protocol):
         """Return the best events by words, and by meaning if the engine has an embedder.
 
         Everything that was appended before is searched. A blank text finds the newest events.
+
+        Without an agent, the words of an event are weighed by what its own agent said, and the
+        scores of all agents are compared. Raises ``too_many_agents`` if more than
+        ``MAX_RECALLED_AGENTS`` agents, as the scope names them, have events; not for a blank text.
         """
 
     @abstractmethod
     async def nearest(self, scope: EventScope, vector: list[float], limit: int) -> NearestEvents:
-        """Return the events whose vectors are closest; none if the log has another dimension."""
+        """Return the events whose vectors are closest; none if the log has another dimension.
+
+        Raises ``too_many_agents`` as ``search`` does.
+        """
 
 
 class EpisodeStorage(EventStorage, Protocol):

@@ -68,6 +68,32 @@ async def test_recall_is_narrowed_by_session_type_and_time(
     assert _notes(wide) == ["tide 2"]
 
 
+async def test_where_narrows_recent_between_and_recall_to_payloads_that_pass(
+    memory: AgentMemory,
+) -> None:
+    for at, status in enumerate(["failed", "done", "failed"]):
+        await memory.record(
+            "note", {"note": f"tide {at}", "status": status, "at": at}, occurred_at=NOON
+        )
+    failed: dict[str, Any] = {"where": {"status": "failed"}}
+    assert [one.payload["at"] for one in await memory.recent(**failed)] == [0, 2]
+    assert [one.payload["at"] for one in await memory.recent(1, **failed)] == [2]
+    span = (NOON - DAY, NOON + DAY)
+    assert [one.payload["at"] for one in await memory.between(*span, **failed)] == [0, 2]
+    assert sorted(_notes(await memory.recall("tide", **failed))) == ["tide 0", "tide 2"]
+    # What stands beside a hit is filtered too.
+    beside = await memory.recall("tide", where={"at": {"$lt": 1}}, neighbours=1)
+    assert _notes(beside) == ["tide 0"]
+    for ask in (
+        memory.recent(where={"a.b": 1}),
+        memory.between(*span, where={"a.b": 1}),
+        memory.recall("tide", where={"a.b": 1}),
+    ):
+        with pytest.raises(InvalidInputError) as caught:
+            await ask
+        assert caught.value.field == "where.a.b"
+
+
 async def test_recall_by_vector_finds_the_nearest(memory: AgentMemory) -> None:
     vectors = [[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]]
     await memory.record_many([("note", {"note": at}) for at in range(3)], vectors)

@@ -208,7 +208,7 @@ def _filter(raw: Any, at: str, depth: int) -> Filter:
     parts: list[Filter] = []
     for key, operand in raw.items():
         name = _key(key, at)
-        here = f"{at}.{_spell(name)}"
+        here = f"{at}.{spell(name)}"
         if name.startswith("$"):
             parts.append(_connective(name, operand, here, depth))
         else:
@@ -222,7 +222,12 @@ def _key(key: Any, at: str) -> str:
     return check_text(f"{at}.(key)", key)
 
 
-def _spell(key: str) -> str:
+def spell(key: str) -> str:
+    """A key as an error shows it.
+
+    >>> spell("price")
+    'price'
+    """
     # A key may hold anything and be of any length; the path must still print.
     return (key if key.isprintable() else key.encode("unicode_escape").decode())[:100]
 
@@ -280,7 +285,7 @@ def _operators(path: Path, operators: Mapping[Any, Any], at: str, depth: int) ->
         raise InvalidInputError(at, f"needs an operator: {', '.join(_OPERATORS)}")
     return _all(
         [
-            _operator(path, name, operand, f"{at}.{_spell(name)}", depth)
+            _operator(path, name, operand, f"{at}.{spell(name)}", depth)
             for name, operand in ((_key(key, at), operand) for key, operand in operators.items())
         ]
     )

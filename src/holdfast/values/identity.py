@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from functools import lru_cache
-from typing import TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from holdfast.values.checks import check_id
 from holdfast.values.errors import InvalidInputError
@@ -68,3 +69,20 @@ def _parsed(text: str) -> AgentId:
 
 Agent: TypeAlias = AgentId | str
 """An agent, or its canonical string: the same wherever one is taken."""
+
+
+class AllAgents(Enum):
+    """In place of an agent, where a question may go over all of them.
+
+    >>> AllAgents.ALL_AGENTS is ALL_AGENTS
+    True
+    """
+
+    ALL_AGENTS = "all agents"
+
+
+ALL_AGENTS: Final = AllAgents.ALL_AGENTS
+"""All agents of the tenant, or of the owner whose front is asked."""
+
+AnyAgent: TypeAlias = Agent | Literal[AllAgents.ALL_AGENTS]
+"""An agent, or all of them."""

@@ -17,7 +17,7 @@ from holdfast.values.events import Event, Recalled, Session
 class HybridEpisodes(EpisodeStorage):
     """``EpisodeStorage`` over a hot and a durable log; ``durable`` is that of the durable engine.
 
-    Searches read the durable log alone: what the agent has just said is flushed to it first. ::
+    Searches read the durable log alone: what the agents have just said is flushed to it first. ::
 
         episodes = HybridEpisodes(log, PostgresEpisodes(engine))
     """
@@ -66,12 +66,12 @@ class HybridEpisodes(EpisodeStorage):
     async def search(self, scope: EventScope, text: str, limit: int) -> list[Recalled]:
         """Return the best events by words and meaning."""
         # Ranks of words depend on all that the agent ever said, so they are made where that is.
-        degraded = await self._flush(scope.agent)
+        degraded = await self._flush(scope)
         return _degraded(await self._durable.search(scope, text, limit), degraded)
 
     async def nearest(self, scope: EventScope, vector: list[float], limit: int) -> NearestEvents:
         """Return the events whose vectors are closest."""
-        degraded = await self._flush(scope.agent)
+        degraded = await self._flush(scope)
         dimension, found = await self._durable.nearest(scope, vector, limit)
         return NearestEvents(dimension, _degraded(found, degraded))
 
@@ -106,9 +106,10 @@ class HybridEpisodes(EpisodeStorage):
             late = (one for one in window.entries if one.entry.id in window.unflushed)
         return [one for one in late if scope.has(one.entry)]
 
-    async def _flush(self, agent: str) -> str:
-        """Make durable what an agent said; empty, or why some of it is not."""
-        if late := await self._log.tail(agent):
+    async def _flush(self, scope: EventScope) -> str:
+        """Make durable what the agents of a scope said; empty, or why some of it is not."""
+        tail = await self._log.tail(scope.agent)
+        if late := [one for one in tail if scope.has_agent(one.entry.agent)]:
             try:
                 await self._log.commit(late)
             except TimedOutError as error:

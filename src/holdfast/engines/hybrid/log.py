@@ -180,14 +180,14 @@ class HybridLog:
             return dataclasses.replace(found, hot=False, floor=_BEYOND)
         return found
 
-    async def tail(self, agent: str) -> list[PlacedEntry]:
-        """What an agent has in all sessions that is not flushed.
+    async def tail(self, agent: str | None) -> list[PlacedEntry]:
+        """What an agent, or every agent, has in all sessions that is not flushed.
 
         ::
 
             unflushed = await log.tail("writer/ana")
         """
-        mine = [one for one in self._unflushed if one.entry.agent == agent]
+        mine = [one for one in self._unflushed if agent in {None, one.entry.agent}]
         try:
             found = await self._breaker.call(lambda: self.hot.tail(agent))
             here = {one.entry.key for one in found}
@@ -195,7 +195,7 @@ class HybridLog:
                 await self._back.recover(session)
         except HotStoreDownError as error:
             late = await self._back.unseen(mine)
-            self._seen.degraded(f"all sessions of {agent}", error)
+            self._seen.degraded(f"all sessions of {agent or 'all agents'}", error)
             return sorted(late, key=lambda one: (one.entry.session, one.place))
         return found
 

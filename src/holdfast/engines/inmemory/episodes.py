@@ -100,14 +100,11 @@ class InMemoryEpisodes(EpisodeStorage):
     def _rows(self, scope: EventScope) -> list[Row]:
         """The rows of a scope in order: by position in one session, by time across sessions."""
         if scope.session is None:
-            found = sorted(
-                self._log.of_agent(scope.agent).values(),
-                key=lambda row: _place(row, in_session=False),
+            return sorted(
+                self._log.of_scope(scope).values(), key=lambda row: _place(row, in_session=False)
             )
-        else:
-            session = self._log.sessions.get(scope.session)
-            found = list(session.rows.values()) if session else []
-        return [row for row in found if scope.has(row)]
+        session = self._log.sessions.get(scope.session)
+        return [row for row in session.rows.values() if scope.has(row)] if session else []
 
 
 def _place(item: Row | Event, *, in_session: bool) -> tuple[Any, ...]:

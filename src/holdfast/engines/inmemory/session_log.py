@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Self
 
+from holdfast.spi.episodes import EventScope
 from holdfast.spi.log_entry import LogEntry
 from holdfast.values.codec import decode_json
 from holdfast.values.errors import InvalidInputError
@@ -101,6 +102,21 @@ class SessionLog:
     def of_agent(self, agent: str) -> dict[str, Row]:
         """All rows of an agent by key, in the order of arrival."""
         return self.agents.get(agent, {})
+
+    def of_scope(self, scope: EventScope) -> dict[str, Row]:
+        """The rows of a scope by key, in the order of arrival of each agent."""
+        return {
+            key: row
+            for agent in self.agents_of(scope)
+            for key, row in self.agents[agent].items()
+            if scope.has(row)
+        }
+
+    def agents_of(self, scope: EventScope) -> list[str]:
+        """The agents of a scope that have events, in any session."""
+        if scope.agent is not None:
+            return [scope.agent] if scope.agent in self.agents else []
+        return [agent for agent, rows in self.agents.items() if rows and scope.has_agent(agent)]
 
     def words(self, agent: str) -> LexicalIndex:
         """The index of all the agent's words, up to the last append."""

@@ -70,9 +70,9 @@ class PostgresEmbeddingQueue(EmbeddingQueue):
         )
         return _batch(rows, limit) if rows else None
 
-    async def tail(self, agent: str, limit: int) -> EmbeddingBatch:
-        """Up to ``limit`` events of an agent and of each range, whoever works on them."""
-        rows = await self._engine.fetch(_SQL["tail"], self._tenant, agent, limit, safe=True)
+    async def tail(self, agents: Sequence[str], limit: int) -> EmbeddingBatch:
+        """Up to ``limit`` events of agents and of each range, whoever works on them."""
+        rows = await self._engine.fetch(_SQL["tail"], self._tenant, agents, limit, safe=True)
         return _batch(rows, limit)
 
     async def keep(

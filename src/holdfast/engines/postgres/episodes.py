@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, LiteralString
 
 from holdfast.engines.postgres.engine import Postgres
-from holdfast.engines.postgres.queries import filled, load
+from holdfast.engines.postgres.event_scope import narrowed, payload_filter, whose
+from holdfast.engines.postgres.queries import load
 from holdfast.engines.postgres.recall import Recall
 from holdfast.engines.postgres.session_log import append, stored
 from holdfast.spi.embedding import Embedder
@@ -44,9 +45,7 @@ class PostgresEpisodes(EpisodeStorage):
     async def recent(self, scope: EventScope, limit: int) -> list[Event]:
         """Return the newest events, ascending."""
         sql = _SQL["recent"] if scope.session is None else _SQL["recent_in_session"]
-        rows = await self._engine.fetch(
-            _typed(sql, scope), *self._whose(scope), scope.types, limit, safe=True
-        )
+        rows = await self._read(sql, scope, scope.types, limit, *payload_filter(scope))
         return _events(reversed(rows))
 
     async def between(self, scope: EventScope, after: Event | None, limit: int) -> list[Event]:
@@ -56,10 +55,9 @@ class PostgresEpisodes(EpisodeStorage):
         if scope.session is None:
             time = (None, None) if after is None else (after.occurred_at, after.session_id)
             place = (*time, *place)
-        rows = await self._engine.fetch(
-            _typed(sql, scope),
-            *(*self._whose(scope), scope.since, scope.until, limit, scope.types, *place),
-            safe=True,
+        span = (scope.since, scope.until)
+        rows = await self._read(
+            sql, scope, *span, limit, scope.types, *place, *payload_filter(scope)
         )
         return _events(rows)
 
@@ -99,19 +97,17 @@ class PostgresEpisodes(EpisodeStorage):
         what = (self._tenant, session, agent, run, types)
         return int(await self._engine.fetchval(_SQL["clear"], *what, safe=False))
 
-    def _whose(self, scope: EventScope) -> tuple[str, ...]:
-        if scope.session is None:
-            return (self._tenant, scope.agent)
-        return (self._tenant, scope.session, scope.agent)
+    async def _read(self, sql: LiteralString, scope: EventScope, *args: Any) -> Sequence[Any]:
+        sql, agent = whose(narrowed(sql, scope.types, scope.where), scope)
+        session = () if scope.session is None else (scope.session,)
+        if scope.where is None:
+            return await self._engine.fetch(sql, self._tenant, *session, agent, *args, safe=True)
+        # Nobody knows how many events are read for one that passes.
+        return await self._engine.search(sql, self._tenant, *session, agent, *args)
 
     async def _found(self, sql: LiteralString, session: str) -> Session | None:
         row = await self._engine.fetchrow(sql, self._tenant, session, safe=True)
         return None if row is None else _session(row)
-
-
-def _typed(sql: LiteralString, scope: EventScope) -> LiteralString:
-    """A statement with its filter by types, where there is one."""
-    return sql if scope.types is None else filled(sql, {"/* any type */ TRUE": "FALSE"})
 
 
 def _events(rows: Iterable[Any]) -> list[Event]:

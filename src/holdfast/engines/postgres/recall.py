@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, LiteralString
+from typing import Any
 
 from holdfast.engines.postgres.embedding_queue import PostgresEmbeddingQueue
 from holdfast.engines.postgres.engine import Postgres
-from holdfast.engines.postgres.queries import filled, load
+from holdfast.engines.postgres.event_scope import narrowed, payload_filter, searched, whose
+from holdfast.engines.postgres.queries import load
 from holdfast.spi.embedding import Embedder, embed_texts
 from holdfast.spi.embedding_queue import embed_batch
-from holdfast.spi.episodes import EventScope, NearestEvents
+from holdfast.spi.episodes import (
+    MAX_RECALLED_AGENTS,
+    EventScope,
+    NearestEvents,
+    too_many_agents,
+)
 from holdfast.spi.log_entry import LogEntry
 from holdfast.values.errors import EngineError, InvalidInputError
 from holdfast.values.events import Recalled
@@ -36,7 +43,8 @@ class _Asked:
 class _Found:
     """What a search found, and what of the log it has not seen."""
 
-    unindexed: bool
+    agents: list[str]
+    unindexed: list[str]
     model: str | None
     unembedded: bool
     hits: list[Recalled]
@@ -46,7 +54,7 @@ class _Found:
 
 
 class Recall:
-    """Finds the events of one agent by words and by meaning."""
+    """Finds the events of one agent, or of all, by words and by meaning."""
 
     def __init__(self, engine: Postgres, tenant: str, embedder: Embedder | None) -> None:
         self._engine = engine
@@ -57,18 +65,21 @@ class Recall:
 
     async def by_vector(self, vector: list[float], scope: EventScope, limit: int) -> NearestEvents:
         """The nearest events that have a vector."""
+        filters = (*_filters(scope), scope.owner or None, *payload_filter(scope))
+        sql, [agent, *other] = searched(narrowed(_SQL["nearest"], *filters), scope, 12)
         rows = await self._engine.search(
-            narrowed(_SQL["nearest"], scope),
-            *(self._tenant, scope.agent, vector, len(vector), limit, *_filters(scope)),
+            sql, self._tenant, agent, vector, len(vector), limit, *filters, *other
         )
+        if rows[0][0] > MAX_RECALLED_AGENTS:
+            raise too_many_agents()
         found = []
-        for _, semantic, *row in rows:
+        for _, _, semantic, *row in rows:
             if semantic is not None:
                 event = LogEntry(*row[:7]).to_event(row[7], row[8])
                 # A cosine of -1 is as far as can be: 0 on the scale of recall.
                 given = {"semantic": semantic}
                 found.append(Recalled(event, (semantic + 1) / 2, ("semantic",), given, ""))
-        return NearestEvents(rows[0][0], found)
+        return NearestEvents(rows[0][1], found)
 
     async def by_text(self, text: str, scope: EventScope, limit: int) -> list[Recalled]:
         """By words, and by meaning where there is an embedder."""
@@ -77,11 +88,11 @@ class Recall:
         asked = await self._embed_question(text)
         lexemes = list(dict.fromkeys(tokenize(text)))
         found = await self._search(lexemes, asked, scope, limit)
-        if found.unindexed:
+        for agent in found.unindexed:
             # What was appended before this call must be found: index the queue, and ask again.
-            await self._queue.index(scope.agent)
+            await self._queue.index(agent)
         if asked.vector is not None and (found.unindexed or not found.embedded(self._model)):
-            asked = await self._embed_tail(asked, scope.agent, found.model)
+            asked = await self._embed_tail(asked, found.agents, found.model)
         elif not found.unindexed:
             return found.hits
         return (await self._search(lexemes, asked, scope, limit)).hits
@@ -89,31 +100,35 @@ class Recall:
     async def _search(
         self, lexemes: list[str], asked: _Asked, scope: EventScope, limit: int
     ) -> _Found:
-        whose = (self._tenant, scope.agent, lexemes)
+        filters, more = _filters(scope), (scope.owner or None, *payload_filter(scope))
         if asked.vector is None:
+            sql, [agent, *other] = searched(_SQL["search_words"], scope, 13)
             rows = await self._engine.search(
-                _SQL["search_words"], *whose, limit, *_filters(scope), K1, B
+                sql, self._tenant, agent, lexemes, limit, *filters, *more, K1, B, *other
             )
         else:
+            sql = narrowed(_SQL["search"], *filters, *more)
+            sql, [agent, *other] = searched(sql, scope, 16)
             rows = await self._engine.search(
-                narrowed(_SQL["search"], scope),
-                *(*whose, asked.vector, limit, *_filters(scope)),
-                *(K1, B, LEXICAL_WEIGHT, self._model),
+                *(sql, self._tenant, agent, lexemes, asked.vector, limit, *filters),
+                *(K1, B, LEXICAL_WEIGHT, self._model, *more, *other),
             )
+        agents, unindexed, model, unembedded = rows[0][:4]
+        if len(agents) > MAX_RECALLED_AGENTS:
+            raise too_many_agents()
         hits = []
-        for _, _, _, score, lexical, semantic, *row in rows:
+        for _, _, _, _, score, lexical, semantic, *row in rows:
             if score is not None:
                 parts = {"lexical": lexical, "semantic": semantic}
                 given = {arm: part for arm, part in parts.items() if part is not None}
                 event = LogEntry(*row[:7]).to_event(row[7], row[8])
                 hits.append(Recalled(event, score, tuple(given), given, asked.degraded))
-        unindexed, model, unembedded = rows[0][:3]
-        return _Found(unindexed, model, unembedded, hits)
+        return _Found(agents, unindexed, model, unembedded, hits)
 
     async def _most_recent(self, scope: EventScope, limit: int) -> list[Recalled]:
-        rows = await self._engine.fetch(
-            _SQL["most_recent"], self._tenant, scope.agent, limit, *_filters(scope), safe=True
-        )
+        sql, agent = whose(_SQL["most_recent"], scope)
+        filters = (*_filters(scope), *payload_filter(scope))
+        rows = await self._engine.search(sql, self._tenant, agent, limit, *filters)
         events = [LogEntry(*row[:7]).to_event(row[7], row[8]) for row in rows]
         return [Recalled(event, 1.0, ("recent",), {}) for event in events]
 
@@ -128,7 +143,7 @@ class Recall:
             return _Asked(None, f"recall by words only: {error}")
         return _Asked(vector)
 
-    async def _embed_tail(self, asked: _Asked, agent: str, model: str | None) -> _Asked:
+    async def _embed_tail(self, asked: _Asked, agents: Sequence[str], model: str | None) -> _Asked:
         """Embed the few newest events that wait; many are a worker's to embed."""
         embedder = self._embedder
         if embedder is None:
@@ -145,7 +160,7 @@ class Recall:
                 await self._queue.adopt(embedder.name, embedder.dimension)
         except InvalidInputError as error:
             return _Asked(None, f"recall by words only: the embedder {embedder.name}: {error}")
-        batch = await self._queue.tail(agent, TAIL + 1)
+        batch = await self._queue.tail(agents, TAIL + 1)
         if len(batch.texts) > TAIL:
             return _Asked(
                 asked.vector,
@@ -163,10 +178,3 @@ class Recall:
 def _filters(scope: EventScope) -> tuple[Any, ...]:
     """The filters in the order of the statements."""
     return (scope.session, scope.types, scope.since, scope.until)
-
-
-def narrowed(sql: LiteralString, scope: EventScope) -> LiteralString:
-    """A statement with its filters, where there are any."""
-    if all(one is None for one in _filters(scope)):
-        return sql
-    return filled(sql, {"/* all */ TRUE": "FALSE"})

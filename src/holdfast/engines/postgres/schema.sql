@@ -244,11 +244,14 @@ CREATE TABLE holdfast.events (
     body text NOT NULL,
     owner text COLLATE "C" NOT NULL DEFAULT ''::text,
     subject text COLLATE "C" NOT NULL DEFAULT ''::text,
+    filterable jsonb,
     PRIMARY KEY (tenant, session_key, epoch, seq)
 );
 
 CREATE UNIQUE INDEX events_by_id ON holdfast.events USING btree (tenant, session_key, id);
+CREATE INDEX events_by_time ON holdfast.events USING btree (tenant, occurred_at);
 CREATE INDEX events_of_agent ON holdfast.events USING btree (tenant, agent, occurred_at);
+CREATE INDEX events_of_owner ON holdfast.events USING btree (tenant, owner, occurred_at) WHERE (owner <> ''::text);
 
 CREATE TABLE holdfast.fact_links (
     tenant text COLLATE "C" NOT NULL,
@@ -778,6 +781,7 @@ CREATE VIEW holdfast.task_records AS
 --   add_task_cleanup(in_tenant text, in_id text, in_fence bigint, in_kind text, in_ref text, in_agent text) RETURNS void
 --   adopt_model(the_tenant text, the_model text, the_dimension integer) RETURNS boolean
 --   advance_outbox(in_tenant text, in_task_id text, in_config_id text) RETURNS void
+--   agents_with_events(the_tenant text, the_beginning text, the_other text, the_limit integer) RETURNS SETOF text
 --   append_embedded_events(the_tenant text, the_sessions text[], the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[], the_numbers real[], the_dimension integer) RETURNS TABLE(place integer, epoch integer, seq bigint)
 --   append_event(the_tenant text, the_session text, the_agent text, the_type text, the_id text, the_run text, the_time timestamp with time zone, the_body text) RETURNS TABLE(place integer, epoch integer, seq bigint)
 --   append_events(the_tenant text, the_sessions text[], the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[]) RETURNS TABLE(place integer, epoch integer, seq bigint)
@@ -811,8 +815,10 @@ CREATE VIEW holdfast.task_records AS
 --   fail(state text, message text, facts jsonb) RETURNS void
 --   fail_lease(in_id text) RETURNS void
 --   fail_task_edge(in_id text, in_from text, in_to text) RETURNS void
+--   filterable_of(the_body text) RETURNS jsonb
 --   find_submitted(in_tenant text, in_id text, in_owner text, in_submit_key text, in_digest text) RETURNS text
 --   flush_events(the_tenant text, the_sessions text[], the_epochs integer[], the_seqs bigint[], the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[]) RETURNS TABLE(place integer, outcome text, ahead integer)
+--   flush_turns(the_tenant text, the_sessions text[], the_epochs integer[], the_seqs bigint[], the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[], the_filterables text[]) RETURNS TABLE(place integer, outcome text, ahead integer)
 --   hold_dimension(the_tenant text, the_collection text, wanted integer) RETURNS integer
 --   hold_fact_scope(the_tenant text, the_namespace text, the_agent text, the_language text) RETURNS bigint
 --   hold_task(in_tenant text, in_id text, in_fence bigint) RETURNS holdfast.tasks
@@ -837,12 +843,14 @@ CREATE VIEW holdfast.task_records AS
 --   owner_of(the_id text) RETURNS text
 --   owner_prefix(the_owner text) RETURNS text
 --   pause_task(in_tenant text, in_id text, in_owner text, in_note text) RETURNS SETOF holdfast.task_records
+--   payload_fits(the_filterable jsonb, the_body text, the_path jsonpath, the_values jsonb) RETURNS boolean
 --   publish(in_tenant text, in_channel text, in_id text, in_event text, in_retention_seconds double precision, OUT out_number bigint, OUT out_published_at timestamp with time zone) RETURNS record
 --   purge_collections(at_most integer) RETURNS bigint
 --   purge_facts(at_most integer) RETURNS bigint
 --   put_blob(in_tenant text, in_place text, in_ref text, in_object_key text, in_size_bytes bigint, in_content_type text, in_sha256 text, in_ttl_seconds double precision) RETURNS holdfast.blob_index
 --   put_push_config(in_tenant text, in_task_id text, in_owner text, in_id text, in_url text, in_token text, in_authentication text, in_most bigint) RETURNS boolean
 --   queue_for_embedding() RETURNS trigger
+--   rank_by_words(the_tenant text, the_agent text, the_lexemes text[], the_limit bigint, the_session text, the_types text[], the_since timestamp with time zone, the_until timestamp with time zone, the_owner text, the_path jsonpath, the_values jsonb, k1 double precision, b double precision) RETURNS TABLE(session_key bigint, epoch integer, seq bigint, score double precision)
 --   reached(start bigint, depth bigint, the_types text[], along boolean, against boolean, most bigint) RETURNS bigint[]
 --   record_task_step(in_tenant text, in_id text, in_fence bigint, in_kind text, in_name text, in_occurrence bigint, in_body text, in_digest text, in_message_id text, OUT out_at timestamp with time zone, OUT out_digest text, OUT out_fence bigint, OUT out_chunks bigint, OUT out_body text) RETURNS record
 --   recover_tasks(in_tenant text, in_limit bigint) RETURNS SETOF holdfast.task_records
@@ -860,10 +868,10 @@ CREATE VIEW holdfast.task_records AS
 --   say_in_task(in_tenant text, in_task_id text, in_seq bigint, in_context_key bigint, in_fence bigint, in_actor text, in_now timestamp with time zone, in_id text, in_at timestamp with time zone, in_body text, in_digest text) RETURNS bigint
 --   search_words(the_tenant text, the_agent text, the_lexemes text[], the_limit bigint, the_session text, the_types text[], the_since timestamp with time zone, the_until timestamp with time zone, k1 double precision, b double precision) RETURNS TABLE(session_key bigint, epoch integer, seq bigint, score double precision)
 --   settle_task(task holdfast.tasks, in_wanted text, in_note text, in_event text, OUT reached text, OUT why text) RETURNS record
---   store_embedded_events(the_tenant text, the_sessions text[], the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[], the_numbers real[], the_dimension integer) RETURNS TABLE(place integer, epoch integer, seq bigint, first timestamp with time zone)
---   store_event(the_tenant text, the_session text, the_agent text, the_type text, the_id text, the_run text, the_time timestamp with time zone, the_body text) RETURNS TABLE(place integer, epoch integer, seq bigint, first timestamp with time zone)
---   store_events(the_tenant text, the_sessions text[], the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[]) RETURNS TABLE(place integer, epoch integer, seq bigint, first timestamp with time zone)
---   store_session_events(the_tenant text, the_session text, the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[]) RETURNS TABLE(place integer, epoch integer, seq bigint, first timestamp with time zone)
+--   store_embedded_events(the_tenant text, the_sessions text[], the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[], the_filterables text[], the_numbers real[], the_dimension integer) RETURNS TABLE(place integer, epoch integer, seq bigint, first timestamp with time zone)
+--   store_event(the_tenant text, the_session text, the_agent text, the_type text, the_id text, the_run text, the_time timestamp with time zone, the_body text, the_filterable text) RETURNS TABLE(place integer, epoch integer, seq bigint, first timestamp with time zone)
+--   store_events(the_tenant text, the_sessions text[], the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[], the_filterables text[]) RETURNS TABLE(place integer, epoch integer, seq bigint, first timestamp with time zone)
+--   store_session_events(the_tenant text, the_session text, the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[], the_filterables text[]) RETURNS TABLE(place integer, epoch integer, seq bigint, first timestamp with time zone)
 --   submit_task(in_tenant text, in_id text, in_owner text, in_context_id text, in_new_context_id text, in_agent text, in_metadata text, in_max_attempts bigint, in_submit_key text, in_digest text, in_retry_of text, in_run_after timestamp with time zone, in_run_after_seconds double precision, in_message_id text, in_message_at timestamp with time zone, in_message_body text, in_message_digest text, in_push_ids text[], in_push_urls text[], in_push_tokens text[], in_push_auths text[]) RETURNS SETOF holdfast.task_records
 --   take_back(session holdfast.sessions) RETURNS holdfast.sessions
 --   take_unembedded(the_tenant text, the_limit bigint, the_seconds double precision) RETURNS TABLE(agent text, session_key bigint, epoch integer, first_seq bigint, last_seq bigint, seq bigint, type text, body text)

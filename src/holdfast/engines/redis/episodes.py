@@ -27,8 +27,8 @@ _ELSEWHERE = 'open a Postgres with it: holdfast.open("postgresql://…", redis="
 class RedisEvents(EventStorage):
     """``EventStorage`` of a Redis by itself: messages in the transcript, the rest beside it.
 
-    It is kept for ``ttl_seconds`` after its last event. Redis by itself reads one session at a
-    time, and searches nothing by words or meaning. ::
+    It is kept for ``ttl_seconds`` after its last event. Redis by itself reads one agent in one
+    session at a time, and searches nothing by words or meaning. ::
 
         events = RedisEvents(engine, tenant="acme")
     """
@@ -69,14 +69,15 @@ class RedisEvents(EventStorage):
     async def recent(self, scope: EventScope, limit: int) -> list[Event]:
         """Return the newest events of a session, ascending."""
         keys, found = self._keys(self._one_session(scope)), list[Event]()
-        for stream in _streams(scope):
+        agent = self._one_agent(scope)
+        for stream in _streams(agent, scope.types):
             key, end, kept = keys.messages + stream, "+", 0
             while kept < limit:
-                count = max(_PAGE if scope.types else 0, limit)
+                count = max(_PAGE if scope.types or scope.where else 0, limit)
                 page = await self._engine.command(
                     key, "xrevrange", key, end, "-", "count", count, safe=True
                 )
-                fitting = _events(page, scope)
+                fitting = _events(page, agent, scope)
                 found += fitting
                 kept += len(fitting)
                 if len(page) < count:
@@ -87,11 +88,11 @@ class RedisEvents(EventStorage):
     async def between(self, scope: EventScope, after: Event | None, limit: int) -> list[Event]:
         """Return the oldest events of a session after one, ascending."""
         keys, found = self._keys(self._one_session(scope)), list[Event]()
-        first = max(0, after.seq) + 1 if after else 0
-        for stream in _streams(scope):
+        agent, first = self._one_agent(scope), max(0, after.seq) + 1 if after else 0
+        for stream in _streams(agent, scope.types):
             kept = 0
             async for page in self._pages(keys.messages + stream, first):
-                fitting = _events(page, scope)
+                fitting = _events(page, agent, scope)
                 found += fitting
                 kept += len(fitting)
                 if kept >= limit:
@@ -123,6 +124,11 @@ class RedisEvents(EventStorage):
             raise self._no("reading all sessions at once", "name a session_id")
         return scope.session
 
+    def _one_agent(self, scope: EventScope) -> str:
+        if scope.agent is None:
+            raise self._no("reading all agents at once", "name an agent_id")
+        return scope.agent
+
     def _no_recall(self) -> NotSupportedError:
         return self._no("recall", "it keeps a window and no index of what was said")
 
@@ -138,8 +144,8 @@ def _stream(entry: LogEntry) -> str:
     return agent if entry.type == "message" else _NOTES + agent
 
 
-def _streams(scope: EventScope) -> list[str]:
-    name, types = encode_agent(scope.agent), scope.types
+def _streams(agent: str, types: list[str] | None) -> list[str]:
+    name = encode_agent(agent)
     messages = types is None or "message" in types
     notes = types is None or any(one != "message" for one in types)
     return [name] * messages + [_NOTES + name] * notes
@@ -152,7 +158,7 @@ def _body(entry: LogEntry) -> str:
     return f"{encode_json(entry.type)}\n{entry.body}"
 
 
-def _events(page: Iterable[Any], scope: EventScope) -> list[Event]:
+def _events(page: Iterable[Any], agent: str, scope: EventScope) -> list[Event]:
     """The events of a page that are in the scope."""
     found = []
     for number, (_, key, _, run, _, when, _, body) in page:
@@ -161,7 +167,7 @@ def _events(page: Iterable[Any], scope: EventScope) -> list[Event]:
             kind, _, payload = payload.partition("\n")
             kind = decode_json(kind)
         entry = LogEntry(
-            scope.agent,
+            agent,
             scope.session or "",
             kind,
             payload,

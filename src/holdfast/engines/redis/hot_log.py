@@ -130,13 +130,13 @@ class RedisHotLog(HotLog):
             where, (), lambda found: (_window(session, found), snapshot_of(found[3]))
         )
 
-    async def tail(self, agent: str) -> list[PlacedEntry]:
-        """What an agent has that is not flushed."""
+    async def tail(self, agent: str | None) -> list[PlacedEntry]:
+        """What an agent, or every agent, has that is not flushed."""
         shards = [ShardKeys.of(self._tenant, one) for one in range(self._engine.shards)]
         found = await self._run(
             "hot_tail",
             [f"{shard.prefix}hot" for shard in shards],
-            [agent, *(shard.prefix for shard in shards)],
+            [agent or "", *(shard.prefix for shard in shards)],
         )
         return [
             one

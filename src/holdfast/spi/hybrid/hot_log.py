@@ -202,8 +202,8 @@ class HotLog(Protocol):
         """What is at hand of a session and of its working state, in one round trip."""
 
     @abstractmethod
-    async def tail(self, agent: str) -> list[PlacedEntry]:
-        """What an agent has in all sessions that is not flushed."""
+    async def tail(self, agent: str | None) -> list[PlacedEntry]:
+        """What an agent, or every agent, has in all sessions that is not flushed."""
 
     @abstractmethod
     async def lock(self, session: str, *, seconds: float) -> str:

@@ -22,6 +22,9 @@ COUNTS = st.integers(0, 6)
 START = datetime(2030, 1, 1, tzinfo=UTC)
 TIMES = st.integers(0, 5).map(lambda hours: START + timedelta(hours=hours))
 WORDS = st.lists(st.sampled_from(["tide", "moon", "harbour", "sailing"]), max_size=3).map(" ".join)
+WHERES = st.none() | st.sampled_from(
+    [{"note": "tide"}, {"note": {"$gt": "moon"}}, {"role": "user"}, {"$not": {"note": "tide"}}]
+)
 IDS = st.integers(0, 15).map("e{}".format)
 MESSAGES = st.sampled_from(
     [
@@ -102,14 +105,20 @@ class AgentMemoryMachine(EngineMachine):
         batch = [(UNIDENTIFIED, {"said": "yes"})] * count
         self.both(lambda memory: memory(agent, session_id=session).record_many(batch), _events)
 
-    @rule(agent=AGENTS, session=SESSIONS, count=COUNTS, types=SOME_TYPES)
-    def recent(self, agent: str, session: str | None, count: int, types: Any) -> None:
+    @rule(agent=AGENTS, session=SESSIONS, count=COUNTS, types=SOME_TYPES, where=WHERES)
+    def recent(self, agent: str, session: str | None, count: int, **how: Any) -> None:
         """The newest."""
-        self.both(
-            lambda memory: memory(agent, session_id=session).recent(count, types=types), _events
-        )
+        self.both(lambda memory: memory(agent, session_id=session).recent(count, **how), _events)
 
-    @rule(agent=AGENTS, session=SESSIONS, start=TIMES, end=TIMES, limit=COUNTS, types=SOME_TYPES)
+    @rule(
+        agent=AGENTS,
+        session=SESSIONS,
+        start=TIMES,
+        end=TIMES,
+        limit=COUNTS,
+        types=SOME_TYPES,
+        where=WHERES,
+    )
     def between(
         self, agent: str, session: str | None, start: datetime, end: datetime, **how: Any
     ) -> None:
@@ -118,10 +127,16 @@ class AgentMemoryMachine(EngineMachine):
             lambda memory: memory(agent, session_id=session).between(start, end, **how), _events
         )
 
-    @rule(agent=AGENTS, query=WORDS.filter(bool), k=COUNTS, only=st.none() | st.just("s1"))
-    def recall(self, agent: str, query: str, k: int, only: str | None) -> None:
+    @rule(
+        agent=AGENTS,
+        query=WORDS.filter(bool),
+        k=COUNTS,
+        session_id=st.none() | st.just("s1"),
+        where=WHERES,
+    )
+    def recall(self, agent: str, query: str, k: int, **how: Any) -> None:
         """By words."""
-        self.both(lambda memory: memory(agent).recall(query, k, session_id=only), _ranked)
+        self.both(lambda memory: memory(agent).recall(query, k, **how), _ranked)
 
     @rule(agent=AGENTS, session=SESSIONS, query=st.none() | WORDS.filter(bool), window=COUNTS)
     def hydrate(self, agent: str, session: str | None, query: str | None, window: int) -> None:

@@ -11,13 +11,23 @@ from hypothesis.stateful import rule
 
 from holdfast.testing.machines.machine import EngineMachine
 from holdfast.values.events import Event, Recalled
-from holdfast.values.identity import AgentId
+from holdfast.values.identity import ALL_AGENTS, AgentId, AnyAgent
 
 AGENTS = st.sampled_from([AgentId("", "ana"), AgentId("writer", "ben")])
 SESSIONS = st.sampled_from(["s1", "s2"])
 RUNS = st.sampled_from(["", "r1", "r2"])
 TYPES = st.sampled_from(["decision", "observation"])
 SOME_TYPES = st.none() | st.lists(TYPES, max_size=2, unique=True)
+ASKED = AGENTS | st.just(ALL_AGENTS)
+MARKS = st.sampled_from([None, True, 1, -2, "1", "tide\x00", "x" * 256])
+WHERES = st.none() | st.one_of(
+    MARKS.map(lambda mark: {"mark": mark}),
+    MARKS.map(lambda mark: {"mark": {"$ne": mark}}),
+    st.lists(MARKS, max_size=3).map(lambda marks: {"mark": {"$in": marks}}),
+    st.sampled_from([0, 1.0, "", "tide"]).map(lambda bound: {"mark": {"$gt": bound}}),
+    st.booleans().map(lambda there: {"part": {"$exists": there}}),
+    st.just({"$or": [{"part": "low"}, {"mark": {"$not": {"$lte": "x"}}}]}),
+)
 LIMITS = st.integers(0, 6)
 START = datetime(2030, 1, 1, tzinfo=UTC)
 TIMES = st.integers(0, 5).map(lambda hours: START + timedelta(hours=hours))
@@ -27,7 +37,15 @@ EVENTS = st.builds(
     AGENTS,
     SESSIONS,
     TYPES,
-    st.fixed_dictionaries({"note": WORDS}),
+    st.fixed_dictionaries(
+        {"note": WORDS},
+        optional={
+            "mark": st.sampled_from(
+                [None, True, 1, 1.0, -2, "1", "tide\x00", "x" * 256, "é" * 129]
+            ),
+            "part": st.sampled_from([[1], {"mark": 1}, "low"]),
+        },
+    ),
     id=st.integers(0, 30).map("e{}".format),
     run_id=RUNS,
     occurred_at=TIMES,
@@ -55,22 +73,39 @@ class EpisodesMachine(EngineMachine):
         self.append(events)
         self.append([replace(event, occurred_at=when) for event in events])
 
-    @rule(agent=AGENTS, session=st.none() | SESSIONS, limit=LIMITS, types=SOME_TYPES)
-    def recent(self, agent: AgentId, session: str | None, limit: int, types: Any) -> None:
+    @rule(
+        agent=ASKED,
+        session_id=st.none() | SESSIONS,
+        limit=LIMITS,
+        types=SOME_TYPES,
+        where=WHERES,
+    )
+    def recent(self, agent: AnyAgent, **how: Any) -> None:
         """The newest."""
-        self.both(lambda log: log.recent(agent, session_id=session, limit=limit, types=types))
+        self.both(lambda log: log.recent(agent, **how))
 
-    @rule(agent=AGENTS, start=TIMES, end=TIMES, session=st.none() | SESSIONS, limit=LIMITS)
-    def between(
-        self, agent: AgentId, start: datetime, end: datetime, session: str | None, limit: int
-    ) -> None:
+    @rule(
+        agent=ASKED,
+        start=TIMES,
+        end=TIMES,
+        session_id=st.none() | SESSIONS,
+        limit=LIMITS,
+        where=WHERES,
+    )
+    def between(self, agent: AnyAgent, start: datetime, end: datetime, **how: Any) -> None:
         """A span of time."""
-        self.both(lambda log: log.between(agent, start, end, session_id=session, limit=limit))
+        self.both(lambda log: log.between(agent, start, end, **how))
 
-    @rule(agent=AGENTS, query=WORDS.filter(bool), limit=LIMITS, session=st.none() | SESSIONS)
-    def recall(self, agent: AgentId, query: str, limit: int, session: str | None) -> None:
+    @rule(
+        agent=ASKED,
+        query=WORDS.filter(bool),
+        limit=LIMITS,
+        session_id=st.none() | SESSIONS,
+        where=WHERES,
+    )
+    def recall(self, agent: AnyAgent, query: str, **how: Any) -> None:
         """By words."""
-        self.both(lambda log: log.recall(agent, query, limit=limit, session_id=session), _ranked)
+        self.both(lambda log: log.recall(agent, query, **how), _ranked)
 
     @rule(
         session=SESSIONS,

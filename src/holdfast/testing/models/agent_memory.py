@@ -103,21 +103,17 @@ class NaiveMemory:
         made = [Event(self._agent, self._home, type_, payload) for type_, payload in events]
         return await self._log.append(made)
 
-    async def recent(self, limit: int = 20, *, types: list[str] | None = None) -> list[Event]:
+    async def recent(self, limit: int = 20, **how: Any) -> list[Event]:
         """The newest."""
-        return await self._log.recent(
-            self._agent, session_id=self._session, limit=limit, types=types
-        )
+        return await self._log.recent(self._agent, session_id=self._session, limit=limit, **how)
 
     async def between(self, start: datetime, end: datetime, **how: Any) -> list[Event]:
         """A span of time."""
         return await self._log.between(self._agent, start, end, session_id=self._session, **how)
 
-    async def recall(
-        self, query: str, limit: int = 5, *, session_id: str | None = None
-    ) -> list[Recalled]:
+    async def recall(self, query: str, limit: int = 5, **how: Any) -> list[Recalled]:
         """By words, from all sessions."""
-        return await self._log.recall(self._agent, query, limit=limit, session_id=session_id)
+        return await self._log.recall(self._agent, query, limit=limit, **how)
 
     async def hydrate(
         self, query: str | None = None, *, limit: int = 5, recent_limit: int = 20

@@ -14,9 +14,19 @@ from holdfast.values.content import ChatMessage
 from holdfast.values.errors import ConflictError, NotFoundError
 from holdfast.values.event_text import event_text
 from holdfast.values.events import Event, Recalled, Session
-from holdfast.values.identity import AgentId
+from holdfast.values.filters import matches, parse
+from holdfast.values.identity import ALL_AGENTS, AgentId, AnyAgent
 from holdfast.values.ranking import K1, B
 from holdfast.values.text import tokenize
+
+
+def _passes(where: dict[str, Any] | None, event: Event) -> bool:
+    seen = {}
+    for key, value in event.payload.items():
+        long = isinstance(value, str) and len(value.encode()) > 256
+        if not long and not isinstance(value, (dict, list)):
+            seen[key] = value
+    return matches(parse(where), seen)
 
 
 class NaiveEpisodes:
@@ -61,38 +71,45 @@ class NaiveEpisodes:
 
     async def recent(
         self,
-        agent_id: AgentId,
+        agent_id: AnyAgent,
         *,
         session_id: str | None = None,
         limit: int = 20,
         types: list[str] | None = None,
+        where: dict[str, Any] | None = None,
     ) -> list[Event]:
         """Sort everything, take the end."""
-        found = self._sorted(agent_id, session_id, types)
+        found = self._sorted(agent_id, session_id, types, where)
         return copy.deepcopy(found[max(0, len(found) - limit) :])
 
     async def between(
         self,
-        agent_id: AgentId,
+        agent_id: AnyAgent,
         start: datetime,
         end: datetime,
         *,
         session_id: str | None = None,
         types: list[str] | None = None,
         limit: int = 1000,
+        where: dict[str, Any] | None = None,
     ) -> list[Event]:
         """Sort everything, keep the span."""
-        found = self._sorted(agent_id, session_id, types)
+        found = self._sorted(agent_id, session_id, types, where)
         return copy.deepcopy([one for one in found if start <= one.occurred_at < end][:limit])
 
     def _sorted(
-        self, agent_id: AgentId, session_id: str | None, types: list[str] | None
+        self,
+        agent_id: AnyAgent,
+        session_id: str | None,
+        types: list[str] | None,
+        where: dict[str, Any] | None = None,
     ) -> list[Event]:
         found = self._mine(
             lambda one: (
-                one.agent_id == agent_id
+                agent_id in (ALL_AGENTS, one.agent_id)
                 and (session_id is None or one.session_id == session_id)
                 and (types is None or one.type in types)
+                and _passes(where, one)
             )
         )
         if session_id is not None:
@@ -100,8 +117,27 @@ class NaiveEpisodes:
         return sorted(found, key=lambda one: (one.occurred_at, one.session_id, one.epoch, one.seq))
 
     async def recall(
-        self, agent_id: AgentId, query: str, *, limit: int = 5, session_id: str | None = None
+        self,
+        agent_id: AnyAgent,
+        query: str,
+        *,
+        limit: int = 5,
+        session_id: str | None = None,
+        where: dict[str, Any] | None = None,
     ) -> list[Recalled]:
+        """Every agent by itself, the best of all."""
+        asked = {one.agent_id for one in self._sorted(agent_id, None, None)}
+        hits = [
+            hit
+            for agent in asked
+            for hit in self._scored(agent, query)
+            if session_id in (None, hit.event.session_id) and _passes(where, hit.event)
+        ]
+        best = max((hit.score for hit in hits), default=1.0)
+        hits = [dataclasses.replace(hit, score=hit.score / best) for hit in hits]
+        return sorted(hits, key=lambda hit: (-hit.score, hit.event.id))[:limit]
+
+    def _scored(self, agent_id: AgentId, query: str) -> list[Recalled]:
         """Okapi BM25 by the book, over every text, for every word."""
         events = self._sorted(agent_id, None, None)
         texts = [tokenize(event_text(one.type, one.payload)) for one in events]
@@ -115,11 +151,9 @@ class NaiveEpisodes:
                 times = words.count(word)
                 share = len(words) / average if average else 1.0
                 score += rarity * times * (K1 + 1) / (times + K1 * (1 - B + B * share))
-            if score > 0 and session_id in (None, event.session_id):
+            if score > 0:
                 hits.append(Recalled(event, score, ("lexical",), {"lexical": score}))
-        best = max((hit.score for hit in hits), default=1.0)
-        hits = [dataclasses.replace(hit, score=hit.score / best) for hit in hits]
-        return sorted(hits, key=lambda hit: (-hit.score, hit.event.id))[:limit]
+        return hits
 
     async def _open(self, agent_id: AgentId, session_id: str) -> None:
         if await self.get_session(session_id) is None:

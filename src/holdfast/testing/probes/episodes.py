@@ -8,11 +8,14 @@ from typing import Any
 from holdfast.testing.hostile import KEPT, REFUSED, Hostile, Verdict
 from holdfast.testing.probes.probe import NO_ECHO, Probe
 from holdfast.values.events import Event
-from holdfast.values.identity import AgentId
+from holdfast.values.filters import escape
+from holdfast.values.identity import ALL_AGENTS, AgentId
+from holdfast.values.payload_filters import MAX_TEXT_BYTES
 
 CONTRACT = "episodes"
 ANA = AgentId("", "ana")
 FIRST, LAST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
+EVER = (datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
 
 
 async def _append(store: Any, event: Event) -> Event:
@@ -79,6 +82,26 @@ async def _recent_type(store: Any, value: Any) -> Any:
     return NO_ECHO
 
 
+async def _where_key(store: Any, value: Any) -> Any:
+    if not isinstance(value, str):
+        await store.recent(ANA, where={"$and": value})
+    await store.append([Event(ANA, "keyed", "observation", {value: 1})])
+    [found] = await store.recent(ANA, session_id="keyed", limit=1, where={escape(value): 1})
+    return next(iter(found.payload))
+
+
+async def _where_value(store: Any, value: Any) -> Any:
+    await store.between(ANA, *EVER, where={"k": {"$eq": value}})
+    await store.append([Event(ANA, "valued", "observation", {"k": value})])
+    [found] = await store.recent(ANA, session_id="valued", limit=1, where={"k": {"$eq": value}})
+    return found.payload["k"]
+
+
+async def _where_bound(store: Any, value: Any) -> Any:
+    await store.recall(ALL_AGENTS, "x", where={"$not": {"k": {"$gt": value}}})
+    return NO_ECHO
+
+
 async def _start(store: Any, value: Any) -> Any:
     session = await store.start_session(ANA, value)
     return NO_ECHO if value is None else (await store.get_session(session.id)).id
@@ -119,6 +142,19 @@ def _none_is_all(hostile: Hostile) -> Verdict | None:
     return KEPT if hostile.value is None else None
 
 
+def _no_scalar(hostile: Hostile) -> Verdict | None:
+    value = hostile.value
+    if isinstance(value, str) and hostile.verdict is KEPT and len(value.encode()) > MAX_TEXT_BYTES:
+        return REFUSED
+    return REFUSED if isinstance(value, (list, dict)) else None
+
+
+def _no_bound(hostile: Hostile) -> Verdict | None:
+    if hostile.value is None or isinstance(hostile.value, bool):
+        return REFUSED
+    return _no_scalar(hostile)
+
+
 PROBES = (
     Probe("append.agent_id", "id", _agent),
     Probe("append.session_id", "id", _session),
@@ -139,6 +175,9 @@ PROBES = (
     Probe("recent.types", "id", _recent_type),
     Probe("between.cursor", "text", _between_cursor, judge=_only_none),
     Probe("list_sessions.cursor", "text", _sessions_cursor, judge=_only_none),
+    Probe("recent.where, a key", "text", _where_key),
+    Probe("recent.where, a value", "json", _where_value, judge=_no_scalar),
+    Probe("recall.where, a bound", "json", _where_bound, judge=_no_bound),
     Probe("start_session.session_id", "id", _start, judge=_none_is_all),
     Probe("start_session.metadata", "object", _session_metadata),
     Probe("clear.session_id", "id", _clear),

@@ -1,5 +1,6 @@
--- version: 1
--- Functions that processes of an earlier version call while this one is rolled out.
+-- version: 2
+-- Functions that processes of an earlier version call while this one is rolled out. They do not say
+-- what a filter sees of a body: it is read from the body when one asks.
 
 CREATE OR REPLACE FUNCTION holdfast.append_event(
     the_tenant text, the_session text, the_agent text, the_type text, the_id text, the_run text,
@@ -8,7 +9,8 @@ CREATE OR REPLACE FUNCTION holdfast.append_event(
 LANGUAGE sql
 AS $$
     SELECT place, epoch, seq FROM holdfast.store_event(
-        the_tenant, the_session, the_agent, the_type, the_id, the_run, the_time, the_body);
+        the_tenant, the_session, the_agent, the_type, the_id, the_run, the_time, the_body,
+        NULL);
 $$;
 
 CREATE OR REPLACE FUNCTION holdfast.append_to_session(
@@ -18,7 +20,8 @@ CREATE OR REPLACE FUNCTION holdfast.append_to_session(
 LANGUAGE sql
 AS $$
     SELECT place, epoch, seq FROM holdfast.store_session_events(
-        the_tenant, the_session, the_agents, the_types, the_ids, the_runs, the_times, the_bodies);
+        the_tenant, the_session, the_agents, the_types, the_ids, the_runs, the_times, the_bodies,
+        NULL);
 $$;
 
 CREATE OR REPLACE FUNCTION holdfast.append_events(
@@ -28,7 +31,8 @@ CREATE OR REPLACE FUNCTION holdfast.append_events(
 LANGUAGE sql
 AS $$
     SELECT place, epoch, seq FROM holdfast.store_events(
-        the_tenant, the_sessions, the_agents, the_types, the_ids, the_runs, the_times, the_bodies);
+        the_tenant, the_sessions, the_agents, the_types, the_ids, the_runs, the_times, the_bodies,
+        NULL);
 $$;
 
 CREATE OR REPLACE FUNCTION holdfast.append_embedded_events(
@@ -40,5 +44,28 @@ LANGUAGE sql
 AS $$
     SELECT place, epoch, seq FROM holdfast.store_embedded_events(
         the_tenant, the_sessions, the_agents, the_types, the_ids, the_runs, the_times, the_bodies,
-        the_numbers, the_dimension);
+        NULL, the_numbers, the_dimension);
+$$;
+
+CREATE OR REPLACE FUNCTION holdfast.flush_events(
+    the_tenant text, the_sessions text[], the_epochs int[], the_seqs bigint[], the_agents text[],
+    the_types text[], the_ids text[], the_runs text[], the_times timestamptz[], the_bodies text[]
+) RETURNS TABLE (place int, outcome text, ahead int)
+LANGUAGE sql
+AS $$
+    SELECT * FROM holdfast.flush_turns(
+        the_tenant, the_sessions, the_epochs, the_seqs, the_agents, the_types, the_ids, the_runs,
+        the_times, the_bodies, NULL);
+$$;
+
+CREATE OR REPLACE FUNCTION holdfast.search_words(
+    the_tenant text, the_agent text, the_lexemes text[], the_limit bigint, the_session text,
+    the_types text[], the_since timestamptz, the_until timestamptz,
+    k1 double precision, b double precision
+) RETURNS TABLE (session_key bigint, epoch int, seq bigint, score double precision)
+LANGUAGE sql STABLE ROWS 20
+AS $$
+    SELECT * FROM holdfast.rank_by_words(
+        the_tenant, the_agent, the_lexemes, the_limit, the_session, the_types, the_since, the_until,
+        NULL, NULL, NULL, k1, b);
 $$;

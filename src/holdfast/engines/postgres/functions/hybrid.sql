@@ -1,4 +1,4 @@
--- version: 2
+-- version: 3
 -- Sessions that Redis numbers, and what it flushes.
 
 -- Writers with one more; beyond sixteen they are not told apart.
@@ -80,9 +80,10 @@ $$;
 
 -- Store a batch of turns where Redis has put them, and tell what became of each, and in which epoch the
 -- session is by now if that is ahead. Sessions are locked in the order of their ids.
-CREATE OR REPLACE FUNCTION holdfast.flush_events(
+CREATE OR REPLACE FUNCTION holdfast.flush_turns(
     the_tenant text, the_sessions text[], the_epochs int[], the_seqs bigint[], the_agents text[],
-    the_types text[], the_ids text[], the_runs text[], the_times timestamptz[], the_bodies text[]
+    the_types text[], the_ids text[], the_runs text[], the_times timestamptz[], the_bodies text[],
+    the_filterables text[]
 ) RETURNS TABLE (place int, outcome text, ahead int)
 LANGUAGE plpgsql
 AS $$
@@ -103,8 +104,8 @@ BEGIN
         SELECT i.*, s.key, s.epoch AS now_epoch, s.seq AS now_seq, s.owner,
                coalesce(s.subject, s.owner) AS subject
         FROM unnest(the_sessions, the_epochs, the_seqs, the_agents, the_types, the_ids, the_runs,
-                    the_times, the_bodies) WITH ORDINALITY
-            AS i (session, epoch, seq, agent, type, id, run, occurred_at, body, at)
+                    the_times, the_bodies, the_filterables) WITH ORDINALITY
+            AS i (session, epoch, seq, agent, type, id, run, occurred_at, body, filterable, at)
         JOIN holdfast.sessions s ON s.tenant = the_tenant AND s.id = i.session
     ), judged AS MATERIALIZED (
         SELECT i.*,
@@ -130,9 +131,9 @@ BEGIN
     ), written AS (
         INSERT INTO holdfast.events
             (tenant, session_key, epoch, seq, id, agent, type, run, occurred_at, body, owner,
-             subject)
+             subject, filterable)
         SELECT the_tenant, j.key, j.epoch, j.seq, j.id, j.agent, j.type, j.run, j.occurred_at,
-               j.body, j.owner, j.subject
+               j.body, j.owner, j.subject, j.filterable::jsonb
         FROM judged j WHERE j.outcome = 'new' ORDER BY j.at
         RETURNING session_key, epoch, seq, agent
     ), queued AS (
@@ -242,16 +243,18 @@ BEGIN
             AND (t.epoch, t.seq) = (the_epoch, the_seq);
         INSERT INTO holdfast.events
             (tenant, session_key, epoch, seq, id, agent, type, run, occurred_at, body, owner,
-             subject)
+             subject, filterable)
         VALUES (the_tenant, session.key, the_epoch, the_seq, the_id, the_agent, the_type, the_run,
-                the_time, the_body, session.owner, coalesce(session.subject, session.owner));
+                the_time, the_body, session.owner, coalesce(session.subject, session.owner),
+                holdfast.filterable_of(the_body));
         INSERT INTO holdfast.unindexed_events
             (tenant, agent, session_key, epoch, first_seq, last_seq)
         VALUES (the_tenant, the_agent, session.key, the_epoch, the_seq, the_seq);
         RETURN QUERY SELECT the_epoch, the_seq;
     ELSE
         RETURN QUERY SELECT a.epoch, a.seq FROM holdfast.store_event(
-            the_tenant, the_session, the_agent, the_type, the_id, the_run, the_time, the_body) a;
+            the_tenant, the_session, the_agent, the_type, the_id, the_run, the_time, the_body,
+            holdfast.filterable_of(the_body)::text) a;
     END IF;
 END
 $$;

@@ -1,4 +1,4 @@
--- version: 2
+-- version: 3
 -- The session log: appends, clears and moves.
 
 -- The owner in the stored id of a session; empty for a session that nobody owns.
@@ -77,10 +77,10 @@ $$;
 -- Append a batch to the log of one session, all or nothing, without a gap; ids that are there
 -- already keep their place and time. Returns the places in the order of the input, and the time that is
 -- stored, or NULL for the one that was given. Agents, types and runs that are the same for all may be
--- given once.
+-- given once. What a filter sees of a body may be NULL: then the body is read when one asks.
 CREATE OR REPLACE FUNCTION holdfast.store_session_events(
     the_tenant text, the_session text, the_agents text[], the_types text[], the_ids text[],
-    the_runs text[], the_times timestamptz[], the_bodies text[]
+    the_runs text[], the_times timestamptz[], the_bodies text[], the_filterables text[]
 ) RETURNS TABLE (place int, epoch int, seq bigint, first timestamptz)
 LANGUAGE plpgsql
 AS $$
@@ -121,12 +121,13 @@ BEGIN
             -- All of it new and one agent's, as batches mostly are: the places are known beforehand.
             INSERT INTO holdfast.events
                 (tenant, session_key, epoch, seq, id, agent, type, run, occurred_at, body, owner,
-                 subject)
+                 subject, filterable)
             SELECT the_tenant, session.key, session.epoch, session.seq + i.at,
                    i.id, the_agents[1], coalesce(i.type, the_types[1]),
-                   coalesce(i.run, the_runs[1]), i.occurred_at, i.body, session.owner, whom
-            FROM unnest(the_types, the_ids, the_runs, the_times, the_bodies)
-                WITH ORDINALITY AS i (type, id, run, occurred_at, body, at);
+                   coalesce(i.run, the_runs[1]), i.occurred_at, i.body, session.owner, whom,
+                   i.filterable::jsonb
+            FROM unnest(the_types, the_ids, the_runs, the_times, the_bodies, the_filterables)
+                WITH ORDINALITY AS i (type, id, run, occurred_at, body, filterable, at);
             INSERT INTO holdfast.unindexed_events
                 (tenant, agent, session_key, epoch, first_seq, last_seq)
             SELECT the_tenant, the_agents[1], session.key, session.epoch,
@@ -136,13 +137,15 @@ BEGIN
             WITH written AS (
                 INSERT INTO holdfast.events
                     (tenant, session_key, epoch, seq, id, agent, type, run, occurred_at, body,
-                     owner, subject)
+                     owner, subject, filterable)
                 SELECT the_tenant, session.key, session.epoch,
                        session.seq + row_number() OVER (ORDER BY i.at),
                        i.id, coalesce(i.agent, the_agents[1]), coalesce(i.type, the_types[1]),
-                       coalesce(i.run, the_runs[1]), i.occurred_at, i.body, session.owner, whom
-                FROM unnest(the_agents, the_types, the_ids, the_runs, the_times, the_bodies)
-                    WITH ORDINALITY AS i (agent, type, id, run, occurred_at, body, at)
+                       coalesce(i.run, the_runs[1]), i.occurred_at, i.body, session.owner, whom,
+                       i.filterable::jsonb
+                FROM unnest(the_agents, the_types, the_ids, the_runs, the_times, the_bodies,
+                            the_filterables)
+                    WITH ORDINALITY AS i (agent, type, id, run, occurred_at, body, filterable, at)
                 WHERE known IS NULL OR i.id <> ALL (known)
                 RETURNING agent, seq
             )
@@ -169,7 +172,7 @@ $$;
 -- One event, the hot path of every turn without Redis.
 CREATE OR REPLACE FUNCTION holdfast.store_event(
     the_tenant text, the_session text, the_agent text, the_type text, the_id text, the_run text,
-    the_time timestamptz, the_body text
+    the_time timestamptz, the_body text, the_filterable text
 ) RETURNS TABLE (place int, epoch int, seq bigint, first timestamptz)
 LANGUAGE plpgsql
 AS $$
@@ -187,9 +190,11 @@ BEGIN
     END IF;
 
     INSERT INTO holdfast.events
-        (tenant, session_key, epoch, seq, id, agent, type, run, occurred_at, body, owner, subject)
+        (tenant, session_key, epoch, seq, id, agent, type, run, occurred_at, body, owner, subject,
+         filterable)
     VALUES (the_tenant, session.key, session.epoch, session.seq, the_id, the_agent, the_type,
-            the_run, the_time, the_body, session.owner, coalesce(session.subject, session.owner))
+            the_run, the_time, the_body, session.owner, coalesce(session.subject, session.owner),
+            the_filterable::jsonb)
     ON CONFLICT (tenant, session_key, id) DO NOTHING;
     IF FOUND THEN
         INSERT INTO holdfast.unindexed_events
@@ -216,7 +221,7 @@ $$;
 -- that two batches never wait for each other.
 CREATE OR REPLACE FUNCTION holdfast.store_events(
     the_tenant text, the_sessions text[], the_agents text[], the_types text[], the_ids text[],
-    the_runs text[], the_times timestamptz[], the_bodies text[]
+    the_runs text[], the_times timestamptz[], the_bodies text[], the_filterables text[]
 ) RETURNS TABLE (place int, epoch int, seq bigint, first timestamptz)
 LANGUAGE plpgsql
 AS $$
@@ -229,16 +234,18 @@ BEGIN
                array_agg(i.agent ORDER BY i.at) AS agents, array_agg(i.type ORDER BY i.at) AS types,
                array_agg(i.id ORDER BY i.at) AS ids, array_agg(i.run ORDER BY i.at) AS runs,
                array_agg(i.occurred_at ORDER BY i.at) AS times,
-               array_agg(i.body ORDER BY i.at) AS bodies
-        FROM unnest(the_sessions, the_agents, the_types, the_ids, the_runs, the_times, the_bodies)
-            WITH ORDINALITY AS i (session, agent, type, id, run, occurred_at, body, at)
+               array_agg(i.body ORDER BY i.at) AS bodies,
+               array_agg(i.filterable ORDER BY i.at) AS filterables
+        FROM unnest(the_sessions, the_agents, the_types, the_ids, the_runs, the_times, the_bodies,
+                    the_filterables)
+            WITH ORDINALITY AS i (session, agent, type, id, run, occurred_at, body, filterable, at)
         GROUP BY i.session ORDER BY i.session COLLATE "C"
     LOOP
         RETURN QUERY
         SELECT part.places[a.place], a.epoch, a.seq, a.first
         FROM holdfast.store_session_events(
             the_tenant, part.session, part.agents, part.types, part.ids, part.runs, part.times,
-            part.bodies) a;
+            part.bodies, part.filterables) a;
     END LOOP;
 END
 $$;
@@ -273,14 +280,15 @@ $$;
 -- Append a batch with the vectors of its events.
 CREATE OR REPLACE FUNCTION holdfast.store_embedded_events(
     the_tenant text, the_sessions text[], the_agents text[], the_types text[], the_ids text[],
-    the_runs text[], the_times timestamptz[], the_bodies text[],
+    the_runs text[], the_times timestamptz[], the_bodies text[], the_filterables text[],
     the_numbers real[], the_dimension int
 ) RETURNS TABLE (place int, epoch int, seq bigint, first timestamptz)
 LANGUAGE plpgsql
 AS $$
 BEGIN
     RETURN QUERY SELECT * FROM holdfast.store_events(
-        the_tenant, the_sessions, the_agents, the_types, the_ids, the_runs, the_times, the_bodies);
+        the_tenant, the_sessions, the_agents, the_types, the_ids, the_runs, the_times, the_bodies,
+        the_filterables);
     PERFORM holdfast.keep_event_vectors(
         the_tenant, the_sessions, the_ids, the_numbers, the_dimension);
 END

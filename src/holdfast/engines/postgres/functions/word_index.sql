@@ -1,4 +1,4 @@
--- version: 1
+-- version: 2
 -- The index of words, and the search in it.
 
 -- Take ranges of an agent's queue and index their events: only ranges that nobody else took, and
@@ -90,9 +90,10 @@ $$;
 -- The best of the events that the filters allow, and all that are as good as the last of them, in no
 -- order, with the scores that reading everything would give, to the last bit: in the order of the
 -- question.
-CREATE OR REPLACE FUNCTION holdfast.search_words(
+CREATE OR REPLACE FUNCTION holdfast.rank_by_words(
     the_tenant text, the_agent text, the_lexemes text[], the_limit bigint, the_session text,
-    the_types text[], the_since timestamptz, the_until timestamptz,
+    the_types text[], the_since timestamptz, the_until timestamptz, the_owner text,
+    the_path jsonpath, the_values jsonb,
     k1 double precision, b double precision
 ) RETURNS TABLE (session_key bigint, epoch int, seq bigint, score double precision)
 LANGUAGE plpgsql STABLE ROWS 20
@@ -113,7 +114,8 @@ DECLARE
     few CONSTANT bigint := 1000;
     -- Sums of the same numbers in another order differ by far less.
     almost CONSTANT double precision := 1 - 1e-9;
-    unfiltered CONSTANT boolean := num_nonnulls(the_types, the_since, the_until) = 0;
+    unfiltered CONSTANT boolean :=
+        num_nonnulls(the_types, the_since, the_until, the_owner, the_path) = 0;
     least_key bigint := -9223372036854775808;
     most_key bigint := 9223372036854775807;
     average double precision;
@@ -250,7 +252,10 @@ BEGIN
                     ) e
                     WHERE (the_types IS NULL OR e.type = ANY (the_types))
                         AND (the_since IS NULL OR e.occurred_at >= the_since)
-                        AND (the_until IS NULL OR e.occurred_at < the_until))
+                        AND (the_until IS NULL OR e.occurred_at < the_until)
+                        AND (the_owner IS NULL OR e.owner = the_owner)
+                        AND (the_path IS NULL OR holdfast.payload_fits(
+                            e.filterable, e.body, the_path, the_values)))
                 ORDER BY s.score DESC OFFSET the_limit - 1 LIMIT 1
             )) AS score
         )
@@ -268,7 +273,10 @@ BEGIN
                 ) e
                 WHERE (the_types IS NULL OR e.type = ANY (the_types))
                     AND (the_since IS NULL OR e.occurred_at >= the_since)
-                    AND (the_until IS NULL OR e.occurred_at < the_until)));
+                    AND (the_until IS NULL OR e.occurred_at < the_until)
+                    AND (the_owner IS NULL OR e.owner = the_owner)
+                    AND (the_path IS NULL OR holdfast.payload_fits(
+                        e.filterable, e.body, the_path, the_values))));
         IF reading = every THEN
             RETURN QUERY SELECT * FROM unnest(keys, epochs, seqs, scores);
             RETURN;

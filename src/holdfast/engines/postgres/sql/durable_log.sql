@@ -122,7 +122,7 @@ SELECT pg_try_advisory_xact_lock(hashtextextended('holdfast flush ' || $1::text,
 
 -- name: flush
 -- Store a batch of turns at their places.
-SELECT * FROM holdfast.flush_events($1, $2, $3, $4, $5, $6, $7, $8, $9, $10);
+SELECT * FROM holdfast.flush_turns($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
 
 -- name: bury
 -- Put a turn among the dead letters: $2 its id there.
@@ -134,7 +134,7 @@ SELECT holdfast.cool_session($1, $2, $3);
 
 -- name: move
 -- Store a turn behind all that was ever numbered in its session, whose numbering is taken back.
-SELECT epoch FROM holdfast.store_event($1, $2, $3, $4, $5, $6, $7, $8);
+SELECT epoch FROM holdfast.store_event($1, $2, $3, $4, $5, $6, $7, $8, $9);
 
 -- name: overtaken
 -- Sessions whose numbering was taken back from Redis and has not been granted to it again: $1 limit.

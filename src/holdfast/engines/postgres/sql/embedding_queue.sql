@@ -7,14 +7,19 @@ SELECT holdfast.adopt_model($1, $2, $3);
 SELECT * FROM holdfast.take_unembedded($1, $2, $3);
 
 -- name: tail
--- Events of one agent that wait for a vector, whoever has taken them: $3 limit.
+-- Events of agents that wait for a vector, whoever has taken them: $3 limit.
 SELECT w.* FROM (
     SELECT array_agg(q.agent) AS agents, array_agg(q.session_key) AS keys,
            array_agg(q.epoch) AS epochs, array_agg(q.first_seq) AS starts,
            array_agg(q.last_seq) AS ends
     FROM (
-        SELECT * FROM holdfast.unembedded_events u
-        WHERE u.tenant = $1 AND u.agent = $2 ORDER BY u.session_key, u.epoch, u.first_seq LIMIT $3
+        SELECT u.* FROM unnest($2::text[]) AS a (agent)
+        CROSS JOIN LATERAL (
+            SELECT * FROM holdfast.unembedded_events u
+            WHERE u.tenant = $1 AND u.agent = a.agent
+            ORDER BY u.session_key, u.epoch, u.first_seq LIMIT $3
+        ) u
+        LIMIT $3
     ) q
 ) r, holdfast.unembedded_in($1, r.agents, r.keys, r.epochs, r.starts, r.ends, $3) w;
 

@@ -1,9 +1,11 @@
 -- Reads of a session go through its log in order and filter on the way; limits are hidden from the
--- planner, and a filter by types is in a statement only where it is asked for (history.sql and
--- recall.sql say why).
+-- planner, and filters by type and payload are in a statement only where they are asked for (history.sql
+-- and recall.sql say why). Where all agents are asked for, another condition stands in place of the one
+-- that names the agent: event_scope.py has it.
 
 -- name: recent_in_session
--- The newest events of an agent in one session, the newest first: $4 types, $5 limit.
+-- The newest events of an agent in one session, the newest first: $4 types, $5 limit, $6 and $7 the
+-- filter of payloads.
 SELECT e.agent, $2 AS session, e.type, e.body, e.id, e.run, e.occurred_at, e.epoch, e.seq
 FROM (
     SELECT * FROM holdfast.events i
@@ -11,25 +13,32 @@ FROM (
         AND i.session_key = (SELECT key FROM holdfast.sessions WHERE tenant = $1 AND id = $2)
     ORDER BY i.epoch DESC, i.seq DESC OFFSET 0
 ) e
-WHERE e.agent = (SELECT $3::text) AND ((/* any type */ TRUE) OR e.type = ANY ($4::text[]))
+WHERE /* whose */ e.agent = (SELECT $3::text) AND ((/* all */ TRUE) OR (
+    ($4::text[] IS NULL OR e.type = ANY ($4))
+    AND ($6::text IS NULL OR holdfast.payload_fits(
+        e.filterable, e.body, (SELECT $6::text::jsonpath), (SELECT $7::text::jsonb)))))
 LIMIT (SELECT $5::bigint);
 
 -- name: recent
--- The newest events of an agent in all sessions, the newest first: $3 types, $4 limit. Of equal
--- times all are read, since the sessions' ids decide.
+-- The newest events of an agent in all sessions, the newest first: $3 types, $4 limit, $5 and $6 the
+-- filter of payloads. Of equal times all are read, since the sessions' ids decide.
 SELECT e.agent, s.id AS session, e.type, e.body, e.id, e.run, e.occurred_at, e.epoch, e.seq
 FROM (
-    SELECT * FROM holdfast.events i
-    WHERE i.tenant = $1 AND i.agent = $2
-        AND ((/* any type */ TRUE) OR i.type = ANY ($3::text[]))
-    ORDER BY i.occurred_at DESC FETCH FIRST (SELECT $4::bigint) ROWS WITH TIES
+    SELECT * FROM holdfast.events e
+    WHERE e.tenant = $1 AND /* whose */ e.agent = $2
+        AND ((/* all */ TRUE) OR (
+            ($3::text[] IS NULL OR e.type = ANY ($3))
+            AND ($5::text IS NULL OR holdfast.payload_fits(
+                e.filterable, e.body, (SELECT $5::text::jsonpath), (SELECT $6::text::jsonb)))))
+    ORDER BY e.occurred_at DESC FETCH FIRST (SELECT $4::bigint) ROWS WITH TIES
 ) e
 JOIN holdfast.sessions s ON s.tenant = $1 AND s.key = e.session_key
 ORDER BY e.occurred_at DESC, s.id DESC, e.epoch DESC, e.seq DESC
 LIMIT (SELECT $4);
 
 -- name: between_in_session
--- A span of time in one session, after a place: $6 limit, $7 types, $8 epoch, $9 seq or NULL.
+-- A span of time in one session, after a place: $6 limit, $7 types, $8 epoch, $9 seq or NULL, $10 and
+-- $11 the filter of payloads.
 SELECT e.agent, $2 AS session, e.type, e.body, e.id, e.run, e.occurred_at, e.epoch, e.seq
 FROM (
     SELECT * FROM holdfast.events i
@@ -38,23 +47,34 @@ FROM (
         AND (i.epoch, i.seq) > ((SELECT COALESCE($8::int, 0)), (SELECT COALESCE($9::bigint, 0)))
     ORDER BY i.epoch, i.seq OFFSET 0
 ) e
-WHERE e.agent = (SELECT $3::text)
+WHERE /* whose */ e.agent = (SELECT $3::text)
     AND e.occurred_at >= (SELECT $4::timestamptz) AND e.occurred_at < (SELECT $5::timestamptz)
-    AND ((/* any type */ TRUE) OR e.type = ANY ($7::text[]))
+    AND ((/* all */ TRUE) OR (
+        ($7::text[] IS NULL OR e.type = ANY ($7))
+        AND ($10::text IS NULL OR holdfast.payload_fits(
+            e.filterable, e.body, (SELECT $10::text::jsonpath), (SELECT $11::text::jsonb)))))
 LIMIT (SELECT $6::bigint);
 
 -- name: between
--- A span of time in all sessions, after a place: $5 limit, $6 types, $7 to $10 the place.
+-- A span of time in all sessions, after a place: $5 limit, $6 types, $7 to $10 the place, $11 and $12
+-- the filter of payloads. Of the last time all events are read, since the sessions' ids decide.
 SELECT e.agent, s.id AS session, e.type, e.body, e.id, e.run, e.occurred_at, e.epoch, e.seq
-FROM holdfast.events e
-JOIN holdfast.sessions s ON s.tenant = e.tenant AND s.key = e.session_key
-WHERE e.tenant = $1 AND e.agent = $2
-    AND e.occurred_at >= GREATEST($3, $7::timestamptz) AND e.occurred_at < $4
-    AND ((/* any type */ TRUE) OR e.type = ANY ($6::text[]))
-    AND ($7::timestamptz IS NULL
-         OR (e.occurred_at, s.id, e.epoch, e.seq) > ($7, $8::text, $9::int, $10::bigint))
+FROM (
+    SELECT * FROM holdfast.events e
+    WHERE e.tenant = $1 AND /* whose */ e.agent = $2
+        AND e.occurred_at >= GREATEST($3, $7::timestamptz) AND e.occurred_at < $4
+        AND ((/* all */ TRUE) OR (
+            ($6::text[] IS NULL OR e.type = ANY ($6))
+            AND ($11::text IS NULL OR holdfast.payload_fits(
+                e.filterable, e.body, (SELECT $11::text::jsonpath), (SELECT $12::text::jsonb)))))
+        AND ($7::timestamptz IS NULL OR e.occurred_at > $7 OR (
+            SELECT (s.id, e.epoch, e.seq) > ($8::text, $9::int, $10::bigint)
+            FROM holdfast.sessions s WHERE s.tenant = $1 AND s.key = e.session_key))
+    ORDER BY e.occurred_at FETCH FIRST (SELECT $5::bigint) ROWS WITH TIES
+) e
+JOIN holdfast.sessions s ON s.tenant = $1 AND s.key = e.session_key
 ORDER BY e.occurred_at, s.id, e.epoch, e.seq
-LIMIT (SELECT $5::bigint);
+LIMIT (SELECT $5);
 
 -- name: start_session
 -- Begin a session, or take up one that is there: $4 metadata or NULL.

@@ -7,19 +7,20 @@
 
 -- name: append_one
 -- One message of a transcript.
-SELECT * FROM holdfast.store_event($1, $2, $3, $4, $5, $6, $7, $8);
+SELECT * FROM holdfast.store_event($1, $2, $3, $4, $5, $6, $7, $8, $9);
 
 -- name: append_to_session
 -- A batch of one session, all or nothing.
-SELECT * FROM holdfast.store_session_events($1, $2, $3, $4, $5, $6, $7, $8);
+SELECT * FROM holdfast.store_session_events($1, $2, $3, $4, $5, $6, $7, $8, $9);
 
 -- name: append_many
 -- A batch that spans sessions, all or nothing.
-SELECT * FROM holdfast.store_events($1, $2, $3, $4, $5, $6, $7, $8);
+SELECT * FROM holdfast.store_events($1, $2, $3, $4, $5, $6, $7, $8, $9);
 
 -- name: append_embedded
--- A batch of events with their vectors: $9 all numbers, $10 the dimension.
-SELECT * FROM holdfast.store_embedded_events($1, $2, $3, $4, $5, $6, $7, $8, $9, $10);
+-- A batch of events with their vectors: $10 all numbers, $11 the dimension.
+SELECT * FROM holdfast.store_embedded_events(
+    $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
 
 -- name: page
 -- A page from the oldest: $3 agent, $4 limit, $5 offset, $6 the cursor.

@@ -1,0 +1,66 @@
+"""Whose events a statement reads: those of one agent, or of all agents."""
+
+from __future__ import annotations
+
+from typing import LiteralString
+
+from holdfast.engines.postgres.payloads import PayloadPath
+from holdfast.engines.postgres.queries import filled
+from holdfast.spi.episodes import MAX_RECALLED_AGENTS, EventScope
+
+_OF_AGENT = "/* whose */ e.agent = $2"
+_OF_OWNER = "e.owner = $2 AND e.owner <> ''"
+_IN_SESSION = "/* whose */ e.agent = (SELECT $3::text)"
+_AGENT = '/* whose */ SELECT $2::text COLLATE "C" AS agent'
+_AGENTS = "SELECT agent FROM holdfast.agents_with_events($1, $2, $other, $most) AS agent"
+
+
+def whose(sql: LiteralString, scope: EventScope) -> tuple[LiteralString, str | None]:
+    """A statement that reads events, and its parameter: an agent, an owner, or ``None`` for all.
+
+    A statement for one session knows no owner: the session is the owner's.
+
+    >>> whose("SELECT … WHERE /* whose */ e.agent = $2", EventScope(None, owner="ana"))
+    ("SELECT … WHERE e.owner = $2 AND e.owner <> ''", 'ana')
+    """
+    if scope.agent is not None:
+        return sql, scope.agent
+    if scope.owner and _OF_AGENT in sql:
+        return filled(sql, {_OF_AGENT: _OF_OWNER}), scope.owner
+    return filled(sql, {_OF_AGENT: "$2::text IS NULL", _IN_SESSION: "$3::text IS NULL"}), None
+
+
+def narrowed(sql: LiteralString, *filters: object) -> LiteralString:
+    """A statement with its filters, where there are any.
+
+    >>> narrowed("SELECT … WHERE (/* all */ TRUE) OR …", None)
+    'SELECT … WHERE (/* all */ TRUE) OR …'
+    """
+    return sql if all(one is None for one in filters) else filled(sql, {"/* all */ TRUE": "FALSE"})
+
+
+def payload_filter(scope: EventScope) -> tuple[str | None, str | None]:
+    """The two parameters of a filter of payloads; ``None`` where there is none.
+
+    >>> payload_filter(EventScope("writer/ana"))
+    (None, None)
+    """
+    if scope.where is None:
+        return None, None
+    wanted = PayloadPath(scope.where)
+    return wanted.path, wanted.values
+
+
+def searched(sql: LiteralString, scope: EventScope, last: int) -> tuple[LiteralString, list[str]]:
+    """A search of the agents of a scope, its second parameter, and what follows the ``last`` one.
+
+    One agent more than may be searched is found, so that there are too many can be told.
+
+    >>> searched("WITH agents AS (/* whose */ SELECT $2 …)", EventScope("writer/ana"), 16)[1]
+    ['writer/ana']
+    """
+    if scope.agent is not None:
+        return sql, [scope.agent]
+    most = str(MAX_RECALLED_AGENTS + 1)
+    every = filled(_AGENTS, {"$other": f"${last + 1}", "$most": most})
+    return filled(sql, {_AGENT: every}), list(scope.names)

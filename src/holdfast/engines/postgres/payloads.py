@@ -1,0 +1,109 @@
+"""Filters over the payloads of events: what is kept of a payload, and a filter as a jsonpath.
+
+Beside its body an event has the scalars at the top level of its payload as jsonb, whose texts are
+escaped (``holdfast.engines.postgres.escape``). A filter over them is one jsonpath, with its values
+as variables: two parameters of a statement, whatever the filter says.
+"""
+
+from __future__ import annotations
+
+from typing import Any, assert_never
+
+from holdfast.engines.postgres.escape import escape
+from holdfast.values.codec import decode_json, encode_json
+from holdfast.values.filters import (
+    And,
+    Compare,
+    Exists,
+    Filter,
+    Not,
+    OneOf,
+    Or,
+    Order,
+    Path,
+    Scalar,
+)
+from holdfast.values.payload_filters import filterable
+
+_ORDERS: dict[Order, str] = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
+_TYPES: dict[type, str] = {str: "string", int: "number", float: "number", bool: "boolean"}
+
+
+def filterable_text(body: str) -> str:
+    r"""What a filter sees of a body, as jsonb can hold it; ``holdfast.filterable_of`` is the same.
+
+    >>> print(filterable_text('{"a":"\\u0000","b":[1],"c":2}'))
+    {"a":"\u00010","c":2}
+    """
+    kept = filterable(decode_json(body))
+    # The codec writes both characters that are escaped, U+0000 and U+0001, in this form only.
+    if "\\u000" in body:
+        kept = {escape(key): _escaped(value) for key, value in kept.items()}
+    return encode_json(kept)
+
+
+class PayloadPath:
+    """A filter as a jsonpath, and the JSON text of its variables.
+
+    Each condition asks for the type of a value before it compares it: so it is true or false and
+    never unknown, and its negation holds exactly where it does not.
+
+    >>> wanted = PayloadPath(Compare(("cost",), "$gt", 3))
+    >>> print(wanted.path, wanted.values)
+    ($."cost".type() == "number" && $."cost" > $v0) {"v0":3}
+    """
+
+    def __init__(self, wanted: Filter) -> None:
+        self._values: dict[str, Any] = {}
+        self.path = self._condition(wanted)
+        self.values = encode_json(self._values)
+
+    def _condition(self, wanted: Filter) -> str:
+        match wanted:
+            case OneOf(path, values):
+                return self._one_of(_key(path), values)
+            case Compare(path, order, value):
+                key, bound = _key(path), self._variable(_escaped(value))
+                return f'({key}.type() == "{_kind(value)}" && {key} {_ORDERS[order]} {bound})'
+            case Exists(path):
+                return f"exists({_key(path)})"
+            case And(parts):
+                return _joined(" && ", [self._condition(part) for part in parts], "1 == 1")
+            case Or(parts):
+                return _joined(" || ", [self._condition(part) for part in parts], "1 == 0")
+            case Not(part):
+                return f"!({self._condition(part)})"
+            case _:
+                assert_never(wanted)
+
+    def _one_of(self, key: str, values: tuple[Scalar, ...]) -> str:
+        kinds: dict[str, list[Any]] = {}
+        for value in values:
+            kinds.setdefault(_kind(value), []).append(_escaped(value))
+        found = [
+            f'({key}.type() == "{kind}" && {key} == {self._variable(some)}[*])'
+            for kind, some in kinds.items()
+        ]
+        return _joined(" || ", found, "1 == 0")
+
+    def _variable(self, value: Any) -> str:
+        name = f"v{len(self._values)}"
+        self._values[name] = value
+        return f"${name}"
+
+
+def _key(path: Path) -> str:
+    [key] = path
+    return f"$.{encode_json(escape(key))}"
+
+
+def _kind(value: Scalar) -> str:
+    return "null" if value is None else _TYPES[type(value)]
+
+
+def _joined(word: str, conditions: list[str], otherwise: str) -> str:
+    return f"({word.join(conditions) or otherwise})"
+
+
+def _escaped(value: Any) -> Any:
+    return escape(value) if isinstance(value, str) else value
