@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import holdfast
-from holdfast import AgentMemory, ChatMessage
+from holdfast import ALL_AGENTS, AgentMemory, ChatMessage
 from holdfast.contracts.episodes import Events
 from holdfast.engines.redis.episodes import RedisEvents
 from holdfast.engines.redis.wake import RedisWake
@@ -44,6 +44,7 @@ NOT_SERVED = {
     "test_recall_is_narrowed_by_session_type_and_time": RECALL,
     "test_recency_lifts_the_newer_of_two_hits": RECALL,
     "test_what_is_recorded_without_a_session_is_the_agents_own": EVERYTHING,
+    "test_where_narrows_recent_between_and_recall_to_payloads_that_pass": RECALL,
     "test_without_a_session_recent_and_between_hold_everything_the_agent_did": EVERYTHING,
 }
 
@@ -141,6 +142,9 @@ async def test_a_long_session_is_read_in_pages_by_type_and_time() -> None:
     for start in range(0, 1200, 300):
         await memory.record_many([("note", {"note": at}) for at in range(start, start + 300)])
     assert [one.payload for one in await memory.recent(5, types=["rare"])] == [{"note": "first"}]
+    few = {"note": {"$lt": 3}}
+    assert [one.payload["note"] for one in await memory.recent(2, where=few)] == [1, 2]
+    assert len(await memory.recent(5, where=few)) == 3
     newest = await memory.recent(700)
     assert [one.payload["note"] for one in newest] == list(range(500, 1200))
     first = newest[0]
@@ -150,6 +154,22 @@ async def test_a_long_session_is_read_in_pages_by_type_and_time() -> None:
         cursor=first.cursor,
     )
     assert [one.seq for one in after] == list(range(first.seq + 1, first.seq + 700))
+    late = await memory.between(
+        first.occurred_at.replace(year=2000),
+        first.occurred_at.replace(year=2100),
+        where={"note": {"$gte": 1198}},
+        limit=1,
+    )
+    assert [one.payload["note"] for one in late] == [1198]
+    log = Events(RedisEvents(harness.engine))
+    for call in (
+        log.recent(ALL_AGENTS, session_id="s1"),
+        log.between(
+            ALL_AGENTS, first.occurred_at, first.occurred_at, session_id="s1", where={"note": 1}
+        ),
+    ):
+        with pytest.raises(NotSupportedError, match=r"all agents.*name an agent_id"):
+            await call
     await harness.close()
 
 

@@ -6,8 +6,10 @@ from typing import Any
 
 from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.engines.inmemory.episodes import InMemoryEpisodes
+from holdfast.spi.episodes import NearestEvents
 from holdfast.spi.hybrid.hot_entry import PlacedEntry
 from holdfast.values.errors import InvalidInputError
+from holdfast.values.filters import matches
 from tests.mutants.registry import mutant
 
 
@@ -109,3 +111,54 @@ class ARetryReturnsItsOwnTime(InMemoryEpisodes):
             PlacedEntry.of(one.entry, one.epoch, one.seq, given.occurred_at)
             for one, given in zip(stored, entries, strict=True)
         ]
+
+
+@mutant("episodes", "test_recent_returns_as_many_as_asked_for_whenever_so_many_pass")
+class WhereAfterTheLimit(InMemoryEpisodes):
+    """The newest are taken first, and filtered then."""
+
+    async def recent(self, scope: Any, limit: int) -> Any:
+        passing = await super().recent(scope, len(self._rows(scope)))
+        newest = await super().recent(dataclasses.replace(scope, where=None), limit)
+        return [one for one in newest if one in passing]
+
+
+@mutant("episodes", "test_all_agents_are_those_of_the_tenant_or_of_the_owner_who_asks",
+        "test_all_agents_of_an_unowned_log_are_those_in_sessions_that_nobody_owns")  # fmt: skip
+class AllAgentsOfAllOwners(InMemoryEpisodes):
+    """All agents are those of the tenant, whoever asks."""
+
+    async def between(self, scope: Any, after: Any, limit: int) -> Any:
+        return await super().between(dataclasses.replace(scope, owner=None), after, limit)
+
+
+@mutant("episodes", "test_recall_of_more_than_100_agents_is_refused_and_the_error_names_the_fix")
+class RecallOfAnyNumberOfAgents(InMemoryEpisodes):
+    """recall by a vector searches any number of agents."""
+
+    async def nearest(self, scope: Any, vector: Any, limit: int) -> Any:
+        try:
+            return await super().nearest(scope, vector, limit)
+        except InvalidInputError:
+            return NearestEvents(None, [])
+
+
+@mutant("episodes", "test_where_has_the_limits_of_every_filter")
+class WhereWithoutLimits(EpisodicMemory):
+    """A filter of payloads has no limit."""
+
+    def use_limits(self, limits: Any) -> None:
+        super().use_limits(dataclasses.replace(limits, filter_terms=0))
+
+
+@mutant("episodes", "test_where_sees_the_scalars_at_the_top_level_of_a_payload_and_nothing_else",
+        "test_where_does_not_see_a_text_of_more_than_256_bytes")  # fmt: skip
+class WhereSeesTheWholePayload(InMemoryEpisodes):
+    """A filter sees lists, objects and long texts too."""
+
+    async def recent(self, scope: Any, limit: int) -> Any:
+        if scope.where is None:
+            return await super().recent(scope, limit)
+        every = await super().recent(dataclasses.replace(scope, where=None), 10**9)
+        passing = [one for one in every if matches(scope.where, one.payload)]
+        return passing[max(len(passing) - limit, 0) :]

@@ -5,16 +5,29 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from holdfast import App, ChatMessage, Document, Entity, Event, State, TaskContext
+from holdfast import (
+    ALL_AGENTS,
+    AgentId,
+    App,
+    ChatMessage,
+    Document,
+    Entity,
+    Event,
+    State,
+    TaskContext,
+)
 from holdfast.errors import ConfigError, InvalidInputError
 from holdfast.runtime.worker import Worker
+from holdfast.values.ids import new_ref
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 TREASURE = "the gold is under the oak"
+EVER = (datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC))
 
 
 @pytest.fixture
@@ -82,6 +95,40 @@ async def test_a_handler_reaches_every_store_of_its_owner_and_of_nobody_else(sta
     }
     for other in ("bob", ""):
         assert await _ask(app, state, other, "look") == set()
+
+
+async def test_all_agents_of_a_handler_are_those_of_its_owner(state: State) -> None:
+    app = App("keeper", remember=False)
+
+    @app.handler
+    async def keep(task: TaskContext) -> None:
+        log = task.stores.episodes
+        if task.message.text == "hide":
+            for agent in ("keeper", "other"):
+                payload = {"where": TREASURE, "whose": task.owner or "nobody"}
+                await log.append([Event(AgentId.parse(agent), "s1", "note", payload)])
+            return
+        found = [
+            *await log.recent(ALL_AGENTS, where={"where": TREASURE}),
+            *await log.between(ALL_AGENTS, *EVER, where={"where": TREASURE}),
+            *await log.recent(ALL_AGENTS, session_id="s1"),
+            *(hit.event for hit in await log.recall(ALL_AGENTS, "gold")),
+        ]
+        whose = sorted({one.payload["whose"] for one in found})
+        await task.artifact("found", {"found": [*whose, str(len(found))]})
+
+    other = state.for_tenant(f"other-{new_ref()}")
+    for one, owner in ((state, "ana"), (state, "bob"), (state, ""), (other, "ana")):
+        await _ask(app, one, owner, "hide")
+        if one is other:
+            await _ask(app, one, "ana", "hide")
+    assert await _ask(app, state, "ana", "look") == {"ana", "8"}
+    assert await _ask(app, state, "bob", "look") == {"bob", "8"}
+    assert await _ask(app, state, "", "look") == {"nobody", "8"}
+    assert await _ask(app, other, "ana", "look") == {"ana", "16"}
+    assert await _ask(app, other, "bob", "look") == {"0"}
+    # The operator sees the whole tenant, and no other.
+    assert len(await state.episodes.recent(ALL_AGENTS, where={"where": TREASURE})) == 6
 
 
 async def test_the_stores_of_a_handler_open_close_and_reach_nothing_else(state: State) -> None:

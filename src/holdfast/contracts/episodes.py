@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Self
 
 from holdfast.contracts.agent_memory import MemoryLog
 from holdfast.contracts.front import Front
@@ -23,6 +24,7 @@ from holdfast.values.checks import (
     check_list,
     check_text,
     check_time,
+    check_unreserved,
     check_vector,
 )
 from holdfast.values.codec import encode_object
@@ -42,8 +44,21 @@ class Events(Front, MemoryLog):
         log = Events(RedisEvents(engine, tenant="acme"))
     """
 
+    _unowned = False
+
     def __init__(self, storage: EventStorage) -> None:
         self._events = storage
+
+    def unowned(self) -> Self:
+        """Return the same log, whose ``ALL_AGENTS`` leave out the sessions of owners.
+
+        A log of one owner stays as it is. ::
+
+            events = await state.episodes.unowned().recent(ALL_AGENTS)
+        """
+        log = copy.copy(self)
+        log._unowned = True  # noqa: SLF001 - it is one of us
+        return log
 
     async def append(
         self, events: list[Event], *, embeddings: list[list[float]] | None = None
@@ -182,8 +197,14 @@ class Events(Front, MemoryLog):
             return EventScope(agent, session, *some)
         # Of all agents an owner sees its own sessions only, even where it shares their memory.
         session = None if session_id is None else self._scope.id("session_id", session_id)
-        names = self._scope.names() if self._scope.owner else ("", "")
-        return EventScope(None, session, *some, owner=self._scope.owner, names=names)
+        if self._scope.owner:
+            names = self._scope.names()
+            return EventScope(None, session, *some, owner=self._scope.owner, names=names)
+        if not self._unowned:
+            return EventScope(None, session, *some)
+        if session is not None:
+            check_unreserved("session_id", session)
+        return EventScope(None, session, *some, owner="", names=self._scope.names())
 
     def _own(self, events: list[Event]) -> list[Event]:
         scope = self._scope
@@ -241,6 +262,7 @@ class EpisodicMemory(Events):
     - recent and between of all agents hold what every agent did
     - pages of all agents miss nothing
     - all agents are those of the tenant, or of the owner who asks
+    - all agents of an unowned log are those in sessions that nobody owns
     - recall of all agents finds what any of them said
     - recall of all agents weighs a word by what each agent said
     - recall of more than 100 agents is refused, and the error names the fix

@@ -14,7 +14,7 @@ from holdfast.values.codec import decode_json
 from holdfast.values.errors import InvalidInputError
 from holdfast.values.events import Event, Recalled, Session
 from holdfast.values.filters import Filter, matches
-from holdfast.values.owners import owned_id
+from holdfast.values.owners import split_owned
 from holdfast.values.payload_filters import filterable
 
 
@@ -23,7 +23,7 @@ class EventScope:
     """Whose events, and which of them; ``None`` is all.
 
     Without an agent they are all agents' events: of the whole tenant, or in the sessions of one
-    owner. A session that is named is the owner's.
+    owner or of nobody. A session that is named is one of these.
 
     >>> EventScope("writer/ana", "s1").types
     """
@@ -38,8 +38,8 @@ class EventScope:
     where: Filter | None = None
     """What their payloads are filtered by (``holdfast.values.payload_filters``)."""
 
-    owner: str = ""
-    """Whose sessions, if there is no agent; empty for those of the whole tenant."""
+    owner: str | None = None
+    """Whose sessions, if there is no agent; empty for those that nobody owns."""
 
     names: tuple[str, str] = ("", "")
     """What the names of agents begin with, if there is no agent, and, if it is not empty, what they
@@ -56,7 +56,7 @@ class EventScope:
         """Return whether an event is one of them."""
         return (
             (self.agent is None or entry.agent == self.agent)
-            and (self.agent is not None or entry.session.startswith(owned_id(self.owner, "")))
+            and (self.agent is not None or self.owner in {None, split_owned(entry.session)[0]})
             and (self.session is None or entry.session == self.session)
             and (self.types is None or entry.type in self.types)
             and (self.since is None or entry.occurred_at >= self.since)

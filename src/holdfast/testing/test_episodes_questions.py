@@ -262,6 +262,25 @@ async def test_all_agents_are_those_of_the_tenant_or_of_the_owner_who_asks(
         assert await _asked(one, ALL_AGENTS, None, session_id=stolen) == {()}
 
 
+async def test_all_agents_of_an_unowned_log_are_those_in_sessions_that_nobody_owns(
+    harness: Harness,
+) -> None:
+    store = harness.store("episodes").for_owner(OwnerScope(""))
+    mine = store.unowned()
+    await store.append([_event("tide nobody", minute=1), _event("tide nobody", agent=BEN)])
+    for memory in ("owner", "shared"):
+        ana = store.for_owner(OwnerScope("ana", memory=memory))
+        await ana.append([_event(f"tide ana {memory}", session=memory, agent=BEN)])
+        assert await _asked(ana.unowned(), ALL_AGENTS, None) == await _asked(ana, ALL_AGENTS, None)
+    every = ("tide ana owner", "tide ana shared", "tide nobody", "tide nobody")
+    assert await _asked(store, ALL_AGENTS, None) == {every}
+    assert await _asked(mine, ALL_AGENTS, None) == {("tide nobody", "tide nobody")}
+    assert await _asked(mine, ALL_AGENTS, {"note": "tide ana shared"}) == {()}
+    assert _notes(await mine.recent(ALL_AGENTS, session_id="s1")) == ["tide nobody", "tide nobody"]
+    with pytest.raises(InvalidInputError, match="session_id"):
+        await mine.recent(ALL_AGENTS, session_id=OwnerScope("ana").id("session_id", "owner"))
+
+
 async def test_recall_of_all_agents_finds_what_any_of_them_said(store: Any) -> None:
     await store.append(
         [_event("the tide is low", a=1), _event("the moon is full", agent=BEN)],

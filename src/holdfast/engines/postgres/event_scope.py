@@ -10,6 +10,7 @@ from holdfast.spi.episodes import MAX_RECALLED_AGENTS, EventScope
 
 _OF_AGENT = "/* whose */ e.agent = $2"
 _OF_OWNER = "e.owner = $2 AND e.owner <> ''"
+_OF_NOBODY = "e.owner = $2"
 _IN_SESSION = "/* whose */ e.agent = (SELECT $3::text)"
 _AGENT = '/* whose */ SELECT $2::text COLLATE "C" AS agent'
 _AGENTS = "SELECT agent FROM holdfast.agents_with_events($1, $2, $other, $most) AS agent"
@@ -25,8 +26,9 @@ def whose(sql: LiteralString, scope: EventScope) -> tuple[LiteralString, str | N
     """
     if scope.agent is not None:
         return sql, scope.agent
-    if scope.owner and _OF_AGENT in sql:
-        return filled(sql, {_OF_AGENT: _OF_OWNER}), scope.owner
+    if scope.owner is not None and _OF_AGENT in sql:
+        # Only what has an owner is in the index of owners.
+        return filled(sql, {_OF_AGENT: _OF_OWNER if scope.owner else _OF_NOBODY}), scope.owner
     return filled(sql, {_OF_AGENT: "$2::text IS NULL", _IN_SESSION: "$3::text IS NULL"}), None
 
 

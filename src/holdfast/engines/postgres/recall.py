@@ -65,7 +65,7 @@ class Recall:
 
     async def by_vector(self, vector: list[float], scope: EventScope, limit: int) -> NearestEvents:
         """The nearest events that have a vector."""
-        filters = (*_filters(scope), scope.owner or None, *payload_filter(scope))
+        filters = (*_filters(scope), scope.owner, *payload_filter(scope))
         sql, [agent, *other] = searched(narrowed(_SQL["nearest"], *filters), scope, 12)
         rows = await self._engine.search(
             sql, self._tenant, agent, vector, len(vector), limit, *filters, *other
@@ -100,7 +100,7 @@ class Recall:
     async def _search(
         self, lexemes: list[str], asked: _Asked, scope: EventScope, limit: int
     ) -> _Found:
-        filters, more = _filters(scope), (scope.owner or None, *payload_filter(scope))
+        filters, more = _filters(scope), (scope.owner, *payload_filter(scope))
         if asked.vector is None:
             sql, [agent, *other] = searched(_SQL["search_words"], scope, 13)
             rows = await self._engine.search(
