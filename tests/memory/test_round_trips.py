@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
 import holdfast
+from holdfast import ALL_AGENTS, AgentId, Event
 from holdfast.bench.round_trips import RoundTrips
 from holdfast.contracts.agent_memory import AgentMemory
 from holdfast.values.ids import new_ref
@@ -18,6 +20,7 @@ from holdfast.values.wakes import WakeStatus
 from holdfast.wiring.settings import Settings
 from tests.engines.hybrid import HybridHarness, valkey
 from tests.engines.postgres import server
+from tests.engines.postgres_database import connected
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -115,6 +118,37 @@ async def test_a_hydrate_with_a_query_reads_both_at_the_same_time(
     monkeypatch.setattr(episodes._storage._log.hot, "look", looks)
     woken = await counted.memory.hydrate("which tide?")
     assert (woken.status, len(woken.recalled)) == (WakeStatus.WARM, 5)
+
+
+async def test_a_question_over_all_agents_asks_each_server_once_and_finds_what_is_not_flushed(
+    counted: Counted, hybrid: HybridHarness
+) -> None:
+    log = counted.memory._stores.episodes  # type: ignore[attr-defined]
+    where = {"text": {"$in": ["low tide 3", "low tide 7", "high tide"]}}
+    ever = (datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC))
+
+    async def ask(*more: str) -> list[tuple[int, int]]:
+        """Ask three times; how often each server was asked."""
+        trips = []
+        for name, how in (("recent", ()), ("between", ever), ("recall", ("tide",))):
+            before = counted.counts()
+            found = await getattr(log, name)(ALL_AGENTS, *how, where=where, limit=9)
+            trips.append(counted.since(before))
+            texts = sorted(getattr(one, "event", one).payload["text"] for one in found)
+            assert texts == sorted(["low tide 3", "low tide 7", *more])
+        return trips
+
+    await ask()  # the first time, statements are prepared
+    assert await ask() == [(1, 1)] * 3
+    for agent in ("writer/ana", "writer/ben"):
+        event = Event(AgentId.parse(agent), "s1", "note", {"text": "high tide", "by": agent})
+        await log.append([event])
+    # What is acknowledged is found before it is flushed; recall has it flushed, and indexed.
+    assert (await ask("high tide", "high tide"))[:2] == [(1, 1)] * 2
+    assert await ask("high tide", "high tide") == [(1, 1)] * 3
+    async with connected(hybrid.url()) as connection:
+        empty = "SELECT count(*) FROM holdfast.events WHERE filterable IS NULL"
+        assert await connection.fetchval(empty) == 0
 
 
 async def test_a_state_that_is_not_in_redis_is_asked_for_once_and_restored(
