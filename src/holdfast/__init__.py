@@ -31,7 +31,7 @@ from holdfast.runtime.outcome import Reply, TaskFailedError, TaskRejectedError
 from holdfast.runtime.skills import Provider
 from holdfast.runtime.worker import Worker
 from holdfast.values.blobs import BlobInfo
-from holdfast.values.boards import Task, TaskList, TaskStatus
+from holdfast.values.boards import Card, Task, TaskList, TaskStatus
 from holdfast.values.channels import ChannelEvent
 from holdfast.values.clock import ManualClock
 from holdfast.values.content import ChatMessage
@@ -45,6 +45,7 @@ from holdfast.values.identity import ALL_AGENTS, AgentId
 from holdfast.values.ids import new_id
 from holdfast.values.lifecycle import TaskState
 from holdfast.values.memory import Assembled, Hydrated
+from holdfast.values.owners import ANY_OWNER
 from holdfast.values.tasks.events import TaskEvent
 from holdfast.values.tasks.push import PushConfig
 from holdfast.values.tasks.records import (
@@ -61,6 +62,7 @@ from holdfast.wiring.state import State
 
 __all__ = [
     "ALL_AGENTS",
+    "ANY_OWNER",
     "AgentId",
     "AgentMemory",
     "App",
@@ -70,6 +72,7 @@ __all__ = [
     "BlobInfo",
     "BlobStore",
     "Blobs",
+    "Card",
     "Channel",
     "ChannelEvent",
     "ChatMessage",

@@ -22,6 +22,7 @@ from holdfast.spi.tasks.workers import Outcome, StepDraft, TaskClaim
 from holdfast.values.errors import ConflictError, LeaseLostError
 from holdfast.values.identity import AgentId
 from holdfast.values.lifecycle import TERMINAL, TaskState
+from holdfast.values.owners import Owner
 from holdfast.values.tasks.events import TaskEvent
 from holdfast.values.tasks.records import Lease, TaskPage, TaskRecord
 from tests.mutants.registry import mutant
@@ -309,7 +310,7 @@ class FollowRepeatsTheCursor(Ledger):
     """A resumed stream begins with the event that was seen last."""
 
     async def follow(
-        self, task_id: str, *, after_seq: int = 0, owner: str | None = ""
+        self, task_id: str, *, after_seq: int = 0, owner: Owner = None
     ) -> AsyncIterator[TaskEvent]:
         async for event in super().follow(task_id, after_seq=max(after_seq - 1, 0), owner=owner):
             yield event

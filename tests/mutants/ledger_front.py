@@ -9,6 +9,7 @@ from holdfast.contracts.tasks.ledger import Ledger
 from holdfast.spi.tasks.records import lease_on
 from holdfast.spi.tasks.workers import TaskClaim
 from holdfast.values.errors import InvalidInputError, NotFoundError
+from holdfast.values.owners import Owner
 from holdfast.values.tasks.cleanup import CleanupMark
 from holdfast.values.tasks.events import TaskEvent
 from holdfast.values.tasks.records import ClaimedTask, TaskPage
@@ -60,7 +61,7 @@ class UnknownTasksAreQuiet(Ledger):
     """Nothing happens to a task that is not there."""
 
     async def follow(
-        self, task_id: str, *, after_seq: int = 0, owner: str | None = ""
+        self, task_id: str, *, after_seq: int = 0, owner: Owner = None
     ) -> AsyncIterator[TaskEvent]:
         try:
             async for event in super().follow(task_id, after_seq=after_seq, owner=owner):

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import holdfast
-from holdfast import AgentId, App, ChatMessage, Event, State, TaskContext
+from holdfast import ANY_OWNER, AgentId, App, ChatMessage, Event, State, TaskContext
 from holdfast.content import TextBlock
 from holdfast.errors import ConflictError, InvalidInputError, NotFoundError, NotSupportedError
 from holdfast.values.ids import new_ref
@@ -132,7 +132,10 @@ async def test_the_view_of_an_owner_is_what_its_tasks_see(state: State) -> None:
     assert TREASURE in repr(await ana.tasks.get(task.id))
     [file] = await ana.tasks.artifacts(task.id)
     assert file.id == "map.txt"
-    for other in (bob, state):
+    found = await state.tasks.get(task.id)
+    assert found is not None
+    assert found.owner == "ana"
+    for other in (bob, state.for_owner("")):
         assert await other.short_term.get_state("c1") == {}
         assert await other.history.get_messages(app.agent, session_id="c1") == []
         assert await other.memory(app.agent).recall("gold") == []
@@ -144,15 +147,52 @@ async def test_the_view_of_an_owner_is_what_its_tasks_see(state: State) -> None:
         assert await other.tasks.artifacts(task.id) == []
 
 
+async def test_the_operator_finds_the_tasks_of_all_owners_and_an_owner_only_its_own(
+    state: State,
+) -> None:
+    tasks = {
+        owner: await state.tasks.submit("writer", ChatMessage.user("hi"), owner=owner)
+        for owner in ("ana", "bob", None)
+    }
+    for task in tasks.values():
+        assert await state.tasks.get(task.id) == await state.tasks.get(task.id, owner=ANY_OWNER)
+        assert (await state.tasks.events(task.id))[0].task_id == task.id
+    assert len((await state.tasks.list()).tasks) == 3
+    assert {one.owner for one in (await state.tasks.list_contexts()).contexts} == {"ana", "bob", ""}
+    for owner, own in tasks.items():
+        view = state.for_owner(owner or "").tasks
+        assert [one.id for one in (await view.list()).tasks] == [own.id]
+        assert len((await view.list_contexts()).contexts) == 1
+        for other in tasks.values():
+            if other.id == own.id:
+                continue
+            assert await view.get(other.id) is None
+            assert await view.get(other.id, owner=None) is None
+            assert await view.get(other.id, owner="") is None
+            assert await view.events(other.id) == []
+            with pytest.raises(NotFoundError):
+                await view.cancel(other.id)
+            for reach in (ANY_OWNER, other.owner or ANY_OWNER):
+                with pytest.raises(InvalidInputError, match="owner: must be"):
+                    await view.get(other.id, owner=reach)
+
+
 async def test_a_view_of_an_owner_reaches_nobody_else(state: State) -> None:
     ana = state.for_owner("ana")
     assert ana.owner == "ana"
     assert ana.for_owner("ana") is ana
-    assert state.for_owner("") is state
+    nobody = state.for_owner("")
+    assert nobody.owner == ""
+    assert nobody.for_owner("") is nobody
+    with pytest.raises(NotSupportedError, match="for_owner for one owner"):
+        nobody.for_owner("ana")
     with pytest.raises(InvalidInputError, match="owner: must be 'ana' here"):
         await ana.tasks.list(owner="bob")
     with pytest.raises(InvalidInputError, match="owner: must be 'ana' here"):
-        await ana.tasks.list(owner=None)
+        await ana.tasks.list(owner=ANY_OWNER)
+    with pytest.raises(InvalidInputError, match="owner: must be '' here"):
+        await nobody.tasks.list(owner=ANY_OWNER)
+    assert (await ana.tasks.list(owner=None)).tasks == []
     for reach in (
         lambda: ana.for_owner("bob"),
         lambda: ana.for_tenant("other"),

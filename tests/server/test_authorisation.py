@@ -6,7 +6,7 @@ What is another's must be answered as what never was, to the byte.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import httpx
@@ -212,6 +212,27 @@ async def test_what_is_anothers_is_answered_as_what_never_was(scene: Scene) -> N
             assert told[0] == told[1], what
     assert await scene.state.tasks.get(mine.task, owner="ana") == before
     assert (await scene.state.tasks.list_push_configs(mine.task, owner="ana"))[0].id == "p1"
+
+
+async def test_without_auth_a_request_of_no_owner_finds_no_owners_tasks(scene: Scene) -> None:
+    mine, never = scene.mine, Ids(new_ref(), "c-none", new_ref())
+    async with (
+        serving(example_app(), scene.state, auth=False) as service,
+        http_client(base_url=service.url, timeout=60) as http,
+    ):
+        anonymous = replace(scene, service=service, http=http)
+        for name, request in ABOUT_A_TASK.items():
+            seen = await _ask(anonymous, request(mine), "")
+            wanted = await _ask(anonymous, request(never), "")
+            assert (seen.status_code, seen.text) == (wanted.status_code, wanted.text), name
+        listed = await _ask(anonymous, _rpc("ListTasks", {}), "")
+        assert listed.json()["result"]["tasks"] == []
+        own = (await _ask(anonymous, _rpc("SendMessage", _said()), "")).json()["result"]["task"]
+        listed = await _ask(anonymous, _rpc("ListTasks", {}), "")
+        assert [one["id"] for one in listed.json()["result"]["tasks"]] == [own["id"]]
+    found = await scene.state.tasks.get(mine.task)
+    assert found is not None
+    assert found.owner == "ana"
 
 
 async def test_without_a_key_nothing_is_answered(scene: Scene) -> None:

@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 import holdfast
-from holdfast import AgentId, ChatMessage, Event, HistoryProvider, LongTermMemory, TaskContext
+from holdfast import (
+    ANY_OWNER,
+    AgentId,
+    Card,
+    ChatMessage,
+    Event,
+    HistoryProvider,
+    LongTermMemory,
+    Task,
+    TaskContext,
+)
 
 
 async def an_agent_is_text_or_an_id(state: holdfast.State) -> None:
@@ -20,6 +30,17 @@ async def an_agent_is_text_or_an_id(state: holdfast.State) -> None:
         await state.long_term.save(agent, "Ana sails")
         await state.tasks.submit(agent, ChatMessage.user("go"))
         await state.memory(agent).facts.save("Ana sails", topic="ana")
+
+
+async def an_owner_is_text_none_or_any(state: holdfast.State) -> None:
+    task = await state.tasks.submit("writer", ChatMessage.user("go"), owner=None, context_id=None)
+    for owner in ("ana", None, ANY_OWNER):
+        await state.tasks.get(task.id, owner=owner)
+    await state.history.append("writer", ChatMessage.user("hi"), session_id="s1", run_id=None)
+
+
+def a_card_is_the_seeds_task(card: Card) -> Task:
+    return card
 
 
 def a_store_is_what_was_asked_for(state: holdfast.State) -> tuple[HistoryProvider, LongTermMemory]:

@@ -17,4 +17,11 @@ async def typing_errors(state: holdfast.State) -> None:
     await state.history.get_messages("writer", session_id="s1", last=3)  # expect: call-arg
     [session] = await state.episodes.list_sessions("writer")
     await state.episodes.list_sessions("writer", cursor=session)  # expect: arg-type
+    task = await state.tasks.submit(
+        "writer",
+        ChatMessage.user("hello"),
+        owner=holdfast.ANY_OWNER,  # expect: arg-type
+    )
+    await state.tasks.get(task.id, owner=7)  # expect: arg-type
+    await state.tasks.get_context("c1", owner=holdfast.ANY_OWNER)  # expect: arg-type
     await state.short_term.set_state("s1", ["a"])  # expect: arg-type

@@ -18,6 +18,7 @@ from holdfast.cli.options import Json, Tenant
 from holdfast.contracts.tasks.ledger import TaskLedger
 from holdfast.runtime.cleanup import clear_context
 from holdfast.values.errors import ConfigError, InvalidInputError, NotFoundError
+from holdfast.values.owners import ANY_OWNER
 from holdfast.values.tasks.records import ContextPage, ContextRecord, TaskRecord
 
 app = typer.Typer(
@@ -182,7 +183,7 @@ async def _owner(ledger: TaskLedger, context_id: str, given: str | None) -> str 
     """Whose context is meant: an operator may leave that to us where only one owner has it."""
     if given is not None:
         return given
-    page = await ledger.list(owner=None, context_id=context_id, limit=100)
+    page = await ledger.list(owner=ANY_OWNER, context_id=context_id, limit=100)
     owners = {task.owner for task in page.tasks}
     if len(owners) > 1:
         names = ", ".join(repr(one) for one in sorted(owners))

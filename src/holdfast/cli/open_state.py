@@ -44,7 +44,7 @@ def open_shared(tenant: str | None = None, *, alone: bool = False) -> Opening:
     ::
 
         async with open_shared("acme") as state:
-            await state.tasks.list(owner=None)
+            await state.tasks.list(owner=ANY_OWNER)
     """
     return open_state(settings=shared_settings(alone=alone), tenant=tenant or None)
 

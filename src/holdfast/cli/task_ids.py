@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from holdfast.contracts.tasks.ledger import TaskLedger
 from holdfast.values.errors import InvalidInputError, NotFoundError
+from holdfast.values.owners import ANY_OWNER
 
 SHORTEST = 4
 """Fewer letters are no abbreviation."""
@@ -48,9 +49,9 @@ async def full_id(ledger: TaskLedger, given: str) -> str:
 
         task_id = await full_id(state.tasks, "b1f03c")
     """
-    if await ledger.get(given, owner=None, messages_limit=0, artifacts=False):
+    if await ledger.get(given, owner=ANY_OWNER, messages_limit=0, artifacts=False):
         return given
-    page = await ledger.list(owner=None, limit=SEARCHED)
+    page = await ledger.list(owner=ANY_OWNER, limit=SEARCHED)
     if found := matching(given, [one.id for one in page.tasks]):
         return found
     raise NotFoundError(

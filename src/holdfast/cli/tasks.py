@@ -23,6 +23,7 @@ from holdfast.contracts.tasks.ledger import TaskLedger
 from holdfast.values.content import ChatMessage, TextBlock
 from holdfast.values.errors import InvalidInputError, NotFoundError
 from holdfast.values.lifecycle import TaskState
+from holdfast.values.owners import ANY_OWNER
 from holdfast.values.tasks.records import MAX_ATTEMPTS, TaskPage, TaskRecord
 
 app = typer.Typer(
@@ -108,8 +109,8 @@ def show(task_id: TaskId, *, tenant: Tenant = "", as_json: Json = False) -> None
     async def work() -> tuple[TaskRecord | None, Any]:
         async with open_shared(tenant) as state:
             found = await full_id(state.tasks, task_id)
-            task = await state.tasks.get(found, owner=None)
-            return task, await state.tasks.events(found, owner=None)
+            task = await state.tasks.get(found, owner=ANY_OWNER)
+            return task, await state.tasks.events(found, owner=ANY_OWNER)
 
     task, events = asyncio.run(work())
     if task is None:
@@ -148,9 +149,11 @@ def replay(
             found = await full_id(state.tasks, task_id)
             last = None
             if at is None:
-                last = await state.tasks.get(found, owner=None, messages_limit=0, artifacts=False)
+                last = await state.tasks.get(
+                    found, owner=ANY_OWNER, messages_limit=0, artifacts=False
+                )
             seq = last.version if last is not None else at or 1
-            return await state.tasks.replay(found, seq, owner=None)
+            return await state.tasks.replay(found, seq, owner=ANY_OWNER)
 
     task = asyncio.run(work())
     if task is None:
@@ -220,7 +223,7 @@ def submit(
 
 async def _is_worked_for(ledger: TaskLedger, agent: str) -> bool:
     """Whether any of an agent's last tasks was ever claimed."""
-    page = await ledger.list(owner=None, agent=agent, limit=100)
+    page = await ledger.list(owner=ANY_OWNER, agent=agent, limit=100)
     return any(task.fence for task in page.tasks)
 
 
@@ -243,7 +246,7 @@ def answer(
     _act_on(
         task_id,
         tenant,
-        lambda ledger, found: ledger.respond(found, ChatMessage.user(text), owner=None),
+        lambda ledger, found: ledger.respond(found, ChatMessage.user(text), owner=ANY_OWNER),
         as_json=as_json,
         told=_answered,
     )
@@ -271,7 +274,7 @@ def cancel(task_id: TaskId, *, note: Note = "", tenant: Tenant = "", as_json: Js
     _act_on(
         task_id,
         tenant,
-        lambda ledger, found: ledger.cancel(found, owner=None, note=note),
+        lambda ledger, found: ledger.cancel(found, owner=ANY_OWNER, note=note),
         as_json=as_json,
     )
 
@@ -282,7 +285,7 @@ def pause(task_id: TaskId, *, note: Note = "", tenant: Tenant = "", as_json: Jso
     _act_on(
         task_id,
         tenant,
-        lambda ledger, found: ledger.pause(found, owner=None, note=note),
+        lambda ledger, found: ledger.pause(found, owner=ANY_OWNER, note=note),
         as_json=as_json,
     )
 
@@ -293,7 +296,7 @@ def resume(task_id: TaskId, *, note: Note = "", tenant: Tenant = "", as_json: Js
     _act_on(
         task_id,
         tenant,
-        lambda ledger, found: ledger.resume(found, owner=None, note=note),
+        lambda ledger, found: ledger.resume(found, owner=ANY_OWNER, note=note),
         as_json=as_json,
     )
 
@@ -313,7 +316,7 @@ def retry(
     _act_on(
         task_id,
         tenant,
-        lambda ledger, found: ledger.retry(found, owner=None, submit_key=key),
+        lambda ledger, found: ledger.retry(found, owner=ANY_OWNER, submit_key=key),
         as_json=as_json,
     )
 

@@ -20,6 +20,7 @@ from holdfast.cli.task_ids import full_id, short_ids
 from holdfast.cli.timeline import line_of
 from holdfast.contracts.tasks.ledger import TaskLedger
 from holdfast.values.lifecycle import TaskState
+from holdfast.values.owners import ANY_OWNER
 from holdfast.values.tasks.records import TaskRecord
 
 _out = Console(highlight=False)
@@ -73,7 +74,7 @@ def watch(
 async def _follow(
     ledger: TaskLedger, task_id: str, after: int, *, as_json: bool
 ) -> TaskState | None:
-    async for event in ledger.follow(task_id, after_seq=after, owner=None):
+    async for event in ledger.follow(task_id, after_seq=after, owner=ANY_OWNER):
         if as_json:
             typer.echo(json.dumps(jsonable(event)))
             continue
@@ -82,7 +83,7 @@ async def _follow(
             f"[dim]{line.seq:>4} {clock(line.at)[11:]}[/] {line.kind:8} {line.detail}",
             soft_wrap=True,
         )
-    task = await ledger.get(task_id, owner=None, messages_limit=0, artifacts=False)
+    task = await ledger.get(task_id, owner=ANY_OWNER, messages_limit=0, artifacts=False)
     return task.state if task else None
 
 
@@ -91,7 +92,7 @@ async def _look(ledger: TaskLedger, poll_seconds: float, *, as_json: bool) -> No
         await _tell_changes(ledger, poll_seconds, as_json=as_json)
     with Live(console=_out, auto_refresh=False) as live:
         while True:
-            page = await ledger.list(owner=None, limit=ROWS, messages_limit=1, count=True)
+            page = await ledger.list(owner=ANY_OWNER, limit=ROWS, messages_limit=1, count=True)
             live.update(table_of(page.tasks, total=page.total or 0), refresh=True)
             await asyncio.sleep(poll_seconds)
 
@@ -100,7 +101,7 @@ async def _tell_changes(ledger: TaskLedger, poll_seconds: float, *, as_json: boo
     """One line for each task that is not as it was at the last look."""
     seen: dict[str, int] = {}
     while True:
-        page = await ledger.list(owner=None, limit=ROWS)
+        page = await ledger.list(owner=ANY_OWNER, limit=ROWS)
         now = {task.id: task.version for task in page.tasks}
         for task in reversed(page.tasks):
             if seen.get(task.id) != task.version:

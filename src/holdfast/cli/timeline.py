@@ -45,7 +45,7 @@ def lines(events: Iterable[TaskEvent]) -> Iterator[Line]:
 
     ::
 
-        for line in lines(await ledger.events(task.id, owner=None)):
+        for line in lines(await ledger.events(task.id, owner=ANY_OWNER)):
             print(line.seq, line.kind, line.detail)
     """
     chunks: list[TaskEvent] = []
@@ -102,7 +102,7 @@ def draw_lines(events: Sequence[TaskEvent]) -> Table:
 
     ::
 
-        console.print(draw_lines(await ledger.events(task.id, owner=None)))
+        console.print(draw_lines(await ledger.events(task.id, owner=ANY_OWNER)))
     """
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("seq", justify="right", style="dim")

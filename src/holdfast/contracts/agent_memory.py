@@ -156,7 +156,7 @@ class AgentMemory(Protocol):
         payload: dict[str, Any] | ChatMessage,
         *,
         event_id: str | None = None,
-        run_id: str = "",
+        run_id: str | None = None,
         occurred_at: datetime | None = None,
     ) -> Event:
         """Write down one thing that happened; with an ``event_id`` a retry is the same event.

@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 from holdfast.contracts.front import Front
 from holdfast.spi.log_entry import LogEntry, TranscriptPage, distinct
 from holdfast.spi.transcripts import TranscriptKey, Transcripts
-from holdfast.values.checks import check_id, check_list, check_optional_id
+from holdfast.values.checks import check_absent_id, check_id, check_list
 from holdfast.values.content import ChatMessage
 from holdfast.values.deprecation import renamed
 from holdfast.values.identity import Agent, AgentId
@@ -169,7 +169,7 @@ class History(Front, HistoryProvider):
         self._transcripts = transcripts
 
     async def append(
-        self, agent_id: Agent, message: ChatMessage, *, session_id: str, run_id: str = ""
+        self, agent_id: Agent, message: ChatMessage, *, session_id: str, run_id: str | None = None
     ) -> None:
         """Add one message at the end; again with the same id and body does nothing."""
         await self.append_many(agent_id, [message], session_id=session_id, run_id=run_id)
@@ -180,11 +180,11 @@ class History(Front, HistoryProvider):
         messages: list[ChatMessage],
         *,
         session_id: str,
-        run_id: str = "",
+        run_id: str | None = None,
     ) -> None:
         """Add messages at the end, next to each other: all of them or none."""
         key = self._key(agent_id, session_id)
-        run = check_optional_id("run_id", run_id)
+        run = check_absent_id("run_id", run_id)
         check_list("messages", messages)
         entries = [
             LogEntry.of_message(

@@ -28,9 +28,9 @@ from holdfast.spi.log_entry import LogEntry
 from holdfast.spi.wake import SessionWake
 from holdfast.values.checks import (
     MAX_ID_BYTES,
+    check_absent_id,
     check_count,
     check_id,
-    check_optional_id,
     check_seconds,
     check_text,
     check_time,
@@ -124,7 +124,7 @@ class StoredMemory(AgentMemory):
         payload: dict[str, Any] | ChatMessage,
         *,
         event_id: str | None = None,
-        run_id: str = "",
+        run_id: str | None = None,
         occurred_at: datetime | None = None,
     ) -> Event:
         """Write down one thing that happened; with an ``event_id`` a retry is the same event."""
@@ -295,7 +295,7 @@ class StoredMemory(AgentMemory):
         type: str,
         payload: dict[str, Any] | ChatMessage,
         event_id: str | None,
-        run_id: str,
+        run_id: str | None,
         occurred_at: datetime | None,
     ) -> LogEntry:
         """What is recorded, checked."""
@@ -311,7 +311,7 @@ class StoredMemory(AgentMemory):
             type=check_id("type", type),
             body=encode_object(payload, field="payload"),
             id=new_id() if id_ is None else check_id("event_id", id_),
-            run=check_optional_id("run_id", run_id),
+            run=check_absent_id("run_id", run_id),
             occurred_at=datetime.now(UTC) if when is None else check_time("occurred_at", when),
         )
         if type == "message" and not is_message:

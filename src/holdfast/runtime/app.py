@@ -280,10 +280,10 @@ class App:
         message: str | ChatMessage,
         *,
         agent: Agent | None = None,
-        context_id: str = "",
-        owner: str = "",
+        context_id: str | None = None,
+        owner: str | None = None,
         metadata: dict[str, Any] | None = None,
-        submit_key: str = "",
+        submit_key: str | None = None,
         run_after: datetime | timedelta | None = None,
     ) -> TaskRecord:
         """Queue a task, with its handler's number of attempts; it has an id at once.

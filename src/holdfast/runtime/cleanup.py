@@ -23,7 +23,7 @@ from holdfast.runtime.running_task import RunningTask
 from holdfast.runtime.stores import TaskStores
 from holdfast.values.errors import HoldfastError
 from holdfast.values.identity import AgentId
-from holdfast.values.owners import owned_id
+from holdfast.values.owners import ANY_OWNER, owned_id
 from holdfast.values.tasks.cleanup import CleanupKind, CleanupMark
 from holdfast.values.tasks.records import Artifact, TaskRecord
 
@@ -99,7 +99,7 @@ async def sweep_earlier(stores: TaskStores) -> bool:
     """
     left = False
     for task_id, marks in (await earlier_marks(stores)).items():
-        task = await stores.tasks.get(task_id, owner=None, messages_limit=0, artifacts=False)
+        task = await stores.tasks.get(task_id, owner=ANY_OWNER, messages_limit=0, artifacts=False)
         if task is not None and not task.terminal:
             left = True
         elif await _swept(stores, task_id, [_moved(one, task) for one in marks]):
@@ -130,7 +130,7 @@ async def _swept(stores: TaskStores, task_id: str, marks: Sequence[CleanupMark])
     return True
 
 
-async def clear_context(stores: TaskStores, context_id: str, *, owner: str = "") -> int:
+async def clear_context(stores: TaskStores, context_id: str, *, owner: str | None = None) -> int:
     """Remove a context: tasks, files, state, transcript and memory; how many tasks.
 
     Facts stay: they are the agent's. After a crash in the middle, the same call finishes it; a
@@ -140,12 +140,12 @@ async def clear_context(stores: TaskStores, context_id: str, *, owner: str = "")
     """
     removed = await stores.tasks.clear_context(context_id, owner=owner)
     marks = await stores.tasks.list_context_cleanup(context_id, owner=owner)
-    earlier = await earlier_files(stores, context_id, owner)
+    earlier = await earlier_files(stores, context_id, owner or "")
     for _, of_task in _by_task(marks + earlier):
         await carry_out(stores, of_task)
     if earlier:
-        await forget_files(stores, context_id, owner)
-    owned = stores.for_owner(owner)
+        await forget_files(stores, context_id, owner or "")
+    owned = stores.for_owner(owner) if owner else stores
     await owned.episodes.clear(context_id)
     await owned.short_term.clear(context_id)
     return removed
@@ -173,7 +173,7 @@ async def carry_out(stores: TaskStores, marks: Sequence[CleanupMark]) -> None:
 
 async def _keep_files(stores: TaskStores, task_id: str, files: list[str]) -> set[str]:
     """Keep what the task's artifacts are made of for as long as the task; what was kept."""
-    task = await stores.tasks.get(task_id, owner=None, messages_limit=0)
+    task = await stores.tasks.get(task_id, owner=ANY_OWNER, messages_limit=0)
     used = set[str]() if task is None else {ref for one in task.artifacts for ref in _refs(one)}
     used &= set(files)
     if used and not await stores.tasks.keep_files(task_id, sorted(used)):

@@ -95,6 +95,8 @@ class Remembering:
             await _append(self._history(stores, messages[0]), messages)
 
     def _history(self, stores: TaskStores, one: TaskMessage) -> HistoryProvider:
+        if not one.owner:
+            return stores.history
         return stores.for_owner(one.owner, memory=self._agents[one.agent]).history
 
 

@@ -35,6 +35,7 @@ from holdfast.values.errors import (
     UnavailableError,
 )
 from holdfast.values.lifecycle import TERMINAL, TaskState
+from holdfast.values.owners import ANY_OWNER
 from holdfast.values.tasks.records import ClaimedTask, TaskRecord
 
 _log = logging.getLogger("holdfast.worker")
@@ -167,7 +168,9 @@ class Runner:
         shown = False
         if claimed.task.fence > 1:
             # A claim does not read the artifacts.
-            record = await self._stores.tasks.get(claimed.task.id, owner=None, messages_limit=0)
+            record = await self._stores.tasks.get(
+                claimed.task.id, owner=ANY_OWNER, messages_limit=0
+            )
             shown = record is not None and bool(record.artifacts)
         task.check_reply(shown=shown)
 
@@ -258,7 +261,7 @@ class Runner:
         now = await self._reported(
             held,
             lambda: self._stores.tasks.get(
-                record.id, owner=None, messages_limit=0, artifacts=False
+                record.id, owner=ANY_OWNER, messages_limit=0, artifacts=False
             ),
         )
         return _spent(now.attempts) if now is not None and now.attempts >= limit else ""

@@ -88,7 +88,7 @@ class TaskStores(Protocol):
         ...
 
     def for_owner(self, owner: str, *, memory: MemoryScope = "owner") -> TaskStores:
-        """The stores of one owner; for an empty owner the same."""
+        """The stores of one owner."""
         ...
 
     def for_tenant(self, tenant: str) -> TaskStores:

@@ -25,6 +25,7 @@ from holdfast.values.checks import check_count, check_id, check_seconds
 from holdfast.values.errors import ConfigError, HoldfastError
 from holdfast.values.ids import new_ref
 from holdfast.values.lifecycle import Actor
+from holdfast.values.owners import ANY_OWNER
 from holdfast.values.tasks.records import LEASE_SECONDS, ClaimedTask, TaskRecord
 
 _log = logging.getLogger("holdfast.worker")
@@ -52,7 +53,7 @@ class Worker:
         app: App,
         state: TaskStores,
         *,
-        name: str = "",
+        name: str | None = None,
         concurrency: int = 10,
         tenants: Sequence[str] | None = None,
         lease_seconds: float = LEASE_SECONDS,
@@ -215,7 +216,7 @@ class Worker:
             if 2 <= limit == one.task.attempts:
                 try:
                     before = await stores.tasks.events(
-                        one.task.id, after_seq=one.task.version - 2, limit=1, owner=None
+                        one.task.id, after_seq=one.task.version - 2, limit=1, owner=ANY_OWNER
                     )
                 except HoldfastError as error:
                     # What is claimed must be begun all the same.

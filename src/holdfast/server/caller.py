@@ -12,6 +12,7 @@ from a2a.utils.errors import A2AError
 
 from holdfast.server.errors import Hint
 from holdfast.values.keys import KeyScope
+from holdfast.values.owners import ANY_OWNER, AnyOwner
 from holdfast.wiring.state import State
 
 CALL = "holdfast.call"
@@ -82,9 +83,9 @@ class Call:
         return self.caller.owner
 
     @property
-    def reads(self) -> str | None:
-        """Whose tasks it may read: the owner's; everybody's for an operator, which is ``None``."""
-        return None if self.caller.scope is KeyScope.OPERATOR else self.caller.owner
+    def reads(self) -> str | AnyOwner:
+        """Whose tasks it may read: the owner's; everybody's for an operator."""
+        return ANY_OWNER if self.caller.scope is KeyScope.OPERATOR else self.caller.owner
 
     def header(self, name: str) -> str:
         """A header's value; empty where it is not sent."""

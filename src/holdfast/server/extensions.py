@@ -25,6 +25,7 @@ from holdfast.server.schema import check_page_size
 from holdfast.server.wire import message_to_wire
 from holdfast.values.checks import check_unreserved
 from holdfast.values.errors import InvalidInputError
+from holdfast.values.owners import ANY_OWNER
 from holdfast.values.tasks.records import ContextRecord
 
 PAGE_MESSAGES = 100
@@ -208,4 +209,4 @@ def _modern(call: Call) -> bool:
 def _context(one: ContextRecord, call: Call) -> dict[str, Any]:
     shown = {"contextId": one.id, "createdAt": one.created_at.isoformat(), "tasks": one.tasks}
     # Owners have contexts of the same id.
-    return shown | ({"owner": one.owner} if call.reads is None else {})
+    return shown | ({"owner": one.owner} if call.reads is ANY_OWNER else {})

@@ -27,6 +27,7 @@ from holdfast.server.options import ServiceOptions
 from holdfast.server.push_request import check_push, delivery_headers, signature_headers
 from holdfast.server.streams import Timeline
 from holdfast.values.errors import HoldfastError, TimedOutError, UnavailableError
+from holdfast.values.owners import ANY_OWNER
 from holdfast.values.tasks.push import OutboxEntry
 from holdfast.wiring.state import State
 
@@ -167,7 +168,7 @@ class Deliverer:
     async def _send(self, client: httpx.AsyncClient, place: State, entry: OutboxEntry) -> str:
         """Send one entry. Returns what the receiver refused it with, or nothing."""
         task = await place.tasks.get(
-            entry.event.task_id, owner=None, messages_limit=0, artifacts=False
+            entry.event.task_id, owner=ANY_OWNER, messages_limit=0, artifacts=False
         )
         news = None if task is None else await self._timeline.news(place, task, entry.event)
         if news is None:

@@ -20,6 +20,7 @@ from holdfast.values.content import ChatMessage, TextBlock
 from holdfast.values.errors import InvalidInputError, NotFoundError
 from holdfast.values.identity import AgentId
 from holdfast.values.lifecycle import TaskState
+from holdfast.values.owners import ANY_OWNER
 
 CONTRACT = "tasks"
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -178,8 +179,30 @@ async def test_the_operator_finds_the_tasks_of_every_owner(store: Any) -> None:
     assert again.owner == "ben"
 
 
-async def test_without_an_owner_only_tasks_without_an_owner_are_found(store: Any) -> None:
+async def test_with_an_empty_owner_only_tasks_without_an_owner_are_found(store: Any) -> None:
     anas, nobodys = await submitted(store, owner="ana"), await submitted(store)
-    assert await store.get(anas.id) is None
-    assert (await store.get(nobodys.id)).id == nobodys.id
-    assert await _ids(store) == [nobodys.id]
+    assert await store.get(anas.id, owner="") is None
+    assert (await store.get(nobodys.id, owner="")).id == nobodys.id
+    assert await _ids(store, owner="") == [nobodys.id]
+
+
+async def test_the_operator_finds_a_task_that_was_submitted_for_an_owner_by_its_id_alone(
+    store: Any,
+) -> None:
+    anas, bens = await submitted(store, owner="ana"), await submitted(store, owner="ben")
+    for owner in ({}, {"owner": None}, {"owner": ANY_OWNER}):
+        assert (await store.get(anas.id, **owner)).owner == "ana"
+        assert (await store.events(bens.id, **owner))[0].task_id == bens.id
+        assert {*await _ids(store, **owner)} == {anas.id, bens.id}
+    assert (await store.cancel(anas.id)).owner == "ana"
+
+
+async def test_a_task_cannot_be_submitted_for_any_owner(store: Any) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        await submitted(store, owner=ANY_OWNER)
+    assert caught.value.field == "owner"
+    for call in (store.get_context, store.clear_context, store.list_context_cleanup):
+        with pytest.raises(InvalidInputError) as caught:
+            await call("c1", owner=ANY_OWNER)
+        assert caught.value.field == "owner"
+    assert await _ids(store) == []

@@ -44,6 +44,10 @@ class Task:
     note: str = ""
 
 
+Card = Task
+"""The same by a name that says it is no durable task; that one is a ``TaskRecord``."""
+
+
 @dataclass(frozen=True, slots=True)
 class TaskList:
     """One agent's board within a conversation.

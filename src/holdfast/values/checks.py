@@ -53,6 +53,15 @@ def check_optional_id(field: str, value: object) -> str:
     return "" if isinstance(value, str) and not value else check_id(field, value)
 
 
+def check_absent_id(field: str, value: object) -> str:
+    """An id, or the empty string where it is left out, as ``None`` or empty.
+
+    >>> check_absent_id("run_id", None), check_absent_id("run_id", "r1")
+    ('', 'r1')
+    """
+    return "" if value is None else check_optional_id(field, value)
+
+
 def check_unreserved(field: str, value: str) -> str:
     """An id from outside, which must not begin as the library's own do.
 

@@ -7,7 +7,8 @@ come from outside never begin with ``holdfast.``, so no client can name one.
 from __future__ import annotations
 
 import re
-from typing import Literal, TypeAlias
+from enum import Enum
+from typing import Final, Literal, TypeAlias
 
 RESERVED = "holdfast."
 """What ids that come from outside must not begin with."""
@@ -18,6 +19,29 @@ UNASSIGNED = f"{RESERVED}unassigned:"
 
 MemoryScope: TypeAlias = Literal["owner", "shared"]
 """Whether recall and facts are the owner's own, or shared by all owners of the agent."""
+
+
+class AnyOwner(Enum):
+    """The type of ``ANY_OWNER``; not a text, so that no input of a client can be it.
+
+    >>> ANY_OWNER
+    ANY_OWNER
+    """
+
+    ANY_OWNER = "any owner"
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+ANY_OWNER: Final = AnyOwner.ANY_OWNER
+"""Every owner of a tenant, for operators: ``state.tasks.list(owner=ANY_OWNER)``."""
+
+Owner: TypeAlias = str | AnyOwner | None
+"""Whose tasks a call is about: an owner's, ``""`` for those that nobody owns, ``ANY_OWNER``.
+
+``None`` is that of the state: of a view by ``for_owner()`` its owner, else every owner.
+"""
 
 _FORM = re.compile(rf"{re.escape(OWNED)}(\d{{1,3}}):")
 

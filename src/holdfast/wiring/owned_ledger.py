@@ -8,6 +8,7 @@ from typing import Any
 
 from holdfast.contracts.tasks.ledger import TaskLedger
 from holdfast.values.errors import InvalidInputError, NotSupportedError
+from holdfast.values.owners import Owner
 
 
 class OwnedLedger:
@@ -31,8 +32,8 @@ class OwnedLedger:
             return functools.partial(self._refuse, name)
         return functools.partial(self._call, method)
 
-    def _call(self, method: Any, *args: Any, owner: str | None = "", **options: Any) -> Any:
-        if owner not in ("", self._owner):
+    def _call(self, method: Any, *args: Any, owner: Owner = None, **options: Any) -> Any:
+        if owner not in (None, "", self._owner):
             raise InvalidInputError(
                 "owner", f"must be {self._owner!r} here: leave it out, or use the state itself"
             )

@@ -21,7 +21,7 @@ from holdfast.contracts.tasks.ledger import TaskLedger
 from holdfast.contracts.tasks.work import WorkSignal
 from holdfast.contracts.vectors import Vectors
 from holdfast.memory.agent_memory import MemoryStores, StoredMemory
-from holdfast.values.checks import check_id, check_optional_id, check_unreserved
+from holdfast.values.checks import check_absent_id, check_id, check_optional_id, check_unreserved
 from holdfast.values.errors import InvalidInputError, NotSupportedError, UnavailableError
 from holdfast.values.identity import Agent
 from holdfast.values.owners import MemoryScope
@@ -30,7 +30,7 @@ from holdfast.wiring.engines import providers
 from holdfast.wiring.health import Health
 from holdfast.wiring.hybrid_sides import HybridSide
 from holdfast.wiring.session_moves import assign_context
-from holdfast.wiring.stores import Stores, stores_of_owner
+from holdfast.wiring.stores import Stores, stores_of_nobody, stores_of_owner
 
 T = TypeVar("T")
 WIRINGS = 'holdfast.open("postgresql://…", redis="redis://…"), or a folder in the place of the URL'
@@ -51,17 +51,20 @@ class State:
         tenant: str,
         *,
         owns: bool = True,
-        owner: str = "",
+        owner: str | None = None,
         memory: MemoryScope = "owner",
     ) -> None:
         self._connections = connections
         self._owns = owns
         self._tenant = check_id("tenant", tenant)
-        self._owner = check_optional_id("owner", owner)
+        self._owner = check_absent_id("owner", owner)
+        self._scoped = owner is not None
         self._memory: MemoryScope = memory
         self._stores = connections.stores(self._tenant)
         if owner:
             self._stores = stores_of_owner(self._stores, owner, memory=memory)
+        elif self._scoped:
+            self._stores = stores_of_nobody(self._stores)
 
     def __repr__(self) -> str:
         engines = ", ".join(sorted(set(self.engines.values())))
@@ -137,7 +140,7 @@ class State:
     def work(self) -> WorkSignal:
         """Which tenants have tasks to do, and when there are new ones; for workers."""
         self._connections.check_usable()
-        return self._served("work", None if self._owner else self._connections.work)
+        return self._served("work", None if self._scoped else self._connections.work)
 
     def memory(self, agent: Agent, *, session_id: str | None = None) -> AgentMemory:
         """What an agent does, did and knows: in one session, or without one in all of them.
@@ -207,8 +210,9 @@ class State:
 
         What it stores no other owner sees, whatever ids they use; nor does the state without an
         owner. With ``memory="shared"`` all owners share facts, recall, the graph and documents;
-        sessions, states, boards and channels stay each owner's own. An empty owner is no change.
-        A view gives no wider one: what was made without a shared memory refuses it. ::
+        sessions, states, boards and channels stay each owner's own. With an empty owner the view
+        has what nobody owns: all stores of the tenant, but of the tasks only those without an
+        owner. A view gives no wider one: what was made without a shared memory refuses it. ::
 
             ana = state.for_owner("ana")
             await ana.history.append(agent, ChatMessage.user("hello"), session_id="s1")
@@ -221,7 +225,7 @@ class State:
             self._refuse_owner("for_owner")
         elif self._owner and memory == "shared" and self._memory != "shared":
             self._refuse_owner("a shared memory")
-        elif not owner or memory == self._memory:
+        elif self._scoped and (not owner or memory == self._memory):
             return self
         return State(self._connections, self._tenant, owns=False, owner=owner, memory=memory)
 
@@ -312,7 +316,7 @@ class State:
 
     def _refuse_owner(self, attribute: str) -> None:
         """Refuse what reaches beyond an owner."""
-        if self._owner:
+        if self._scoped:
             raise NotSupportedError(
                 " and ".join(sorted(set(self.engines.values()))),
                 f"{attribute} for one owner",

@@ -81,3 +81,14 @@ def stores_of_owner(stores: Stores, owner: str, *, memory: MemoryScope = "owner"
         memory_log=stores.memory_log and stores.memory_log.for_owner(scope),
         wakes=stores.wakes and stores.wakes.for_owner(scope),
     )
+
+
+def stores_of_nobody(stores: Stores) -> Stores:
+    """The stores of what nobody owns: of the tasks those without an owner; no API keys.
+
+    ::
+
+        nobodys = stores_of_nobody(stores)
+    """
+    tasks = stores.tasks and cast("TaskLedger", OwnedLedger(stores.tasks, ""))
+    return dataclasses.replace(stores, tasks=tasks, keys=None)

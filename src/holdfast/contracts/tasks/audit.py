@@ -11,9 +11,9 @@ from holdfast.contracts.tasks.scope import LedgerCalls, task_key
 from holdfast.spi.tasks.records import TaskSnapshot
 from holdfast.spi.tasks.stored import StoredFeedback
 from holdfast.values.checks import (
+    check_absent_id,
     check_count,
     check_optional_count,
-    check_optional_id,
     check_text,
 )
 from holdfast.values.codec import encode_json, encode_object
@@ -21,6 +21,7 @@ from holdfast.values.deprecation import renamed
 from holdfast.values.errors import InvalidInputError, NotFoundError
 from holdfast.values.ids import new_id
 from holdfast.values.lifecycle import TERMINAL
+from holdfast.values.owners import Owner
 from holdfast.values.tasks.events import TaskEvent
 from holdfast.values.tasks.records import Feedback, TaskRecord
 from holdfast.values.tasks.replay import replay
@@ -74,7 +75,7 @@ class AuditLedger(Protocol):
         *,
         after_seq: int = 0,
         limit: int | None = None,
-        owner: str | None = "",
+        owner: Owner = None,
         max_bytes: int | None = None,
     ) -> list[TaskEvent]:
         """The timeline of a task, or its events above a cursor; ``[]`` for an unknown task.
@@ -90,7 +91,7 @@ class AuditLedger(Protocol):
 
     @abstractmethod
     def follow(
-        self, task_id: str, *, after_seq: int = 0, owner: str | None = ""
+        self, task_id: str, *, after_seq: int = 0, owner: Owner = None
     ) -> AsyncIterator[TaskEvent]:
         """The events of a task above a cursor, then each as it happens, until the task has ended.
 
@@ -105,9 +106,7 @@ class AuditLedger(Protocol):
         ...
 
     @abstractmethod
-    async def replay(
-        self, task_id: str, at_seq: int, *, owner: str | None = ""
-    ) -> TaskRecord | None:
+    async def replay(self, task_id: str, at_seq: int, *, owner: Owner = None) -> TaskRecord | None:
         """The task as it was after the event ``at_seq``, with messages and artifacts.
 
         ::
@@ -124,8 +123,8 @@ class AuditLedger(Protocol):
         *,
         rating: int | None = None,
         metadata: dict[str, Any] | None = None,
-        feedback_id: str = "",
-        owner: str | None = "",
+        feedback_id: str | None = None,
+        owner: Owner = None,
     ) -> Feedback:
         """Store what somebody thinks of a task, in whatever state that is.
 
@@ -138,7 +137,7 @@ class AuditLedger(Protocol):
         ...
 
     @abstractmethod
-    async def list_feedback(self, task_id: str, *, owner: str | None = "") -> list[Feedback]:
+    async def list_feedback(self, task_id: str, *, owner: Owner = None) -> list[Feedback]:
         """The feedback on a task, in the order it was given.
 
         ::
@@ -158,7 +157,7 @@ class AuditCalls(LedgerCalls, AuditLedger):
         *,
         after_seq: int = 0,
         limit: int | None = None,
-        owner: str | None = "",
+        owner: Owner = None,
         max_bytes: int | None = None,
     ) -> list[TaskEvent]:
         """The events of a task above a cursor, ascending; ``[]`` for an unknown task."""
@@ -172,7 +171,7 @@ class AuditCalls(LedgerCalls, AuditLedger):
 
     @renamed(after="after_seq")
     async def follow(
-        self, task_id: str, *, after_seq: int = 0, owner: str | None = ""
+        self, task_id: str, *, after_seq: int = 0, owner: Owner = None
     ) -> AsyncIterator[TaskEvent]:
         """The events of a task above a cursor, then each as it happens, until it has ended."""
         seen, key = check_count("after_seq", after_seq), task_key(task_id, owner)
@@ -191,9 +190,7 @@ class AuditCalls(LedgerCalls, AuditLedger):
                     await followed.wait(found=bool(found.events))
                 found = await self._storage.next_events(key, seen)
 
-    async def replay(
-        self, task_id: str, at_seq: int, *, owner: str | None = ""
-    ) -> TaskRecord | None:
+    async def replay(self, task_id: str, at_seq: int, *, owner: Owner = None) -> TaskRecord | None:
         """The task as it was after the event ``at_seq``, with messages and artifacts."""
         until = check_count("at_seq", at_seq)
         found = await self._storage.first_events(task_key(task_id, owner), until)
@@ -209,12 +206,12 @@ class AuditCalls(LedgerCalls, AuditLedger):
         *,
         rating: int | None = None,
         metadata: dict[str, Any] | None = None,
-        feedback_id: str = "",
-        owner: str | None = "",
+        feedback_id: str | None = None,
+        owner: Owner = None,
     ) -> Feedback:
         """Store what somebody thinks of a task, in whatever state that is."""
         feedback = StoredFeedback(
-            check_optional_id("feedback_id", feedback_id) or new_id(),
+            check_absent_id("feedback_id", feedback_id) or new_id(),
             check_text("text", text),
             _check_rating(rating),
             encode_object({} if metadata is None else metadata, field="metadata"),
@@ -223,7 +220,7 @@ class AuditCalls(LedgerCalls, AuditLedger):
         key = task_key(task_id, owner)
         return (await self._storage.append_feedback(key, feedback)).load(task_id)
 
-    async def list_feedback(self, task_id: str, *, owner: str | None = "") -> list[Feedback]:
+    async def list_feedback(self, task_id: str, *, owner: Owner = None) -> list[Feedback]:
         """The feedback on a task, in the order it was given."""
         found = await self._storage.list_feedback(task_key(task_id, owner))
         return [feedback.load(task_id) for feedback in found]

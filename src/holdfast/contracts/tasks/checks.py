@@ -9,6 +9,7 @@ from holdfast.values.checks import check_count, check_id, check_list, check_opti
 from holdfast.values.errors import IllegalTransitionError, InvalidInputError
 from holdfast.values.identity import AgentId
 from holdfast.values.lifecycle import WAITING, TaskState
+from holdfast.values.owners import ANY_OWNER
 from holdfast.values.tasks.events import StepKey
 from holdfast.values.tasks.push import OutboxEntry
 from holdfast.values.tasks.records import Lease
@@ -31,12 +32,12 @@ def asks_nothing(task_id: str, state: str) -> IllegalTransitionError:
 
 
 def check_owner(owner: object) -> str | None:
-    """An owner, ``""`` for what nobody owns, or ``None`` for the operator.
+    """An owner, ``""`` for what nobody owns, or ``None`` for every owner.
 
-    >>> check_owner(None) is None
+    >>> check_owner(ANY_OWNER) is None
     True
     """
-    return None if owner is None else check_optional_id("owner", owner)
+    return None if owner is None or owner is ANY_OWNER else check_optional_id("owner", owner)
 
 
 def check_agents(agents: object) -> set[AgentId] | None:

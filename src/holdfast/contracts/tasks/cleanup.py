@@ -97,7 +97,9 @@ class CleanupLedger(Protocol):
         ...
 
     @abstractmethod
-    async def list_context_cleanup(self, context_id: str, *, owner: str = "") -> list[CleanupMark]:
+    async def list_context_cleanup(
+        self, context_id: str, *, owner: str | None = None
+    ) -> list[CleanupMark]:
         """The due marks of all tasks that a context has or had, claimed or not.
 
         ::
@@ -151,7 +153,9 @@ class CleanupCalls(LedgerCalls, CleanupLedger):
         """The due marks of one task, claimed or not; ``[]`` while it is live."""
         return await self._storage.list_cleanup(check_id("task_id", task_id))
 
-    async def list_context_cleanup(self, context_id: str, *, owner: str = "") -> list[CleanupMark]:
+    async def list_context_cleanup(
+        self, context_id: str, *, owner: str | None = None
+    ) -> list[CleanupMark]:
         """The due marks of all tasks that a context has or had, claimed or not."""
         return await self._storage.list_context_cleanup(context_key(context_id, owner))
 

@@ -10,6 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 from holdfast.values.content import ChatMessage
 from holdfast.values.identity import Agent
 from holdfast.values.lifecycle import TaskState
+from holdfast.values.owners import Owner
 from holdfast.values.tasks.push import PushConfig
 from holdfast.values.tasks.records import MAX_ATTEMPTS, TaskPage, TaskRecord
 
@@ -19,8 +20,10 @@ class ClientLedger(Protocol):
     """Tasks as their clients see them.
 
     A task belongs to the owner it was submitted for. To every other owner it is as if it were not
-    there, on every path. Where ``owner`` is left out it is ``""``, the owner of what nobody owns;
-    ``owner=None`` is the operator, who sees every task of the tenant.
+    there, on every path. Where ``owner`` is left out, it is that of the state: of a view by
+    ``state.for_owner()`` its owner, else every owner, which is ``ANY_OWNER``: the operator finds
+    every task of the tenant. ``owner=""`` is for tasks that nobody owns, and a task that is
+    submitted without an owner is one of them.
 
     Only ``get`` and ``list`` fill in messages and artifacts; the other records are without.
 
@@ -87,7 +90,9 @@ class ClientLedger(Protocol):
     - another owner's task is not found on any path
     - another owner's task is not in a list
     - the operator finds the tasks of every owner
-    - without an owner only tasks without an owner are found
+    - the operator finds a task that was submitted for an owner by its id alone
+    - with an empty owner only tasks without an owner are found
+    - a task cannot be submitted for any owner
     - one tenant never sees another's tasks
     - every change gives a higher version
     - text and metadata come back exactly, however odd
@@ -104,13 +109,13 @@ class ClientLedger(Protocol):
         agent: Agent,
         message: ChatMessage,
         *,
-        context_id: str = "",
-        owner: str = "",
+        context_id: str | None = None,
+        owner: str | None = None,
         metadata: dict[str, Any] | None = None,
-        submit_key: str = "",
+        submit_key: str | None = None,
         max_attempts: int = MAX_ATTEMPTS,
         run_after: datetime | timedelta | None = None,
-        retry_of: str = "",
+        retry_of: str | None = None,
         push: Sequence[PushConfig] = (),
     ) -> TaskRecord:
         """Queue a task for an agent, and return it with its id at once.
@@ -132,7 +137,7 @@ class ClientLedger(Protocol):
         self,
         task_id: str,
         *,
-        owner: str | None = "",
+        owner: Owner = None,
         messages_limit: int | None = None,
         artifacts: bool = True,
         max_bytes: int | None = None,
@@ -149,7 +154,7 @@ class ClientLedger(Protocol):
         ...
 
     @abstractmethod
-    async def message_bytes(self, task_id: str, *, owner: str | None = "") -> int:
+    async def message_bytes(self, task_id: str, *, owner: Owner = None) -> int:
         """How many bytes the messages of a task take as JSON text; 0 for an unknown task.
 
         ::
@@ -163,7 +168,7 @@ class ClientLedger(Protocol):
     async def list(
         self,
         *,
-        owner: str | None = "",
+        owner: Owner = None,
         context_id: str | None = None,
         states: Collection[TaskState | str] | None = None,
         agent: Agent | None = None,
@@ -191,7 +196,7 @@ class ClientLedger(Protocol):
 
     @abstractmethod
     async def respond(
-        self, task_id: str, message: ChatMessage, *, owner: str | None = ""
+        self, task_id: str, message: ChatMessage, *, owner: Owner = None
     ) -> TaskRecord:
         """Answer the question of a waiting task, which goes back to the queue.
 
@@ -205,7 +210,7 @@ class ClientLedger(Protocol):
         ...
 
     @abstractmethod
-    async def cancel(self, task_id: str, *, owner: str | None = "", note: str = "") -> TaskRecord:
+    async def cancel(self, task_id: str, *, owner: Owner = None, note: str = "") -> TaskRecord:
         """Stop a task: at once when nobody works on it, else by a request to its worker.
 
         A terminal task stays as it is.
@@ -217,7 +222,7 @@ class ClientLedger(Protocol):
         ...
 
     @abstractmethod
-    async def pause(self, task_id: str, *, owner: str | None = "", note: str = "") -> TaskRecord:
+    async def pause(self, task_id: str, *, owner: Owner = None, note: str = "") -> TaskRecord:
         """Hold a task: at once when it is queued, else as soon as it would go back to the queue.
 
         ::
@@ -227,7 +232,7 @@ class ClientLedger(Protocol):
         ...
 
     @abstractmethod
-    async def resume(self, task_id: str, *, owner: str | None = "", note: str = "") -> TaskRecord:
+    async def resume(self, task_id: str, *, owner: Owner = None, note: str = "") -> TaskRecord:
         """Let a paused task go on, or withdraw a pause that was only requested.
 
         ::
@@ -238,7 +243,7 @@ class ClientLedger(Protocol):
 
     @abstractmethod
     async def retry(
-        self, task_id: str, *, owner: str | None = "", submit_key: str = ""
+        self, task_id: str, *, owner: Owner = None, submit_key: str | None = None
     ) -> TaskRecord:
         """Submit the work of a terminal task again, as a new task of the same owner and context.
 

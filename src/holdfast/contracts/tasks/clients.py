@@ -14,11 +14,11 @@ from holdfast.spi.tasks.draft import Draft, check_run_after
 from holdfast.spi.tasks.records import Extent, TaskSnapshot
 from holdfast.spi.tasks.stored import StoredMessage, StoredPush
 from holdfast.values.checks import (
+    check_absent_id,
     check_count,
     check_id,
     check_list,
     check_optional_count,
-    check_optional_id,
     check_text,
     check_time,
     check_unreserved,
@@ -30,6 +30,7 @@ from holdfast.values.deprecation import renamed
 from holdfast.values.errors import IllegalTransitionError, InvalidInputError, NotFoundError
 from holdfast.values.identity import Agent, AgentId
 from holdfast.values.lifecycle import TaskState, check_state
+from holdfast.values.owners import Owner
 from holdfast.values.tasks.push import PushConfig
 from holdfast.values.tasks.records import (
     MAX_ATTEMPTS,
@@ -46,13 +47,13 @@ class ClientCalls(LedgerCalls, ClientLedger):
         agent: Agent,
         message: ChatMessage,
         *,
-        context_id: str = "",
-        owner: str = "",
+        context_id: str | None = None,
+        owner: str | None = None,
         metadata: dict[str, Any] | None = None,
-        submit_key: str = "",
+        submit_key: str | None = None,
         max_attempts: int = MAX_ATTEMPTS,
         run_after: datetime | timedelta | None = None,
-        retry_of: str = "",
+        retry_of: str | None = None,
         push: Sequence[PushConfig] = (),
     ) -> TaskRecord:
         """Queue a task for an agent, and return it with its id at once."""
@@ -63,22 +64,22 @@ class ClientCalls(LedgerCalls, ClientLedger):
         draft = Draft(
             AgentId.parse(agent),
             StoredMessage.of(message),
-            check_unreserved("context_id", check_optional_id("context_id", context_id)),
-            check_unreserved("owner", check_optional_id("owner", owner)),
+            check_unreserved("context_id", check_absent_id("context_id", context_id)),
+            check_unreserved("owner", check_absent_id("owner", owner)),
             encode_object({} if metadata is None else metadata, field="metadata"),
-            check_optional_id("submit_key", submit_key),
+            check_absent_id("submit_key", submit_key),
             attempts,
             check_run_after(run_after),
-            check_optional_id("retry_of", retry_of),
+            check_absent_id("retry_of", retry_of),
             tuple({config.id: config for config in configs}.values()),
         )
         return (await self._storage.submit(draft)).load()
 
     async def retry(
-        self, task_id: str, *, owner: str | None = "", submit_key: str = ""
+        self, task_id: str, *, owner: Owner = None, submit_key: str | None = None
     ) -> TaskRecord:
         """Submit the work of a terminal task again, as a new task of the same owner and context."""
-        name, key = check_optional_id("submit_key", submit_key), task_key(task_id, owner)
+        name, key = check_absent_id("submit_key", submit_key), task_key(task_id, owner)
         # Two steps: what is read of the old task never changes, and the new one is submitted only
         # if the old one is still there and has ended.
         old = await self._storage.first_message(key)
@@ -93,7 +94,7 @@ class ClientCalls(LedgerCalls, ClientLedger):
         self,
         task_id: str,
         *,
-        owner: str | None = "",
+        owner: Owner = None,
         messages_limit: int | None = None,
         artifacts: bool = True,
         max_bytes: int | None = None,
@@ -103,7 +104,7 @@ class ClientCalls(LedgerCalls, ClientLedger):
         found = await self._storage.get(task_key(task_id, owner), extent)
         return None if found is None else found.load()
 
-    async def message_bytes(self, task_id: str, *, owner: str | None = "") -> int:
+    async def message_bytes(self, task_id: str, *, owner: Owner = None) -> int:
         """How many bytes the messages of a task take as JSON text; 0 for an unknown task."""
         return await self._storage.message_bytes(task_key(task_id, owner))
 
@@ -111,7 +112,7 @@ class ClientCalls(LedgerCalls, ClientLedger):
     async def list(
         self,
         *,
-        owner: str | None = "",
+        owner: Owner = None,
         context_id: str | None = None,
         states: Collection[TaskState | str] | None = None,
         agent: Agent | None = None,
@@ -143,7 +144,7 @@ class ClientCalls(LedgerCalls, ClientLedger):
         return TaskPage(tasks, next_cursor=last, total=found.total)
 
     async def respond(
-        self, task_id: str, message: ChatMessage, *, owner: str | None = ""
+        self, task_id: str, message: ChatMessage, *, owner: Owner = None
     ) -> TaskRecord:
         """Answer the question of a waiting task, which goes back to the queue."""
         answer, key = StoredMessage.of(message), task_key(task_id, owner)
@@ -153,21 +154,19 @@ class ClientCalls(LedgerCalls, ClientLedger):
             raise asks_nothing(task_id, error.from_state) from None
         return found.load()
 
-    async def cancel(self, task_id: str, *, owner: str | None = "", note: str = "") -> TaskRecord:
+    async def cancel(self, task_id: str, *, owner: Owner = None, note: str = "") -> TaskRecord:
         """Stop a task: at once when nobody works on it, else by a request to its worker."""
         return await self._request("cancel", task_id, owner, note)
 
-    async def pause(self, task_id: str, *, owner: str | None = "", note: str = "") -> TaskRecord:
+    async def pause(self, task_id: str, *, owner: Owner = None, note: str = "") -> TaskRecord:
         """Hold a task: at once when it is queued, else as soon as it would go back there."""
         return await self._request("pause", task_id, owner, note)
 
-    async def resume(self, task_id: str, *, owner: str | None = "", note: str = "") -> TaskRecord:
+    async def resume(self, task_id: str, *, owner: Owner = None, note: str = "") -> TaskRecord:
         """Let a paused task go on, or withdraw a pause that was only requested."""
         return await self._request("resume", task_id, owner, note)
 
-    async def _request(
-        self, what: Request, task_id: str, owner: str | None, note: str
-    ) -> TaskRecord:
+    async def _request(self, what: Request, task_id: str, owner: Owner, note: str) -> TaskRecord:
         text, key = check_text("note", note), task_key(task_id, owner)
         return (await self._storage.request(key, what, text)).load()
 

@@ -22,6 +22,7 @@ from holdfast.values.cursors import decode_cursor, encode_cursor
 from holdfast.values.deprecation import renamed
 from holdfast.values.errors import InvalidInputError
 from holdfast.values.identity import Agent, AgentId
+from holdfast.values.owners import Owner
 from holdfast.values.tasks.records import (
     ContextPage,
     ContextRecord,
@@ -91,7 +92,7 @@ class TranscriptLedger(Protocol):
         context_id: str,
         *,
         agents: Collection[Agent],
-        owner: str = "",
+        owner: str | None = None,
         limit: int = CONTEXT_MESSAGES,
     ) -> list[TaskMessage]:
         """Those of a context's last messages whose tasks are not marked.
@@ -119,7 +120,7 @@ class ContextLedger(Protocol):
 
     A context belongs to the owner of its first task, and its id is the owner's: what another
     owner calls ``c1`` is another context, so that nobody learns which ids others use. Where the
-    owner is left out, it is ``""``.
+    owner is left out, it is that of the state, or nobody.
 
     Promises:
 
@@ -151,7 +152,7 @@ class ContextLedger(Protocol):
 
     @abstractmethod
     async def list_contexts(
-        self, *, owner: str | None = "", limit: int = 50, cursor: str | None = None
+        self, *, owner: Owner = None, limit: int = 50, cursor: str | None = None
     ) -> ContextPage:
         """Contexts, the newest first (those of one moment by id, descending), without messages.
 
@@ -166,7 +167,7 @@ class ContextLedger(Protocol):
         self,
         context_id: str,
         *,
-        owner: str = "",
+        owner: str | None = None,
         messages_limit: int | None = None,
         max_bytes: int | None = None,
     ) -> ContextRecord | None:
@@ -182,7 +183,7 @@ class ContextLedger(Protocol):
         ...
 
     @abstractmethod
-    async def clear_context(self, context_id: str, *, owner: str = "") -> int:
+    async def clear_context(self, context_id: str, *, owner: str | None = None) -> int:
         """Remove a context with its tasks, and return how many those were.
 
         Live ones go too: their workers' leases are lost, and whoever follows them is at the end.
@@ -198,7 +199,7 @@ class ContextCalls(LedgerCalls, ContextLedger, TranscriptLedger):
     """``ContextLedger`` and ``TranscriptLedger`` on any engine."""
 
     async def list_contexts(
-        self, *, owner: str | None = "", limit: int = 50, cursor: str | None = None
+        self, *, owner: Owner = None, limit: int = 50, cursor: str | None = None
     ) -> ContextPage:
         """Contexts, the newest first (those of one moment by id, descending), without messages."""
         whose, most = check_owner(owner), check_count("limit", limit)
@@ -220,7 +221,7 @@ class ContextCalls(LedgerCalls, ContextLedger, TranscriptLedger):
         self,
         context_id: str,
         *,
-        owner: str = "",
+        owner: str | None = None,
         messages_limit: int | None = None,
         max_bytes: int | None = None,
     ) -> ContextRecord | None:
@@ -235,7 +236,7 @@ class ContextCalls(LedgerCalls, ContextLedger, TranscriptLedger):
         messages = load_messages(found.messages)
         return replace(found.context, messages=messages, truncated=found.truncated)
 
-    async def clear_context(self, context_id: str, *, owner: str = "") -> int:
+    async def clear_context(self, context_id: str, *, owner: str | None = None) -> int:
         """Remove a context with its tasks, and return how many those were."""
         return await self._storage.clear_context(context_key(context_id, owner))
 
@@ -253,7 +254,7 @@ class ContextCalls(LedgerCalls, ContextLedger, TranscriptLedger):
         context_id: str,
         *,
         agents: Collection[Agent],
-        owner: str = "",
+        owner: str | None = None,
         limit: int = CONTEXT_MESSAGES,
     ) -> list[TaskMessage]:
         """Those of a context's last messages whose tasks are not marked."""

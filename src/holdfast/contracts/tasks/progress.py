@@ -14,6 +14,7 @@ from holdfast.spi.tasks.workers import StepDraft
 from holdfast.values.checks import check_id, check_list, check_text
 from holdfast.values.codec import blocks_to_json, decode_json, encode_json, encode_object
 from holdfast.values.content import ChatMessage, ContentBlock
+from holdfast.values.owners import Owner
 from holdfast.values.tasks.events import ArtifactChunk, StepKey, StepRecord
 from holdfast.values.tasks.records import Artifact, Lease
 
@@ -156,7 +157,7 @@ class ProgressLedger(Protocol):
         ...
 
     @abstractmethod
-    async def artifacts(self, task_id: str, *, owner: str | None = "") -> list[Artifact]:
+    async def artifacts(self, task_id: str, *, owner: Owner = None) -> list[Artifact]:
         """The artifacts of a task, in the order they were begun.
 
         ::
@@ -167,7 +168,7 @@ class ProgressLedger(Protocol):
 
     @abstractmethod
     async def get_artifact(
-        self, task_id: str, artifact_id: str, *, owner: str | None = ""
+        self, task_id: str, artifact_id: str, *, owner: Owner = None
     ) -> Artifact | None:
         """One artifact of a task, or ``None``.
 
@@ -237,13 +238,13 @@ class ProgressCalls(LedgerCalls, ProgressLedger):
         found = await self._storage.restore_chunks(check_lease(lease), key)
         return [chunk.load() for chunk in found]
 
-    async def artifacts(self, task_id: str, *, owner: str | None = "") -> list[Artifact]:
+    async def artifacts(self, task_id: str, *, owner: Owner = None) -> list[Artifact]:
         """The artifacts of a task, in the order they were begun."""
         found = await self._storage.chunks(task_key(task_id, owner), None)
         return load_artifacts(task_id, found)
 
     async def get_artifact(
-        self, task_id: str, artifact_id: str, *, owner: str | None = ""
+        self, task_id: str, artifact_id: str, *, owner: Owner = None
     ) -> Artifact | None:
         """One artifact of a task, or ``None``."""
         key, name = task_key(task_id, owner), check_id("artifact_id", artifact_id)

@@ -21,6 +21,7 @@ from holdfast.values.checks import (
     check_text,
 )
 from holdfast.values.errors import InvalidInputError
+from holdfast.values.owners import Owner
 from holdfast.values.tasks.push import OutboxEntry, PushConfig
 from holdfast.values.tasks.records import LEASE_SECONDS
 
@@ -79,7 +80,7 @@ class PushLedger(Protocol):
         task_id: str,
         config: PushConfig,
         *,
-        owner: str | None = "",
+        owner: Owner = None,
         max_configs: int | None = None,
     ) -> None:
         """Store a push config under its id; ``NotFoundError`` if there is no such task.
@@ -93,7 +94,7 @@ class PushLedger(Protocol):
 
     @abstractmethod
     async def get_push_config(
-        self, task_id: str, config_id: str, *, owner: str | None = ""
+        self, task_id: str, config_id: str, *, owner: Owner = None
     ) -> PushConfig | None:
         """One push config of a task, or ``None``.
 
@@ -104,7 +105,7 @@ class PushLedger(Protocol):
         ...
 
     @abstractmethod
-    async def list_push_configs(self, task_id: str, *, owner: str | None = "") -> list[PushConfig]:
+    async def list_push_configs(self, task_id: str, *, owner: Owner = None) -> list[PushConfig]:
         """The push configs of a task, ordered by id.
 
         ::
@@ -115,7 +116,7 @@ class PushLedger(Protocol):
 
     @abstractmethod
     async def delete_push_config(
-        self, task_id: str, config_id: str, *, owner: str | None = ""
+        self, task_id: str, config_id: str, *, owner: Owner = None
     ) -> bool:
         """Remove a push config with whatever was on its way to it; whether it was there.
 
@@ -174,7 +175,7 @@ class PushLedger(Protocol):
         ...
 
     @abstractmethod
-    async def list_outbox(self, task_id: str, *, owner: str | None = "") -> list[OutboxEntry]:
+    async def list_outbox(self, task_id: str, *, owner: Owner = None) -> list[OutboxEntry]:
         """What is still on its way for a task, and what was given up, in order.
 
         ::
@@ -192,7 +193,7 @@ class PushCalls(LedgerCalls, PushLedger):
         task_id: str,
         config: PushConfig,
         *,
-        owner: str | None = "",
+        owner: Owner = None,
         max_configs: int | None = None,
     ) -> None:
         """Store a push config under its id; ``NotFoundError`` if there is no such task."""
@@ -202,20 +203,20 @@ class PushCalls(LedgerCalls, PushLedger):
             raise too_many_configs(most)
 
     async def get_push_config(
-        self, task_id: str, config_id: str, *, owner: str | None = ""
+        self, task_id: str, config_id: str, *, owner: Owner = None
     ) -> PushConfig | None:
         """One push config of a task, or ``None``."""
         key = task_key(task_id, owner)
         found = await self._storage.push_configs(key, check_id("config_id", config_id))
         return found[0].load() if found else None
 
-    async def list_push_configs(self, task_id: str, *, owner: str | None = "") -> list[PushConfig]:
+    async def list_push_configs(self, task_id: str, *, owner: Owner = None) -> list[PushConfig]:
         """The push configs of a task, ordered by id."""
         found = await self._storage.push_configs(task_key(task_id, owner), None)
         return [config.load() for config in found]
 
     async def delete_push_config(
-        self, task_id: str, config_id: str, *, owner: str | None = ""
+        self, task_id: str, config_id: str, *, owner: Owner = None
     ) -> bool:
         """Remove a push config with whatever was on its way to it; whether it was there."""
         key = task_key(task_id, owner)
@@ -254,7 +255,7 @@ class PushCalls(LedgerCalls, PushLedger):
         failure = FailedDelivery(entry.attempts, text, most, delivery_delay(entry.attempts))
         return await self._storage.mark_failed(key, failure)
 
-    async def list_outbox(self, task_id: str, *, owner: str | None = "") -> list[OutboxEntry]:
+    async def list_outbox(self, task_id: str, *, owner: Owner = None) -> list[OutboxEntry]:
         """What is still on its way for a task, and what was given up, in order."""
         found = await self._storage.outbox(task_key(task_id, owner))
         return [entry.load() for entry in found]

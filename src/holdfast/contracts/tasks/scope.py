@@ -5,7 +5,7 @@ from __future__ import annotations
 from holdfast.contracts.tasks.checks import check_owner
 from holdfast.spi.tasks.ledger import TaskStorage
 from holdfast.spi.tasks.records import ContextKey, TaskKey
-from holdfast.values.checks import check_id, check_optional_id
+from holdfast.values.checks import check_absent_id, check_id
 
 MOST = (1 << 63) - 1
 """The largest number that an engine is given."""
@@ -33,4 +33,4 @@ def context_key(context_id: object, owner: object) -> ContextKey:
     >>> context_key("c1", "ana")
     ContextKey(owner='ana', context_id='c1')
     """
-    return ContextKey(check_optional_id("owner", owner), check_id("context_id", context_id))
+    return ContextKey(check_absent_id("owner", owner), check_id("context_id", context_id))

@@ -119,7 +119,7 @@ class NaiveLedger(NaiveClients, NaiveLeases, NaiveCleanup):
         return []
 
     async def artifacts(
-        self, task_id: str, *, owner: str | None = ""
+        self, task_id: str, *, owner: str | None = None
     ) -> list[tuple[str, str, bool]]:
         """Id, text and completeness of each."""
         task = self.look(task_id, owner)
@@ -129,13 +129,13 @@ class NaiveLedger(NaiveClients, NaiveLeases, NaiveCleanup):
             made[one["id"]] = (before + one["text"], one["last"])
         return [(name, *rest) for name, rest in made.items()]
 
-    async def events(self, task_id: str, *, owner: str | None = "") -> list[tuple[Any, ...]]:
+    async def events(self, task_id: str, *, owner: str | None = None) -> list[tuple[Any, ...]]:
         """The timeline."""
         task = self.look(task_id, owner)
         return list(task.log) if task else []
 
     async def append_feedback(
-        self, task_id: str, text: str, *, feedback_id: str, owner: str | None = ""
+        self, task_id: str, text: str, *, feedback_id: str, owner: str | None = None
     ) -> tuple[str, str]:
         """The feedback that is stored."""
         task = self.need(task_id, owner)
@@ -144,12 +144,14 @@ class NaiveLedger(NaiveClients, NaiveLeases, NaiveCleanup):
             raise ConflictError("feedback", feedback_id)
         return feedback_id, text
 
-    async def list_feedback(self, task_id: str, *, owner: str | None = "") -> list[tuple[str, str]]:
+    async def list_feedback(
+        self, task_id: str, *, owner: str | None = None
+    ) -> list[tuple[str, str]]:
         """All of it."""
         task = self.look(task_id, owner)
         return list(task.feedback.items()) if task else []
 
-    async def list_contexts(self, *, owner: str | None = "") -> list[tuple[str, int]]:
+    async def list_contexts(self, *, owner: str | None = None) -> list[tuple[str, int]]:
         """Owner and number of tasks of each context, in no order."""
         names = {(task.owner, task.context) for task in self.tasks if owner in (None, task.owner)}
         counts = [
@@ -181,18 +183,18 @@ class NaiveLedger(NaiveClients, NaiveLeases, NaiveCleanup):
         return len(gone)
 
     async def upsert_push_config(
-        self, task_id: str, config: Any, *, owner: str | None = ""
+        self, task_id: str, config: Any, *, owner: str | None = None
     ) -> None:
         """Keep it."""
         self.need(task_id, owner).push[config.id] = config
 
-    async def list_push_configs(self, task_id: str, *, owner: str | None = "") -> list[Any]:
+    async def list_push_configs(self, task_id: str, *, owner: str | None = None) -> list[Any]:
         """All of a task."""
         task = self.look(task_id, owner)
         return [task.push[name] for name in sorted(task.push)] if task else []
 
     async def delete_push_config(
-        self, task_id: str, config_id: str, *, owner: str | None = ""
+        self, task_id: str, config_id: str, *, owner: str | None = None
     ) -> bool:
         """Whether it was there."""
         task = self.look(task_id, owner)
@@ -245,7 +247,7 @@ class NaiveLedger(NaiveClients, NaiveLeases, NaiveCleanup):
         one.dead = one.attempts >= max_attempts
         return True
 
-    async def list_outbox(self, task_id: str, *, owner: str | None = "") -> Sequence[Any]:
+    async def list_outbox(self, task_id: str, *, owner: str | None = None) -> Sequence[Any]:
         """What is left for a task."""
         if self.look(task_id, owner) is None:
             return []

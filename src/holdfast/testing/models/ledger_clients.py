@@ -70,7 +70,7 @@ class NaiveClients(NaiveTasks):
         return self.show(task)
 
     async def retry(
-        self, task_id: str, *, owner: str | None = "", submit_key: str = ""
+        self, task_id: str, *, owner: str | None = None, submit_key: str = ""
     ) -> TaskRecord:
         """The same work again."""
         old = self.need(task_id, owner)
@@ -88,7 +88,7 @@ class NaiveClients(NaiveTasks):
         )
 
     async def get(
-        self, task_id: str, *, owner: str | None = "", messages_limit: int | None = None
+        self, task_id: str, *, owner: str | None = None, messages_limit: int | None = None
     ) -> TaskRecord | None:
         """The task."""
         task = self.look(task_id, owner)
@@ -97,7 +97,7 @@ class NaiveClients(NaiveTasks):
     async def list(
         self,
         *,
-        owner: str | None = "",
+        owner: str | None = None,
         context_id: str | None = None,
         states: Sequence[str] | None = None,
         agent: str | None = None,
@@ -126,7 +126,7 @@ class NaiveClients(NaiveTasks):
         )
 
     async def respond(
-        self, task_id: str, message: ChatMessage, *, owner: str | None = ""
+        self, task_id: str, message: ChatMessage, *, owner: str | None = None
     ) -> TaskRecord:
         """Answer a question."""
         task = self.need(task_id, owner)
@@ -145,7 +145,7 @@ class NaiveClients(NaiveTasks):
         self.move(task, "paused" if task.pause else "submitted")
         return self.show(task)
 
-    async def cancel(self, task_id: str, *, owner: str | None = "", note: str = "") -> TaskRecord:
+    async def cancel(self, task_id: str, *, owner: str | None = None, note: str = "") -> TaskRecord:
         """Stop it, or ask for that."""
         task = self.need(task_id, owner)
         if task.state == "working" and not task.cancel:
@@ -155,7 +155,7 @@ class NaiveClients(NaiveTasks):
             self.move(task, "canceled", note)
         return self.show(task)
 
-    async def pause(self, task_id: str, *, owner: str | None = "", note: str = "") -> TaskRecord:
+    async def pause(self, task_id: str, *, owner: str | None = None, note: str = "") -> TaskRecord:
         """Hold it, or ask for that."""
         task = self.need(task_id, owner)
         if task.state in DONE:
@@ -167,7 +167,7 @@ class NaiveClients(NaiveTasks):
             self.happen(task, "request", "pause", note)
         return self.show(task)
 
-    async def resume(self, task_id: str, *, owner: str | None = "", note: str = "") -> TaskRecord:
+    async def resume(self, task_id: str, *, owner: str | None = None, note: str = "") -> TaskRecord:
         """Let it go on."""
         task = self.need(task_id, owner)
         if task.state in DONE:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from holdfast.testing.hostile import KEPT, Hostile, Verdict
-from holdfast.testing.probes.probe import NO_ECHO, Probe
+from holdfast.testing.probes.probe import NO_ECHO, Probe, absent
 from holdfast.values.content import ChatMessage, TextBlock
 
 CONTRACT = "memory"
@@ -166,7 +166,7 @@ PROBES = (
         _event_id,
         judge=_none_is_absent,
     ),
-    Probe("record.run_id", "optional_id", _run),
+    Probe("record.run_id", "absent_id", _run, expect=absent),
     Probe("record.payload", "object", _payload),
     Probe("record.payload message", "text", _message),
     Probe("record_many.events", "object", _many),

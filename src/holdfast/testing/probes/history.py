@@ -92,7 +92,7 @@ async def _clear_run(store: Any, value: Any) -> Any:
 PROBES = (
     Probe("append.session_id", "id", _session),
     Probe("append.agent_id", "id", _agent),
-    Probe("append.run_id", "optional_id", _run),
+    Probe("append.run_id", "absent_id", _run),
     Probe("append.message.id", "id", _message_id),
     Probe("append.message.name", "text", _name),
     Probe("append.message.text", "text", _text),

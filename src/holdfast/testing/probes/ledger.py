@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Any
 
 from holdfast.testing.hostile import KEPT, REFUSED, Hostile, Verdict
-from holdfast.testing.probes.probe import NO_ECHO, Kind, Probe
+from holdfast.testing.probes.probe import NO_ECHO, Kind, Probe, absent
 from holdfast.values.content import ChatMessage, DataBlock, TextBlock
 from holdfast.values.errors import LeaseLostError, NotFoundError
 from holdfast.values.tasks.push import PushConfig
@@ -68,7 +68,8 @@ def _submit(
         task = await store.submit(agent, message, **how)
         return seen(await store.get(task.id, owner=None))
 
-    return Probe(f"submit.{name}", kind, use)
+    expect = absent if kind == "absent_id" else lambda value: value
+    return Probe(f"submit.{name}", kind, use, expect=expect)
 
 
 def work(
@@ -201,9 +202,9 @@ async def _followed(store: Any, value: Any) -> Any:
 
 PROBES = [
     _submit("agent", "id", lambda v: {"agent": v}, lambda task: str(task.agent)),
-    _submit("context_id", "optional_id", lambda v: {"context_id": v}, _nothing),
-    _submit("owner", "optional_id", lambda v: {"owner": v}, lambda task: task.owner),
-    _submit("submit_key", "optional_id", lambda v: {"submit_key": v}, lambda task: task.submit_key),
+    _submit("context_id", "absent_id", lambda v: {"context_id": v}, _nothing),
+    _submit("owner", "absent_id", lambda v: {"owner": v}, lambda task: task.owner),
+    _submit("submit_key", "absent_id", lambda v: {"submit_key": v}, lambda task: task.submit_key),
     _submit("metadata", "object", lambda v: {"metadata": v}, lambda task: task.metadata),
     _submit(
         "message.id",
@@ -243,7 +244,7 @@ PROBES = [
     ),
     read(
         "submit.retry_of",
-        "optional_id",
+        "absent_id",
         lambda store, v: store.submit("writer", HELLO, retry_of=v),
     ),
     read("get.task_id", "id", lambda store, v: store.get(v)),
@@ -261,7 +262,7 @@ PROBES = [
     read("resume.task_id", "id", lambda s, v: s.resume(v)),
     Probe("resume.note", "text", _resume, prepare=_paused),
     read("retry.task_id", "id", lambda s, v: s.retry(v)),
-    Probe("retry.submit_key", "optional_id", _retry, prepare=_canceled),
+    Probe("retry.submit_key", "absent_id", _retry, prepare=_canceled, expect=absent),
     Probe("claim.worker", "id", _claim, prepare=_queued),
     read("claim.agents", "id", lambda s, v: s.claim("w1", agents=[v])),
     read("events.task_id", "id", lambda s, v: s.events(v)),
@@ -270,13 +271,13 @@ PROBES = [
     read("append_feedback.task_id", "id", lambda s, v: s.append_feedback(v, "good")),
     work("append_feedback.text", "text", _feedback_text),
     work("append_feedback.metadata", "object", _feedback_metadata),
-    work("append_feedback.feedback_id", "optional_id", _feedback_id),
+    work("append_feedback.feedback_id", "absent_id", _feedback_id),
     read("list_feedback.task_id", "id", lambda s, v: s.list_feedback(v)),
     *(_owner(method, *given) for method, given in OWNED.items()),
     Probe("get_context.context_id", "id", _context),
-    read("get_context.owner", "optional_id", lambda s, v: s.get_context("c1", owner=v)),
+    read("get_context.owner", "absent_id", lambda s, v: s.get_context("c1", owner=v)),
     read("clear_context.context_id", "id", lambda s, v: s.clear_context(v)),
-    read("clear_context.owner", "optional_id", lambda s, v: s.clear_context("c1", owner=v)),
+    read("clear_context.owner", "absent_id", lambda s, v: s.clear_context("c1", owner=v)),
     read(
         "list_contexts.owner",
         "optional_id",

@@ -207,7 +207,7 @@ PROBES = [
     read("list_context_cleanup.context_id", "id", lambda s, v: s.list_context_cleanup(v)),
     read(
         "list_context_cleanup.owner",
-        "optional_id",
+        "absent_id",
         lambda s, v: s.list_context_cleanup("c1", owner=v),
     ),
     read("keep_files.task_id", "id", lambda s, v: s.keep_files(v, ["b1"])),

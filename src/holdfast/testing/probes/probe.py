@@ -16,10 +16,15 @@ from holdfast.testing.hostile import (
     Verdict,
 )
 
-Kind = Literal["id", "optional_id", "text", "json", "object", "vector"]
+Kind = Literal["id", "optional_id", "absent_id", "text", "json", "object", "vector"]
 
 NO_ECHO = object()
 """What a probe of a pure read returns: there is nothing to compare."""
+
+
+def absent(value: Any) -> Any:
+    """What comes back for an ``absent_id``: the empty text where nothing was given."""
+    return "" if value is None else value
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,9 @@ def _corpus(kind: Kind) -> Iterator[Hostile]:
         case "optional_id":
             for text in TEXTS:
                 yield Hostile(text.name, text.value, KEPT if text.value == "" else text.as_id)
+        case "absent_id":
+            for text in TEXTS:
+                yield Hostile(text.name, text.value, KEPT if not text.value else text.as_id)
         case "text":
             yield from TEXTS
         case "json":
