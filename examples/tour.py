@@ -131,7 +131,7 @@ async def main() -> None:
         print(f"{state!r}\n")
         for stop in (talk, remember, work, coordinate):
             await stop(state)
-        health = await state.health()
+        health = await state.ops.health()
         print(f"\nhealth: {health.status}; durability: {health.engines[0].durability}")
         print("Read on in README.md and docs/.")
 

@@ -86,7 +86,7 @@ class Mem0(Peer):
                 turns = stage.workload.turns(memories, agent * memories)
                 memory = state.memory(f"a{agent}", session_id=f"read {agent}")
                 await memory.record_many([one.to_message() for one in turns])
-            await state.embed_pending()
+            await state.ops.embed_pending()
             read = [state.memory(f"a{agent}") for agent in range(agents)]
             written = [state.memory(f"w{at}", session_id=f"w{at}") for at in range(WRITERS)]
             questions = stage.workload.questions(agents * memories)
@@ -98,7 +98,7 @@ class Mem0(Peer):
             async def settle(number: int) -> None:
                 for _ in range(BATCH):
                     await add(number)
-                await state.embed_pending()
+                await state.ops.embed_pending()
 
             yield {
                 SEARCH: lambda n: read[n % agents].recall(questions[n % len(questions)], 5),

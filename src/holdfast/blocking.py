@@ -34,6 +34,7 @@ _STORES = (
     "holdfast.contracts.",
     "holdfast.memory.",
     "holdfast.wiring.owned_",
+    "holdfast.wiring.ops",
 )
 """Where the classes of stores are, and of views on them."""
 

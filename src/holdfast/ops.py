@@ -1,4 +1,4 @@
-"""What operators meet: API keys and the health of the engines.
+"""What operators meet: ``state.ops``, API keys and the health of the engines.
 
 ::
 
@@ -9,6 +9,7 @@ from holdfast.contracts.keys import KeyStore
 from holdfast.values.keys import ApiKey, KeyScope, NewApiKey
 from holdfast.wiring.front_door import Opening
 from holdfast.wiring.health import EngineHealth, Health
+from holdfast.wiring.ops import Ops
 
 __all__ = [
     "ApiKey",
@@ -18,4 +19,5 @@ __all__ = [
     "KeyStore",
     "NewApiKey",
     "Opening",
+    "Ops",
 ]

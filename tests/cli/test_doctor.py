@@ -90,7 +90,7 @@ def _hybrid(database: str, tenant: str, *notes: str) -> None:
             memory = state.memory("writer/ana", session_id="s1")
             await memory.record_many([("note", {"note": note}) for note in notes])
             if not notes:
-                await state.hybrid.consolidator.drain()
+                await state.ops.hybrid.consolidator.drain()
 
     asyncio.run(work())
 

@@ -147,7 +147,7 @@ class Writer:
             return
 
     def _note(self, what: str, session: str, name: object) -> None:
-        metrics = self._state.hybrid.consolidator.metrics
+        metrics = self._state.ops.hybrid.consolidator.metrics
         now = (metrics.fallback_events, metrics.fallback_states)
         past = int(now != self._aside)
         self._aside = now
@@ -207,7 +207,7 @@ class Reader:
     def __init__(self, job: Job, state: holdfast.State) -> None:
         self._job = job
         self._state = state
-        self._metrics = state.hybrid.consolidator.metrics
+        self._metrics = state.ops.hybrid.consolidator.metrics
         self._reads = Journal(Path(job.folder) / f"reads-{job.slot}")
         self._broken = Journal(Path(job.folder) / f"broken-{job.slot}")
         self._events: dict[str, list[str]] = {}
@@ -276,7 +276,7 @@ async def note_evictions(job: Job, state: holdfast.State) -> None:
     """Write down how many states this process has evicted, again and again."""
     journal, before = Journal(Path(job.folder) / f"evicted-{job.slot}"), 0
     while True:
-        if (now := state.hybrid.consolidator.metrics.evicted) > before:
+        if (now := state.ops.hybrid.consolidator.metrics.evicted) > before:
             journal.note(now)
             before = now
         await asyncio.sleep(0.05)

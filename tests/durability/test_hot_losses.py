@@ -143,7 +143,9 @@ async def test_committed_loses_nothing_when_a_redis_without_aof_is_killed_or_emp
         async with holdfast.open(
             run.postgres.url(), redis=run.valkey.url, settings=settings
         ) as state:
-            level = next(one for one in (await state.health()).engines if one.engine == "hybrid")
+            level = next(
+                one for one in (await state.ops.health()).engines if one.engine == "hybrid"
+            )
             assert level.durability.startswith("committed")
         for slot in range(2):
             run.start("writer", slot, sessions=6)
@@ -210,7 +212,7 @@ async def _compared(run: Run) -> dict[str, Any]:
         for session in events:
             woken = await hybrid.memory(agent(session), session_id=session).hydrate()
             gaps += len(woken.gaps) + (woken.state_as_of is not None)
-        letters = await hybrid.hybrid.durable.dead_letters("default", limit=1000)
+        letters = await hybrid.ops.hybrid.durable.dead_letters("default", limit=1000)
     return {
         "acknowledged_events": sum(map(len, events.values())),
         "acknowledged_state_keys": sum(map(len, keys.values())),

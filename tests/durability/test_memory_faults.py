@@ -116,7 +116,7 @@ async def test_recording_goes_on_without_postgres_up_to_the_mark_and_drains_afte
             assert refused.retry_after_seconds > 0
             await asyncio.to_thread(postgres.start)
             async with asyncio.timeout(120):
-                while await state.pending_events():
+                while await state.ops.pending_events():
                     await asyncio.sleep(0.05)
             found = await state.episodes.recent(ANA, session_id="s1", limit=1000)
             assert found == sent
@@ -146,10 +146,10 @@ async def test_without_redis_everything_goes_to_postgres_and_on_where_it_was_aft
             await asyncio.to_thread(valkey.kill)
             for at in range(1, 4):
                 sent += await state.episodes.append([Event(ANA, "s1", "note", {"n": at})])
-            assert (await state.health()).status == "down"
+            assert (await state.ops.health()).status == "down"
             await asyncio.to_thread(valkey.start)
             async with asyncio.timeout(60):
-                while (await state.health()).status != "ok":
+                while (await state.ops.health()).status != "ok":
                     await asyncio.sleep(0.05)
             for at in range(4, 7):
                 sent += await state.episodes.append([Event(ANA, "s1", "note", {"n": at})])

@@ -87,7 +87,7 @@ async def _cut(
             cut = mains.cut()
         await asyncio.to_thread(mains.valkey.start)
         async with _opened(postgres, mains, settings) as state:
-            await state.hybrid.consolidator.drain()
+            await state.ops.hybrid.consolidator.drain()
         async with holdfast.open(postgres.url(), settings=settings) as durable:
             found = await durable.episodes.recent(ANA, session_id=session, limit=1_000_000)
         return Outcome(cut, cut_at, acknowledged, [event.id for event in found])

@@ -217,8 +217,8 @@ async def test_a_shard_that_is_stuck_stops_no_other_and_health_says_so(
     async with holdfast.open(hybrid.url(), redis=valkey().url, settings=settings) as state:
         for at in range(8):
             await state.episodes.append([event(f"{at}", session=f"s{at}")])
-        assert (await state.health()).status == "ok"
-        read, consolidator = consolidation._read, state.hybrid.consolidator
+        assert (await state.ops.health()).status == "ok"
+        read, consolidator = consolidation._read, state.ops.hybrid.consolidator
 
         def fails(turn: object) -> object:
             if getattr(turn, "session", "") == "s3":
@@ -227,15 +227,15 @@ async def test_a_shard_that_is_stuck_stops_no_other_and_health_says_so(
 
         monkeypatch.setattr(consolidation, "_read", fails)
         await consolidator.run_once()
-        health = await state.health()
+        health = await state.ops.health()
         assert health.status == "degraded"
         assert "ZeroDivisionError: a bug" in str(health)
-        left = await state.pending_events()
+        left = await state.ops.pending_events()
         assert 1 <= left < 8
         monkeypatch.undo()
         await consolidator.run_once()
-        assert await state.pending_events() == 0
-        assert (await state.health()).status == "ok"
+        assert await state.ops.pending_events() == 0
+        assert (await state.ops.health()).status == "ok"
 
 
 async def test_the_quarantine_is_bounded(hybrid: HybridHarness) -> None:

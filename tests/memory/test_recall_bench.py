@@ -135,7 +135,7 @@ async def test_a_slow_machine_is_measured_and_not_given_up(monkeypatch: pytest.M
     async with empty_database() as url, recall._opened(url, "slow", _SlowEmbedder()) as state:
         memory = state.memory("planner", session_id="s1")
         await memory.record("message", ChatMessage.user("low tide at noon"))
-        await state.embed_pending()
+        await state.ops.embed_pending()
         [hit] = await memory.recall("low tide")
         assert (hit.degraded, "semantic" in hit.found_by) == ("", True)
 

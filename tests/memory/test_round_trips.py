@@ -56,7 +56,7 @@ async def counted(hybrid: HybridHarness, tmp_path: Path) -> AsyncIterator[Counte
         for at in range(30):
             await memory.record("note", {"text": f"low tide {at}"})
         await memory.state.update({"current_task": "tides"})
-        await state.hybrid.consolidator.drain()
+        await state.ops.hybrid.consolidator.drain()
         await memory.hydrate("tide")
         yield Counted(memory, redis, postgres)
 

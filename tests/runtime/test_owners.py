@@ -196,9 +196,9 @@ async def test_a_view_of_an_owner_reaches_nobody_else(state: State) -> None:
     for reach in (
         lambda: ana.for_owner("bob"),
         lambda: ana.for_tenant("other"),
-        ana.elsewhere,
+        ana.ops.elsewhere,
         lambda: ana.keys,
-        lambda: ana.work,
+        lambda: ana.ops.work,
         lambda: ana.tasks.claim("worker"),
     ):
         with pytest.raises(NotSupportedError, match="owner"):
@@ -273,7 +273,7 @@ async def test_no_view_is_made_for_an_owner_that_begins_as_our_ids_do(state: Sta
         state.for_owner("holdfast.owner:3:ana:c1")
     for reserved in ({"owner": "holdfast.x"}, {"owner": "ana", "new_id": "holdfast.x"}):
         with pytest.raises(InvalidInputError, match=r"must not begin with 'holdfast\.'"):
-            await state.assign_context("c1", **reserved)
+            await state.ops.assign_context("c1", **reserved)
 
 
 @pytest.mark.parametrize("owner", ["ana", "it's", "b\\c", "x'\"y", "\u202e"])

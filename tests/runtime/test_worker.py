@@ -217,7 +217,7 @@ async def test_a_task_that_kills_its_workers_ends_as_failed(state: State) -> Non
 
 async def test_a_handler_that_blocks_its_loop_keeps_its_lease(state: State) -> None:
     """In memory there is no thread for heartbeats: nobody else could take the task either."""
-    if state.elsewhere() is None:
+    if state.ops.elsewhere() is None:
         pytest.skip("the in-memory engine lives on one event loop")
 
     async def work(_task: TaskContext) -> None:

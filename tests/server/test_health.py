@@ -56,7 +56,7 @@ async def test_health_is_for_everybody_and_its_details_for_operators(memory: Sta
 
 async def test_an_engine_that_is_degraded_is_for_operators_to_know(memory: State) -> None:
     key = (await memory.keys.create("ana", scope="operator")).text
-    found = await memory.health()
+    found = await memory.ops.health()
 
     async def degraded() -> Any:
         return Health(tuple(replace(one, status="degraded") for one in found.engines))

@@ -219,7 +219,7 @@ async def test_a_database_that_fails_for_a_while_is_asked_again(
     state: State, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     failures = [UnavailableError("postgres", "gone"), RuntimeError("anything"), OSError("reset")]
-    kind = type(state.work)
+    kind = type(state.ops.work)
     original = kind.tenants
 
     async def tenants(work: object, *args: object, **how: object) -> list[str]:

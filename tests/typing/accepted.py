@@ -39,6 +39,11 @@ async def an_owner_is_text_none_or_any(state: holdfast.State) -> None:
     await state.history.append("writer", ChatMessage.user("hi"), session_id="s1", run_id=None)
 
 
+async def an_operator_asks_the_state(state: holdfast.State) -> int:
+    assert (await state.ops.health()).status == "ok"
+    return await state.ops.pending_events()
+
+
 def a_card_is_the_seeds_task(card: Card) -> Task:
     return card
 

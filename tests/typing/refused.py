@@ -24,4 +24,5 @@ async def typing_errors(state: holdfast.State) -> None:
     )
     await state.tasks.get(task.id, owner=7)  # expect: arg-type
     await state.tasks.get_context("c1", owner=holdfast.ANY_OWNER)  # expect: arg-type
+    await state.pending_events()  # expect: attr-defined
     await state.short_term.set_state("s1", ["a"])  # expect: arg-type

@@ -26,11 +26,11 @@ from holdfast import (
     State,
     TaskContext,
 )
-from holdfast.content import TextBlock
-from holdfast.spi import StepKey
 from tests.upgrade.reading import CHANNELS, FAR_SECONDS, HOT, PLAIN, plain, read, read_hot
 
 ANA = AgentId("harbour", "pilot")
+OLD: Any = holdfast
+"""The names that have moved since, which only an earlier version is asked for."""
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 
 
@@ -140,11 +140,11 @@ async def fill_tasks(state: State) -> None:
         return found.lease
 
     lease = await claimed("moor her", metadata={"urgent": True})
-    await ledger.record_step(lease, StepKey("lines"), {"lines": 4})
+    await ledger.record_step(lease, OLD.StepKey("lines"), {"lines": 4})
     await ledger.append_message(lease, ChatMessage.assistant("Four lines are out"))
     for words, last in (("moored ", False), ("at 15:10", True)):
         await ledger.append_artifact(
-            lease, "log.txt", [TextBlock(words)], name="log", append=last, last_chunk=last
+            lease, "log.txt", [OLD.TextBlock(words)], name="log", append=last, last_chunk=last
         )
     done = await ledger.transition(lease, "completed", message=ChatMessage.assistant("Moored"))
     await ledger.append_feedback(done.id, "well done", rating=5, feedback_id="f1")
@@ -162,8 +162,8 @@ async def fill_tasks(state: State) -> None:
     await sent("wait for your turn")
 
 
-async def fill_hot(state: State) -> None:
-    """With Redis: what is flushed, and after it what is not."""
+async def fill_hot(state: Any) -> int:
+    """With Redis: what is flushed, and after it what is not; how many events wait."""
     await state.memory(ANA, session_id="old").record("note", {"n": 0}, event_id="flushed")
     await state.short_term.set_state("old", {"saved": True})
     assert await state.hybrid.consolidator.drain(limit_seconds=60)
@@ -179,6 +179,7 @@ async def fill_hot(state: State) -> None:
     )
     await state.short_term.set_state("new", {"draft": "in Redis alone"})
     await state.short_term.set_state("brief", {"kept": "for long"}, ttl_seconds=FAR_SECONDS)
+    return int(await state.pending_events())
 
 
 async def main(database: str, redis: str, answers: str) -> None:
@@ -203,8 +204,7 @@ async def main(database: str, redis: str, answers: str) -> None:
     async with holdfast.open(
         database, redis=redis, tenant=HOT, settings=settings, background=False
     ) as state:
-        await fill_hot(state)
-        found["pending"] = await state.pending_events()
+        found["pending"] = await fill_hot(state)
         found["hot"] = plain(await read_hot(state))
     text = json.dumps(found, ensure_ascii=False, indent=0, sort_keys=True)
     await asyncio.to_thread(Path(answers).write_text, text + "\n", encoding="utf-8")

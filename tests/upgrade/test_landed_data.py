@@ -90,12 +90,12 @@ async def test_what_was_not_flushed_is_flushed_once(monkeypatch: pytest.MonkeyPa
         async with holdfast.open(url, **HOW):
             pass
         async with holdfast.open(url, redis=redis, **HOW) as state:
-            assert await state.pending_events() == expected["pending"] > 0
+            assert await state.ops.pending_events() == expected["pending"] > 0
             await _reads_the_same(state, expected)
             await _remembers_ids(state, expected)
-            assert await state.pending_events() == expected["pending"]
-            assert await state.hybrid.consolidator.drain(limit_seconds=60)
-            assert await state.pending_events() == 0
+            assert await state.ops.pending_events() == expected["pending"]
+            assert await state.ops.hybrid.consolidator.drain(limit_seconds=60)
+            assert await state.ops.pending_events() == 0
             await _reads_the_same(state, expected)
             await _remembers_ids(state, expected)
         await _all_are_stored_once(url, expected)
@@ -105,7 +105,7 @@ async def test_an_upgrade_that_moves_sessions_flushes_first() -> None:
     expected = answers()
     async with landed_database() as url, landed_valkey() as redis:
         async with holdfast.open(url, redis=redis, **HOW) as state:
-            assert await state.pending_events() == 0
+            assert await state.ops.pending_events() == 0
             await _reads_the_same(state, expected)
             await _remembers_ids(state, expected)
         await _all_are_stored_once(url, expected)

@@ -65,7 +65,7 @@ def test_the_same_methods_wait_for_their_answer() -> None:
         state.history.append(AGENT, ChatMessage.user("hello"), session_id="s1")
         [message] = state.history.get_messages(AGENT, session_id="s1")
         assert message.text == "hello"
-        assert state.health().status == "ok"
+        assert state.ops.health().status == "ok"
         assert state.tenant == "default"
     assert _threads() == 0
 
@@ -156,7 +156,7 @@ def test_a_process_that_ends_without_closing_stops_the_server_of_its_folder() ->
 
 def test_a_notebook_can_complete_its_names_and_show_their_help() -> None:
     with holdfast.blocking.open("memory:") as state:
-        assert {"history", "short_term", "close", "health", "for_tenant"} <= set(dir(state))
+        assert {"history", "short_term", "close", "ops", "for_tenant"} <= set(dir(state))
         assert "aclose" not in dir(state)
         assert {"get_state", "set_state"} <= set(dir(state.short_term))
         method = state.short_term.set_state

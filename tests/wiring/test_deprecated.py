@@ -12,7 +12,7 @@ import pytest
 
 import holdfast
 from holdfast import ChatMessage, Entity, Relationship
-from holdfast.errors import InvalidInputError
+from holdfast.errors import InvalidInputError, NotSupportedError
 from holdfast.memory import SlidingWindow
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -146,6 +146,32 @@ async def test_an_old_keyword_of_a_claim_works() -> None:
         with pytest.warns(DeprecationWarning, match="messages_limit"):
             [claimed] = await state.tasks.claim("w1", history_length=0)  # type: ignore[call-arg]
     assert claimed.task.messages == []
+
+
+async def test_an_operators_call_is_found_where_it_was() -> None:
+    async with holdfast.open("memory:") as opened:
+        state: Any = opened
+        for name in ("health", "embed_pending", "pending_events"):
+            with pytest.warns(DeprecationWarning, match=f"^state.{name} is deprecated") as seen:
+                old = await getattr(state, name)()
+            assert [warning.filename for warning in seen] == [__file__]
+            assert type(old) is type(await getattr(state.ops, name)())
+        with pytest.warns(DeprecationWarning, match="use state.ops.elsewhere$"):
+            assert state.elsewhere() is None
+        with (
+            pytest.warns(DeprecationWarning, match="use state.ops.assign_context$"),
+            pytest.raises(NotSupportedError, match="moving sessions"),
+        ):
+            await state.assign_context("c1", owner="ana")
+        with pytest.warns(DeprecationWarning, match="use state.ops.work$"):
+            assert state.work is opened.ops.work
+        with (
+            pytest.warns(DeprecationWarning, match=r"use state.ops.hybrid$"),
+            pytest.raises(NotSupportedError, match="consolidation"),
+        ):
+            _ = state.hybrid
+        with pytest.raises(AttributeError, match="'State' object has no attribute 'pending'"):
+            _ = state.pending
 
 
 async def test_an_old_field_works() -> None:

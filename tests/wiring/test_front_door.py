@@ -183,7 +183,7 @@ async def test_a_state_on_another_event_loop_is_a_clear_error() -> None:
 
 async def test_health_names_the_engine_what_it_serves_and_how_durable_it_is() -> None:
     async with holdfast.open("memory:") as state:
-        health = await state.health()
+        health = await state.ops.health()
     assert health.status == "ok"
     [engine] = health.engines
     assert (engine.engine, engine.status) == ("inmemory", "ok")

@@ -40,7 +40,7 @@ async def keys(state: holdfast.State, kind: str) -> int:
 
 
 async def evicted(state: holdfast.State) -> float:
-    return dict(await state.hybrid.samples())[EVICTED]
+    return dict(await state.ops.hybrid.samples())[EVICTED]
 
 
 async def until_evicted(state: holdfast.State) -> None:
@@ -75,7 +75,7 @@ async def test_a_consolidator_elsewhere_evicts_too(database: str) -> None:
         before = await state.short_term.snapshot("s1")
         async with asyncio.timeout(60):
             while await keys(state, "st:*"):
-                await other.hybrid.consolidator.run_once(tenants=[how.tenant])
+                await other.ops.hybrid.consolidator.run_once(tenants=[how.tenant])
         assert await evicted(other) == 1
         assert await other.short_term.snapshot("s1") == before
         assert await state.short_term.snapshot("s1") == before
@@ -86,9 +86,9 @@ async def test_zero_switches_it_off(database: str) -> None:
     async with holdfast.open(database, redis=valkey().url, settings=how) as state:
         await state.short_term.set_state("s1", {"step": 1})
         for _ in range(3):
-            await state.hybrid.consolidator.run_once(tenants=[how.tenant])
+            await state.ops.hybrid.consolidator.run_once(tenants=[how.tenant])
         assert await keys(state, "st:*") == 1
-        work = await state.hybrid.hot.work(rested_seconds=900, unused_seconds=1e-6)
+        work = await state.ops.hybrid.hot.work(rested_seconds=900, unused_seconds=1e-6)
         assert how.tenant not in {tenant for tenant, *_ in work.clean}
         assert await evicted(state) == 0
 

@@ -98,11 +98,11 @@ async def test_without_background_nothing_is_consolidated_here(database: str) ->
     how: dict[str, Any] = {"redis": valkey().url, "tenant": tenant}
     async with holdfast.open(database, settings=Settings(background=False), **how) as state:
         sent = await state.episodes.append([Event(ANA, "s1", "note", {"n": 1})])
-        assert await state.pending_events() >= 1
+        assert await state.ops.pending_events() >= 1
     async with holdfast.open(database, settings=Settings(), background=False, **how) as again:
         assert await again.episodes.recent(ANA, session_id="s1") == sent
-        assert await again.hybrid.consolidator.drain(limit_seconds=30)
-        assert await again.pending_events() == 0
+        assert await again.ops.hybrid.consolidator.drain(limit_seconds=30)
+        assert await again.ops.pending_events() == 0
 
 
 async def test_health_is_degraded_when_the_oldest_event_has_waited_half_the_time_to_live(
@@ -111,27 +111,27 @@ async def test_health_is_degraded_when_the_oldest_event_has_waited_half_the_time
     async with holdfast.open(
         database, redis=valkey().url, settings=Settings(), background=False
     ) as state:
-        assert (await state.health()).status == "ok"
+        assert (await state.ops.health()).status == "ok"
 
         async def late() -> HotStats:
             return HotStats(pending=7, oldest_seconds=1801)
 
-        monkeypatch.setattr(state.hybrid.hot, "stats", late)
-        health = await state.health()
+        monkeypatch.setattr(state.ops.hybrid.hot, "stats", late)
+        health = await state.ops.health()
         assert health.status == "degraded"
         [hybrid] = [one for one in health.engines if one.engine == "hybrid"]
         assert "7 events wait" in hybrid.detail
         assert set(hybrid.serves) == {"history", "episodes", "short_term"}
-        names = dict(await state.hybrid.samples())
+        names = dict(await state.ops.hybrid.samples())
         assert names["holdfast_consolidation_pending"] == 7
         assert names["holdfast_consolidation_ttl_headroom_ratio"] < 0.5
 
 
 async def test_there_is_nothing_to_consolidate_without_a_redis() -> None:
     async with holdfast.open("memory:") as state:
-        assert await state.pending_events() == 0
+        assert await state.ops.pending_events() == 0
         with pytest.raises(NotSupportedError, match="redis="):
-            _ = state.hybrid
+            _ = state.ops.hybrid
 
 
 async def test_marks_come_from_the_environment() -> None:

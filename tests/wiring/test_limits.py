@@ -156,7 +156,7 @@ async def test_what_is_stored_is_read_whatever_its_size(database: str) -> None:
                 await write(unlimited)
         await unlimited.graph.get_neighbors("e", depth=1000, limit=100_000)
     async with holdfast.open(database, redis=valkey().url, tenant=tenant, settings=TINY) as limited:
-        assert await limited.pending_events() == 0
+        assert await limited.ops.pending_events() == 0
         [message] = await limited.history.get_messages(AGENT, session_id="s1")
         assert message.text == LARGE
         assert len(await limited.episodes.recent(AGENT)) == 3

@@ -32,7 +32,7 @@ async def test_a_memory_is_one_agents_in_one_tenant() -> None:
         assert [hit.event.payload for hit in await memory.recall("postgres")] == [
             {"use": "postgres"}
         ]
-        assert await state.embed_pending() == 0
+        assert await state.ops.embed_pending() == 0
 
 
 async def test_a_message_that_is_none_is_refused_with_what_to_pass() -> None:
@@ -72,10 +72,10 @@ async def test_without_the_background_what_waits_is_embedded_on_demand() -> None
         memory = state.memory("a1", session_id="s1")
         await memory.record_many([("note", {"note": f"tide {at}"}) for at in range(50)])
         with pytest.raises(UnavailableError, match="the model is down"):
-            await state.embed_pending()
+            await state.ops.embed_pending()
         embedder.down = False
-        assert await state.embed_pending() == 50
-        assert await state.embed_pending() == 0
+        assert await state.ops.embed_pending() == 50
+        assert await state.ops.embed_pending() == 0
 
 
 async def test_another_embedder_takes_over_when_the_state_is_opened_with_it() -> None:
@@ -87,7 +87,7 @@ async def test_another_embedder_takes_over_when_the_state_is_opened_with_it() ->
             ) as state:
                 memory = state.memory("a1", session_id="s1")
                 await memory.record("note", {"note": f"tide {dimension}"})
-                await state.embed_pending()
+                await state.ops.embed_pending()
                 hits = await memory.recall("tide", 5)
                 assert len(hits) == count
                 assert {hit.found_by for hit in hits} == {("lexical", "semantic")}

@@ -48,7 +48,7 @@ async def _works(state: State) -> None:
     assert message.text == "hello"
     await state.channel("alerts").publish({"level": "high"})
     assert [one.event for one in await state.channel("alerts").read()] == [{"level": "high"}]
-    health = await state.health()
+    health = await state.ops.health()
     assert health.status == "ok"
     served = [attribute for engine in health.engines for attribute in engine.serves]
     assert sorted(served) == sorted(state.engines)
@@ -101,7 +101,7 @@ async def test_redis_alone_serves_three_contracts_and_names_the_wiring_for_the_r
             with pytest.raises(NotSupportedError, match="postgresql://"):
                 getattr(state, attribute)
         with pytest.raises(NotSupportedError):
-            _ = state.work
+            _ = state.ops.work
 
 
 async def test_redis_alone_with_an_object_store_keeps_blobs_too(tmp_path: Path) -> None:

@@ -152,13 +152,13 @@ async def test_a_session_of_several_owners_is_closed_until_it_is_assigned(
         [told] = [one async for one in examine(settings)]
         assert any("contexts assign c1 --owner NAME" in one for one in told.warnings)
         with pytest.raises(ConflictError, match="ana has a session 'c1' already"):
-            await state.assign_context("c1", owner="ana")
-        await state.assign_context("c1", owner="ana", new_id="c1-old")
+            await state.ops.assign_context("c1", owner="ana")
+        await state.ops.assign_context("c1", owner="ana", new_id="c1-old")
         moved = await state.for_owner("ana").history.get_messages(_app().agent, session_id="c1-old")
         assert len([one for one in moved if "I remember" in one.text]) == 3
         assert await state.for_owner("ana").short_term.get_state("c1-old")
         with pytest.raises(NotFoundError, match="waits for an owner"):
-            await state.assign_context("c1", owner="bob")
+            await state.ops.assign_context("c1", owner="bob")
         [told] = [one async for one in examine(settings)]
         assert not [one for one in told.warnings if "contexts assign" in one]
 

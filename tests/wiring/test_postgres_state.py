@@ -73,7 +73,7 @@ async def test_a_folder_keeps_everything_that_was_written(folder: str) -> None:
         for name in PROTOCOLS.keys() - {"blob_index", "channels", "memory"}:
             assert isinstance(getattr(state, name), PROTOCOLS[name])
         assert set(state.engines.values()) == {"postgres"}
-        health = await state.health()
+        health = await state.ops.health()
         assert health.status == "ok"
         assert "Postgres 18" in health.engines[0].detail
     async with holdfast.open(folder) as state:

@@ -245,8 +245,8 @@ async def _collection(report: Report, state: State, url: str, table: Array, size
 
 
 async def _settled(state: State) -> None:
-    if await state.pending_events():
-        await state.hybrid.consolidator.drain()
+    if await state.ops.pending_events():
+        await state.ops.hybrid.consolidator.drain()
 
 
 def _note(at: int) -> dict[str, Any]:

@@ -86,7 +86,7 @@ class Wiring:
     async def settle(self) -> None:
         """Flush what is in Redis only."""
         if all(self._on):
-            await self._state.hybrid.consolidator.drain()
+            await self._state.ops.hybrid.consolidator.drain()
 
     async def plan(self, _vector: list[float]) -> str:
         """Ours compares all events of an agent while they are few."""

@@ -95,7 +95,7 @@ async def _state(postgres: str, valkey: Path) -> AsyncIterator[State]:
 
 async def _consolidation(state: State, body: str, *, events: int) -> Result:
     """How long one event takes on its way to Postgres, where many wait."""
-    consolidator = state.hybrid.consolidator
+    consolidator = state.ops.hybrid.consolidator
     await consolidator.drain()
     for start in range(0, events, 500):
         memory = state.memory("bench/a2", session_id=f"c{start}")

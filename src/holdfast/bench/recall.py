@@ -220,7 +220,7 @@ async def _record(state: State, conversations: Iterable[Conversation]) -> None:
 
 async def _settle(state: State, agent: str) -> None:
     """Embed and index what was recorded, so that the questions are timed alone."""
-    await state.embed_pending()
+    await state.ops.embed_pending()
     await state.memory(agent).recall("settled?", 1)
 
 

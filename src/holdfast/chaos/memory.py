@@ -51,13 +51,13 @@ class MemoryWork:
 
     async def drained(self) -> None:
         """Wait until nothing of this tenant is in Valkey alone, nor any session past it."""
-        begun, hot = time.monotonic(), self._hybrid.hybrid.hot
+        begun, hot = time.monotonic(), self._hybrid.ops.hybrid.hot
         while True:
             try:
                 waiting = [
                     await hot.length(self._hybrid.tenant, shard) for shard in range(self._shards)
                 ]
-                behind = await self._hybrid.hybrid.durable.behind(limit=ALL)
+                behind = await self._hybrid.ops.hybrid.durable.behind(limit=ALL)
             except EngineError:
                 await asyncio.sleep(0.1)
                 continue
@@ -102,7 +102,9 @@ class MemoryWork:
         counts.fallback_events = sum(diary.fallback_events for diary in diaries)
         counts.retries = sum(diary.retries for diary in diaries)
         counts.longest_append_seconds = max(diary.longest_seconds for diary in diaries)
-        letters = await self._hybrid.hybrid.durable.dead_letters(self._hybrid.tenant, limit=1000)
+        letters = await self._hybrid.ops.hybrid.durable.dead_letters(
+            self._hybrid.tenant, limit=1000
+        )
         counts.dead_letters = len(letters)
         for session in self._sessions:
             await self._check_session(session, acknowledged.get(session, {}))

@@ -146,7 +146,7 @@ class Recorder:
             except (EngineError, BackPressureError):
                 note(self._journal, "again", event.session_id)
                 await asyncio.sleep(RETRY_SECONDS)
-        fallback_events = self._state.hybrid.consolidator.metrics.fallback_events
+        fallback_events = self._state.ops.hybrid.consolidator.metrics.fallback_events
         seconds = round(time.monotonic() - begun, 3)
         note(
             self._journal,

@@ -13,7 +13,7 @@ async def main(job: Job) -> None:
     settings = job.settings(max_connections=4)
     async with open_state(job.url, redis=job.redis, settings=settings, background=False) as state:
         job.begun()
-        await state.hybrid.consolidator.run(asyncio.Event(), tenants=[job.tenant])
+        await state.ops.hybrid.consolidator.run(asyncio.Event(), tenants=[job.tenant])
 
 
 if __name__ == "__main__":

@@ -116,7 +116,7 @@ class ChaosRun:
                 hybrid = await stack.enter_async_context(
                     open_state(job.url, redis=job.redis, settings=settings, background=False)
                 )
-                site.probes["valkey"] = hybrid.hybrid.hot.stats
+                site.probes["valkey"] = hybrid.ops.hybrid.hot.stats
                 self._memory = MemoryWork(
                     *(hybrid, durable, folder, self._findings),
                     processes=plan.agent_processes,

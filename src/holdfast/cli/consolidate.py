@@ -50,7 +50,7 @@ def consolidate(
         async with await opened(
             lambda: open_state(settings=settings, background=False), wait_seconds=wait_seconds
         ) as state:
-            consolidator = state.hybrid.consolidator
+            consolidator = state.ops.hybrid.consolidator
             if once:
                 await consolidator.drain()
                 typer.echo(f"{consolidator.metrics.flushed} events are in Postgres now")

@@ -173,7 +173,7 @@ def assign(
 
     async def work() -> None:
         async with open_shared(tenant) as state:
-            await state.assign_context(context_id, owner=owner, new_id=new_id)
+            await state.ops.assign_context(context_id, owner=owner, new_id=new_id)
 
     asyncio.run(work())
     _out.print(f"{escape(new_id or context_id)} is a session of {escape(owner)} now")

@@ -49,7 +49,7 @@ def list_(*, tenant: Tenant = "", as_json: Json = False) -> None:
 
     async def work(state: State) -> list[DeadLetter]:
         found: list[DeadLetter] = []
-        while page := await state.hybrid.durable.dead_letters(
+        while page := await state.ops.hybrid.durable.dead_letters(
             state.tenant, limit=500, after=found[-1].id if found else ""
         ):
             found += page
@@ -88,7 +88,7 @@ def replay(id: LetterId, *, tenant: Tenant = "") -> None:
     async def work(state: State) -> tuple[int, int]:
         letter = await _letter(state, id)
         entry = check_entry(unpack(letter.session, letter.payload))
-        return await state.hybrid.durable.replay(state.tenant, letter, entry)
+        return await state.ops.hybrid.durable.replay(state.tenant, letter, entry)
 
     epoch, seq = _with_state(tenant, work)
     typer.echo(f"stored at {epoch}.{seq}")
@@ -99,7 +99,7 @@ def discard(id: LetterId, *, tenant: Tenant = "") -> None:
     """Give one up; its bytes are gone then."""
 
     async def work(state: State) -> None:
-        if not await state.hybrid.durable.discard(state.tenant, id):
+        if not await state.ops.hybrid.durable.discard(state.tenant, id):
             raise NotFoundError("dead letter", id)
 
     _with_state(tenant, work)
@@ -107,7 +107,7 @@ def discard(id: LetterId, *, tenant: Tenant = "") -> None:
 
 
 async def _letter(state: State, id: str) -> DeadLetter:
-    found = await state.hybrid.durable.get_dead_letter(state.tenant, id)
+    found = await state.ops.hybrid.durable.get_dead_letter(state.tenant, id)
     if found is None:
         raise NotFoundError("dead letter", id)
     return found

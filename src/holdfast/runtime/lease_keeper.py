@@ -44,7 +44,7 @@ class LeaseKeeper:
         self._notices: BackgroundJob | None = None
 
     async def __aenter__(self) -> Self:
-        if self._stores.elsewhere() is None:
+        if self._stores.ops.elsewhere() is None:
             self._task = asyncio.create_task(self._beat_here())
         else:
             self._thread = threading.Thread(target=self._run, name="holdfast-leases", daemon=True)
@@ -71,7 +71,7 @@ class LeaseKeeper:
             self._hurry()
 
     async def _listen(self) -> None:
-        async with contextlib.aclosing(self._stores.work.requests(self._worker)) as requests:
+        async with contextlib.aclosing(self._stores.ops.work.requests(self._worker)) as requests:
             async for _ in requests:
                 self._hurry()
 
@@ -106,7 +106,7 @@ class LeaseKeeper:
                 self._wait(min(1.0, self._interval))
 
     async def _beat_elsewhere(self) -> None:
-        opening = self._stores.elsewhere()
+        opening = self._stores.ops.elsewhere()
         if opening is None:
             raise RuntimeError("the workplace has no connections of its own any more")
         async with opening as stores:

@@ -21,6 +21,22 @@ from holdfast.values.identity import Agent
 from holdfast.values.owners import MemoryScope
 
 
+class WorkerOps(Protocol):
+    """What a worker needs of ``state.ops``."""
+
+    @property
+    def work(self) -> WorkSignal:
+        """Which tenants have work, and when there is new."""
+        ...
+
+    def elsewhere(self) -> AbstractAsyncContextManager[TaskStores] | None:
+        """The same stores with connections of their own, for another thread's event loop.
+
+        ``None`` where there are none to be had, as in memory.
+        """
+        ...
+
+
 class TaskStores(Protocol):
     """The stores that handlers and workers use; ``holdfast.State`` is one."""
 
@@ -83,8 +99,8 @@ class TaskStores(Protocol):
         ...
 
     @property
-    def work(self) -> WorkSignal:
-        """Which tenants have work, and when there is new."""
+    def ops(self) -> WorkerOps:
+        """What workers ask beside the stores."""
         ...
 
     def for_owner(self, owner: str, *, memory: MemoryScope = "owner") -> TaskStores:
@@ -93,13 +109,6 @@ class TaskStores(Protocol):
 
     def for_tenant(self, tenant: str) -> TaskStores:
         """The same stores of another tenant."""
-        ...
-
-    def elsewhere(self) -> AbstractAsyncContextManager[TaskStores] | None:
-        """The same stores with connections of their own, for another thread's event loop.
-
-        ``None`` where there are none to be had, as in memory.
-        """
         ...
 
 

@@ -228,7 +228,7 @@ class Worker:
 
     async def _turns(self) -> list[str]:
         """The tenants to claim for; who was first last time is last now, so that none starves."""
-        tenants = self._tenants or await self._state.work.tenants(limit=TENANTS)
+        tenants = self._tenants or await self._state.ops.work.tenants(limit=TENANTS)
         self._looked_at_tenants = self._tenants is None and bool(tenants)
         later = [one for one in tenants if one > self._last_tenant]
         return later + [one for one in tenants if one <= self._last_tenant]
@@ -317,7 +317,7 @@ class Worker:
     async def _listen(self) -> None:
         """Wake up when there may be new work."""
         try:
-            await self._state.work.wait(timeout_seconds=self._poll_seconds)
+            await self._state.ops.work.wait(timeout_seconds=self._poll_seconds)
         except HoldfastError as error:
             _log.info("worker %s: only polling: %s", self.name, error)
             await asyncio.sleep(self._poll_seconds)
@@ -325,7 +325,7 @@ class Worker:
 
     async def _recover(self) -> None:
         """Take back what dead workers held, in each tenant that has tasks at work."""
-        working = self._tenants or await self._state.work.tenants("working", limit=TENANTS)
+        working = self._tenants or await self._state.ops.work.tenants("working", limit=TENANTS)
         for tenant in working:
             await self._each("recovery", tenant, self._recover_tenant)
 
@@ -337,7 +337,7 @@ class Worker:
 
     async def _sweep(self) -> None:
         """Clean up after what ended without its worker, in each tenant that has marks of it."""
-        marked = self._tenants or await self._state.work.tenants("cleanup", limit=TENANTS)
+        marked = self._tenants or await self._state.ops.work.tenants("cleanup", limit=TENANTS)
         for tenant in marked:
             await self._each("cleanup", tenant, sweep)
         for tenant in list(self._stores):
@@ -368,7 +368,9 @@ class Worker:
             async with asyncio.timeout(self._recovery_seconds):
                 await self._rested.wait()
         self._rested.clear()
-        for tenant in self._tenants or await self._state.work.tenants("uncopied", limit=TENANTS):
+        for tenant in self._tenants or await self._state.ops.work.tenants(
+            "uncopied", limit=TENANTS
+        ):
             await self._each("memory", tenant, self._remembering.rested)
 
     async def _remember_all(self) -> None:

@@ -39,7 +39,7 @@ class _Probe:
     async def _ask(self) -> Health | None:
         try:
             async with asyncio.timeout(PROBE_SECONDS):
-                return await self._state.health()
+                return await self._state.ops.health()
         except (TimeoutError, HoldfastError):
             return None
 
@@ -102,7 +102,7 @@ def metrics_endpoint(metrics: Metrics, state: State) -> Callable[[Request], Awai
 
 async def _hot_log(state: State) -> str:
     try:
-        samples = await state.hybrid.samples()
+        samples = await state.ops.hybrid.samples()
     except NotSupportedError:
         return ""
     except EngineError as error:

@@ -96,7 +96,7 @@ class Deliverer:
     async def _claim_all(self, client: httpx.AsyncClient) -> int:
         """Start a delivery for each free slot. Returns how many were started."""
         try:
-            due = await self._state.work.tenants("deliveries")
+            due = await self._state.ops.work.tenants("deliveries")
         except Exception as error:  # noqa: BLE001 - the loop outlives whatever the database does
             _report("the outbox cannot be read", error)
             return 0

@@ -128,6 +128,9 @@ def check_graph(graph: str, main: EngineSpec | None) -> None:
         )
 
 
+WIRINGS = 'holdfast.open("postgresql://…", redis="redis://…"), or a folder in the place of the URL'
+
+
 def providers(attribute: str) -> str:
     """Which engines provide an attribute of ``State``, as URLs.
 

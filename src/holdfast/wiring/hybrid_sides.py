@@ -39,7 +39,7 @@ class HybridSide:
 
         ::
 
-            for name, value in await state.hybrid.samples():
+            for name, value in await state.ops.hybrid.samples():
                 print(name, value)
         """
         stats = await self.hot.stats()

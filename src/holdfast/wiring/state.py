@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from holdfast.contracts.agent_memory import AgentMemory
 from holdfast.contracts.blobs import StoredBlobs
@@ -18,22 +16,26 @@ from holdfast.contracts.keys import KeyStore
 from holdfast.contracts.long_term import LongTerm
 from holdfast.contracts.short_term import States
 from holdfast.contracts.tasks.ledger import TaskLedger
-from holdfast.contracts.tasks.work import WorkSignal
 from holdfast.contracts.vectors import Vectors
 from holdfast.memory.agent_memory import MemoryStores, StoredMemory
 from holdfast.values.checks import check_absent_id, check_id, check_optional_id, check_unreserved
-from holdfast.values.errors import InvalidInputError, NotSupportedError, UnavailableError
+from holdfast.values.deprecation import warn_deprecated
+from holdfast.values.errors import InvalidInputError, NotSupportedError
 from holdfast.values.identity import Agent
 from holdfast.values.owners import MemoryScope
 from holdfast.wiring.connections import Connections
-from holdfast.wiring.engines import providers
-from holdfast.wiring.health import Health
-from holdfast.wiring.hybrid_sides import HybridSide
-from holdfast.wiring.session_moves import assign_context
+from holdfast.wiring.engines import WIRINGS, providers
+from holdfast.wiring.ops import Ops
 from holdfast.wiring.stores import Stores, stores_of_nobody, stores_of_owner
 
 T = TypeVar("T")
-WIRINGS = 'holdfast.open("postgresql://…", redis="redis://…"), or a folder in the place of the URL'
+_OPERATORS = frozenset(
+    {
+        *("assign_context", "elsewhere", "embed_pending", "health", "hybrid"),
+        *("pending_events", "work"),
+    }
+)
+"""What was here once, and is in ``ops`` now."""
 
 
 class State:
@@ -137,10 +139,9 @@ class State:
         return self._served("keys", self._open.keys)
 
     @property
-    def work(self) -> WorkSignal:
-        """Which tenants have tasks to do, and when there are new ones; for workers."""
-        self._connections.check_usable()
-        return self._served("work", None if self._scoped else self._connections.work)
+    def ops(self) -> Ops:
+        """What operators and workers ask: health, connections, queues, what waits."""
+        return Ops(self, self._connections, self._refuse_owner)
 
     def memory(self, agent: Agent, *, session_id: str | None = None) -> AgentMemory:
         """What an agent does, did and knows: in one session, or without one in all of them.
@@ -163,25 +164,6 @@ class State:
             agent,
             session_id=session_id,
         )
-
-    async def embed_pending(self) -> int:
-        """Embed now what waits to be embedded; how many events. A worker does it otherwise.
-
-        Nothing waits where there is no embedder, and in memory, where recall embeds what it reads.
-        ::
-
-            await state.embed_pending()
-        """
-        self._connections.check_usable()
-        side = self._connections.embedding
-        if side is None or side.embedder is None:
-            return 0
-        worker = side.worker(self._tenant, side.embedder)
-        await worker.adopt()
-        done, problem = await worker.drain()
-        if problem:
-            raise UnavailableError(f"embedder {side.embedder.name}", problem)
-        return done
 
     def channel(self, name: str) -> Channel:
         """A named stream of events between agents.
@@ -229,68 +211,6 @@ class State:
             return self
         return State(self._connections, self._tenant, owns=False, owner=owner, memory=memory)
 
-    async def assign_context(
-        self, context_id: str, *, owner: str, new_id: str | None = None
-    ) -> None:
-        """Give an owner the old session of a context that several owners had used.
-
-        Before owners were kept apart they shared such a session; since the upgrade nobody reads it.
-        ``holdfast doctor`` lists them. ``new_id`` is for an owner who has gone on in the context.
-        ::
-
-            await state.assign_context("c1", owner="ana")
-        """
-        self._connections.check_usable()
-        self._refuse_owner("assign_context")
-        await assign_context(self._connections, self._tenant, context_id, owner, new_id)
-
-    def elsewhere(self) -> AbstractAsyncContextManager[State] | None:
-        """The same stores on connections of their own, for another thread's event loop.
-
-        ``None`` in memory, where there are no connections. ::
-
-            async with state.elsewhere() as other:
-                await other.tasks.heartbeat(lease)
-        """
-        self._refuse_owner("elsewhere")
-        again = self._connections.again
-        return None if again is None else _reopened(again, self._tenant)
-
-    async def health(self) -> Health:
-        """Whether each engine answers, how fast, and how durable it is.
-
-        ::
-
-            assert (await state.health()).status == "ok"
-        """
-        self._connections.check_usable()
-        return await self._connections.probe()
-
-    async def pending_events(self) -> int:
-        """How many events are in Redis and not in Postgres yet; 0 where there is no such pair.
-
-        ::
-
-            assert await state.pending_events() == 0
-        """
-        self._connections.check_usable()
-        side = self._connections.hybrid
-        return 0 if side is None else (await side.hot.stats()).pending
-
-    @property
-    def hybrid(self) -> HybridSide:
-        """The consolidator and its queues, for operators: where Redis stands beside Postgres."""
-        self._connections.check_usable()
-        self._refuse_owner("hybrid")
-        side = self._connections.hybrid
-        if side is None:
-            raise NotSupportedError(
-                " and ".join(sorted(set(self.engines.values()))),
-                "consolidation",
-                why=f"nothing waits without a Redis: set REDIS_URL, or in code {WIRINGS}",
-            )
-        return side
-
     async def aclose(self) -> None:
         """Close the connections; again, or on a view for another tenant, does nothing.
 
@@ -302,6 +222,15 @@ class State:
             self._connections.check_usable()
             self._connections.closed = True
             await self._connections.close()
+
+    if not TYPE_CHECKING:  # a type checker knows the new place alone
+
+        def __getattr__(self, name: str) -> object:
+            """Find an operators' call where it is now, with a ``DeprecationWarning``."""
+            if name not in _OPERATORS:
+                raise AttributeError(f"'State' object has no attribute {name!r}")
+            warn_deprecated(f"state.{name}", f"state.ops.{name}")
+            return getattr(self.ops, name)
 
     async def __aenter__(self) -> Self:
         return self
@@ -315,7 +244,7 @@ class State:
         await self.aclose()
 
     def _refuse_owner(self, attribute: str) -> None:
-        """Refuse what reaches beyond an owner."""
+        """Refuse what reaches beyond an owner, where this is the view of one."""
         if self._scoped:
             raise NotSupportedError(
                 " and ".join(sorted(set(self.engines.values()))),
@@ -337,11 +266,3 @@ class State:
     def _open(self) -> Stores:
         self._connections.check_usable()
         return self._stores
-
-
-@asynccontextmanager
-async def _reopened(
-    again: Callable[[], Awaitable[Connections]], tenant: str
-) -> AsyncIterator[State]:
-    async with State(await again(), tenant) as state:
-        yield state

@@ -27,7 +27,7 @@ class WorkSignal(Protocol):
 
         ::
 
-            for tenant in await state.work.tenants():
+            for tenant in await state.ops.work.tenants():
                 await state.for_tenant(tenant).tasks.claim("worker-1")
         """
         ...
@@ -38,7 +38,7 @@ class WorkSignal(Protocol):
 
         ::
 
-            await state.work.wait(timeout_seconds=1.0)
+            await state.ops.work.wait(timeout_seconds=1.0)
         """
         ...
 
@@ -51,7 +51,7 @@ class WorkSignal(Protocol):
 
         ::
 
-            async for _ in state.work.requests("worker-1"):
+            async for _ in state.ops.work.requests("worker-1"):
                 lease = await state.tasks.heartbeat(lease)
         """
         ...
