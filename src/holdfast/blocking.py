@@ -21,7 +21,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, Unpack
 
 from holdfast.contracts.working_memory import AgentFacts, WorkingMemory
 from holdfast.values.errors import ConfigError
@@ -220,7 +220,7 @@ class BlockingState(_Portaled):
 
 
 def open(  # noqa: A001 - as holdfast.open
-    url: str | os.PathLike[str] | None = None, **options: Any
+    url: str | os.PathLike[str] | None = None, **options: Unpack[front_door.OpenOptions]
 ) -> BlockingState:
     """Open a ``State`` on an event loop of its own; takes what ``holdfast.open`` takes.
 

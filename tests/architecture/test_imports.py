@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import subprocess
 import sys
 from pathlib import Path
 
+from holdfast.contracts.tasks.ledger import Ledger
 from tests.architecture.source import PACKAGE, ROOT, imports, modules, package_of
 
 PURE = ("values", "spi")
@@ -197,3 +199,26 @@ def test_no_file_has_grown_into_two() -> None:
         if (lines := len(path.read_text().splitlines())) > 400
     }
     assert long == {}
+
+
+def test_the_service_says_whose_task_it_is_in_every_call_of_the_ledger() -> None:
+    """Left out, the owner is every owner."""
+    takes = {
+        name
+        for name in dir(Ledger)
+        if not name.startswith("_")
+        and "owner" in inspect.signature(getattr(Ledger, name)).parameters
+    }
+    assert {"get", "list", "cancel", "submit", "follow"} <= takes
+    wrong = [
+        f"{path.relative_to(PACKAGE)}:{node.lineno} calls {node.func.attr}"
+        for folder in ("server", "runtime")
+        for path, tree in modules(PACKAGE / folder)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in takes
+        and ast.unparse(node.func.value).endswith("tasks")
+        and not any(given.arg in {"owner", None} for given in node.keywords)
+    ]
+    assert wrong == []

@@ -16,6 +16,7 @@ import holdfast
 import holdfast.blocking
 import holdfast.testing
 from holdfast.errors import HoldfastError
+from holdfast.wiring.front_door import OpenOptions
 from scripts.generate_docs import PROTOCOLS
 from tests.architecture.source import PACKAGE, ROOT, package_of
 
@@ -123,6 +124,32 @@ def test_every_public_name_is_documented_with_an_example(name: str) -> None:
 def _shows(value: Any) -> bool:
     text = inspect.getdoc(value) or ""
     return ">>>" in text or "::\n" in text or text.endswith("::")
+
+
+def test_no_public_signature_takes_any_keyword() -> None:
+    """A typo in a keyword must be an error of the type checker."""
+    calls: dict[str, Any] = {"holdfast.blocking.open": holdfast.blocking.open}
+    for name, place in NAMES.items():
+        value = getattr(place, name)
+        calls[name] = value
+        if inspect.isclass(value):
+            own = {key: getattr(value, key) for key in vars(value) if not key.startswith("_")}
+            calls |= {f"{name}.{key}": one for key, one in own.items()}
+    wrong = [
+        name
+        for name, one in calls.items()
+        if inspect.isfunction(one) or inspect.ismethod(one)
+        for parameter in inspect.signature(one).parameters.values()
+        if parameter.kind is inspect.Parameter.VAR_KEYWORD
+        and not str(parameter.annotation).startswith("Unpack[")
+    ]
+    assert wrong == ["TaskContext.step"], "it passes them on to the function of the step"
+
+
+def test_the_blocking_front_door_takes_what_the_other_takes() -> None:
+    takes = inspect.signature(holdfast.open).parameters.values()
+    named = {one.name for one in takes if one.kind is inspect.Parameter.KEYWORD_ONLY}
+    assert named == OpenOptions.__annotations__.keys()
 
 
 @pytest.mark.parametrize(

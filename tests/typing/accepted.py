@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import holdfast
+import holdfast.blocking
 from holdfast import (
     ANY_OWNER,
     AgentId,
@@ -42,6 +43,11 @@ async def an_owner_is_text_none_or_any(state: holdfast.State) -> None:
 async def an_operator_asks_the_state(state: holdfast.State) -> int:
     assert (await state.ops.health()).status == "ok"
     return await state.ops.pending_events()
+
+
+def a_script_opens_a_state_by_the_same_options() -> str:
+    with holdfast.blocking.open("memory:", tenant="acme", background=False) as state:
+        return str(state.tenant)
 
 
 def a_card_is_the_seeds_task(card: Card) -> Task:

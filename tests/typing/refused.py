@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import holdfast
+import holdfast.blocking
 from holdfast import ChatMessage
 
 
@@ -25,4 +26,5 @@ async def typing_errors(state: holdfast.State) -> None:
     await state.tasks.get(task.id, owner=7)  # expect: arg-type
     await state.tasks.get_context("c1", owner=holdfast.ANY_OWNER)  # expect: arg-type
     await state.pending_events()  # expect: attr-defined
+    holdfast.blocking.open("memory:", tennant="acme")  # expect: call-arg
     await state.short_term.set_state("s1", ["a"])  # expect: arg-type

@@ -231,4 +231,5 @@ def check_stores(stores: TaskStores) -> None:
 
         check_stores(state)
     """
-    _ = stores.tasks, stores.blobs, stores.history, stores.episodes, stores.short_term, stores.work
+    _ = stores.tasks, stores.blobs, stores.history, stores.episodes, stores.short_term
+    _ = stores.ops.work

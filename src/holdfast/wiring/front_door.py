@@ -6,7 +6,7 @@ import dataclasses
 import os
 from collections.abc import Generator, Iterator
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypedDict
 
 from holdfast.spi.embedding import Embedder
 from holdfast.values.checks import check_id
@@ -119,6 +119,19 @@ class Opening:
             yield REDIS
         if self._request.blobs:
             yield OBJECTS
+
+
+class OpenOptions(TypedDict, total=False):
+    """What ``open`` takes beside the URL, for those who pass it on."""
+
+    redis: str | None
+    blobs: str | None
+    graph: str | None
+    tenant: str | None
+    embedder: Embedder | str | None
+    settings: Settings | None
+    clock: Clock | None
+    background: bool | None
 
 
 def open(  # noqa: A001 - holdfast.open is the front door's name
