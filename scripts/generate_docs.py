@@ -16,6 +16,7 @@ from holdfast.contracts.blob_index import BlobIndex
 from holdfast.contracts.blobs import Blobs
 from holdfast.contracts.boards import TaskStore
 from holdfast.contracts.channel import Channel
+from holdfast.contracts.checkpoints import CheckpointStore
 from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.contracts.graph import Graph
 from holdfast.contracts.history import HistoryProvider
@@ -44,6 +45,7 @@ PROTOCOLS: dict[str, type[Any]] = {
     "blob_index": BlobIndex,
     "boards": TaskStore,
     "channels": Channel,
+    "checkpoints": CheckpointStore,
     "episodes": EpisodicMemory,
     "graph": Graph,
     "history": HistoryProvider,

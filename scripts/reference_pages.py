@@ -25,6 +25,7 @@ MODULES: tuple[Any, ...] = (
     holdfast.content,
     holdfast.errors,
     holdfast.memory,
+    holdfast.checkpoints,
     holdfast.ops,
     holdfast.spi,
     holdfast.blocking,

@@ -2,12 +2,13 @@
 
 Agent code imports the Protocols and value types from here; ``holdfast.open()`` chooses the engines.
 Errors are in ``holdfast.errors``, message blocks in ``holdfast.content``, compaction in
-``holdfast.memory``, what operators meet in ``holdfast.ops``, what engines implement in
-``holdfast.spi``.
+``holdfast.memory``, the steps of graphs in ``holdfast.checkpoints``, what operators meet in
+``holdfast.ops``, what engines implement in ``holdfast.spi``.
 """
 
 import logging
 
+from holdfast import checkpoints as checkpoints
 from holdfast import content as content
 from holdfast import errors as errors
 from holdfast import memory as memory

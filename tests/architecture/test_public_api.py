@@ -25,6 +25,7 @@ PLACES: list[Any] = [
     holdfast.content,
     holdfast.errors,
     holdfast.memory,
+    holdfast.checkpoints,
     holdfast.ops,
     holdfast.spi,
 ]
@@ -72,7 +73,7 @@ def test_every_error_is_public() -> None:
 
 
 def test_every_protocol_is_public() -> None:
-    agents = {*holdfast.__all__, *holdfast.ops.__all__}
+    agents = {*holdfast.__all__, *holdfast.ops.__all__, *holdfast.checkpoints.__all__}
     assert {protocol.__name__ for protocol in PROTOCOLS.values()} <= agents
 
 

@@ -18,7 +18,10 @@ class OwnedHarness(InMemoryHarness):
 
     name = "owned"
     views = frozenset(
-        {"boards", "channels", "episodes", "graph", "history", "long_term", "short_term", "vectors"}
+        {
+            *("boards", "channels", "checkpoints", "episodes", "graph", "history", "long_term"),
+            *("short_term", "vectors"),
+        }
     )
     contracts = frozenset({*views, "memory"})
     machine_thrift = 5

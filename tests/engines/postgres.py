@@ -12,6 +12,7 @@ from holdfast.contracts.blob_index import BlobIndex
 from holdfast.contracts.blobs import StoredBlobs
 from holdfast.contracts.boards import Boards
 from holdfast.contracts.channel import Channel
+from holdfast.contracts.checkpoints import Checkpoints
 from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.history import History
@@ -26,6 +27,7 @@ from holdfast.engines.postgres.blob import PostgresBlobs
 from holdfast.engines.postgres.blob_index import PostgresBlobIndex
 from holdfast.engines.postgres.boards import PostgresBoards
 from holdfast.engines.postgres.channel import PostgresChannels
+from holdfast.engines.postgres.checkpoints import PostgresCheckpoints
 from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.episodes import PostgresEpisodes
 from holdfast.engines.postgres.graph import PostgresGraph
@@ -70,6 +72,7 @@ class PostgresHarness(Harness):
         "short_term": front(States, PostgresStates, "ttl_seconds"),
         "boards": front(Boards, PostgresBoards),
         "channels": front(Channel, PostgresChannels, "name", "retention_seconds"),
+        "checkpoints": front(Checkpoints, PostgresCheckpoints),
         "blobs": front(StoredBlobs, PostgresBlobs, "ttl_seconds"),
         "blob_index": front(BlobIndex, PostgresBlobIndex),
         "episodes": front(EpisodicMemory, PostgresEpisodes),

@@ -10,6 +10,7 @@ from holdfast.contracts.blob_index import BlobIndex
 from holdfast.contracts.blobs import StoredBlobs
 from holdfast.contracts.boards import Boards
 from holdfast.contracts.channel import Channel
+from holdfast.contracts.checkpoints import Checkpoints
 from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.history import History
@@ -22,6 +23,7 @@ from holdfast.engines.inmemory.blob import InMemoryBlobs
 from holdfast.engines.inmemory.blob_index import InMemoryBlobIndex
 from holdfast.engines.inmemory.boards import InMemoryBoards
 from holdfast.engines.inmemory.channel import InMemoryChannels
+from holdfast.engines.inmemory.checkpoints import InMemoryCheckpoints
 from holdfast.engines.inmemory.episodes import InMemoryEpisodes
 from holdfast.engines.inmemory.graph import InMemoryGraph
 from holdfast.engines.inmemory.keys import InMemoryKeys
@@ -50,6 +52,7 @@ FRONTS: dict[str, tuple[type[Any], type[Any]]] = {
     "blobs": (StoredBlobs, InMemoryBlobs),
     "boards": (Boards, InMemoryBoards),
     "channels": (Channel, InMemoryChannels),
+    "checkpoints": (Checkpoints, InMemoryCheckpoints),
     "graph": (KnowledgeGraph, InMemoryGraph),
     "episodes": (EpisodicMemory, InMemoryEpisodes),
     "history": (History, InMemoryTranscripts),

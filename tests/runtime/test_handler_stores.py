@@ -21,6 +21,7 @@ from holdfast import (
     State,
     TaskContext,
 )
+from holdfast.checkpoints import Checkpoint, TypedBytes
 from holdfast.errors import ConfigError, InvalidInputError
 from holdfast.runtime.worker import Worker
 from holdfast.values.ids import new_ref
@@ -54,6 +55,9 @@ def _app() -> App:
             await stores.vectors.upsert([document])
             await stores.graph.add_entities([Entity("Place", {"holds": TREASURE}, "oak")])
             await stores.boards.create_task_list("c1", [TREASURE])
+            value = TypedBytes("text", TREASURE.encode())
+            one = Checkpoint("t1", "", "c1", None, value, value)
+            await stores.checkpoints.put(one, new_values={})
             await stores.channel("alerts").publish({"where": TREASURE}, id=task.id)
             await stores.memory("other", session_id="s1").record("note", {"where": TREASURE})
             return
@@ -65,6 +69,7 @@ def _app() -> App:
             "vectors": await stores.vectors.search([1.0, 0.0]),
             "graph": await stores.graph.find_entities(["oak"]),
             "boards": await stores.boards.get_boards_by_conversation("c1"),
+            "checkpoints": await stores.checkpoints.get("t1"),
             "channel": await stores.channel("alerts").read(),
             "memory": await stores.memory("other").recall("gold"),
         }
@@ -91,7 +96,7 @@ async def test_a_handler_reaches_every_store_of_its_owner_and_of_nobody_else(sta
     await _ask(app, state, "ana", "hide")
     assert await _ask(app, state, "ana", "look") == {
         *("short_term", "history", "episodes", "long_term", "vectors", "graph", "boards"),
-        *("channel", "memory", "blobs"),
+        *("checkpoints", "channel", "memory", "blobs"),
     }
     for other in ("bob", ""):
         assert await _ask(app, state, other, "look") == set()
@@ -141,8 +146,8 @@ async def test_the_stores_of_a_handler_open_close_and_reach_nothing_else(state: 
     await app.submit(state, "look")
     await app.run_until_idle(state)
     assert sorted(seen) == [
-        *("blobs", "boards", "channel", "episodes", "graph", "history", "long_term", "memory"),
-        *("short_term", "vectors"),
+        *("blobs", "boards", "channel", "checkpoints", "episodes", "graph", "history"),
+        *("long_term", "memory", "short_term", "vectors"),
     ]
 
 

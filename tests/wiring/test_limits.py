@@ -10,6 +10,7 @@ import pytest_asyncio
 
 import holdfast
 from holdfast import AgentId, ChatMessage, Document, Entity, Event, Relationship, Settings, State
+from holdfast.checkpoints import Checkpoint, TypedBytes
 from holdfast.errors import ConfigError, InvalidInputError
 from holdfast.values.ids import new_ref
 from tests.engines.postgres_database import empty_database
@@ -17,6 +18,7 @@ from tests.wiring.valkey import valkey
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 AGENT = AgentId.parse("writer")
+VALUE = TypedBytes("json", b"1")
 TINY = Settings(
     max_value_bytes=100,
     max_filter_terms=3,
@@ -88,6 +90,12 @@ WRITES: dict[str, tuple[str, Callable[[State], Awaitable[Any]]]] = {
         ),
     ),
     "board": ("task_titles", lambda state: state.boards.create_task_list("c1", [LARGE + "x"])),
+    "checkpoint": (
+        "checkpoint.labels",
+        lambda state: state.checkpoints.put(
+            Checkpoint("t1", "", "c1", None, VALUE, VALUE, {"x": LARGE}), new_values={}
+        ),
+    ),
     "channel": ("event", lambda state: state.channel("news").publish({"x": LARGE})),
 }
 
@@ -108,6 +116,7 @@ async def test_a_value_that_is_too_large_is_refused_and_nothing_is_written(
         assert await view.vectors.list_collections() == []
         assert await view.graph.find_entities(["e"]) == []
         assert await view.boards.get_by_conversation("c1") is None
+        assert await view.checkpoints.get("t1") is None
         assert await view.channel("news").read() == []
 
 

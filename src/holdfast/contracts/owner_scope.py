@@ -48,6 +48,10 @@ class OwnerScope:
         """What the stored ids of all that an owner knows begin with, and what they do not."""
         return owned_id(self.knower, ""), "" if self.knower else OWNED
 
+    def threads(self) -> tuple[str, str]:
+        """What the stored ids of the owner's threads begin with, and what they do not."""
+        return owned_id(self.owner, ""), "" if self.owner else OWNED
+
     def recalled_session(self, session_id: object) -> str:
         """The same, for a session that a shared recall may have found at another owner."""
         session = check_id("session_id", session_id)

@@ -9,6 +9,7 @@ from holdfast.contracts.agent_memory import AgentMemory
 from holdfast.contracts.blobs import Blobs
 from holdfast.contracts.boards import TaskStore
 from holdfast.contracts.channel import Channel
+from holdfast.contracts.checkpoints import CheckpointStore
 from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.contracts.graph import Graph
 from holdfast.contracts.history import History
@@ -83,6 +84,11 @@ class TaskStores(Protocol):
     @property
     def boards(self) -> TaskStore:
         """To-do boards."""
+        ...
+
+    @property
+    def checkpoints(self) -> CheckpointStore:
+        """The steps of graphs."""
         ...
 
     def channel(self, name: str) -> Channel:
@@ -204,6 +210,16 @@ class HandlerStores:
             board = await task.stores.boards.get_by_conversation(task.context_id)
         """
         return self._stores.boards
+
+    @property
+    def checkpoints(self) -> CheckpointStore:
+        """The steps of graphs, by thread.
+
+        ::
+
+            newest = await task.stores.checkpoints.get(task.context_id)
+        """
+        return self._stores.checkpoints
 
     def channel(self, name: str) -> Channel:
         """A named stream of events between agents.

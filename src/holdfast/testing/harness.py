@@ -21,6 +21,7 @@ NOUNS = {
     "blob_index": "blob_index",
     "boards": "boards",
     "channels": "channel",
+    "checkpoints": "checkpoints",
     "episodes": "episodes",
     "graph": "graph",
     "history": "history",

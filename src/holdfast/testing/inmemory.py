@@ -9,6 +9,7 @@ from holdfast.contracts.blob_index import BlobIndex
 from holdfast.contracts.blobs import StoredBlobs
 from holdfast.contracts.boards import Boards
 from holdfast.contracts.channel import Channel
+from holdfast.contracts.checkpoints import Checkpoints
 from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.history import History
@@ -22,6 +23,7 @@ from holdfast.engines.inmemory.blob import BlobBytes, InMemoryBlobs
 from holdfast.engines.inmemory.blob_index import InMemoryBlobIndex
 from holdfast.engines.inmemory.boards import InMemoryBoards
 from holdfast.engines.inmemory.channel import InMemoryChannels
+from holdfast.engines.inmemory.checkpoints import InMemoryCheckpoints
 from holdfast.engines.inmemory.engine import InMemory
 from holdfast.engines.inmemory.episodes import InMemoryEpisodes
 from holdfast.engines.inmemory.graph import InMemoryGraph
@@ -45,6 +47,7 @@ class InMemoryHarness(Harness):
         "blob_index": front(BlobIndex, InMemoryBlobIndex),
         "blobs": front(StoredBlobs, InMemoryBlobs, "ttl_seconds"),
         "boards": front(Boards, InMemoryBoards),
+        "checkpoints": front(Checkpoints, InMemoryCheckpoints),
         "short_term": front(States, InMemoryStates, "ttl_seconds"),
         "episodes": front(EpisodicMemory, InMemoryEpisodes),
         "history": front(History, InMemoryTranscripts),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from holdfast.contracts.blobs import StoredBlobs
 from holdfast.contracts.boards import Boards
 from holdfast.contracts.channel import Channel
+from holdfast.contracts.checkpoints import Checkpoints
 from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.history import History
@@ -18,6 +19,7 @@ from holdfast.contracts.wakes import Wakes
 from holdfast.engines.inmemory.blob import InMemoryBlobs
 from holdfast.engines.inmemory.boards import InMemoryBoards
 from holdfast.engines.inmemory.channel import InMemoryChannels
+from holdfast.engines.inmemory.checkpoints import InMemoryCheckpoints
 from holdfast.engines.inmemory.engine import InMemory
 from holdfast.engines.inmemory.episodes import InMemoryEpisodes
 from holdfast.engines.inmemory.graph import InMemoryGraph
@@ -73,6 +75,7 @@ def _stores(
         ),
         long_term=LongTerm(InMemoryLongTerm(engine, tenant=tenant), embedder=embedder, graph=graph),
         boards=Boards(InMemoryBoards(engine, tenant=tenant)),
+        checkpoints=Checkpoints(InMemoryCheckpoints(engine, tenant=tenant)),
         tasks=Ledger(InMemoryLedger(engine, tenant=tenant)),
         episodes=EpisodicMemory(InMemoryEpisodes(engine, tenant=tenant, embedder=embedder)),
         channel=channel,

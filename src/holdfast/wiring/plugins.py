@@ -10,6 +10,7 @@ from typing import Any
 from holdfast.contracts.blobs import StoredBlobs
 from holdfast.contracts.boards import Boards
 from holdfast.contracts.channel import Channel
+from holdfast.contracts.checkpoints import Checkpoints
 from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.contracts.graph import CypherGraph, KnowledgeGraph
 from holdfast.contracts.history import History
@@ -44,6 +45,7 @@ FRONTS: dict[str, Callable[[Any, OpenRequest], Any]] = {
     ),
     "boards": lambda storage, _request: Boards(storage),
     "channel": _channel,
+    "checkpoints": lambda storage, _request: Checkpoints(storage),
     "episodes": lambda storage, _request: EpisodicMemory(storage),
     "graph": lambda storage, _request: _graph(storage),
     "history": lambda storage, _request: History(storage),

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from holdfast.contracts.blobs import StoredBlobs
 from holdfast.contracts.boards import Boards
 from holdfast.contracts.channel import Channel
+from holdfast.contracts.checkpoints import Checkpoints
 from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.history import History
@@ -24,6 +25,7 @@ from holdfast.engines.postgres.blob import PostgresBlobs
 from holdfast.engines.postgres.blob_index import PostgresBlobIndex
 from holdfast.engines.postgres.boards import PostgresBoards
 from holdfast.engines.postgres.channel import PostgresChannels
+from holdfast.engines.postgres.checkpoints import PostgresCheckpoints
 from holdfast.engines.postgres.durable_log import PostgresDurableLog
 from holdfast.engines.postgres.durable_queue import PostgresDurableQueue
 from holdfast.engines.postgres.durable_states import PostgresDurableStates
@@ -177,6 +179,7 @@ def _stores(
         ),
         long_term=LongTerm(PostgresLongTerm(engine, tenant=tenant), embedder=embedder, graph=graph),
         boards=Boards(PostgresBoards(engine, tenant=tenant)),
+        checkpoints=Checkpoints(PostgresCheckpoints(engine, tenant=tenant)),
         tasks=Ledger(PostgresLedger(engine, tenant=tenant)),
         episodes=EpisodicMemory(PostgresEpisodes(engine, tenant=tenant, embedder=embedder)),
         channel=channel,

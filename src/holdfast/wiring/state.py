@@ -9,6 +9,7 @@ from holdfast.contracts.agent_memory import AgentMemory
 from holdfast.contracts.blobs import StoredBlobs
 from holdfast.contracts.boards import Boards
 from holdfast.contracts.channel import Channel
+from holdfast.contracts.checkpoints import Checkpoints
 from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.history import History
@@ -124,6 +125,11 @@ class State:
         return self._served("boards", self._open.boards)
 
     @property
+    def checkpoints(self) -> Checkpoints:
+        """The steps of graphs, by thread."""
+        return self._served("checkpoints", self._open.checkpoints)
+
+    @property
     def tasks(self) -> TaskLedger:
         """Durable tasks, with their messages, artifacts and contexts."""
         return self._served("tasks", self._open.tasks)
@@ -192,9 +198,10 @@ class State:
 
         What it stores no other owner sees, whatever ids they use; nor does the state without an
         owner. With ``memory="shared"`` all owners share facts, recall, the graph and documents;
-        sessions, states, boards and channels stay each owner's own. With an empty owner the view
-        has what nobody owns: all stores of the tenant, but of the tasks only those without an
-        owner. A view gives no wider one: what was made without a shared memory refuses it. ::
+        sessions, states, boards, threads and channels stay each owner's own. With an empty owner
+        the view has what nobody owns: all stores of the tenant, but of the tasks only those
+        without an owner. A view gives no wider one: what was made without a shared memory refuses
+        it. ::
 
             ana = state.for_owner("ana")
             await ana.history.append(agent, ChatMessage.user("hello"), session_id="s1")

@@ -10,6 +10,7 @@ from typing import cast
 from holdfast.contracts.blobs import StoredBlobs
 from holdfast.contracts.boards import Boards
 from holdfast.contracts.channel import Channel
+from holdfast.contracts.checkpoints import Checkpoints
 from holdfast.contracts.episodes import EpisodicMemory, Events
 from holdfast.contracts.front import Front
 from holdfast.contracts.graph import KnowledgeGraph
@@ -37,6 +38,7 @@ class Stores:
     short_term: States | None = None
     long_term: LongTerm | None = None
     boards: Boards | None = None
+    checkpoints: Checkpoints | None = None
     tasks: TaskLedger | None = None
     episodes: EpisodicMemory | None = None
     channel: Callable[[str], Channel] | None = None
@@ -75,6 +77,7 @@ def stores_of_owner(stores: Stores, owner: str, *, memory: MemoryScope = "owner"
         short_term=stores.short_term and stores.short_term.for_owner(scope),
         long_term=stores.long_term and stores.long_term.for_owner(scope),
         boards=stores.boards and stores.boards.for_owner(scope),
+        checkpoints=stores.checkpoints and stores.checkpoints.for_owner(scope),
         tasks=stores.tasks and cast("TaskLedger", OwnedLedger(stores.tasks, owner)),
         episodes=stores.episodes and stores.episodes.for_owner(scope),
         channel=channel and (lambda name: channel(scope.id("name", name))),

@@ -13,6 +13,7 @@ from typing import Any
 
 import asyncpg
 
+from holdfast.spi.checkpoints import forked
 from holdfast.values.errors import (
     AlreadyExistsError,
     ConfigError,
@@ -147,6 +148,8 @@ def _ours(state: str, error: Any) -> HoldfastError:
             return InvalidInputError(str(facts["field"]), text)
         case "HF007":
             return AlreadyExistsError(kind, key)
+        case "HF008":
+            return forked(key, str(facts["expected"]), str(facts["newest"]))
     return EngineError(ENGINE, f"{text} ({state})")
 
 

@@ -25,6 +25,7 @@ class Maintenance:
         """Each job by name; it says how much it did."""
         return {
             "expired states": lambda: self._purge(load("short_term")["purge"]),
+            "expired threads": lambda: self._purge(load("checkpoints")["purge"]),
             "expired blobs": lambda: self._purge(load("blob")["purge"]),
             "expired channel events": lambda: self._purge(load("channel")["purge"]),
             "expired facts": lambda: self._purge(load("long_term")["purge"]),

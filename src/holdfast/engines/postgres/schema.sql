@@ -119,6 +119,52 @@ CREATE TABLE holdfast.channels (
     PRIMARY KEY (tenant, name)
 );
 
+CREATE TABLE holdfast.checkpoint_values (
+    tenant text COLLATE "C" NOT NULL,
+    thread_key bigint NOT NULL,
+    namespace text COLLATE "C" NOT NULL,
+    channel text COLLATE "C" NOT NULL,
+    version text COLLATE "C" NOT NULL,
+    kind text,
+    data bytea,
+    PRIMARY KEY (tenant, thread_key, namespace, channel, version),
+    FOREIGN KEY (tenant, thread_key) REFERENCES holdfast.threads(tenant, key) ON DELETE CASCADE
+);
+
+CREATE TABLE holdfast.checkpoint_writes (
+    tenant text COLLATE "C" NOT NULL,
+    thread_key bigint NOT NULL,
+    namespace text COLLATE "C" NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    task text COLLATE "C" NOT NULL,
+    index integer NOT NULL,
+    path text COLLATE "C" NOT NULL,
+    channel text COLLATE "C" NOT NULL,
+    kind text NOT NULL,
+    data bytea NOT NULL,
+    PRIMARY KEY (tenant, thread_key, namespace, id, task, index),
+    FOREIGN KEY (tenant, thread_key) REFERENCES holdfast.threads(tenant, key) ON DELETE CASCADE
+);
+
+CREATE TABLE holdfast.checkpoints (
+    tenant text COLLATE "C" NOT NULL,
+    thread_key bigint NOT NULL,
+    namespace text COLLATE "C" NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    parent text COLLATE "C",
+    run text COLLATE "C",
+    kind text NOT NULL,
+    body bytea NOT NULL,
+    metadata_kind text NOT NULL,
+    metadata bytea NOT NULL,
+    labels jsonb NOT NULL,
+    versions jsonb NOT NULL,
+    PRIMARY KEY (tenant, thread_key, namespace, id),
+    FOREIGN KEY (tenant, thread_key) REFERENCES holdfast.threads(tenant, key) ON DELETE CASCADE
+);
+
+CREATE INDEX checkpoints_of_run ON holdfast.checkpoints USING btree (tenant, run) WHERE (run IS NOT NULL);
+
 CREATE TABLE holdfast.collections (
     tenant text COLLATE "C" NOT NULL,
     name text COLLATE "C" NOT NULL,
@@ -670,6 +716,18 @@ CREATE TRIGGER task_ended AFTER UPDATE OF state ON holdfast.tasks FOR EACH ROW W
 CREATE TRIGGER task_removed AFTER DELETE ON holdfast.tasks FOR EACH ROW WHEN (old.has_cleanup) EXECUTE FUNCTION holdfast.clean_up_task();
 CREATE TRIGGER uncopy_task BEFORE UPDATE ON holdfast.tasks FOR EACH ROW WHEN ((old.copied AND (new.state IS DISTINCT FROM old.state))) EXECUTE FUNCTION holdfast.uncopy_task();
 
+CREATE TABLE holdfast.threads (
+    tenant text COLLATE "C" NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    key bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+    ttl_seconds double precision,
+    expires_at timestamp with time zone,
+    PRIMARY KEY (tenant, id),
+    UNIQUE (tenant, key)
+) WITH (fillfactor=70);
+
+CREATE INDEX threads_expiry ON holdfast.threads USING btree (expires_at) WHERE (expires_at IS NOT NULL);
+
 CREATE TABLE holdfast.unembedded_events (
     tenant text COLLATE "C" NOT NULL,
     agent text COLLATE "C" NOT NULL,
@@ -803,6 +861,7 @@ CREATE VIEW holdfast.task_records AS
 --   clear_task_context(in_tenant text, in_owner text, in_id text) RETURNS bigint
 --   complete_tasks(in_tenant text, in_ids text[], in_fences bigint[], in_workers text[]) RETURNS TABLE(task_id text, reached text)
 --   cool_session(the_tenant text, the_session text, the_heat bigint) RETURNS boolean
+--   copy_thread(in_tenant text, in_source text, in_target text) RETURNS bigint
 --   correct_leases(in_tenant text) RETURNS void
 --   count_task_event(in_tenant text, in_id text, in_fence bigint, OUT seq bigint, OUT context_key bigint, OUT has_push boolean, OUT has_step_chunks boolean, OUT followed_until timestamp with time zone) RETURNS record
 --   create_board(in_tenant text, in_id text, in_conversation_id text, in_agent_id text, in_agent_label text, in_parent_agent_id text, in_max_retries bigint, in_card_ids text[], in_titles text[]) RETURNS void
@@ -811,6 +870,8 @@ CREATE VIEW holdfast.task_records AS
 --   delete_fact(the_tenant text, the_namespace text, the_agent text, the_id text) RETURNS boolean
 --   delete_facts(the_tenant text, the_scope bigint, the_ids text[]) RETURNS bigint
 --   delete_push_config(in_tenant text, in_task_id text, in_owner text, in_id text) RETURNS boolean
+--   delete_runs(in_tenant text, in_runs text[], in_begins text, in_begins_not text) RETURNS bigint
+--   drop_checkpoints(in_tenant text, in_keys bigint[], in_namespaces text[], in_ids text[]) RETURNS bigint
 --   fact_words(the_tenant text, the_scope bigint, the_language text, the_lexemes text[], moment timestamp with time zone, k1 double precision, b double precision) RETURNS TABLE(number bigint, score double precision)
 --   fail(state text, message text, facts jsonb) RETURNS void
 --   fail_lease(in_id text) RETURNS void
@@ -839,15 +900,19 @@ CREATE VIEW holdfast.task_records AS
 --   move_session(the_tenant text, old_prefix text, the_session text, new_prefix text, the_name text) RETURNS text
 --   move_task(task holdfast.tasks, in_to text, in_actor text, in_now timestamp with time zone, in_note text, in_run_after timestamp with time zone, in_said bigint, in_status_seq bigint, in_status_id text, in_keeps_place boolean) RETURNS void
 --   now() RETURNS timestamp with time zone
+--   open_thread(in_tenant text, in_id text, in_ttl_seconds double precision, in_alone boolean) RETURNS bigint
 --   own_push_config() RETURNS trigger
 --   owner_of(the_id text) RETURNS text
 --   owner_prefix(the_owner text) RETURNS text
 --   pause_task(in_tenant text, in_id text, in_owner text, in_note text) RETURNS SETOF holdfast.task_records
 --   payload_fits(the_filterable jsonb, the_body text, the_path jsonpath, the_values jsonb) RETURNS boolean
+--   prune_threads(in_tenant text, in_threads text[], in_keep bigint) RETURNS bigint
 --   publish(in_tenant text, in_channel text, in_id text, in_event text, in_retention_seconds double precision, OUT out_number bigint, OUT out_published_at timestamp with time zone) RETURNS record
 --   purge_collections(at_most integer) RETURNS bigint
 --   purge_facts(at_most integer) RETURNS bigint
 --   put_blob(in_tenant text, in_place text, in_ref text, in_object_key text, in_size_bytes bigint, in_content_type text, in_sha256 text, in_ttl_seconds double precision) RETURNS holdfast.blob_index
+--   put_checkpoint(in_tenant text, in_thread text, in_namespace text, in_id text, in_parent text, in_run text, in_kind text, in_body bytea, in_metadata_kind text, in_metadata bytea, in_labels jsonb, in_versions jsonb, in_channels text[], in_channel_versions text[], in_kinds text[], in_values bytea[], in_expected text, in_ttl_seconds double precision) RETURNS void
+--   put_checkpoint_writes(in_tenant text, in_thread text, in_namespace text, in_id text, in_tasks text[], in_indexes integer[], in_paths text[], in_channels text[], in_kinds text[], in_values bytea[]) RETURNS void
 --   put_push_config(in_tenant text, in_task_id text, in_owner text, in_id text, in_url text, in_token text, in_authentication text, in_most bigint) RETURNS boolean
 --   queue_for_embedding() RETURNS trigger
 --   rank_by_words(the_tenant text, the_agent text, the_lexemes text[], the_limit bigint, the_session text, the_types text[], the_since timestamp with time zone, the_until timestamp with time zone, the_owner text, the_path jsonpath, the_values jsonb, k1 double precision, b double precision) RETURNS TABLE(session_key bigint, epoch integer, seq bigint, score double precision)

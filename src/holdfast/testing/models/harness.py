@@ -15,6 +15,7 @@ from holdfast.testing.models.blob import NaiveBlobs
 from holdfast.testing.models.blob_index import NaiveBlobIndex
 from holdfast.testing.models.boards import NaiveBoards
 from holdfast.testing.models.channel import NaiveChannel
+from holdfast.testing.models.checkpoints import NaiveCheckpoints
 from holdfast.testing.models.episodes import NaiveEpisodes, NaiveHistory
 from holdfast.testing.models.graph import NaiveGraph
 from holdfast.testing.models.ledger import NaiveLedger
@@ -33,6 +34,7 @@ class NaiveHarness(Harness):
         "blob_index": NaiveBlobIndex,
         "blobs": NaiveBlobs,
         "boards": NaiveBoards,
+        "checkpoints": NaiveCheckpoints,
         "episodes": NaiveEpisodes,
         "history": NaiveHistory,
         "short_term": NaiveShortTerm,

@@ -1,0 +1,131 @@
+"""Checkpoints, as an engine stores them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from holdfast.values.checkpoints import Checkpoint, TypedBytes, Write
+from holdfast.values.errors import ConflictError
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointPut:
+    """A checkpoint to store, with the values of the channels that changed.
+
+    ``labels`` are JSON texts, as those of ``checkpoint`` are not to be read. ``None`` in ``values``
+    means that the channel is empty at its version. ``run`` is empty for none. ``expected`` is the
+    id of the checkpoint that must be the newest: empty for no checkpoint, ``None`` for any.
+    """
+
+    checkpoint: Checkpoint
+    labels: Mapping[str, str]
+    values: Mapping[str, TypedBytes | None]
+    run: str
+    expected: str | None
+    ttl_seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointQuery:
+    """Which checkpoints to list: those that meet every condition. ``None`` is no condition.
+
+    Stored thread ids begin with ``begins``, and not with ``begins_not`` unless that is empty. A row
+    comes after ``after``: the id, the thread and the namespace of the last one that was read.
+    """
+
+    begins: str
+    begins_not: str
+    thread: str | None
+    namespace: str | None
+    id: str | None
+    before: str | None
+    labels: Mapping[str, str]
+    after: tuple[str, str, str] | None
+    limit: int
+
+
+class CheckpointStorage(Protocol):
+    """The checkpoints of one tenant. Every argument is checked.
+
+    The newest checkpoint of a thread and namespace is the one with the greatest id by code points.
+    A thread that has expired is not there; a write to it begins a new one. ``put`` and
+    ``put_writes`` start its window again.
+    """
+
+    @abstractmethod
+    async def put(self, put: CheckpointPut) -> None:
+        """Store a checkpoint and values in one step; the same id again replaces it.
+
+        Raises ``forked`` if ``expected`` is not the newest. The checkpoint itself may be the newest
+        if its parent is ``expected``: then the call is a retry.
+        """
+
+    @abstractmethod
+    async def put_writes(
+        self, thread: str, namespace: str, id: str, writes: Sequence[Write]
+    ) -> None:
+        """Store writes of a checkpoint, which need not be there yet. No task and index comes twice.
+
+        A write with an index below zero replaces the one with its task and index; others do not.
+        """
+
+    @abstractmethod
+    async def get(self, thread: str, namespace: str, id: str | None) -> Checkpoint | None:
+        """Return a checkpoint with its values and writes; the newest for ``None``."""
+
+    @abstractmethod
+    async def list(self, query: CheckpointQuery) -> Sequence[Checkpoint]:
+        """Return checkpoints by id, the greatest first, then by thread and namespace."""
+
+    @abstractmethod
+    async def ancestors(
+        self, thread: str, namespace: str, id: str | None, channels: Sequence[str]
+    ) -> Sequence[Checkpoint]:
+        """Return the parent of a checkpoint, its parent and so on, each at most once.
+
+        Each has the values and writes of those ``channels`` that no earlier one has a value of. The
+        last is the one after which none of the channels is left.
+        """
+
+    @abstractmethod
+    async def delete_threads(self, threads: Sequence[str]) -> int:
+        """Delete threads with all they have, and return how many there were."""
+
+    @abstractmethod
+    async def delete_runs(self, runs: Sequence[str], begins: str, begins_not: str) -> int:
+        """Delete the checkpoints of runs with their writes, and values that no other one names.
+
+        Only threads whose stored ids begin as a query says. Returns how many checkpoints.
+        """
+
+    @abstractmethod
+    async def copy_thread(self, source: str, target: str) -> int:
+        """Copy what the target does not have, and return how many checkpoints.
+
+        The target gets the source's ``ttl_seconds`` if that has any.
+        """
+
+    @abstractmethod
+    async def prune(self, threads: Sequence[str], keep: int) -> int:
+        """Delete all but the newest checkpoints of each namespace and the ancestors they need.
+
+        A checkpoint needs its ancestors up to where each channel has a value that has none at its
+        own version, but writes in the namespace. Values go as in ``delete_runs``.
+        """
+
+
+def forked(thread: str, expected: str, newest: str) -> ConflictError:
+    """The error of a put whose expected parent is not the newest checkpoint.
+
+    >>> print(forked("t1", "c1", "c2"))
+    thread 't1': the newest checkpoint is 'c2', not 'c1': read the thread again
+    """
+    now, wanted = (repr(one) if one else "none" for one in (newest, expected))
+    return ConflictError(
+        "thread",
+        thread,
+        f"thread {thread!r}: the newest checkpoint is {now}, not {wanted}: read the thread again",
+    )

@@ -1,0 +1,61 @@
+"""Checkpoints of a graph that runs in steps, and the writes between two of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+
+class TypedBytes(NamedTuple):
+    """Serialised bytes, and how they were serialised. A store never looks inside.
+
+    >>> TypedBytes("json", b"[1]").kind
+    'json'
+    """
+
+    kind: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """What one task wrote to one channel after a checkpoint.
+
+    A write with an index of 0 or more is stored once; below zero the last one counts.
+
+    >>> Write("t1", 0, "messages", TypedBytes("json", b'"hello"')).path
+    ''
+    """
+
+    task: str
+    index: int
+    channel: str
+    value: TypedBytes
+    path: str = ""
+    """Where the task is in the graph: writes are ordered by it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """The state of one namespace of a thread after a step.
+
+    ``versions`` names the version of each channel. ``values`` has the channels that have a value at
+    that version, and ``writes`` what tasks wrote since, by path, task and index.
+
+    >>> body, about = TypedBytes("json", b"{}"), TypedBytes("json", b"{}")
+    >>> Checkpoint("thread-1", "", "c1", None, body, about).versions
+    {}
+    """
+
+    thread: str
+    namespace: str
+    id: str
+    parent: str | None
+    body: TypedBytes
+    metadata: TypedBytes
+    labels: Mapping[str, Any] = field(default_factory=dict)
+    """What ``list`` filters by; ``run_id`` is what ``delete_runs`` finds."""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    values: Mapping[str, TypedBytes] = field(default_factory=dict)
+    writes: tuple[Write, ...] = ()
