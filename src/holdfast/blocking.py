@@ -17,15 +17,14 @@ import atexit
 import functools
 import inspect
 import os
-import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import AsyncIterator, Coroutine, Iterator
 from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack
 
 from holdfast.contracts.working_memory import AgentFacts, WorkingMemory
 from holdfast.values.errors import ConfigError
 from holdfast.wiring import front_door
+from holdfast.wiring.loop_thread import LoopThread
 from holdfast.wiring.state import State
 
 T = TypeVar("T")
@@ -41,41 +40,11 @@ _STORES = (
 __all__ = ["BlockingState"]  # and open, but `import *` keeps Python's own
 
 
-class _Threads(ThreadPoolExecutor):
-    """Threads, and where the interpreter ends and starts no more of them, the caller's own."""
-
-    def submit(self, fn: Callable[..., T], /, *args: Any, **named: Any) -> Future[T]:
-        try:
-            return super().submit(fn, *args, **named)
-        except RuntimeError:
-            done: Future[T] = Future()
-            try:
-                done.set_result(fn(*args, **named))
-            except Exception as error:  # noqa: BLE001 - it is raised where the answer is read
-                done.set_exception(error)
-            return done
-
-
-class _Portal:
+class _Portal(LoopThread):
     """An event loop in a daemon thread, and the way into it."""
 
     def __init__(self) -> None:
-        self._process = os.getpid()
-        self._loop = asyncio.new_event_loop()
-        self._loop.set_default_executor(_Threads(thread_name_prefix="holdfast.blocking"))
-        self._thread = threading.Thread(
-            target=self._loop.run_forever, name="holdfast.blocking", daemon=True
-        )
-        self._thread.start()
-
-    @property
-    def closed(self) -> bool:
-        return self._loop.is_closed()
-
-    @property
-    def forked(self) -> bool:
-        """Whether this is a child of the process that has the thread: a fork copies no threads."""
-        return os.getpid() != self._process
+        super().__init__("holdfast.blocking")
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         try:
@@ -83,7 +52,7 @@ class _Portal:
         except ConfigError:
             work.close()
             raise
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        return self.wait_for(work)
 
     def call(self, function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         async def on_the_loop() -> Any:
@@ -111,11 +80,6 @@ class _Portal:
             return _Portaled(answer, self)
         return answer
 
-    def close(self) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
-
     def _iterate(self, items: AsyncIterator[Any]) -> Iterator[Any]:
         async def step() -> tuple[bool, Any]:
             # StopAsyncIteration cannot be raised out of a coroutine that is awaited elsewhere.
@@ -136,10 +100,7 @@ class _Portal:
                 self.run(close())
 
     def _check_caller(self) -> None:
-        if self.forked:
-            raise ConfigError(
-                "this State was opened before a fork: open one in each process, after the fork"
-            )
+        self.check_process()
         if self.closed:
             raise ConfigError("this State is closed: open another with holdfast.blocking.open()")
         try:

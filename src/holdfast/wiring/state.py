@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
@@ -83,6 +84,11 @@ class State:
     def owner(self) -> str:
         """Whose part of it this is; empty for the state of the whole tenant."""
         return self._owner
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The event loop that it was opened on, and that its stores are used on."""
+        return self._connections.loop
 
     @property
     def engines(self) -> dict[str, str]:

@@ -1,0 +1,1 @@
+"""Stores for agent frameworks: each folder has those of one framework, which is an extra."""

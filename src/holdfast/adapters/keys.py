@@ -1,0 +1,55 @@
+"""Ids of frameworks, which may be any text, as ids of ours."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+from holdfast.values.checks import MAX_ID_BYTES, check_id
+from holdfast.values.errors import InvalidInputError
+from holdfast.values.owners import RESERVED
+
+_LIST, _HASHED = "[", "sha256:"
+
+
+def key_of(*parts: str) -> str:
+    r"""One id for several texts, or for one that is no id: the JSON array of them.
+
+    Beyond 512 bytes it is a hash, from which nothing comes back. Different parts always have
+    different keys.
+
+    >>> key_of("ana", "a/b"), key_of("\n")
+    ('["ana","a/b"]', '["\\n"]')
+    >>> key_of("x" * 600)[:15]
+    'sha256:83f21b6c'
+    """
+    text = json.dumps(parts, separators=(",", ":"))
+    if len(text) <= MAX_ID_BYTES:
+        return text
+    return _HASHED + hashlib.sha256(text.encode()).hexdigest()
+
+
+def id_of(text: str) -> str:
+    r"""The same text where it may be an id, else the JSON array of it, whatever its length.
+
+    >>> id_of("thread-1"), id_of(""), id_of("a\n")
+    ('thread-1', '[""]', '["a\\n"]')
+    """
+    if text.startswith((_LIST, _HASHED, RESERVED)):
+        return json.dumps([text], separators=(",", ":"))
+    if len(text.encode(errors="replace")) > MAX_ID_BYTES:
+        # The store refuses it, and names the field.
+        return text
+    try:
+        return check_id("id", text)
+    except InvalidInputError:
+        return json.dumps([text], separators=(",", ":"))
+
+
+def text_of(key: str) -> str:
+    """The text that ``id_of`` was given.
+
+    >>> text_of("thread-1"), text_of('[""]')
+    ('thread-1', '')
+    """
+    return str(json.loads(key)[0]) if key.startswith(_LIST) else key

@@ -1,0 +1,153 @@
+"""A ``State`` for any thread and any event loop: what adapters of frameworks stand on."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import os
+from collections.abc import Coroutine
+from contextlib import suppress
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from holdfast.values.errors import ConfigError
+from holdfast.wiring import front_door
+from holdfast.wiring.loop_thread import LoopThread
+from holdfast.wiring.state import State
+
+T = TypeVar("T")
+
+
+class Portal:
+    """The way to the event loop of an opened ``State``, from every thread and every loop.
+
+    Work that has begun on the state's loop goes on to its end, also if whoever awaits it is
+    cancelled: nobody has to guess whether a write was done. ::
+
+        portal = Portal(state)
+        messages = portal.run(state.history.get_messages("planner", session_id="s1"))
+    """
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self._process = os.getpid()
+        self._thread: LoopThread | None = None
+
+    @classmethod
+    def open(cls, url: str | os.PathLike[str] | None = None, **options: Any) -> Self:
+        """Open a ``State`` on an event loop of its own; takes what ``holdfast.open`` takes.
+
+        ``close`` it, or use it as a context manager; one that is open when the process ends is
+        closed then.
+
+        >>> with Portal.open("memory:") as portal:
+        ...     portal.state.tenant
+        'default'
+        """
+
+        async def connect() -> State:
+            return await front_door.open(url, **options)
+
+        thread = LoopThread("holdfast.portal")
+        try:
+            opened = cls(thread.wait_for(connect()))
+        except BaseException:
+            thread.close()
+            raise
+        opened._thread = thread
+        atexit.register(opened.close)
+        return opened
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine on the state's loop and wait for it; not on that loop itself.
+
+        ::
+
+            portal.run(store.put("key"))
+        """
+        try:
+            self._check(waits=True)
+        except ConfigError:
+            work.close()
+            raise
+        return asyncio.run_coroutine_threadsafe(work, self.state.loop).result()
+
+    async def arun(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine on the state's loop and await it on this one.
+
+        ::
+
+            await portal.arun(store.put("key"))
+        """
+        try:
+            self._check(waits=False)
+        except ConfigError:
+            work.close()
+            raise
+        future: asyncio.Future[T]
+        if _running() is self.state.loop:
+            future = asyncio.ensure_future(work)
+        else:
+            there = asyncio.run_coroutine_threadsafe(work, self.state.loop)
+            future = asyncio.wrap_future(there)
+        try:
+            return await asyncio.shield(future)
+        except asyncio.CancelledError:
+            await _settled(future)
+            raise
+
+    def close(self) -> None:
+        """Close a state that ``open`` opened, and end its thread; else, or again, do nothing.
+
+        ::
+
+            portal.close()
+        """
+        thread = self._thread
+        if thread is not None and not thread.closed and not thread.forked:
+            thread.wait_for(self.state.aclose())
+            thread.close()
+            atexit.unregister(self.close)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _check(self, *, waits: bool) -> None:
+        if os.getpid() != self._process:
+            raise ConfigError(
+                "this State was opened before a fork: open one in each process, after the fork"
+            )
+        if not self.state.loop.is_running():
+            raise ConfigError(
+                "the event loop of this State does not run any more: keep it running, or open the "
+                "State with Portal.open(), which has a loop of its own"
+            )
+        if waits and _running() is self.state.loop:
+            raise ConfigError(
+                "a call that waits would block the event loop of its own State: await the async "
+                "method instead (its name begins with an a), or use Portal.open()"
+            )
+
+
+def _running() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+async def _settled(future: asyncio.Future[Any]) -> None:
+    """Wait until work is done, however often its caller is cancelled; its outcome is not read."""
+    while not future.done():
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait([future])
+    if not future.cancelled():
+        future.exception()
