@@ -2,6 +2,7 @@
 VENV := .venv
 PY := $(VENV)/bin/python
 BENCH := .venv-bench
+LANGGRAPH := .venv-langgraph
 STAMP := $(VENV)/.installed
 # The demo needs much less than the tests; where these are installed, it uses what is there.
 RUN := $(if $(wildcard $(STAMP)),$(VENV),.venv-run)
@@ -20,7 +21,7 @@ ENGINES_LONG := $(ENGINES_ALL) tests.engines.hybrid:FlushedHybridHarness tests.e
 	tests.engines.hybrid:CommittedHybridHarness
 PYTEST := $(PY) -m pytest -n 3 --dist worksteal
 
-.PHONY: setup run test test-all test-long check bench bench-publish lock docs clean
+.PHONY: setup run test test-all test-adapters test-long check bench bench-publish lock docs clean
 
 $(STAMP): requirements/dev.txt pyproject.toml
 	@test -x $(PY) || python3 -m venv $(VENV)
@@ -42,8 +43,17 @@ run: $(RUN)/.installed  ## the demo: an agent that survives kill -9 (a tour of e
 test: $(STAMP)  ## every promise on the five main engines, in a few minutes
 	$(PYTEST) $(ENGINES:%=--engine %) --machine-steps=100 --fast
 
-test-all: $(STAMP)  ## all tests: every engine, hostile input, faults, mutants, benchmarks, docs
+test-all: $(STAMP) test-adapters  ## all tests: every engine, hostile input, faults, mutants, benchmarks, docs
 	$(PYTEST) $(ENGINES_ALL:%=--engine %)
+
+$(LANGGRAPH)/.installed: requirements/langgraph.txt pyproject.toml
+	@test -x $(LANGGRAPH)/bin/python || python3 -m venv $(LANGGRAPH)
+	$(LANGGRAPH)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/langgraph.txt
+	$(LANGGRAPH)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+test-adapters: $(LANGGRAPH)/.installed  ## the adapters, each with its framework in an environment of its own
+	$(LANGGRAPH)/bin/python -m pytest tests/adapters/langgraph
 
 test-long: $(STAMP)  ## the same with ten times the Hypothesis steps and the long fault runs
 	$(PYTEST) $(ENGINES_LONG:%=--engine %) --machine-steps=10000 --long
@@ -73,9 +83,10 @@ lock: ## pin requirements/*.txt again, with hashes and without an index address 
 	cd requirements && uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header dev.in -o dev.txt
 	cd requirements && uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header demo.in -o demo.txt
 	cd requirements && uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header peers.in -o peers.txt
+	cd requirements && uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header langgraph.in -o langgraph.txt
 
 docs: $(STAMP)  ## write the generated parts of README and docs again
 	PYTHONPATH=. $(PY) scripts/generate_docs.py
 
 clean:
-	rm -rf $(VENV) $(BENCH) .venv-run build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(BENCH) $(LANGGRAPH) .venv-run build .pytest_cache .mypy_cache .ruff_cache .hypothesis

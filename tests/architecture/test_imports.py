@@ -45,6 +45,8 @@ DRIVERS = {
     "starlette": {"server", "bench"},
     "uvicorn": {"server", "bench", "cli"},
     "a2a": {"server", "bench"},
+    "langgraph": {"adapters/langgraph", "bench"},
+    "langchain_core": {"adapters/langgraph", "bench"},
     "wordllama": {"engines/embedders"},
     "onnxruntime": {"engines/embedders"},
     "tokenizers": {"engines/embedders"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
 import importlib
 import inspect
@@ -158,6 +159,10 @@ def test_the_blocking_front_door_takes_what_the_other_takes() -> None:
 )
 def test_every_module_says_what_it_is_for(path: Path) -> None:
     if path.name.startswith("test_"):
+        return
+    if path.parent.parent.name == "adapters":
+        # Its framework is not installed here, and without it the import is an error that says so.
+        assert ast.get_docstring(ast.parse(path.read_text()))
         return
     assert importlib.import_module(package_of(path).removesuffix(".__init__")).__doc__
 

@@ -1,0 +1,64 @@
+"""What a config and a checkpoint of LangGraph are in a row of ours."""
+
+from __future__ import annotations
+
+import math
+
+from langchain_core.runnables import RunnableConfig
+
+from holdfast.adapters.keys import id_of, key_of
+from holdfast.values.checks import MAX_ID_BYTES
+
+
+def where_of(config: RunnableConfig) -> tuple[str, str]:
+    """The thread and the namespace that a config names, as they are stored.
+
+    >>> where_of({"configurable": {"thread_id": "t1"}})
+    ('t1', '')
+    """
+    asked = config["configurable"]
+    return id_of(str(asked["thread_id"])), namespace_id(asked.get("checkpoint_ns", ""))
+
+
+def namespace_id(namespace: str) -> str:
+    """A namespace as it is stored.
+
+    Graphs within graphs have long ones: one beyond 512 bytes is stored as a hash.
+
+    >>> namespace_id("child:1")
+    'child:1'
+    """
+    if not namespace:
+        return ""
+    return id_of(namespace) if len(namespace.encode()) <= MAX_ID_BYTES else key_of(namespace)
+
+
+def config_of(thread: str, namespace: str, id: str) -> RunnableConfig:
+    """The config of a checkpoint.
+
+    >>> config_of("t1", "", "c1")["configurable"]["checkpoint_id"]
+    'c1'
+    """
+    return {"configurable": {"thread_id": thread, "checkpoint_ns": namespace, "checkpoint_id": id}}
+
+
+def version_text(version: object) -> str:
+    """A version as text: 1, 1.0 and "1" are different ones.
+
+    >>> version_text(1), version_text("1")
+    ('i1', 's1')
+    """
+    return f"{type(version).__name__[0]}{version}"
+
+
+def is_label(value: object) -> bool:
+    """Whether a value of the metadata can be filtered by: the store has labels of JSON.
+
+    >>> is_label("loop"), is_label(float("nan"))
+    (True, False)
+    """
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if isinstance(value, int):
+        return -(1 << 63) <= value < 1 << 63
+    return value is None or isinstance(value, str)
