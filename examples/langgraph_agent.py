@@ -17,8 +17,8 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command, interrupt
 
 import holdfast
-from holdfast import ConflictError
 from holdfast.adapters.langgraph import HoldfastSaver
+from holdfast.errors import ConflictError
 
 
 class Chat(TypedDict):

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from holdfast import MissingExtraError
+from holdfast.errors import MissingExtraError
 
 
 @pytest.mark.parametrize("framework", ["langgraph"])

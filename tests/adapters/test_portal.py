@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 import holdfast
-from holdfast import ConfigError, State
+from holdfast import State
 from holdfast.adapters.portal import Portal
+from holdfast.errors import ConfigError
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

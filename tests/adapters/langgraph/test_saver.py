@@ -18,18 +18,17 @@ WHY = "LangGraph is not installed here: make test-adapters"
 base = pytest.importorskip("langgraph.checkpoint.base", reason=WHY)
 
 import holdfast  # noqa: E402 - after the skip
-from holdfast import (  # noqa: E402
+from holdfast import State  # noqa: E402
+from holdfast.adapters.langgraph import HoldfastSaver, StrictSerializer  # noqa: E402
+from holdfast.adapters.portal import Portal  # noqa: E402
+from holdfast.bench.round_trips import RoundTrips  # noqa: E402
+from holdfast.checkpoints import TypedBytes, Write  # noqa: E402
+from holdfast.errors import (  # noqa: E402
     CodecError,
     ConfigError,
     ConflictError,
     InvalidInputError,
-    State,
-    TypedBytes,
-    Write,
 )
-from holdfast.adapters.langgraph import HoldfastSaver, StrictSerializer  # noqa: E402
-from holdfast.adapters.portal import Portal  # noqa: E402
-from holdfast.bench.round_trips import RoundTrips  # noqa: E402
 from holdfast.values.ids import new_ref  # noqa: E402
 from tests.adapters.langgraph.graphs import Delta, line, thread  # noqa: E402
 from tests.engines.postgres import server  # noqa: E402
