@@ -74,8 +74,9 @@ def renamed(**names: str | tuple[str, Callable[[Any], Any]]) -> Callable[[F], F]
 
     def wrap(function: Any, name: str) -> Any:
         def given(options: dict[str, Any]) -> dict[str, Any]:
-            for old in news.keys() & options.keys():
-                new, converted = news[old]
+            for old, (new, converted) in news.items():
+                if old not in options:
+                    continue
                 if new in options:
                     raise InvalidInputError(new, f"is given twice: {old} is its old name")
                 warn_deprecated(f"{name}({old}=…)", f"{name}({new}=…)", frames=2)
