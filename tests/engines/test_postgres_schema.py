@@ -262,6 +262,12 @@ async def test_every_named_statement_is_used_and_none_is_missing() -> None:
             ("t", "s", "a", "2020-01-01", "2040-01-01", 20, None, None, None, None, None),
             "events_(pkey|by_id)",
         ),
+        (
+            "episodes",
+            "between",
+            ("t", "a", "2020-01-01", "2040-01-01", 20, None, None, None, None, None, None, None),
+            "events_of_agent",
+        ),
         ("durable_log", "tail", ("t", "s", 20), "events_(pkey|by_id)"),
     ],
 )

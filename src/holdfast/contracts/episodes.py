@@ -265,6 +265,7 @@ class EpisodicMemory(Events):
     - all agents of an unowned log are those in sessions that nobody owns
     - recall of all agents finds what any of them said
     - recall of all agents weighs a word by what each agent said
+    - recall of all agents with an embedder finds by meaning what shares no word
     - recall of more than 100 agents is refused, and the error names the fix
     - between takes the start and leaves the end
     - between pages with a cursor and misses nothing

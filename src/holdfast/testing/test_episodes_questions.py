@@ -10,6 +10,7 @@ import pytest
 from holdfast.contracts.owner_scope import OwnerScope
 from holdfast.testing.filter_cases import TRUTH
 from holdfast.testing.harness import Harness
+from holdfast.testing.test_episodes_recall import ByTopic
 from holdfast.values.content import ChatMessage
 from holdfast.values.errors import InvalidInputError
 from holdfast.values.events import Event
@@ -317,6 +318,30 @@ async def test_recall_of_all_agents_weighs_a_word_by_what_each_agent_said(store:
     assert hits[1].score < 0.5
     alone = await store.recall(ANA, "tide", limit=20)
     assert [hit.scores for hit in hits[1:]] == [hit.scores for hit in alone]
+
+
+async def test_recall_of_all_agents_with_an_embedder_finds_by_meaning_what_shares_no_word(
+    harness: Harness,
+) -> None:
+    store = harness.store("episodes", embedder=ByTopic())
+    for agent in (ANA, BEN):
+        await store.append(
+            [
+                _event("the harbour is full", agent=agent, by=agent.key),
+                _event("the meadow is green", agent=agent, by=agent.key),
+            ]
+        )
+    hits = await store.recall(ALL_AGENTS, "ocean", limit=2)
+    assert {hit.event.agent_id for hit in hits} == {ANA, BEN}
+    assert {(hit.event.payload["note"], hit.found_by, hit.degraded) for hit in hits} == {
+        ("the harbour is full", ("semantic",), "")
+    }
+    [hit] = await store.recall(ALL_AGENTS, "ocean", limit=1, where={"by": "ben"})
+    assert (hit.event.agent_id, hit.event.payload["note"]) == (BEN, "the harbour is full")
+    # What was written since is found too, whoever wrote it.
+    await store.append([_event("a ship", agent=AgentId("", "cyd"), session="s2")])
+    hits = await store.recall(ALL_AGENTS, "ocean", limit=3)
+    assert "a ship" in _notes([hit.event for hit in hits])
 
 
 async def test_recall_of_more_than_100_agents_is_refused_and_the_error_names_the_fix(
