@@ -123,8 +123,8 @@ class WhereAfterTheLimit(InMemoryEpisodes):
         return [one for one in newest if one in passing]
 
 
-@mutant("episodes", "test_all_agents_are_those_of_the_tenant_or_of_the_owner_who_asks",
-        "test_all_agents_of_an_unowned_log_are_those_in_sessions_that_nobody_owns")  # fmt: skip
+@mutant("episodes", "test_all_agents_are_those_of_the_owner_who_asks_or_those_that_nobody_owns",
+        "test_all_agents_of_any_owner_are_those_of_the_tenant")  # fmt: skip
 class AllAgentsOfAllOwners(InMemoryEpisodes):
     """All agents are those of the tenant, whoever asks."""
 

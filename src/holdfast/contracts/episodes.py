@@ -33,6 +33,7 @@ from holdfast.values.errors import NotFoundError
 from holdfast.values.events import Event, Recalled, Session
 from holdfast.values.identity import Agent, AllAgents, AnyAgent
 from holdfast.values.ids import new_id
+from holdfast.values.owners import RESERVED
 from holdfast.values.payload_filters import parse_where
 
 
@@ -44,20 +45,20 @@ class Events(Front, MemoryLog):
         log = Events(RedisEvents(engine, tenant="acme"))
     """
 
-    _unowned = False
+    _any_owner = False
 
     def __init__(self, storage: EventStorage) -> None:
         self._events = storage
 
-    def unowned(self) -> Self:
-        """Return the same log, whose ``ALL_AGENTS`` leave out the sessions of owners.
+    def any_owner(self) -> Self:
+        """Return the same log, whose ``ALL_AGENTS`` are those of every owner, for operators.
 
         A log of one owner stays as it is. ::
 
-            events = await state.episodes.unowned().recent(ALL_AGENTS)
+            events = await state.episodes.any_owner().recent(ALL_AGENTS)
         """
         log = copy.copy(self)
-        log._unowned = True  # noqa: SLF001 - it is one of us
+        log._any_owner = True  # noqa: SLF001 - it is one of us
         return log
 
     async def append(
@@ -200,11 +201,11 @@ class Events(Front, MemoryLog):
         if self._scope.owner:
             names = self._scope.names()
             return EventScope(None, session, *some, owner=self._scope.owner, names=names)
-        if not self._unowned:
+        if self._any_owner:
             return EventScope(None, session, *some)
         if session is not None:
             check_unreserved("session_id", session)
-        return EventScope(None, session, *some, owner="", names=self._scope.names())
+        return EventScope(None, session, *some, owner="", names=("", RESERVED))
 
     def _own(self, events: list[Event]) -> list[Event]:
         scope = self._scope
@@ -261,8 +262,8 @@ class EpisodicMemory(Events):
     - all agents are asked only by name
     - recent and between of all agents hold what every agent did
     - pages of all agents miss nothing
-    - all agents are those of the tenant, or of the owner who asks
-    - all agents of an unowned log are those in sessions that nobody owns
+    - all agents are those of the owner who asks, or those that nobody owns
+    - all agents of any owner are those of the tenant
     - recall of all agents finds what any of them said
     - recall of all agents weighs a word by what each agent said
     - recall of all agents with an embedder finds by meaning what shares no word

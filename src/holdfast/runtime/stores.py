@@ -154,12 +154,11 @@ class HandlerStores:
     def episodes(self) -> EpisodicMemory:
         """The session log, recalled by time and by meaning.
 
-        ``ALL_AGENTS`` are those of the task's owner; without one, those in sessions that nobody
-        owns. ::
+        ::
 
             events = await task.stores.episodes.recent("planner", limit=50)
         """
-        return self._stores.episodes.unowned()
+        return self._stores.episodes
 
     @property
     def short_term(self) -> ShortTerm:

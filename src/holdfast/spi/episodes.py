@@ -56,13 +56,20 @@ class EventScope:
         """Return whether an event is one of them."""
         return (
             (self.agent is None or entry.agent == self.agent)
-            and (self.agent is not None or self.owner in {None, split_owned(entry.session)[0]})
+            and (self.agent is not None or self._has_owner(entry))
             and (self.session is None or entry.session == self.session)
             and (self.types is None or entry.type in self.types)
             and (self.since is None or entry.occurred_at >= self.since)
             and (self.until is None or entry.occurred_at < self.until)
             and (self.where is None or matches(self.where, filterable(decode_json(entry.body))))
         )
+
+    def _has_owner(self, entry: LogEntry) -> bool:
+        if self.owner is None:
+            return True
+        # Nobody's agents have no reserved name: others are of owners, or wait for one.
+        mine = bool(self.owner) or self.has_agent(entry.agent)
+        return mine and split_owned(entry.session)[0] == self.owner
 
 
 MAX_RECALLED_AGENTS = 100

@@ -17,6 +17,7 @@ from holdfast.values.events import Event
 from holdfast.values.filters import And, Filter, Not, Or, matches, parse
 from holdfast.values.identity import ALL_AGENTS, AgentId
 from holdfast.values.limits import Limits
+from holdfast.values.owners import UNASSIGNED
 
 CONTRACT = "episodes"
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -233,7 +234,7 @@ async def test_pages_of_all_agents_miss_nothing(store: Any) -> None:
         assert order == sorted(order)
 
 
-async def test_all_agents_are_those_of_the_tenant_or_of_the_owner_who_asks(
+async def test_all_agents_are_those_of_the_owner_who_asks_or_those_that_nobody_owns(
     harness: Harness,
 ) -> None:
     store = harness.store("episodes")
@@ -241,12 +242,14 @@ async def test_all_agents_are_those_of_the_tenant_or_of_the_owner_who_asks(
     ana, bob = (store.for_owner(OwnerScope(owner)) for owner in ("ana", "bob"))
     shared = store.for_owner(OwnerScope("cyd", memory="shared"))
     sharer = store.for_owner(OwnerScope("dan", memory="shared"))
-    for note, one in (("other", others), ("ana", ana), ("bob", bob)):
+    nobody = store.for_owner(OwnerScope(""))
+    for note, one in (("other", others), ("ana", ana), ("bob", bob), ("nobody", nobody)):
         await one.append([_event(f"tide {note}"), _event(f"tide {note}", agent=BEN, session="s2")])
     for note, one in (("cyd", shared), ("dan", sharer)):
         await one.append([_event(f"tide {note}"), _event(f"tide {note}", agent=BEN, session="s2")])
     for note, one in (
         *(("other", others), ("ana", ana), ("bob", bob), ("cyd", shared), ("dan", sharer)),
+        ("nobody", nobody),
     ):
         mine = f"tide {note}"
         assert await _asked(one, ALL_AGENTS, None) == {(mine, mine)}, note
@@ -263,23 +266,29 @@ async def test_all_agents_are_those_of_the_tenant_or_of_the_owner_who_asks(
         assert await _asked(one, ALL_AGENTS, None, session_id=stolen) == {()}
 
 
-async def test_all_agents_of_an_unowned_log_are_those_in_sessions_that_nobody_owns(
-    harness: Harness,
-) -> None:
+async def test_all_agents_of_any_owner_are_those_of_the_tenant(harness: Harness) -> None:
     store = harness.store("episodes").for_owner(OwnerScope(""))
-    mine = store.unowned()
+    every = store.any_owner()
     await store.append([_event("tide nobody", minute=1), _event("tide nobody", agent=BEN)])
     for memory in ("owner", "shared"):
         ana = store.for_owner(OwnerScope("ana", memory=memory))
         await ana.append([_event(f"tide ana {memory}", session=memory, agent=BEN)])
-        assert await _asked(ana.unowned(), ALL_AGENTS, None) == await _asked(ana, ALL_AGENTS, None)
-    every = ("tide ana owner", "tide ana shared", "tide nobody", "tide nobody")
-    assert await _asked(store, ALL_AGENTS, None) == {every}
-    assert await _asked(mine, ALL_AGENTS, None) == {("tide nobody", "tide nobody")}
-    assert await _asked(mine, ALL_AGENTS, {"note": "tide ana shared"}) == {()}
-    assert _notes(await mine.recent(ALL_AGENTS, session_id="s1")) == ["tide nobody", "tide nobody"]
+        mine = await _asked(ana, ALL_AGENTS, None)
+        assert await _asked(ana.any_owner(), ALL_AGENTS, None) == mine
+    # Sessions that wait for an owner are nobody's to read.
+    waiting = AgentId.parse(f"{UNASSIGNED}ben")
+    await store.append([_event("tide unassigned", agent=waiting, session=f"{UNASSIGNED}s1")])
+    assert await _asked(store, ALL_AGENTS, None) == {("tide nobody", "tide nobody")}
+    assert await _asked(store, ALL_AGENTS, {"note": "tide ana shared"}) == {()}
+    whole = ("tide ana owner", "tide ana shared", "tide nobody", "tide nobody", "tide unassigned")
+    assert await _asked(every, ALL_AGENTS, None) == {whole}
+    assert await _asked(every, ALL_AGENTS, {"note": "tide ana shared"}) == {("tide ana shared",)}
+    stored = OwnerScope("ana").id("session_id", "owner")
+    assert _notes(await every.recent(ALL_AGENTS, session_id=stored)) == ["tide ana owner"]
     with pytest.raises(InvalidInputError, match="session_id"):
-        await mine.recent(ALL_AGENTS, session_id=OwnerScope("ana").id("session_id", "owner"))
+        await store.recent(ALL_AGENTS, session_id=stored)
+    others = harness.store("episodes", tenant="other").for_owner(OwnerScope("")).any_owner()
+    assert await _asked(others, ALL_AGENTS, None) == {()}
 
 
 async def test_recall_of_all_agents_finds_what_any_of_them_said(store: Any) -> None:

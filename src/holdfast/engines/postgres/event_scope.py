@@ -7,10 +7,12 @@ from typing import LiteralString
 from holdfast.engines.postgres.payloads import PayloadPath
 from holdfast.engines.postgres.queries import filled
 from holdfast.spi.episodes import MAX_RECALLED_AGENTS, EventScope
+from holdfast.values.owners import RESERVED
 
 _OF_AGENT = "/* whose */ e.agent = $2"
 _OF_OWNER = "e.owner = $2 AND e.owner <> ''"
-_OF_NOBODY = "e.owner = $2"
+_OF_NOBODY = f"e.owner = $2 AND NOT starts_with(e.agent, '{RESERVED}')"
+_BY_NOBODY = f"$3::text IS NULL AND NOT starts_with(e.agent, '{RESERVED}')"
 _IN_SESSION = "/* whose */ e.agent = (SELECT $3::text)"
 _AGENT = '/* whose */ SELECT $2::text COLLATE "C" AS agent'
 _AGENTS = "SELECT agent FROM holdfast.agents_with_events($1, $2, $other, $most) AS agent"
@@ -26,6 +28,8 @@ def whose(sql: LiteralString, scope: EventScope) -> tuple[LiteralString, str | N
     """
     if scope.agent is not None:
         return sql, scope.agent
+    if scope.owner == "":
+        sql = filled(sql, {_IN_SESSION: _BY_NOBODY})
     if scope.owner is not None and _OF_AGENT in sql:
         # Only what has an owner is in the index of owners.
         return filled(sql, {_OF_AGENT: _OF_OWNER if scope.owner else _OF_NOBODY}), scope.owner
