@@ -13,7 +13,7 @@ from typing import Any
 from holdfast.chaos.job import Job
 from holdfast.chaos.memory_agent import main
 from holdfast.engines.hybrid.log import HybridLog
-from holdfast.spi.hybrid.hot_entry import PlacedEntry
+from holdfast.spi.hybrid.hot_entry import PositionedEntry
 from holdfast.spi.log_entry import LogEntry
 from holdfast.values.errors import BackPressureError, EngineError
 
@@ -25,10 +25,10 @@ _waiting: list[tuple[HybridLog, Sequence[LogEntry]]] = []
 
 async def _append_later(
     self: HybridLog, entries: Sequence[LogEntry], **_named: Any
-) -> list[PlacedEntry]:
+) -> list[PositionedEntry]:
     """As if it were written: the caller cannot tell."""
     _waiting.append((self, entries))
-    return [PlacedEntry(entry, 1, 1) for entry in entries]
+    return [PositionedEntry(entry, 1, 1) for entry in entries]
 
 
 async def _write() -> None:

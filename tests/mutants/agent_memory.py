@@ -14,7 +14,7 @@ from tests.mutants.registry import mutant
 
 @mutant(
     "memory",
-    "test_the_same_event_id_and_payload_again_is_a_no_op_that_returns_the_first_place",
+    "test_the_same_event_id_and_payload_again_is_a_no_op_that_returns_the_first_position",
     "test_the_same_event_id_and_payload_with_another_time_is_the_same_event_and_the_first_time_stays",
 )
 class RetryHasItsOwnTime(StoredMemory):

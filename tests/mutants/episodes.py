@@ -7,7 +7,7 @@ from typing import Any
 from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.engines.inmemory.episodes import InMemoryEpisodes
 from holdfast.spi.episodes import NearestEvents
-from holdfast.spi.hybrid.hot_entry import PlacedEntry
+from holdfast.spi.hybrid.hot_entry import PositionedEntry
 from holdfast.values.errors import InvalidInputError
 from holdfast.values.filters import matches
 from tests.mutants.registry import mutant
@@ -56,7 +56,7 @@ class ClearLeavesTheIndex(EpisodicMemory):
         return list(held.values())
 
 
-@mutant("episodes", "test_the_same_id_and_body_again_is_a_no_op_that_returns_the_first_place")
+@mutant("episodes", "test_the_same_id_and_body_again_is_a_no_op_that_returns_the_first_position")
 class RetryReturnsNoPlace(EpisodicMemory):
     """A retry answers with what was sent, not with what is stored."""
 
@@ -108,7 +108,7 @@ class ARetryReturnsItsOwnTime(InMemoryEpisodes):
     async def append(self, entries: Any, vectors: Any) -> Any:
         stored = await super().append(entries, vectors)
         return [
-            PlacedEntry.of(one.entry, one.epoch, one.seq, given.occurred_at)
+            PositionedEntry.of(one.entry, one.epoch, one.seq, given.occurred_at)
             for one, given in zip(stored, entries, strict=True)
         ]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from holdfast.chaos.memory_agent import Diary, agent_of, journal_of
 from holdfast.chaos.verdict import Findings, MemoryCounts
-from holdfast.spi.hybrid.hot_entry import NOWHERE
+from holdfast.spi.hybrid.hot_entry import BEGINNING
 from holdfast.values.errors import EngineError
 from holdfast.values.events import Event
 from holdfast.wiring.state import State
@@ -140,16 +140,16 @@ class MemoryWork:
         Who takes over from a writer that was killed cannot know what was still on its way past a
         Valkey that did not answer: that order is not promised, and it is counted.
         """
-        places = {event.id: (event.epoch, event.seq) for event in stored}
+        positions = {event.id: (event.epoch, event.seq) for event in stored}
         last: dict[str, tuple[int, int]] = {}
         for event_id, writer in acknowledged.items():
-            place = places.get(event_id)
-            if place is None:
+            position = positions.get(event_id)
+            if position is None:
                 continue
-            if place < last.get(writer, NOWHERE):
+            if position < last.get(writer, BEGINNING):
                 self.counts.out_of_order += 1
-                before = f"{event_id} of {session} stands at {place}, before {last[writer]}"
+                before = f"{event_id} of {session} stands at {position}, before {last[writer]}"
                 self._findings.add("P7", f"{before} of the same writer {writer}")
-            elif place < max(last.values(), default=NOWHERE):
+            elif position < max(last.values(), default=BEGINNING):
                 self.counts.reordered_at_handover += 1
-            last[writer] = max(place, last.get(writer, NOWHERE))
+            last[writer] = max(position, last.get(writer, BEGINNING))

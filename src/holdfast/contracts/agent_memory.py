@@ -88,10 +88,10 @@ class AgentMemory(Protocol):
     Promises:
 
     - what was recorded comes back as the most recent
-    - record returns the event with its place
+    - record returns the event with its position
     - a message is recorded as it is and is in the transcript
     - a message of the transcript is recalled too
-    - the same event_id and payload again is a no-op that returns the first place
+    - the same event_id and payload again is a no-op that returns the first position
     - the same event_id and payload with another time is the same event, and the first time stays
     - the same event_id with another payload is a conflict and nothing is written
     - two equal records without an event_id stay two
@@ -161,7 +161,7 @@ class AgentMemory(Protocol):
     ) -> Event:
         """Write down one thing that happened; with an ``event_id`` a retry is the same event.
 
-        The stored event is returned, with its place and its time. The same ``event_id`` with
+        The stored event is returned, with its position and its time. The same ``event_id`` with
         another type, run or payload is a ``ConflictError``. ::
 
             await memory.record("decision", {"use": "postgres"})

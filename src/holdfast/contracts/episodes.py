@@ -67,8 +67,8 @@ class Events(Front, MemoryLog):
         """Add events to the logs of their sessions, all or none; returns them as they are stored.
 
         An event whose id is in its session already is the same event if agent, type, run and
-        payload are the same: the stored one is returned, with its place and its time. Otherwise it
-        is a ``ConflictError``. ::
+        payload are the same: the stored one is returned, with its position and its time. Otherwise
+        it is a ``ConflictError``. ::
 
             [event] = await episodes.append([Event(agent, "s1", "decision", {"use": "postgres"})])
         """
@@ -84,8 +84,8 @@ class Events(Front, MemoryLog):
             given = dict(zip((one.key for one in entries), vectors, strict=True))
             vectors = [given[key] for key in unique]
         stored = await self._events.append(list(unique.values()), vectors)
-        placed = dict(zip(unique, stored, strict=True))
-        return [self._scope.own_event(placed[entry.key].to_event()) for entry in entries]
+        positioned = dict(zip(unique, stored, strict=True))
+        return [self._scope.own_event(positioned[entry.key].to_event()) for entry in entries]
 
     async def append_checked(self, entry: LogEntry) -> Event:
         """Add an event that its caller has checked, to the log of its session.
@@ -229,13 +229,13 @@ class EpisodicMemory(Events):
 
     Promises:
     - an event comes back exactly as it was appended
-    - append returns the events with their place in the log
+    - append returns the events with their position in the log
     - seq is gap-free in the log of a session, whoever writes
     - a batch is contiguous in each of its sessions
     - order within a session is epoch and seq, never a clock
     - a batch is atomic: one bad event and none is stored
     - an empty batch does nothing
-    - the same id and body again is a no-op that returns the first place
+    - the same id and body again is a no-op that returns the first position
     - the same id and body with another time is the same event, and the first time stays
     - the same id with another body is a conflict and nothing is written
     - two equal events with different ids stay two

@@ -94,12 +94,14 @@ class FactRecall:
 
     async def embed(self, lacking: Sequence[UnindexedFact]) -> tuple[list[list[float] | None], str]:
         """The vectors of the facts that lack one, and why some still have none."""
-        places = [at for at, fact in enumerate(lacking) if fact.lacks_vector]
+        positions = [at for at, fact in enumerate(lacking) if fact.lacks_vector]
         vectors: list[list[float] | None] = [None] * len(lacking)
-        if not places or self._embedder is None:
+        if not positions or self._embedder is None:
             return vectors, ""
-        made, problem = await embed_possible(self._embedder, [lacking[at].content for at in places])
-        for at, vector in zip(places, made, strict=True):
+        made, problem = await embed_possible(
+            self._embedder, [lacking[at].content for at in positions]
+        )
+        for at, vector in zip(positions, made, strict=True):
             vectors[at] = vector
         return vectors, problem
 

@@ -11,11 +11,11 @@ from holdfast.values.events import Event, Session
 from holdfast.values.identity import AgentId
 
 _NOBODY = AgentId("", "nobody")
-"""A place in a log has no agent."""
+"""A position in a log has no agent."""
 
 
 def event_before(cursor: object, scope: OwnerScope) -> Event | None:
-    """The place of the last event of the page before, under its stored ids.
+    """The position of the last event of the page before, under its stored ids.
 
     >>> event_before(None, OwnerScope()) is None
     True
@@ -30,7 +30,7 @@ def event_before(cursor: object, scope: OwnerScope) -> Event | None:
 
 
 def session_before(cursor: object, scope: OwnerScope) -> Session | None:
-    """The place of the last session of the page before, under its stored id.
+    """The position of the last session of the page before, under its stored id.
 
     >>> session_before(None, OwnerScope()) is None
     True

@@ -96,10 +96,12 @@ async def with_neighbours(
     for event in (one for group in beside for one in group):
         known.setdefault(_key(event), Recalled(event, 0.0, (), {}, degraded))
     lent: dict[tuple[str, str], float] = {}
-    places = {(one.event.session_id, one.event.epoch, one.event.seq): one for one in known.values()}
-    for (session, epoch, seq), one in places.items():
+    positions = {
+        (one.event.session_id, one.event.epoch, one.event.seq): one for one in known.values()
+    }
+    for (session, epoch, seq), one in positions.items():
         near = (
-            places.get((session, epoch, seq + step)) for step in range(-reach, reach + 1) if step
+            positions.get((session, epoch, seq + step)) for step in range(-reach, reach + 1) if step
         )
         lent[_key(one.event)] = max((found.score for found in near if found), default=0.0)
     mixed = [_mixed(one, lent[key]) for key, one in known.items()]
@@ -119,7 +121,7 @@ def _mixed(one: Recalled, lent: float) -> Recalled:
 
 
 async def _around(episodes: MemoryLog, event: Event, look: Beside) -> list[Event]:
-    """The agent's events at the places around one; order in a session is by place, not by time."""
+    """The agent's events before and after one, by their position in the session."""
     found = await episodes.between(
         event.agent_id,
         look.since or FIRST,

@@ -64,7 +64,7 @@ class Call:
     """
 
     caller: Caller
-    place: State
+    state: State
     headers: Mapping[str, str]
     event_ids: deque[str] = field(default_factory=deque)
     hint: Hint | None = None
@@ -111,7 +111,7 @@ class Doors:
     def __init__(self, state: State, *, auth: bool) -> None:
         self._state = state
         self._auth = auth
-        self._places: dict[str, State] = {}
+        self._states: dict[str, State] = {}
 
     async def caller(self, authorization: str) -> Caller | None:
         """Who sends this ``Authorization`` header; ``None`` for nobody we know.
@@ -134,13 +134,13 @@ class Doors:
 
     def call(self, caller: Caller, headers: Mapping[str, str], *, over_http: bool = False) -> Call:
         """A call of this caller."""
-        return Call(caller, self._place(caller.tenant), headers, over_http=over_http)
+        return Call(caller, self._state_of(caller.tenant), headers, over_http=over_http)
 
-    def _place(self, tenant: str) -> State:
+    def _state_of(self, tenant: str) -> State:
         if tenant == self._state.tenant:
             return self._state
-        if tenant not in self._places:
-            if len(self._places) >= _MOST_TENANTS:
-                self._places.clear()
-            self._places[tenant] = self._state.for_tenant(tenant)
-        return self._places[tenant]
+        if tenant not in self._states:
+            if len(self._states) >= _MOST_TENANTS:
+                self._states.clear()
+            self._states[tenant] = self._state.for_tenant(tenant)
+        return self._states[tenant]

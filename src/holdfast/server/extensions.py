@@ -122,7 +122,7 @@ class Extensions:
     @answers("contexts/list")
     async def _contexts_list(self, params: _ContextsList, call: Call) -> dict[str, Any]:
         check_page_size(params.page_size)
-        page = await call.place.tasks.list_contexts(
+        page = await call.state.tasks.list_contexts(
             owner=call.reads, limit=params.page_size, cursor=params.page_token or None
         )
         return {
@@ -134,7 +134,7 @@ class Extensions:
     async def _contexts_get(self, params: _ContextsGet, call: Call) -> dict[str, Any]:
         if not 0 <= params.history_length <= MAX_MESSAGES:
             raise InvalidInputError("history_length", f"must be from 0 to {MAX_MESSAGES}")
-        found = await call.place.tasks.get_context(
+        found = await call.state.tasks.get_context(
             params.context_id,
             owner=call.owner,
             messages_limit=params.history_length,
@@ -155,12 +155,12 @@ class Extensions:
 
     @answers("contexts/clear", writes=True)
     async def _contexts_clear(self, params: _ContextsClear, call: Call) -> dict[str, Any]:
-        removed = await clear_context(call.place, params.context_id, owner=call.owner)
+        removed = await clear_context(call.state, params.context_id, owner=call.owner)
         return {"contextId": params.context_id, "removedTasks": removed}
 
     @answers("tasks/feedback", writes=True)
     async def _feedback(self, params: _FeedbackOn, call: Call) -> dict[str, Any]:
-        given = await call.place.tasks.append_feedback(
+        given = await call.state.tasks.append_feedback(
             params.id,
             params.text,
             rating=params.rating,
@@ -175,12 +175,12 @@ class Extensions:
 
     @answers("tasks/pause", writes=True)
     async def _pause(self, params: _TaskOf, call: Call) -> dict[str, Any]:
-        await call.place.tasks.pause(params.id, owner=call.owner)
+        await call.state.tasks.pause(params.id, owner=call.owner)
         return self._shaped(await self._handler.task(call, params.id), call)
 
     @answers("tasks/resume", writes=True)
     async def _resume(self, params: _TaskOf, call: Call) -> dict[str, Any]:
-        await call.place.tasks.resume(params.id, owner=call.owner)
+        await call.state.tasks.resume(params.id, owner=call.owner)
         return self._shaped(await self._handler.task(call, params.id), call)
 
     async def _list(self, params: Any, call: Call) -> dict[str, Any]:

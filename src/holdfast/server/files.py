@@ -42,7 +42,7 @@ class FileLinks:
 
     async def of(
         self,
-        place: State,
+        state: State,
         blocks: Iterable[ContentBlock],
         *,
         task_id: str,
@@ -54,9 +54,9 @@ class FileLinks:
         for ref in sorted(blob_refs(blocks)):
             found[ref] = f"{self._base}/blobs/{quote(ref, safe='')}?task={quote(task_id, safe='')}"
             try:
-                size = (await place.blobs.stat(ref)).size_bytes
+                size = (await state.blobs.stat(ref)).size_bytes
                 if size <= INLINE_BYTES and room.take(size):
-                    found[ref] = await place.blobs.resolve(ref)
+                    found[ref] = await state.blobs.resolve(ref)
             except NotFoundError:
                 # It has expired: the link says so to whoever follows it.
                 continue
@@ -65,7 +65,7 @@ class FileLinks:
 
 async def _has_file(call: Call, task_id: str, ref: str) -> bool:
     """Whether a task that the caller may read has a file."""
-    ledger = call.place.tasks
+    ledger = call.state.tasks
     task = await ledger.get(task_id, owner=call.reads, max_bytes=PAGE_BYTES)
     if task is None or ref in blob_refs(blocks_of(task)):
         return task is not None
@@ -90,7 +90,7 @@ async def download(request: Request) -> Response:
     try:
         if not await _has_file(call, task_id, ref):
             return JSONResponse(NOT_FOUND, status_code=404)
-        info = await call.place.blobs.stat(ref)
+        info = await call.state.blobs.stat(ref)
     except (NotFoundError, InvalidInputError):
         return JSONResponse(NOT_FOUND, status_code=404)
     except HoldfastError as error:
@@ -99,7 +99,7 @@ async def download(request: Request) -> Response:
         body = {"error": {"code": code, "message": told.message}}
         return JSONResponse(body, status_code=code, headers=hint.headers if hint else None)
     return StreamingResponse(
-        call.place.blobs.open(ref),
+        call.state.blobs.open(ref),
         media_type=info.content_type,
         headers={
             "Content-Length": str(info.size_bytes),

@@ -83,7 +83,7 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
         since = None
         if params.HasField("status_timestamp_after"):
             since = params.status_timestamp_after.ToDatetime(tzinfo=UTC)
-        page = await call.place.tasks.list(
+        page = await call.state.tasks.list(
             owner=call.reads,
             context_id=params.context_id or None,
             states=states_of(params.status) if params.status else None,
@@ -110,9 +110,9 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
         before = await self.found(call, params.id)
         if before.terminal:
             raise TaskNotCancelableError
-        task = await call.place.tasks.cancel(params.id, owner=call.owner)
+        task = await call.state.tasks.cancel(params.id, owner=call.owner)
         if task.cancel_requested and not task.terminal:
-            await self._timeline.settled(call.place, task, seconds=self.options.cancel_seconds)
+            await self._timeline.settled(call.state, task, seconds=self.options.cancel_seconds)
             task = await self.found(call, params.id)
         if task.terminal and task.state is not TaskState.CANCELED:
             raise TaskNotCancelableError
@@ -129,7 +129,7 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
         length = _history(params.configuration)
         task = await self._intake.take(call, params)
         if not params.configuration.return_immediately:
-            await self._timeline.settled(call.place, task, seconds=self.options.wait_seconds)
+            await self._timeline.settled(call.state, task, seconds=self.options.wait_seconds)
         found = await self._whole(call, task.id, length)
         return await (self._reply(call, found) if is_reply(found) else self._shown(call, found))
 
@@ -141,7 +141,7 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
         length, cursor = _history(params.configuration), _cursor(call)
         taken = await self._intake.take(call, params)
         wait = self.options.reply_seconds
-        if cursor is None and await self._timeline.replied(call.place, taken, seconds=wait):
+        if cursor is None and await self._timeline.replied(call.state, taken, seconds=wait):
             found = await self._whole(call, taken.id)
             call.event_ids.append(str(found.version))
             yield await self._reply(call, found)
@@ -193,9 +193,9 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
         ends = TERMINAL | WAITING if stop_at_question else TERMINAL
         # Where the task rests already, only what the client has missed is left to tell.
         source = (
-            self._timeline.missed(call.place, task, after=after)
+            self._timeline.missed(call.state, task, after=after)
             if task.state in ends
-            else self._timeline.follow(call.place, task, after=after, ended=call.ended)
+            else self._timeline.follow(call.state, task, after=after, ended=call.ended)
         )
         async with aclosing(source) as news:
             async for one in news:
@@ -211,7 +211,7 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
             if now.truncated:
                 said = [one for one in now.messages if (one.seq or 0) <= taken.version]
                 return replace(taken, messages=said, truncated=True)
-        task = await call.place.tasks.replay(taken.id, taken.version, owner=call.owner)
+        task = await call.state.tasks.replay(taken.id, taken.version, owner=call.owner)
         if task is None:
             raise TaskNotFoundError
         return task
@@ -225,7 +225,7 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
     async def _whole(
         self, call: Call, task_id: str, history_length: int | None = None
     ) -> TaskRecord:
-        task = await call.place.tasks.get(
+        task = await call.state.tasks.get(
             task_id,
             owner=call.reads,
             messages_limit=history_length,
@@ -237,7 +237,7 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
 
     async def found(self, call: Call, task_id: str) -> TaskRecord:
         """A task of the caller's, without its messages and artifacts."""
-        task = await call.place.tasks.get(
+        task = await call.state.tasks.get(
             task_id, owner=call.owner, messages_limit=0, artifacts=False
         )
         if task is None:
@@ -249,7 +249,7 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
         said = task.status_message
         if said is None:
             raise TaskNotFoundError
-        files = await self._files.of(call.place, said.content, task_id=task.id)
+        files = await self._files.of(call.state, said.content, task_id=task.id)
         message = message_to_wire(said, context_id=task.context_id, files=files)
         message.metadata[TASK] = task.id
         return message
@@ -259,7 +259,7 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
         said = room.newest(task.messages)
         if len(said) < len(task.messages):
             task = replace(task, messages=said, truncated=True)
-        files = await self._files.of(call.place, blocks_of(task), task_id=task.id, room=room)
+        files = await self._files.of(call.state, blocks_of(task), task_id=task.id, room=room)
         return task_to_wire(task, files=files)
 
 

@@ -69,7 +69,7 @@ class Intake:
         if not key and self._dedupe:
             key = f"{MESSAGE_ID}{said.message_id}"
         handler, metadata = self._meant(params)
-        return await call.place.tasks.submit(
+        return await call.state.tasks.submit(
             handler.agent,
             message_from_wire(said),
             context_id=said.context_id,
@@ -88,29 +88,29 @@ class Intake:
             )
         # A task that asks nothing takes no answer, and may know this one: it was sent again.
         if task.state in WAITING:
-            has = await call.place.tasks.message_bytes(task.id, owner=call.owner)
+            has = await call.state.tasks.message_bytes(task.id, owner=call.owner)
             if has > self._most_bytes:
                 raise InvalidParamsError(
                     message=f"the task has {has} bytes of messages, and {self._most_bytes} are "
                     "the limit: send a new task in the same context"
                 )
         for config in push:
-            await call.place.tasks.upsert_push_config(
+            await call.state.tasks.upsert_push_config(
                 task.id, config, owner=call.owner, max_configs=self._most_configs
             )
         # An answer is idempotent by its id, so that is what a key is made to be.
         key = call.header("idempotency-key")
         answer = message_from_wire(said, id=key)
         try:
-            return await call.place.tasks.respond(task.id, answer, owner=call.owner)
+            return await call.state.tasks.respond(task.id, answer, owner=call.owner)
         except ConflictError:
             if key or self._dedupe:
                 raise
         # Many clients give several messages the same id: it is another message all the same.
-        return await call.place.tasks.respond(task.id, _renamed(answer), owner=call.owner)
+        return await call.state.tasks.respond(task.id, _renamed(answer), owner=call.owner)
 
     async def _known(self, call: Call, task_id: str) -> TaskRecord:
-        found = await call.place.tasks.get(
+        found = await call.state.tasks.get(
             task_id, owner=call.owner, messages_limit=0, artifacts=False
         )
         if found is None:

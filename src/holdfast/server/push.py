@@ -117,9 +117,9 @@ class Deliverer:
         """Start up to ``limit`` deliveries of a tenant. Returns how many were started."""
         lease = self._options.push_seconds + LEASE_MARGIN_SECONDS
         try:
-            place = self._state.for_tenant(tenant)
+            state = self._state.for_tenant(tenant)
             busy = {owner: n for (of, owner), n in self._by_owner.items() if of == tenant}
-            entries = await place.tasks.claim_outbox(
+            entries = await state.tasks.claim_outbox(
                 limit=limit,
                 lease_seconds=lease,
                 per_owner=self._options.push_per_owner,
@@ -129,7 +129,7 @@ class Deliverer:
             _report(f"the outbox of tenant {tenant!r} cannot be claimed", error)
             return 0
         for entry in entries:
-            task = asyncio.create_task(self._deliver(client, place, entry))
+            task = asyncio.create_task(self._deliver(client, state, entry))
             self._running.add(task)
             self._by_tenant[tenant] += 1
             self._by_owner[tenant, entry.owner] += 1
@@ -144,12 +144,12 @@ class Deliverer:
         self._by_tenant, self._by_owner = +self._by_tenant, +self._by_owner
         self._wake.set()
 
-    async def _deliver(self, client: httpx.AsyncClient, place: State, entry: OutboxEntry) -> None:
+    async def _deliver(self, client: httpx.AsyncClient, state: State, entry: OutboxEntry) -> None:
         """Deliver one entry and record how it ended; raises nothing."""
         try:
             try:
                 async with asyncio.timeout(self._options.push_seconds):
-                    problem = await self._send(client, place, entry)
+                    problem = await self._send(client, state, entry)
             except (UnavailableError, TimedOutError):
                 # The database is down, and the entry is not to blame: its lease expires.
                 raise
@@ -159,18 +159,18 @@ class Deliverer:
                 problem = f"{type(error).__name__}: {error}"
             if problem:
                 self._metrics.deliveries.labels("failed").inc()
-                await place.tasks.mark_failed(entry, _storable(problem))
+                await state.tasks.mark_failed(entry, _storable(problem))
             else:
-                await place.tasks.mark_delivered(entry)
+                await state.tasks.mark_delivered(entry)
         except Exception as error:  # noqa: BLE001 - the entry is claimed again after its lease
             _report(f"the end of delivery {entry.id!r} was not recorded", error)
 
-    async def _send(self, client: httpx.AsyncClient, place: State, entry: OutboxEntry) -> str:
+    async def _send(self, client: httpx.AsyncClient, state: State, entry: OutboxEntry) -> str:
         """Send one entry. Returns what the receiver refused it with, or nothing."""
-        task = await place.tasks.get(
+        task = await state.tasks.get(
             entry.event.task_id, owner=ANY_OWNER, messages_limit=0, artifacts=False
         )
-        news = None if task is None else await self._timeline.news(place, task, entry.event)
+        news = None if task is None else await self._timeline.news(state, task, entry.event)
         if news is None:
             # Nothing that a client is told of: its own message, or a task that is gone.
             return ""

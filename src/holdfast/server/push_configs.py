@@ -47,7 +47,7 @@ class PushConfigs:
         """Store a config under its id, or under a new one."""
         task = await self.found(call, params.task_id)
         config = check_push(push_from_wire(params, id=params.id or new_id()), self.guard)
-        await call.place.tasks.upsert_push_config(
+        await call.state.tasks.upsert_push_config(
             task.id, config, owner=call.owner, max_configs=self.options.push_configs
         )
         return push_to_wire(config, task_id=task.id)
@@ -57,7 +57,7 @@ class PushConfigs:
         self, params: a2a.GetTaskPushNotificationConfigRequest, call: Call
     ) -> a2a.TaskPushNotificationConfig:
         """One config."""
-        config = await call.place.tasks.get_push_config(params.task_id, params.id, owner=call.owner)
+        config = await call.state.tasks.get_push_config(params.task_id, params.id, owner=call.owner)
         if config is None:
             raise TaskNotFoundError
         return push_to_wire(config, task_id=params.task_id)
@@ -71,7 +71,7 @@ class PushConfigs:
         after = _after(params.page_token)
         configs = [
             one
-            for one in await call.place.tasks.list_push_configs(task.id, owner=call.owner)
+            for one in await call.state.tasks.list_push_configs(task.id, owner=call.owner)
             if one.id > after
         ]
         size = params.page_size or MAX_PAGE
@@ -88,7 +88,7 @@ class PushConfigs:
     ) -> None:
         """Remove a config; one that is not there is fine."""
         task = await self.found(call, params.task_id)
-        await call.place.tasks.delete_push_config(task.id, params.id, owner=call.owner)
+        await call.state.tasks.delete_push_config(task.id, params.id, owner=call.owner)
 
 
 def _token(last: str) -> str:

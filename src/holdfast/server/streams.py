@@ -47,22 +47,22 @@ class Timeline:
         self._closing = closing
 
     async def follow(
-        self, place: State, task: TaskRecord, *, after: int, ended: asyncio.Event | None = None
+        self, state: State, task: TaskRecord, *, after: int, ended: asyncio.Event | None = None
     ) -> AsyncGenerator[News, None]:
         """What happens to a task above a cursor, until ``ended`` is set."""
-        events = place.tasks.follow(task.id, after_seq=after, owner=task.owner)
+        events = state.tasks.follow(task.id, after_seq=after, owner=task.owner)
         ends = [self._closing, *([ended] if ended else [])]
         async with aclosing(until(ends, events)) as open_events:
             async for event in open_events:
-                if news := await self.news(place, task, event):
+                if news := await self.news(state, task, event):
                     yield news
 
     async def missed(
-        self, place: State, task: TaskRecord, *, after: int
+        self, state: State, task: TaskRecord, *, after: int
     ) -> AsyncGenerator[News, None]:
         """What happened to a task from a cursor up to the record's version."""
         while after < task.version:
-            page = await place.tasks.events(
+            page = await state.tasks.events(
                 task.id,
                 after_seq=after,
                 limit=min(_PAGE, task.version - after),
@@ -70,15 +70,15 @@ class Timeline:
                 max_bytes=PAGE_BYTES,
             )
             for event in page:
-                if news := await self.news(place, task, event):
+                if news := await self.news(state, task, event):
                     yield news
             after = page[-1].seq if page else task.version
 
-    async def news(self, place: State, task: TaskRecord, event: TaskEvent) -> News | None:
+    async def news(self, state: State, task: TaskRecord, event: TaskEvent) -> News | None:
         """What clients are told of an event; ``None`` for what is not theirs to know."""
         body = event.body
         if isinstance(body, ArtifactChunk):
-            files = await self._files.of(place, body.parts, task_id=task.id)
+            files = await self._files.of(state, body.parts, task_id=task.id)
             piece = a2a.TaskArtifactUpdateEvent(
                 task_id=task.id,
                 context_id=task.context_id,
@@ -88,34 +88,34 @@ class Timeline:
             )
             return News(event.seq, piece)
         if isinstance(body, Transition):
-            said = await self._said(place, task, event, body.message_id)
-            return News(event.seq, await self._status(place, task, body, said), body.to_state)
+            said = await self._said(state, task, event, body.message_id)
+            return News(event.seq, await self._status(state, task, body, said), body.to_state)
         if isinstance(body, ChatMessage) and body.role != "user":
-            then = await self._next(place, task, event)
+            then = await self._next(state, task, event)
             if isinstance(then, Transition) and then.message_id == body.id:
                 # It was written together with this change of state, and is told with it.
                 return None
             here = Transition(task.id, 0, None, TaskState.WORKING, event.at, event.by)
-            return News(event.seq, await self._status(place, task, here, body))
+            return News(event.seq, await self._status(state, task, here, body))
         return None
 
     async def _said(
-        self, place: State, task: TaskRecord, event: TaskEvent, message_id: str
+        self, state: State, task: TaskRecord, event: TaskEvent, message_id: str
     ) -> ChatMessage | None:
         """The message of a change of state: it stands right before it."""
         if not message_id or event.seq < 2:
             return None
-        before = await place.tasks.events(
+        before = await state.tasks.events(
             task.id, after_seq=event.seq - 2, limit=1, owner=task.owner
         )
         body = before[0].body if before else None
         return body if isinstance(body, ChatMessage) and body.id == message_id else None
 
     async def _status(
-        self, place: State, task: TaskRecord, at: Transition, said: ChatMessage | None
+        self, state: State, task: TaskRecord, at: Transition, said: ChatMessage | None
     ) -> a2a.TaskStatusUpdateEvent:
         blocks = said.content if said else []
-        files = await self._files.of(place, blocks, task_id=task.id)
+        files = await self._files.of(state, blocks, task_id=task.id)
         update = a2a.TaskStatusUpdateEvent(
             task_id=task.id,
             context_id=task.context_id,
@@ -125,11 +125,11 @@ class Timeline:
             update.metadata.CopyFrom(object_to_wire({"paused": True}))
         return update
 
-    async def settled(self, place: State, task: TaskRecord, *, seconds: float) -> bool:
+    async def settled(self, state: State, task: TaskRecord, *, seconds: float) -> bool:
         """Wait until a task has ended or waits for its client; whether it does by now."""
         if task.state in TERMINAL | WAITING:
             return True
-        events = place.tasks.follow(task.id, after_seq=task.version, owner=task.owner)
+        events = state.tasks.follow(task.id, after_seq=task.version, owner=task.owner)
         try:
             async with (
                 asyncio.timeout(seconds),
@@ -143,11 +143,11 @@ class Timeline:
             return False
         return False
 
-    async def replied(self, place: State, task: TaskRecord, *, seconds: float) -> bool:
+    async def replied(self, state: State, task: TaskRecord, *, seconds: float) -> bool:
         """Wait until the handler of a new task does anything; whether it replied, and no more."""
         if task.state in TERMINAL | WAITING:
             return is_reply(task)
-        events = place.tasks.follow(task.id, after_seq=task.version, owner=task.owner)
+        events = state.tasks.follow(task.id, after_seq=task.version, owner=task.owner)
         try:
             async with (
                 asyncio.timeout(seconds),
@@ -157,15 +157,15 @@ class Timeline:
                     body: EventBody | None = event.body
                     if isinstance(body, ChatMessage):
                         # A reply is written together with the change of state after it.
-                        body = await self._next(place, task, event)
+                        body = await self._next(state, task, event)
                     if not (isinstance(body, Transition) and body.to_state is TaskState.WORKING):
                         return isinstance(body, Transition) and body.note == REPLIED
         except TimeoutError:
             return False
         return False
 
-    async def _next(self, place: State, task: TaskRecord, event: TaskEvent) -> EventBody | None:
-        after = await place.tasks.events(task.id, after_seq=event.seq, limit=1, owner=task.owner)
+    async def _next(self, state: State, task: TaskRecord, event: TaskEvent) -> EventBody | None:
+        after = await state.tasks.events(task.id, after_seq=event.seq, limit=1, owner=task.owner)
         return after[0].body if after else None
 
 

@@ -30,10 +30,10 @@ class LogRange:
 
 
 @dataclass(frozen=True, slots=True)
-class EventPlace:
+class EventPosition:
     """Where an event stands.
 
-    >>> EventPlace(session_key=1, epoch=1, seq=7).seq
+    >>> EventPosition(session_key=1, epoch=1, seq=7).seq
     7
     """
 
@@ -51,7 +51,7 @@ class EmbeddingBatch:
     """
 
     ranges: list[LogRange] = field(default_factory=list)
-    places: list[EventPlace] = field(default_factory=list)
+    positions: list[EventPosition] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
 
 

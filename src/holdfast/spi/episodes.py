@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
-from holdfast.spi.hybrid.hot_entry import PlacedEntry
+from holdfast.spi.hybrid.hot_entry import PositionedEntry
 from holdfast.spi.log_entry import LogEntry
 from holdfast.values.codec import decode_json
 from holdfast.values.errors import InvalidInputError
@@ -106,7 +106,7 @@ class EventStorage(Protocol):
     @abstractmethod
     async def append(
         self, entries: Sequence[LogEntry], vectors: Sequence[list[float]] | None
-    ) -> list[PlacedEntry]:
+    ) -> list[PositionedEntry]:
         """Append entries, all or none, and return them as they are stored, in the same order.
 
         Keys within a batch differ, and there is at least one; ``vectors`` are as many as entries.

@@ -30,7 +30,7 @@ from holdfast.values.stored_messages import MessageRow, message_from_body
 
 @dataclass(slots=True)
 class LogEntry:
-    """What an engine stores for an event, before it has a place.
+    """What an engine stores for an event, before it has a position.
 
     >>> LogEntry.of_event("event", Event(AgentId.parse("a1"), "s1", "note", {"b": 1})).body
     '{"b":1}'
@@ -105,7 +105,7 @@ class LogEntry:
         return (self.body, self.id, self.occurred_at, seq)
 
     def to_event(self, epoch: int, seq: int) -> Event:
-        """A new event for the caller to keep, at its place."""
+        """A new event for the caller to keep, at its position."""
         return Event(
             agent_id=AgentId.parse(self.agent),
             session_id=self.session,

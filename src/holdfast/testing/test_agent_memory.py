@@ -47,7 +47,7 @@ async def test_what_was_recorded_comes_back_as_the_most_recent(memory: AgentMemo
     assert _notes(await memory.recent(types=["decision"])) == ["first"]
 
 
-async def test_record_returns_the_event_with_its_place(memory: AgentMemory) -> None:
+async def test_record_returns_the_event_with_its_position(memory: AgentMemory) -> None:
     first = await memory.record("note", {"note": 1}, occurred_at=NOON)
     second = await memory.record("note", {"note": 2})
     assert (first.epoch, first.seq, first.occurred_at) == (1, 1, NOON)
@@ -76,7 +76,7 @@ async def test_a_message_of_the_transcript_is_recalled_too(
     assert hit.event.to_message() == said
 
 
-async def test_the_same_event_id_and_payload_again_is_a_no_op_that_returns_the_first_place(
+async def test_the_same_event_id_and_payload_again_is_a_no_op_that_returns_the_first_position(
     memory: AgentMemory,
 ) -> None:
     first = await memory.record("decision", {"note": 1}, event_id="turn-1", run_id="r1")

@@ -40,7 +40,7 @@ async def test_an_event_comes_back_exactly_as_it_was_appended(store: Any) -> Non
     assert repr(back.payload) == repr(payload)
 
 
-async def test_append_returns_the_events_with_their_place_in_the_log(store: Any) -> None:
+async def test_append_returns_the_events_with_their_position_in_the_log(store: Any) -> None:
     sent = [_event("a"), _event("b", session="s2"), _event("c")]
     back = await store.append(sent)
     assert [dataclasses.replace(one, epoch=0, seq=0) for one in back] == sent
@@ -97,7 +97,7 @@ async def test_an_empty_batch_does_nothing(store: Any) -> None:
     assert await store.recent(ANA) == []
 
 
-async def test_the_same_id_and_body_again_is_a_no_op_that_returns_the_first_place(
+async def test_the_same_id_and_body_again_is_a_no_op_that_returns_the_first_position(
     store: Any,
 ) -> None:
     event = _event("once")

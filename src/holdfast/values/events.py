@@ -25,7 +25,7 @@ class Event:
     """One thing that happened in a session.
 
     ``id`` is minted by the producer before the first try, so that a retry is the same event.
-    ``epoch`` and ``seq`` are set by the store: together they are its place in the session's log.
+    ``epoch`` and ``seq`` are set by the store: together they are its position in the session's log.
 
     >>> Event(AgentId.parse("planner/a1"), "s1", "decision", {"use": "postgres"}).seq
     0

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from holdfast.spi.hybrid.durable_log import Outcome
-from holdfast.spi.hybrid.hot_entry import PlacedEntry
+from holdfast.spi.hybrid.hot_entry import PositionedEntry
 from holdfast.spi.hybrid.hot_log import HotTurn
 
 
@@ -15,7 +15,7 @@ from holdfast.spi.hybrid.hot_log import HotTurn
 class Waiting:
     """An entry that somebody waits for; ``outcome`` is set once a commit has named it."""
 
-    one: PlacedEntry
+    one: PositionedEntry
     outcome: Outcome | None = None
 
     @property
@@ -29,7 +29,7 @@ class Commits:
 
     ::
 
-        with commits.waiting("acme", 7, placed) as waits:
+        with commits.waiting("acme", 7, positioned) as waits:
             await flush()
     """
 
@@ -38,7 +38,7 @@ class Commits:
 
     @contextmanager
     def waiting(
-        self, tenant: str, shard: int, entries: Sequence[PlacedEntry]
+        self, tenant: str, shard: int, entries: Sequence[PositionedEntry]
     ) -> Iterator[list[Waiting]]:
         """Wait for entries, for as long as the block lasts."""
         named = self._waiting.setdefault((tenant, shard), {})
@@ -63,5 +63,5 @@ class Commits:
         if waiting:
             for turn, outcome in zip(turns, outcomes, strict=True):
                 for wait in waiting.get((turn.session, turn.event_id), ()):
-                    if wait.one.place == (turn.epoch, turn.seq):
+                    if wait.one.position == (turn.epoch, turn.seq):
                         wait.outcome = outcome

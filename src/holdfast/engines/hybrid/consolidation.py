@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from holdfast.engines.hybrid.commits import Commits
 from holdfast.engines.hybrid.metrics import HybridMetrics
 from holdfast.spi.hybrid.durable_log import DurableQueue, Outcome, Turn
-from holdfast.spi.hybrid.hot_entry import PlacedEntry, check_entry, unpack
+from holdfast.spi.hybrid.hot_entry import PositionedEntry, check_entry, unpack
 from holdfast.spi.hybrid.hot_log import HotLog, HotQueue, HotTurn
 from holdfast.values.errors import (
     CodecError,
@@ -282,26 +282,26 @@ class Consolidator:
                 await self._hot.give_back(tenant, shard, turns)
 
     async def through(
-        self, tenant: str, hot: HotLog, entries: Sequence[PlacedEntry]
-    ) -> list[PlacedEntry]:
+        self, tenant: str, hot: HotLog, entries: Sequence[PositionedEntry]
+    ) -> list[PositionedEntry]:
         """Flush until each entry was committed or has left the hot log.
 
-        Returns those that no commit of this process has stored at their place: whoever
+        Returns those that no commit of this process has stored at their position: whoever
         acknowledges them looks them up in the durable log first. They may be lost. ::
 
-            unnamed = await consolidator.through("acme", hot, placed)
+            unnamed = await consolidator.through("acme", hot, positioned)
         """
-        shards: dict[int, list[PlacedEntry]] = {}
+        shards: dict[int, list[PositionedEntry]] = {}
         for one in entries:
             shards.setdefault(hot.shard_of(one.entry.session), []).append(one)
-        unnamed: list[PlacedEntry] = []
+        unnamed: list[PositionedEntry] = []
         for shard, part in shards.items():
             unnamed += await self._through(tenant, hot, shard, part)
         return unnamed
 
     async def _through(
-        self, tenant: str, hot: HotLog, shard: int, entries: Sequence[PlacedEntry]
-    ) -> list[PlacedEntry]:
+        self, tenant: str, hot: HotLog, shard: int, entries: Sequence[PositionedEntry]
+    ) -> list[PositionedEntry]:
         lock = self._locks.setdefault((tenant, shard), asyncio.Lock())
         with self._commits.waiting(tenant, shard, entries) as waits:
             # Those who wait for the lock find their entries committed by who had it.

@@ -8,7 +8,7 @@ from typing import Any
 
 from holdfast.engines.hybrid.log import HybridLog
 from holdfast.spi.episodes import EpisodeStorage, EventScope, NearestEvents
-from holdfast.spi.hybrid.hot_entry import PlacedEntry
+from holdfast.spi.hybrid.hot_entry import PositionedEntry
 from holdfast.spi.log_entry import LogEntry
 from holdfast.values.errors import TimedOutError
 from holdfast.values.events import Event, Recalled, Session
@@ -28,7 +28,7 @@ class HybridEpisodes(EpisodeStorage):
 
     async def append(
         self, entries: Sequence[LogEntry], vectors: Sequence[list[float]] | None
-    ) -> list[PlacedEntry]:
+    ) -> list[PositionedEntry]:
         """Append entries, all or none."""
         if vectors is None:
             return await self._log.append(entries)
@@ -59,8 +59,8 @@ class HybridEpisodes(EpisodeStorage):
         stored = await self._durable.between(scope, after, limit)
         merged = _merged(stored, late, in_session=in_session)
         if after is not None:
-            place = _order(after, in_session=in_session)
-            merged = [one for one in merged if _order(one, in_session=in_session) > place]
+            position = _order(after, in_session=in_session)
+            merged = [one for one in merged if _order(one, in_session=in_session) > position]
         return merged[:limit]
 
     async def search(self, scope: EventScope, text: str, limit: int) -> list[Recalled]:
@@ -97,10 +97,10 @@ class HybridEpisodes(EpisodeStorage):
         """Delete events."""
         return await self._log.clear(session, agent=agent, run=run, types=types)
 
-    async def _late(self, scope: EventScope) -> list[PlacedEntry]:
+    async def _late(self, scope: EventScope) -> list[PositionedEntry]:
         """The events of a scope that are not durable yet."""
         if scope.session is None:
-            late: Iterable[PlacedEntry] = await self._log.tail(scope.agent)
+            late: Iterable[PositionedEntry] = await self._log.tail(scope.agent)
         else:
             window = await self._log.window(scope.session)
             late = (one for one in window.entries if one.entry.id in window.unflushed)
@@ -127,7 +127,7 @@ def _degraded(found: list[Recalled], degraded: str) -> list[Recalled]:
 
 
 def _merged(
-    stored: Iterable[Event], late: Iterable[PlacedEntry], *, in_session: bool
+    stored: Iterable[Event], late: Iterable[PositionedEntry], *, in_session: bool
 ) -> list[Event]:
     """Each event once, as it is stored if it is, in order."""
     found = {(one.session_id, one.id): one for one in stored}
@@ -137,5 +137,5 @@ def _merged(
 
 
 def _order(event: Event, *, in_session: bool) -> tuple[Any, ...]:
-    place = (event.epoch, event.seq)
-    return place if in_session else (event.occurred_at, event.session_id, *place)
+    position = (event.epoch, event.seq)
+    return position if in_session else (event.occurred_at, event.session_id, *position)

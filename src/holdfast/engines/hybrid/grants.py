@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 from holdfast.engines.hybrid.circuit_breaker import CircuitBreaker
 from holdfast.engines.hybrid.metrics import HybridMetrics
 from holdfast.spi.hybrid.durable_log import DurableLog
-from holdfast.spi.hybrid.hot_entry import NOWHERE, PlacedEntry
+from holdfast.spi.hybrid.hot_entry import BEGINNING, PositionedEntry
 from holdfast.spi.hybrid.hot_log import WINDOW, HotLog, UsedUp, Window
 from holdfast.values.errors import TimedOutError, UnavailableError
 from holdfast.values.failpoints import hit
@@ -55,7 +55,7 @@ class Grants:
         self.recover: Callable[[str], Awaitable[None]] | None = None
         """Writes to the durable log what this process wrote to a session and the hot log lost."""
 
-    def mark_behind(self, entries: Sequence[PlacedEntry]) -> None:
+    def mark_behind(self, entries: Sequence[PositionedEntry]) -> None:
         """Record that the hot log is behind in these sessions; the next append advances it first.
 
         ::
@@ -180,7 +180,7 @@ class Grants:
             grant = dataclasses.replace(grant, gaps=await self._settled(session))
         hit("refill.after_grant")
         tail = await self._durable.tail(session, WINDOW + 1)
-        floor = tail[0].place if len(tail) > WINDOW else NOWHERE
+        floor = tail[0].position if len(tail) > WINDOW else BEGINNING
         newest = tail[-WINDOW:]
         await self._breaker.call(
             lambda: self._hot.load(session, grant, floor=floor, entries=newest)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from holdfast.engines.hybrid.circuit_breaker import HotStoreDownError
 from holdfast.engines.hybrid.metrics import HybridMetrics
-from holdfast.spi.hybrid.hot_entry import PlacedEntry
+from holdfast.spi.hybrid.hot_entry import PositionedEntry
 
 _log = logging.getLogger("holdfast.hybrid")
 
@@ -17,7 +17,7 @@ SESSIONS = 10_000
 
 
 class Horizon:
-    """The highest place that was read or written, by session.
+    """The highest position that was read or written, by session.
 
     It counts and reports the reads that cannot see so far. ::
 
@@ -26,19 +26,19 @@ class Horizon:
 
     def __init__(self, metrics: HybridMetrics) -> None:
         self._metrics = metrics
-        self._places: OrderedDict[str, tuple[int, int]] = OrderedDict()
+        self._positions: OrderedDict[str, tuple[int, int]] = OrderedDict()
 
     def __contains__(self, session: str) -> bool:
-        return session in self._places
+        return session in self._positions
 
-    def reach(self, entries: Sequence[PlacedEntry]) -> None:
+    def reach(self, entries: Sequence[PositionedEntry]) -> None:
         """These entries were seen."""
         for one in entries:
             session = one.entry.session
-            before = self._places.pop(session, one.place)
-            self._places[session] = max(before, one.place)
-        while len(self._places) > SESSIONS:
-            self._places.popitem(last=False)
+            before = self._positions.pop(session, one.position)
+            self._positions[session] = max(before, one.position)
+        while len(self._positions) > SESSIONS:
+            self._positions.popitem(last=False)
 
     def degraded(
         self, session: str, why: HotStoreDownError, reached: tuple[int, int] | None = None
@@ -48,7 +48,7 @@ class Horizon:
         text = f"session {session}: Redis does not answer, newer events may be missing"
         if reached is not None:
             text += f"; stored up to epoch {reached[0]}, number {reached[1]}"
-        if seen := self._places.get(session):
+        if seen := self._positions.get(session):
             text += f"; seen by this process up to epoch {seen[0]}, number {seen[1]}"
         _log.warning("%s: %s", text, why)
         return f"{text} ({why})"

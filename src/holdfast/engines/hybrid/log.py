@@ -17,9 +17,9 @@ from holdfast.engines.hybrid.consolidation import Consolidator
 from holdfast.engines.hybrid.grants import Grants
 from holdfast.engines.hybrid.horizon import Horizon
 from holdfast.engines.hybrid.waking import Waker
-from holdfast.engines.hybrid.write_back import WriteBack, placed
+from holdfast.engines.hybrid.write_back import WriteBack, positioned
 from holdfast.spi.hybrid.durable_log import DurableLog
-from holdfast.spi.hybrid.hot_entry import NOWHERE, PlacedEntry
+from holdfast.spi.hybrid.hot_entry import BEGINNING, PositionedEntry
 from holdfast.spi.hybrid.hot_log import Appended, Cold, HotLog, HotTurn, Window
 from holdfast.spi.log_entry import LogEntry
 from holdfast.values.errors import (
@@ -32,7 +32,7 @@ from holdfast.values.failpoints import hit
 _log = logging.getLogger("holdfast.hybrid")
 
 _BEYOND = (1 << 62, 0)
-"""A floor that no place is above: the window alone is never enough."""
+"""A floor that no position is above: the window alone is never enough."""
 
 AckLevel: TypeAlias = Literal["hot", "fsync", "committed"]
 
@@ -91,7 +91,7 @@ class HybridLog:
 
     async def append(
         self, entries: Sequence[LogEntry], *, commit: bool = False
-    ) -> list[PlacedEntry]:
+    ) -> list[PositionedEntry]:
         """Append what is new, all or nothing; returns all entries as they are stored, in order.
 
         The ids make it idempotent: after a lost answer it may simply run again. ``commit`` waits
@@ -111,7 +111,7 @@ class HybridLog:
         except HotStoreDownError as error:
             return await self._append_fallback(entries, error)
         hit("append.after_hot")
-        new = placed(entries, appended)
+        new = positioned(entries, appended)
         if commit or self._level == "committed":
             return await self._back.committed(new)
         self._seen.reach(new)
@@ -125,7 +125,7 @@ class HybridLog:
                 await self._back.recover(session)
         return new
 
-    async def commit(self, entries: Sequence[PlacedEntry]) -> None:
+    async def commit(self, entries: Sequence[PositionedEntry]) -> None:
         """Have entries of the hot log flushed, for a reader who needs them in the durable one.
 
         ::
@@ -135,8 +135,8 @@ class HybridLog:
         await self._back.committed(entries)
 
     async def newest(
-        self, session: str, count: int, chosen: Callable[[PlacedEntry], bool]
-    ) -> tuple[bool, list[PlacedEntry]]:
+        self, session: str, count: int, chosen: Callable[[PositionedEntry], bool]
+    ) -> tuple[bool, list[PositionedEntry]]:
         """Whether the hot log has the newest of the chosen entries of a session, and those.
 
         If it has not all of them, what it has comes with those that are not flushed. ::
@@ -180,7 +180,7 @@ class HybridLog:
             return dataclasses.replace(found, hot=False, floor=_BEYOND)
         return found
 
-    async def tail(self, agent: str | None) -> list[PlacedEntry]:
+    async def tail(self, agent: str | None) -> list[PositionedEntry]:
         """What an agent, or every agent, has in all sessions that is not flushed.
 
         ::
@@ -196,7 +196,7 @@ class HybridLog:
         except HotStoreDownError as error:
             late = await self._back.unseen(mine)
             self._seen.degraded(f"all sessions of {agent or 'all agents'}", error)
-            return sorted(late, key=lambda one: (one.entry.session, one.place))
+            return sorted(late, key=lambda one: (one.entry.session, one.position))
         return found
 
     def forget(self, turns: Sequence[HotTurn]) -> None:
@@ -224,7 +224,7 @@ class HybridLog:
             removed = await log.clear("s1", run="r1")
         """
 
-        def covered(one: PlacedEntry) -> bool:
+        def covered(one: PositionedEntry) -> bool:
             return (
                 (agent is None or one.entry.agent == agent)
                 and (run is None or one.entry.run == run)
@@ -241,7 +241,7 @@ class HybridLog:
     async def _clear(
         self,
         session: str,
-        covered: Callable[[PlacedEntry], bool],
+        covered: Callable[[PositionedEntry], bool],
         *,
         agent: str | None,
         run: str | None,
@@ -255,8 +255,8 @@ class HybridLog:
         if cleared.until is not None and cleared.until != until:
             # More was flushed meanwhile, and is gone: look again what stands in the window.
             window = await self._breaker.call(lambda: self.hot.window(session))
-        last = cleared.until or NOWHERE
-        gone = [one for one in window.entries if covered(one) and one.place <= last]
+        last = cleared.until or BEGINNING
+        gone = [one for one in window.entries if covered(one) and one.position <= last]
         if gone or cleared.ids:
             await self._breaker.call(lambda: self.hot.forget(session, gone, cleared.ids))
         self._unflushed.forget((session, one.entry.id) for one in gone)
@@ -306,7 +306,7 @@ class HybridLog:
 
     async def _append_fallback(
         self, batch: Sequence[LogEntry], why: HotStoreDownError
-    ) -> list[PlacedEntry]:
+    ) -> list[PositionedEntry]:
         """Past the hot log, which does not answer; it is raised before it numbers again."""
         try:
             stored = await self.durable.append(batch)
@@ -329,7 +329,7 @@ class HybridLog:
             self._metrics.refused += 1
             raise
 
-    async def _slow_down(self, entries: list[PlacedEntry]) -> list[PlacedEntry]:
+    async def _slow_down(self, entries: list[PositionedEntry]) -> list[PositionedEntry]:
         """Wait for the commit as at level committed; the acknowledgement stands without it."""
         try:
             return await self._back.committed(entries, limit_seconds=self._breaker.patience_seconds)
@@ -339,23 +339,23 @@ class HybridLog:
 
 
 def _newest(
-    window: Window, count: int, chosen: Callable[[PlacedEntry], bool]
-) -> tuple[bool, list[PlacedEntry]]:
+    window: Window, count: int, chosen: Callable[[PositionedEntry], bool]
+) -> tuple[bool, list[PositionedEntry]]:
     found = once(filter(chosen, window.entries))
     newest = found[len(found) - count :] if count < len(found) else found
-    if len(newest) == count and (not newest or newest[0].place > window.floor):
+    if len(newest) == count and (not newest or newest[0].position > window.floor):
         return True, newest
     # Of a log that is at hand from its beginning, all is enough, however little it is.
-    return window.floor == NOWHERE and not window.cut, found
+    return window.floor == BEGINNING and not window.cut, found
 
 
-def once(entries: Iterable[PlacedEntry]) -> list[PlacedEntry]:
+def once(entries: Iterable[PositionedEntry]) -> list[PositionedEntry]:
     """Each entry once: a retry that came after its id was forgotten stands there again.
 
     >>> once([])
     []
     """
-    found: dict[str, PlacedEntry] = {}
+    found: dict[str, PositionedEntry] = {}
     for one in entries:
         found.setdefault(one.entry.id, one)
     return list(found.values())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from holdfast.engines.hybrid.log import HybridLog, once
-from holdfast.spi.hybrid.hot_entry import PlacedEntry
+from holdfast.spi.hybrid.hot_entry import PositionedEntry
 from holdfast.spi.hybrid.hot_log import Window
 from holdfast.spi.log_entry import LogEntry, TranscriptPage
 from holdfast.spi.transcripts import MessageRow, TranscriptKey, Transcripts
@@ -63,12 +63,12 @@ class HybridTranscripts(Transcripts):
         return stored + len(late)
 
     async def _merged(
-        self, key: TranscriptKey, late: list[PlacedEntry], page: TranscriptPage
+        self, key: TranscriptKey, late: list[PositionedEntry], page: TranscriptPage
     ) -> Sequence[MessageRow]:
         """The durable transcript and what is not in it yet, in the order of the log."""
         stored = await self._durable.read(key, page)
         known = {row[1] for row in stored}
-        places = {one.entry.id: one.place for one in late}
+        positions = {one.entry.id: one.position for one in late}
         fresh = [
             one.entry.to_row(one.seq)
             for one in late
@@ -77,13 +77,13 @@ class HybridTranscripts(Transcripts):
         if not fresh:
             return stored
         # A number grows with its epoch, so that it alone orders the messages of both.
-        return sorted([*stored, *fresh], key=lambda one: (one[3], places.get(one[1], (0, 0))))
+        return sorted([*stored, *fresh], key=lambda one: (one[3], positions.get(one[1], (0, 0))))
 
 
-def _chosen(agent: str) -> Callable[[PlacedEntry], bool]:
+def _chosen(agent: str) -> Callable[[PositionedEntry], bool]:
     return lambda one: one.entry.agent == agent and one.entry.type == "message"
 
 
-def _mine(window: Window, agent: str) -> list[PlacedEntry]:
+def _mine(window: Window, agent: str) -> list[PositionedEntry]:
     """The agent's messages in a window, each once."""
     return once(filter(_chosen(agent), window.entries))

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
-from holdfast.spi.hybrid.hot_entry import PlacedEntry
+from holdfast.spi.hybrid.hot_entry import PositionedEntry
 from holdfast.spi.hybrid.hot_log import Window
 from holdfast.spi.hybrid.state_snapshots import FallbackWrite, Written
 from holdfast.values.states import StateWrite
@@ -31,14 +31,14 @@ class Unflushed:
 
     ::
 
-        if not unflushed.add(placed):
-            await commit(placed)
+        if not unflushed.add(positioned):
+            await commit(positioned)
     """
 
     def __init__(self, *, most: int = MOST, most_bytes: int = MOST_BYTES) -> None:
         self._most = most
         self._most_bytes = most_bytes
-        self._sessions: dict[str, dict[str, PlacedEntry]] = {}
+        self._sessions: dict[str, dict[str, PositionedEntry]] = {}
         self._count = 0
         self._bytes = 0
         self._added = 0
@@ -49,7 +49,7 @@ class Unflushed:
     def __len__(self) -> int:
         return self._count
 
-    def __iter__(self) -> Iterator[PlacedEntry]:
+    def __iter__(self) -> Iterator[PositionedEntry]:
         for entries in self._sessions.values():
             yield from entries.values()
 
@@ -62,7 +62,7 @@ class Unflushed:
         """It was looked up."""
         self._added = 0
 
-    def add(self, entries: Sequence[PlacedEntry]) -> bool:
+    def add(self, entries: Sequence[PositionedEntry]) -> bool:
         """Remember entries; whether there was room."""
         size = sum(map(_size, entries))
         if self._count + len(entries) > self._most or self._bytes + size > self._most_bytes:
@@ -76,9 +76,9 @@ class Unflushed:
         self._added += len(entries)
         return True
 
-    def of(self, session: str) -> list[PlacedEntry]:
+    def of(self, session: str) -> list[PositionedEntry]:
         """Those of a session, in the order of its log."""
-        return sorted(self._sessions.get(session, {}).values(), key=lambda one: one.place)
+        return sorted(self._sessions.get(session, {}).values(), key=lambda one: one.position)
 
     def forget(self, names: Iterable[tuple[str, str]]) -> None:
         """Forget events by session and id: they are durable, or gone for good."""
@@ -100,9 +100,10 @@ class Unflushed:
         self.forget([(session, id_) for id_ in here - window.unflushed])
         lowest = window.floor
         if window.cut and window.entries:
-            lowest = max(lowest, window.entries[0].place)
+            lowest = max(lowest, window.entries[0].position)
         return any(
-            id_ not in here and (not window.hot or one.place > lowest) for id_, one in mine.items()
+            id_ not in here and (not window.hot or one.position > lowest)
+            for id_, one in mine.items()
         )
 
 
@@ -187,5 +188,5 @@ def _weight(write: StateWrite) -> int:
     return 500 + sum(len(key) + len(text) for key, text in write.values.items())
 
 
-def _size(one: PlacedEntry) -> int:
+def _size(one: PositionedEntry) -> int:
     return 500 + len(one.entry.body)

@@ -84,7 +84,7 @@ class Waker:
         reached, gaps = await self._durable.reached(session)
         known = {one.entry.id for one in tail}
         entries = [*tail, *(one for one in late if one.entry.id not in known)]
-        entries.sort(key=lambda one: one.place)
+        entries.sort(key=lambda one: one.position)
         degraded = self._seen.degraded(session, why, reached)
         if reached is None and not entries and session not in self._seen:
             return Wake(WakeStatus.NEW, degraded=degraded)

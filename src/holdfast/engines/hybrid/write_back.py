@@ -12,7 +12,7 @@ from holdfast.engines.hybrid.consolidation import Consolidator
 from holdfast.engines.hybrid.grants import Grants
 from holdfast.engines.hybrid.unflushed import LOOK_EVERY, Unflushed
 from holdfast.spi.hybrid.durable_log import DurableLog, Outcome
-from holdfast.spi.hybrid.hot_entry import PlacedEntry
+from holdfast.spi.hybrid.hot_entry import PositionedEntry
 from holdfast.spi.hybrid.hot_log import Appended, HotLog
 from holdfast.spi.log_entry import LogEntry, another_body
 from holdfast.values.errors import EngineError, TimedOutError, UnavailableError
@@ -29,7 +29,7 @@ class WriteBack:
 
     ::
 
-        stored = await back.committed(placed(batch, appended))
+        stored = await back.committed(positioned(batch, appended))
     """
 
     def __init__(
@@ -52,8 +52,8 @@ class WriteBack:
         self.unflushed = Unflushed()
 
     async def committed(
-        self, entries: Sequence[PlacedEntry], *, limit_seconds: float = COMMIT_SECONDS
-    ) -> list[PlacedEntry]:
+        self, entries: Sequence[PositionedEntry], *, limit_seconds: float = COMMIT_SECONDS
+    ) -> list[PositionedEntry]:
         """Entries as they are stored, once the durable log has committed every one of them.
 
         What the hot log has lost meanwhile is written to the durable log here: it is still at
@@ -73,7 +73,7 @@ class WriteBack:
             raise TimedOutError("hybrid", f"not committed yet: {error}") from error
         return list(stored.values())
 
-    async def _flushed(self, entries: Sequence[PlacedEntry]) -> list[PlacedEntry]:
+    async def _flushed(self, entries: Sequence[PositionedEntry]) -> list[PositionedEntry]:
         """Have entries flushed; those that no commit of this process has named."""
         try:
             return await self._consolidator.through(self._tenant, self._hot, entries)
@@ -82,9 +82,9 @@ class WriteBack:
             _log.warning("%d events are not flushed: %s", len(entries), error)
             return list(entries)
 
-    async def _read_back(self, entries: Sequence[PlacedEntry]) -> list[PlacedEntry]:
+    async def _read_back(self, entries: Sequence[PositionedEntry]) -> list[PositionedEntry]:
         """Entries that left the hot log as the durable log has them; it is given the lost ones."""
-        stored: list[PlacedEntry] = []
+        stored: list[PositionedEntry] = []
         lost: list[LogEntry] = []
         for one, found in zip(entries, await self._durable.find(entries), strict=True):
             if found.other:
@@ -101,7 +101,7 @@ class WriteBack:
                 stored.append(found.stored)
         return stored + await self._rewrite(lost)
 
-    async def _rewrite(self, lost: Sequence[LogEntry]) -> list[PlacedEntry]:
+    async def _rewrite(self, lost: Sequence[LogEntry]) -> list[PositionedEntry]:
         """Write to the durable log what the hot log lost before it was flushed."""
         if not lost:
             return []
@@ -140,14 +140,14 @@ class WriteBack:
         """
         await self._consolidator.drain_shard(self._tenant, self._hot.shard_of(session))
 
-    async def unseen(self, entries: Sequence[PlacedEntry]) -> list[PlacedEntry]:
+    async def unseen(self, entries: Sequence[PositionedEntry]) -> list[PositionedEntry]:
         """Those of the entries that this process remembers which the durable log has not.
 
         ::
 
             late = await back.unseen(back.unflushed.of("s1"))
         """
-        found: list[PlacedEntry] = []
+        found: list[PositionedEntry] = []
         for start in range(0, len(entries), LOOK_EVERY):
             found += await self._absent(entries[start : start + LOOK_EVERY])
         return found
@@ -166,7 +166,7 @@ class WriteBack:
         except (UnavailableError, TimedOutError) as error:
             _log.warning("what was flushed is not looked up: %s", error)
 
-    async def _absent(self, entries: Sequence[PlacedEntry]) -> list[PlacedEntry]:
+    async def _absent(self, entries: Sequence[PositionedEntry]) -> list[PositionedEntry]:
         """Those that the durable log has nothing of; the others are forgotten."""
         if not entries:
             return []
@@ -178,14 +178,14 @@ class WriteBack:
         self._forget([one for one, is_known in known if is_known])
         return [one for one, is_known in known if not is_known]
 
-    def _forget(self, entries: Sequence[PlacedEntry]) -> None:
+    def _forget(self, entries: Sequence[PositionedEntry]) -> None:
         self.unflushed.forget((one.entry.session, one.entry.id) for one in entries)
 
 
-def placed(batch: Sequence[LogEntry], appended: Appended) -> list[PlacedEntry]:
+def positioned(batch: Sequence[LogEntry], appended: Appended) -> list[PositionedEntry]:
     """Entries with where the hot log has put them, as it has them.
 
-    >>> placed([], Appended({}, {}))
+    >>> positioned([], Appended({}, {}))
     []
     """
     found = []
@@ -193,5 +193,5 @@ def placed(batch: Sequence[LogEntry], appended: Appended) -> list[PlacedEntry]:
         key = entry.key
         when = appended.first.get(key)
         there = entry if when is None else replace(entry, occurred_at=when)
-        found.append(PlacedEntry(there, *appended.places[key], appended.marks[key]))
+        found.append(PositionedEntry(there, *appended.positions[key], appended.marks[key]))
     return found

@@ -10,7 +10,7 @@ from holdfast.engines.inmemory.recall import Recall
 from holdfast.engines.inmemory.session_log import Row, SessionLog, SessionRecord
 from holdfast.spi.embedding import Embedder
 from holdfast.spi.episodes import EpisodeStorage, EventScope, NearestEvents
-from holdfast.spi.hybrid.hot_entry import PlacedEntry
+from holdfast.spi.hybrid.hot_entry import PositionedEntry
 from holdfast.spi.log_entry import LogEntry
 from holdfast.values.codec import decode_json
 from holdfast.values.events import Event, Recalled, Session
@@ -32,10 +32,10 @@ class InMemoryEpisodes(EpisodeStorage):
 
     async def append(
         self, entries: Sequence[LogEntry], vectors: Sequence[list[float]] | None
-    ) -> list[PlacedEntry]:
+    ) -> list[PositionedEntry]:
         """Append entries, all or none."""
         rows = self._log.append(entries, vectors, self._engine.now())
-        return [PlacedEntry(row, row.epoch, row.seq) for row in rows]
+        return [PositionedEntry(row, row.epoch, row.seq) for row in rows]
 
     async def recent(self, scope: EventScope, limit: int) -> list[Event]:
         """Return the newest events, ascending."""
@@ -46,8 +46,8 @@ class InMemoryEpisodes(EpisodeStorage):
         """Return the oldest events after one, ascending."""
         rows, in_session = self._rows(scope), scope.session is not None
         if after is not None:
-            place = _place(after, in_session=in_session)
-            rows = [row for row in rows if _place(row, in_session=in_session) > place]
+            position = _position(after, in_session=in_session)
+            rows = [row for row in rows if _position(row, in_session=in_session) > position]
         return [row.event() for row in rows[:limit]]
 
     async def search(self, scope: EventScope, text: str, limit: int) -> list[Recalled]:
@@ -87,8 +87,8 @@ class InMemoryEpisodes(EpisodeStorage):
             reverse=True,
         )
         if after is not None:
-            place = (after.started_at, after.id)
-            found = [record for record in found if (record.started_at, record.id) < place]
+            position = (after.started_at, after.id)
+            found = [record for record in found if (record.started_at, record.id) < position]
         return [_to_session(record) for record in found[:limit]]
 
     async def clear(
@@ -101,13 +101,13 @@ class InMemoryEpisodes(EpisodeStorage):
         """The rows of a scope in order: by position in one session, by time across sessions."""
         if scope.session is None:
             return sorted(
-                self._log.of_scope(scope).values(), key=lambda row: _place(row, in_session=False)
+                self._log.of_scope(scope).values(), key=lambda row: _position(row, in_session=False)
             )
         session = self._log.sessions.get(scope.session)
         return [row for row in session.rows.values() if scope.has(row)] if session else []
 
 
-def _place(item: Row | Event, *, in_session: bool) -> tuple[Any, ...]:
+def _position(item: Row | Event, *, in_session: bool) -> tuple[Any, ...]:
     if in_session:
         return (item.epoch, item.seq)
     session = item.session if isinstance(item, Row) else item.session_id

@@ -17,7 +17,7 @@ from holdfast.spi.hybrid.durable_log import (
     Outcome,
     Reserved,
 )
-from holdfast.spi.hybrid.hot_entry import PlacedEntry
+from holdfast.spi.hybrid.hot_entry import PositionedEntry
 from holdfast.spi.log_entry import LogEntry
 from holdfast.values.errors import InvalidInputError
 from holdfast.values.wakes import Gap
@@ -74,18 +74,18 @@ class PostgresDurableLog(DurableLog):
         rows = await self._engine.fetch(_SQL["hot_sessions"], self._tenant, agent, limit, safe=True)
         return dict(map(tuple, rows))
 
-    async def append(self, entries: Sequence[LogEntry]) -> list[PlacedEntry]:
+    async def append(self, entries: Sequence[LogEntry]) -> list[PositionedEntry]:
         """Append past the hot log."""
         rows = await session_log.append(self._engine, self._tenant, entries)
         return session_log.stored(entries, rows)
 
     async def reached(self, session: str) -> tuple[tuple[int, int] | None, tuple[Gap, ...]]:
-        """Up to which place a session is stored, and its gaps."""
+        """Up to which position a session is stored, and its gaps."""
         row = await self._engine.fetchrow(_SQL["reached"], self._tenant, session, safe=True)
         gaps = await self._engine.fetch(_SQL["gaps"], self._tenant, session, safe=True)
         return None if row is None else (row[0], row[1]), tuple(Gap(*gap) for gap in gaps)
 
-    async def find(self, entries: Sequence[PlacedEntry]) -> list[Found]:
+    async def find(self, entries: Sequence[PositionedEntry]) -> list[Found]:
         """What became of entries."""
         given = [one.entry for one in entries]
         rows = await self._engine.fetch(
@@ -103,10 +103,10 @@ class PostgresDurableLog(DurableLog):
         )
         return [_found(one, row) for one, row in zip(entries, rows, strict=True)]
 
-    async def tail(self, session: str, limit: int) -> list[PlacedEntry]:
+    async def tail(self, session: str, limit: int) -> list[PositionedEntry]:
         """The newest entries of a session, ascending."""
         rows = await self._engine.fetch(_SQL["tail"], self._tenant, session, limit, safe=True)
-        return [PlacedEntry(LogEntry(*row[:7]), row[7], row[8]) for row in reversed(rows)]
+        return [PositionedEntry(LogEntry(*row[:7]), row[7], row[8]) for row in reversed(rows)]
 
     async def clear(
         self,
@@ -117,14 +117,14 @@ class PostgresDurableLog(DurableLog):
         types: list[str] | None,
         until: tuple[int, int] | None,
     ) -> Cleared:
-        """Remove what matches up to a place, and leave a tombstone."""
+        """Remove what matches up to a position, and leave a tombstone."""
         rows = await self._engine.fetch(
             _SQL["clear"],
             *(self._tenant, session, agent, run, types, *(until or (None, None))),
             safe=False,
         )
-        places = {id_: (epoch, seq) for id_, epoch, seq in rows}
-        return Cleared(places, places.pop(None, until))
+        positions = {id_: (epoch, seq) for id_, epoch, seq in rows}
+        return Cleared(positions, positions.pop(None, until))
 
     async def count_messages(self, session: str, agent: str, *, besides: Sequence[str]) -> int:
         """How many messages an agent has in a session, some left out."""
@@ -154,11 +154,11 @@ class PostgresDurableLog(DurableLog):
             )
 
 
-def _found(one: PlacedEntry, row: Any) -> Found:
+def _found(one: PositionedEntry, row: Any) -> Found:
     epoch, seq, first, same, covered, dead, rested = row
     if same:
-        stored = PlacedEntry.of(one.entry, epoch, seq, first)
-        outcome = Outcome.STORED if stored.place == one.place else Outcome.KNOWN
+        stored = PositionedEntry.of(one.entry, epoch, seq, first)
+        outcome = Outcome.STORED if stored.position == one.position else Outcome.KNOWN
         return Found(outcome, stored, rested=rested)
     if covered:
         return Found(Outcome.COVERED, rested=rested)

@@ -162,7 +162,7 @@ class _Flush(ShardFlush):
                 outcomes.append(Outcome(outcome))
 
     async def _move(self, turn: Turn, outcomes: list[Outcome], behind: dict[str, int]) -> None:
-        """Store a turn whose place is another event's, and those behind it, in a new epoch.
+        """Store a turn whose position is another event's, and those behind it, in a new epoch.
 
         The hot log has gone back, as after a power cut, and has given out numbers twice.
         """

@@ -13,7 +13,7 @@ from holdfast.spi.embedding_queue import (
     EmbeddingBatch,
     EmbeddingQueue,
     EmbeddingStatus,
-    EventPlace,
+    EventPosition,
     LogRange,
 )
 from holdfast.values.codec import decode_json
@@ -84,16 +84,16 @@ class PostgresEmbeddingQueue(EmbeddingQueue):
         dimension: int,
     ) -> bool:
         """Keep what was embedded; ``None`` is an event that the model refused."""
-        pairs = list(zip(batch.places, vectors, strict=True))
-        made = [(place, vector) for place, vector in pairs if vector is not None]
-        refused = [place for place, vector in pairs if vector is None]
+        pairs = list(zip(batch.positions, vectors, strict=True))
+        made = [(position, vector) for position, vector in pairs if vector is not None]
+        refused = [position for position, vector in pairs if vector is None]
         kept: bool = await self._engine.fetchval(
             _SQL["keep"],
             *(self._tenant, model, dimension),
             *([getattr(one, slot) for one in batch.ranges] for slot in LogRange.__slots__),
-            *([getattr(one, slot) for one, _ in made] for slot in EventPlace.__slots__),
+            *([getattr(one, slot) for one, _ in made] for slot in EventPosition.__slots__),
             [number for _, vector in made for number in vector],
-            *([getattr(one, slot) for one in refused] for slot in EventPlace.__slots__),
+            *([getattr(one, slot) for one in refused] for slot in EventPosition.__slots__),
             safe=True,
         )
         return kept
@@ -128,18 +128,18 @@ async def tenants_waiting(engine: Postgres, model: str) -> list[str]:
 
 def _batch(rows: Sequence[Any], limit: int) -> EmbeddingBatch:
     """Rows of ranges and their events; a range that gave ``limit`` events may hold more."""
-    events: dict[EventPlace, tuple[str, str]] = {}
+    events: dict[EventPosition, tuple[str, str]] = {}
     ends: dict[tuple[str, int, int, int], list[int]] = {}
     for agent, key, epoch, first, last, seq, kind, body in rows:
         seen = ends.setdefault((agent, key, epoch, first), [last, 0, 0])
         if seq is not None:
             seen[1:] = [seen[1] + 1, seq]
             # Ranges may overlap; an event is embedded once all the same.
-            events[EventPlace(key, epoch, seq)] = (kind, body)
+            events[EventPosition(key, epoch, seq)] = (kind, body)
     return EmbeddingBatch(
         [
-            LogRange(*place, done=seq if count >= limit else last)
-            for place, (last, count, seq) in ends.items()
+            LogRange(*position, done=seq if count >= limit else last)
+            for position, (last, count, seq) in ends.items()
         ],
         list(events),
         [event_text(kind, decode_json(body)) for kind, body in events.values()],

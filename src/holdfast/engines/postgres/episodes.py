@@ -12,7 +12,7 @@ from holdfast.engines.postgres.recall import Recall
 from holdfast.engines.postgres.session_log import append, stored
 from holdfast.spi.embedding import Embedder
 from holdfast.spi.episodes import EpisodeStorage, EventScope, NearestEvents
-from holdfast.spi.hybrid.hot_entry import PlacedEntry
+from holdfast.spi.hybrid.hot_entry import PositionedEntry
 from holdfast.spi.log_entry import LogEntry
 from holdfast.values.codec import decode_json
 from holdfast.values.events import Event, Recalled, Session
@@ -38,7 +38,7 @@ class PostgresEpisodes(EpisodeStorage):
 
     async def append(
         self, entries: Sequence[LogEntry], vectors: Sequence[list[float]] | None
-    ) -> list[PlacedEntry]:
+    ) -> list[PositionedEntry]:
         """Append entries, all or none."""
         return stored(entries, await append(self._engine, self._tenant, entries, vectors))
 
@@ -51,13 +51,13 @@ class PostgresEpisodes(EpisodeStorage):
     async def between(self, scope: EventScope, after: Event | None, limit: int) -> list[Event]:
         """Return the oldest events after one, ascending."""
         sql = _SQL["between"] if scope.session is None else _SQL["between_in_session"]
-        place: tuple[Any, ...] = (None, None) if after is None else (after.epoch, after.seq)
+        position: tuple[Any, ...] = (None, None) if after is None else (after.epoch, after.seq)
         if scope.session is None:
             time = (None, None) if after is None else (after.occurred_at, after.session_id)
-            place = (*time, *place)
+            position = (*time, *position)
         span = (scope.since, scope.until)
         rows = await self._read(
-            sql, scope, *span, limit, scope.types, *place, *payload_filter(scope)
+            sql, scope, *span, limit, scope.types, *position, *payload_filter(scope)
         )
         return _events(rows)
 
@@ -84,9 +84,9 @@ class PostgresEpisodes(EpisodeStorage):
 
     async def list_sessions(self, agent: str, limit: int, after: Session | None) -> list[Session]:
         """Return the sessions that an agent started, newest first."""
-        place = (None, None) if after is None else (after.started_at, after.id)
+        position = (None, None) if after is None else (after.started_at, after.id)
         rows = await self._engine.fetch(
-            _SQL["list_sessions"], self._tenant, agent, limit, *place, safe=True
+            _SQL["list_sessions"], self._tenant, agent, limit, *position, safe=True
         )
         return [_session(row) for row in rows]
 

@@ -8,7 +8,7 @@ from typing import Any
 from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.payloads import filterable_text
 from holdfast.engines.postgres.queries import load
-from holdfast.spi.hybrid.hot_entry import PlacedEntry
+from holdfast.spi.hybrid.hot_entry import PositionedEntry
 from holdfast.spi.log_entry import LogEntry, another_body
 from holdfast.values.errors import ConflictError
 
@@ -54,9 +54,9 @@ async def append(
         raise another_body(str(error), error.key) from error
 
 
-def stored(entries: Sequence[LogEntry], rows: Sequence[Any]) -> list[PlacedEntry]:
+def stored(entries: Sequence[LogEntry], rows: Sequence[Any]) -> list[PositionedEntry]:
     """Entries as the log has them, from what ``append`` returned."""
-    found = {place: PlacedEntry.of(entries[place - 1], *rest) for place, *rest in rows}
+    found = {position: PositionedEntry.of(entries[position - 1], *rest) for position, *rest in rows}
     return [found[at] for at in range(1, len(entries) + 1)]
 
 

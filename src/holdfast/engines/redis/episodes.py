@@ -1,4 +1,4 @@
-"""What happened in a session, in Redis alone: as long as it lives, and by place and time only."""
+"""The events of a session in Redis alone: until it expires, and by position and time only."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from holdfast.engines.redis.keys import SessionKeys, encode_agent
 from holdfast.engines.redis.timestamps import ttl_argument
 from holdfast.engines.redis.transcripts import DEFAULT_TTL_SECONDS
 from holdfast.spi.episodes import EventScope, EventStorage, NearestEvents
-from holdfast.spi.hybrid.hot_entry import PlacedEntry
+from holdfast.spi.hybrid.hot_entry import PositionedEntry
 from holdfast.spi.log_entry import LogEntry, another_body
 from holdfast.values.codec import decode_json, encode_json
 from holdfast.values.errors import NotSupportedError
@@ -46,7 +46,7 @@ class RedisEvents(EventStorage):
 
     async def append(
         self, entries: Sequence[LogEntry], vectors: Sequence[list[float]] | None
-    ) -> list[PlacedEntry]:
+    ) -> list[PositionedEntry]:
         """Append entries of one session, all or none."""
         if vectors is not None:
             raise self._no("embeddings", "it compares no vectors")
@@ -62,7 +62,7 @@ class RedisEvents(EventStorage):
         if isinstance(answer, bytes):
             raise another_body(session, answer.decode())
         return [
-            PlacedEntry.of(one, 1, int(seq), datetime.fromisoformat(when.decode()))
+            PositionedEntry.of(one, 1, int(seq), datetime.fromisoformat(when.decode()))
             for one, seq, when in zip(entries, *answer, strict=True)
         ]
 

@@ -13,7 +13,7 @@ from holdfast.engines.redis.quarantine import Quarantine, is_damage
 from holdfast.engines.redis.short_term import snapshot_of
 from holdfast.spi.hybrid.durable_log import Grant, Known, Reserved
 from holdfast.spi.hybrid.hot_entry import (
-    PlacedEntry,
+    PositionedEntry,
     digest,
     digest_with_time,
     pack,
@@ -94,8 +94,8 @@ class RedisHotLog(HotLog):
             older = "".join(map(digest_with_time, batch))
             answer = await self._run("hot_append", [*where, *seen], [*head, older, *counts, *given])
         if answer[0] == b"OK":
-            _, crowded, places, marks = answer
-            return _appended(batch, crowded, places, marks)
+            _, crowded, positions, marks = answer
+            return _appended(batch, crowded, positions, marks)
         return _refused(answer, list(sessions), batch)
 
     async def _append_one(self, entry: LogEntry) -> Appended | None:
@@ -130,7 +130,7 @@ class RedisHotLog(HotLog):
             where, (), lambda found: (_window(session, found), snapshot_of(found[3]))
         )
 
-    async def tail(self, agent: str | None) -> list[PlacedEntry]:
+    async def tail(self, agent: str | None) -> list[PositionedEntry]:
         """What an agent, or every agent, has that is not flushed."""
         shards = [ShardKeys.of(self._tenant, one) for one in range(self._engine.shards)]
         found = await self._run(
@@ -140,8 +140,8 @@ class RedisHotLog(HotLog):
         )
         return [
             one
-            for name, mark, place, payload in found
-            if (one := _readable(name.partition(b":")[0], mark + b" " + place, payload))
+            for name, mark, position, payload in found
+            if (one := _readable(name.partition(b":")[0], mark + b" " + position, payload))
         ]
 
     async def lock(self, session: str, *, seconds: float) -> str:
@@ -165,7 +165,7 @@ class RedisHotLog(HotLog):
         grant: Grant,
         *,
         floor: tuple[int, int],
-        entries: Sequence[PlacedEntry],
+        entries: Sequence[PositionedEntry],
     ) -> None:
         """Load a session with its grant and its window."""
         keys = self._keys(session)
@@ -201,12 +201,12 @@ class RedisHotLog(HotLog):
         await self._run("hot_reserve", (self._keys(session).meta,), given)
 
     async def forget(
-        self, session: str, gone: Sequence[PlacedEntry], ids: dict[str, tuple[int, int]]
+        self, session: str, gone: Sequence[PositionedEntry], ids: dict[str, tuple[int, int]]
     ) -> None:
         """Drop entries from the window, and ids from what was seen."""
         keys = self._keys(session)
-        places = {**ids, **{one.entry.id: one.place for one in gone}}
-        listed = list(places.items())
+        positions = {**ids, **{one.entry.id: one.position for one in gone}}
+        listed = list(positions.items())
         values = [f"{one.mark} {one.epoch} {one.seq}\n".encode() + pack(one.entry) for one in gone]
         while listed or values:
             part, listed = listed[:_AT_ONCE], listed[_AT_ONCE:]
@@ -217,9 +217,9 @@ class RedisHotLog(HotLog):
                 [*(f"{epoch} {seq}" for _, (epoch, seq) in part), *now],
             )
 
-    async def missing(self, entries: Sequence[PlacedEntry]) -> list[PlacedEntry]:
+    async def missing(self, entries: Sequence[PositionedEntry]) -> list[PositionedEntry]:
         """Those entries that are not in the streams."""
-        gone: list[PlacedEntry] = []
+        gone: list[PositionedEntry] = []
         for start in range(0, len(entries), _AT_ONCE):
             part = entries[start : start + _AT_ONCE]
             where: list[str] = []
@@ -256,20 +256,20 @@ class RedisHotLog(HotLog):
         return HotKeys.of(self._tenant, session, self._engine.shards)
 
 
-def _appended(batch: Sequence[LogEntry], crowded: int, places: bytes, marks: bytes) -> Appended:
-    numbers = [int(number) for number in places.split()]
+def _appended(batch: Sequence[LogEntry], crowded: int, positions: bytes, marks: bytes) -> Appended:
+    numbers = [int(number) for number in positions.split()]
     pairs = zip(numbers[::2], numbers[1::2], strict=True)
     found = Appended({}, {}, bool(crowded))
-    for entry, place, mark in zip(batch, pairs, marks.decode().split(), strict=True):
+    for entry, position, mark in zip(batch, pairs, marks.decode().split(), strict=True):
         key, is_known = entry.key, mark[0] == "-"
-        found.places[key], found.marks[key] = place, "" if is_known else mark
+        found.positions[key], found.marks[key] = position, "" if is_known else mark
         if is_known:
             found.first[key] = datetime.fromisoformat(mark[1:])
     return found
 
 
 def _remembered(entry: LogEntry) -> str:
-    """What is kept of an event by its id, beside its place."""
+    """What is kept of an event by its id, beside its position."""
     return f"{digest(entry)} {entry.occurred_at.isoformat()}"
 
 
@@ -303,7 +303,7 @@ def _window(session: str, found: Sequence[Any], last: int | None = None) -> Wind
         hot=not cold,
         known=Known(int(epoch), int(seq), int(grant_version)),
         floor=(int(low), int(high)),
-        entries=sorted(entries, key=lambda one: one.place),
+        entries=sorted(entries, key=lambda one: one.position),
         unflushed=frozenset(one.entry.id for one in late),
         cut=last in {len(durable), len(waiting)},
         gaps=tuple(
@@ -313,10 +313,10 @@ def _window(session: str, found: Sequence[Any], last: int | None = None) -> Wind
     )
 
 
-def _entry(session: str, value: bytes) -> PlacedEntry:
+def _entry(session: str, value: bytes) -> PositionedEntry:
     head, _, payload = value.partition(b"\n")
-    mark, _, place = head.partition(b" ")
-    return _placed(session, mark.decode(), place, payload)
+    mark, _, position = head.partition(b" ")
+    return _positioned(session, mark.decode(), position, payload)
 
 
 def _text(gaps: Sequence[Gap]) -> str:
@@ -324,15 +324,15 @@ def _text(gaps: Sequence[Gap]) -> str:
     return " ".join(f"{gap.epoch} {gap.from_seq} {gap.to_seq} {int(gap.certain)}" for gap in gaps)
 
 
-def _readable(name: bytes, head: bytes, payload: bytes) -> PlacedEntry | None:
+def _readable(name: bytes, head: bytes, payload: bytes) -> PositionedEntry | None:
     """An entry of the log, unless it cannot be read."""
-    mark, _, place = head.partition(b" ")
+    mark, _, position = head.partition(b" ")
     try:
-        return _placed(unquote(name.decode()), mark.decode(), place, payload)
+        return _positioned(unquote(name.decode()), mark.decode(), position, payload)
     except (ValueError, CodecError):
         return None
 
 
-def _placed(session: str, mark: str, place: bytes, payload: bytes) -> PlacedEntry:
-    epoch, _, seq = place.partition(b" ")
-    return PlacedEntry(unpack(session, payload), int(epoch), int(seq), mark)
+def _positioned(session: str, mark: str, position: bytes, payload: bytes) -> PositionedEntry:
+    epoch, _, seq = position.partition(b" ")
+    return PositionedEntry(unpack(session, payload), int(epoch), int(seq), mark)

@@ -167,9 +167,9 @@ def _turn(shard: int, mark: bytes, said: list[bytes], deliveries: int) -> HotTur
     """A turn, or, of an entry that cannot be read, all its bytes under a name of its own."""
     turn = mark.decode()
     try:
-        _, name, _, place, _, _, _, payload = said
+        _, name, _, position, _, _, _, payload = said
         session, _, event = name.decode().partition(":")
-        epoch, seq = map(int, place.decode().split(" "))
+        epoch, seq = map(int, position.decode().split(" "))
         session, event = check_id("session", unquote(session)), check_id("event", unquote(event))
         epoch.to_bytes(4, signed=True)  # as Postgres keeps them
         seq.to_bytes(8, signed=True)

@@ -15,7 +15,7 @@ key                                       type    what it holds
 ``hf:{sNN}:<t>:ses:<session>``            hash    a hot session: its grant, and how far it is
 ``hf:{sNN}:<t>:win:<session>``            list    its window: what is durable of what was said last
 ``hf:{sNN}:<t>:late:<session>``           list    what is not durable yet: turns of the hot log
-``hf:{sNN}:<t>:evt:<session>:<event>``    string  an event's place, digest and time
+``hf:{sNN}:<t>:evt:<session>:<event>``    string  an event's position, digest and time
 ``hf:{sNN}:<t>:warm:<session>``           string  who is warming a session
 ``hf:{sNN}:<t>:st:<session>``             hash    the state; fields of the user begin with ``=``
 ``hf:{sNN}:<t>:aside:<session>``          string  the last write to it that came from Postgres

@@ -14,7 +14,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
-from holdfast.spi.hybrid.hot_entry import PlacedEntry
+from holdfast.spi.hybrid.hot_entry import PositionedEntry
 from holdfast.spi.log_entry import LogEntry
 from holdfast.values.wakes import Gap
 
@@ -74,19 +74,19 @@ class Outcome(StrEnum):
     COVERED = "covered"
     """A clear came first."""
     KNOWN = "known"
-    """Its id is in the log already, at another place."""
+    """Its id is in the log already, at another position."""
     DEAD = "dead"
     """It cannot be stored as it is, and lies among the dead letters."""
 
     @property
     def kept(self) -> bool:
-        """Whether it may still be read at its place."""
+        """Whether it may still be read at its position."""
         return self is Outcome.STORED
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What a consolidator hands over: an entry with its place, or bytes that are none.
+    """What a consolidator hands over: an entry with its position, or bytes that are none.
 
     >>> Turn("s1", "e1", 1, 1, b"", entry=None, problem="not an entry").problem
     'not an entry'
@@ -124,7 +124,7 @@ class Found:
     """
 
     outcome: Outcome | None
-    stored: PlacedEntry | None = None
+    stored: PositionedEntry | None = None
     """The entry as it is stored."""
 
     other: bool = False
@@ -143,10 +143,10 @@ class Cleared:
     """
 
     ids: dict[str, tuple[int, int]]
-    """With their places."""
+    """With their positions."""
 
     until: tuple[int, int] | None
-    """Up to which place the clear goes."""
+    """Up to which position the clear goes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +209,7 @@ class DurableLog(Protocol):
         """The sessions of an agent that are loaded in the hot log, with their grant versions."""
 
     @abstractmethod
-    async def append(self, entries: Sequence[LogEntry]) -> list[PlacedEntry]:
+    async def append(self, entries: Sequence[LogEntry]) -> list[PositionedEntry]:
         """Append past the hot log, all or none; takes the numbering back where it was granted.
 
         Returns the entries as they are stored, in the same order.
@@ -217,14 +217,14 @@ class DurableLog(Protocol):
 
     @abstractmethod
     async def reached(self, session: str) -> tuple[tuple[int, int] | None, tuple[Gap, ...]]:
-        """Up to which place a session is stored, ``None`` if it was never numbered; its gaps."""
+        """Up to which position a session is stored, ``None`` if it was never numbered; its gaps."""
 
     @abstractmethod
-    async def find(self, entries: Sequence[PlacedEntry]) -> list[Found]:
-        """What became of entries, in their order, by id and place."""
+    async def find(self, entries: Sequence[PositionedEntry]) -> list[Found]:
+        """What became of entries, in their order, by id and position."""
 
     @abstractmethod
-    async def tail(self, session: str, limit: int) -> list[PlacedEntry]:
+    async def tail(self, session: str, limit: int) -> list[PositionedEntry]:
         """The newest entries of a session, ascending, whoever wrote them."""
 
     @abstractmethod
@@ -237,7 +237,7 @@ class DurableLog(Protocol):
         types: list[str] | None,
         until: tuple[int, int] | None,
     ) -> Cleared:
-        """Remove what matches up to a place, and leave a tombstone for what is still on its way.
+        """Remove what matches up to a position, and leave a tombstone for what is still on its way.
 
         Without ``until`` nothing is on its way. What was stored meanwhile is removed as well.
         """
@@ -293,7 +293,7 @@ class DurableQueue(Protocol):
 
     @abstractmethod
     async def replay(self, tenant: str, letter: DeadLetter, entry: LogEntry) -> tuple[int, int]:
-        """Store an entry after all, at its place if that is free; where it stands."""
+        """Store an entry after all, at its position if that is free; where it stands."""
 
     @abstractmethod
     async def discard(self, tenant: str, id: str) -> bool:

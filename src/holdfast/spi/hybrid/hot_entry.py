@@ -1,4 +1,4 @@
-"""An event on its way through the hot log: its bytes, and its place."""
+"""An event on its way through the hot log: its bytes, and its position."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from holdfast.values.codec import decode_json
 from holdfast.values.errors import CodecError, InvalidInputError
 from holdfast.values.events import Event
 
-NOWHERE = (0, 0)
-"""Before the first place of every session."""
+BEGINNING = (0, 0)
+"""Before the first position of every session."""
 
 
 @dataclass(frozen=True, slots=True)
-class PlacedEntry:
+class PositionedEntry:
     """An entry of a session's log, where it stands, and the mark of its turn in the hot log.
 
     >>> from datetime import UTC
     >>> entry = LogEntry("a1", "s1", "note", "{}", "e1", "", datetime(2030, 1, 1, tzinfo=UTC))
-    >>> PlacedEntry(entry, 1, 7).place
+    >>> PositionedEntry(entry, 1, 7).position
     (1, 7)
     """
 
@@ -34,7 +34,7 @@ class PlacedEntry:
     """Which turn of its shard it is; empty when it came from the durable log."""
 
     @property
-    def place(self) -> tuple[int, int]:
+    def position(self) -> tuple[int, int]:
         """Where it stands: order within a session is by this."""
         return self.epoch, self.seq
 
@@ -43,7 +43,7 @@ class PlacedEntry:
         """An entry as it is stored: ``first`` is the time that an earlier append gave it.
 
         >>> entry = LogEntry("a1", "s1", "note", "{}", "e1", "", datetime(2030, 1, 2))
-        >>> PlacedEntry.of(entry, 1, 7, datetime(2030, 1, 1)).entry.occurred_at.day
+        >>> PositionedEntry.of(entry, 1, 7, datetime(2030, 1, 1)).entry.occurred_at.day
         1
         """
         return cls(entry if first is None else replace(entry, occurred_at=first), epoch, seq)

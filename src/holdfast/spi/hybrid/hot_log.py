@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Protocol
 
 from holdfast.spi.hybrid.durable_log import Grant, Known, Outcome, Reserved
-from holdfast.spi.hybrid.hot_entry import NOWHERE, PlacedEntry
+from holdfast.spi.hybrid.hot_entry import BEGINNING, PositionedEntry
 from holdfast.spi.log_entry import LogEntry
 from holdfast.values.states import StateSnapshot
 from holdfast.values.wakes import Gap
@@ -47,7 +47,7 @@ class Appended:
     False
     """
 
-    places: dict[str, tuple[int, int]]
+    positions: dict[str, tuple[int, int]]
     """By the key of the entry."""
 
     marks: dict[str, str]
@@ -98,10 +98,10 @@ class Window:
     known: Known | None = None
     """Where it was when the hot log last numbered it; ``None`` when it knows nothing."""
 
-    floor: tuple[int, int] = NOWHERE
-    """Everything after this place is here; at ``NOWHERE`` the whole log is."""
+    floor: tuple[int, int] = BEGINNING
+    """Everything after this position is here; at ``BEGINNING`` the whole log is."""
 
-    entries: list[PlacedEntry] = field(default_factory=list)
+    entries: list[PositionedEntry] = field(default_factory=list)
     unflushed: frozenset[str] = frozenset()
     """The ids of those entries that are not known to be durable."""
 
@@ -202,7 +202,7 @@ class HotLog(Protocol):
         """What is at hand of a session and of its working state, in one round trip."""
 
     @abstractmethod
-    async def tail(self, agent: str | None) -> list[PlacedEntry]:
+    async def tail(self, agent: str | None) -> list[PositionedEntry]:
         """What an agent, or every agent, has in all sessions that is not flushed."""
 
     @abstractmethod
@@ -220,7 +220,7 @@ class HotLog(Protocol):
         grant: Grant,
         *,
         floor: tuple[int, int],
-        entries: Sequence[PlacedEntry],
+        entries: Sequence[PositionedEntry],
     ) -> None:
         """Load a session with its grant and its window, unless it has a newer grant."""
 
@@ -238,12 +238,12 @@ class HotLog(Protocol):
 
     @abstractmethod
     async def forget(
-        self, session: str, gone: Sequence[PlacedEntry], ids: dict[str, tuple[int, int]]
+        self, session: str, gone: Sequence[PositionedEntry], ids: dict[str, tuple[int, int]]
     ) -> None:
-        """Drop entries from the window, and ids at their places from what was seen."""
+        """Drop entries from the window, and ids at their positions from what was seen."""
 
     @abstractmethod
-    async def missing(self, entries: Sequence[PlacedEntry]) -> list[PlacedEntry]:
+    async def missing(self, entries: Sequence[PositionedEntry]) -> list[PositionedEntry]:
         """Those entries that are not in the hot log's streams: flushed, or lost."""
 
 

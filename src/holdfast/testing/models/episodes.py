@@ -37,7 +37,7 @@ class NaiveEpisodes:
         self._tenant = tenant
         self._rows: list[tuple[str, Event]] = shared.table("events")
         self._sessions: list[tuple[str, Session]] = shared.table("sessions")
-        self._used: list[tuple[str, str]] = shared.table("used places")
+        self._used: list[tuple[str, str]] = shared.table("used positions")
 
     def _mine(self, fits: Callable[[Event], bool]) -> list[Event]:
         return [event for tenant, event in self._rows if tenant == self._tenant and fits(event)]
@@ -52,7 +52,7 @@ class NaiveEpisodes:
                 *(event.agent_id, event.type, event.run_id, event.payload),
             ):
                 raise ConflictError("event", event.id)
-        placed = []
+        positioned = []
         for event in events:
             same = [one for one in self._mine(lambda _: True) if one.id == event.id]
             stored = [one for one in same if one.session_id == event.session_id]
@@ -62,8 +62,8 @@ class NaiveEpisodes:
                 seq = self._used.count((self._tenant, event.session_id))
                 stored = [dataclasses.replace(copy.deepcopy(event), epoch=1, seq=seq)]
                 self._rows.append((self._tenant, stored[0]))
-            placed.append(stored[0])
-        return copy.deepcopy(placed)
+            positioned.append(stored[0])
+        return copy.deepcopy(positioned)
 
     async def used(self, session_id: str) -> bool:
         """Whether anything was ever written to a session, cleared or not."""

@@ -9,11 +9,11 @@ local function add(seq, at)
     'i', ARGV[at], 'r', run, 't', ARGV[at + 1], 'b', ARGV[at + 2])
 end
 local function is_fresh(at)
-  local place = redis.call('HGET', index, 'm' .. ARGV[at])
-  if not place then
+  local position = redis.call('HGET', index, 'm' .. ARGV[at])
+  if not position then
     return true
   end
-  local seq, of = string.match(place, '^(%d+) (.*)$')
+  local seq, of = string.match(position, '^(%d+) (.*)$')
   local entry = redis.call('XRANGE', ARGV[1] .. of, seq, seq)[1]
   if not entry then
     -- It belonged to a transcript that has expired.

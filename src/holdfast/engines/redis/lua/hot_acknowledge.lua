@@ -26,22 +26,22 @@ for at = 5, #ARGV, 4 do
     end
     session.count = session.count + 1
     local seen = prefix .. 'evt:' .. name .. ':' .. ARGV[at + 2]
-    local place = entry[2][4] or ''
-    local head = mark .. ' ' .. place
+    local position = entry[2][4] or ''
+    local head = mark .. ' ' .. position
     -- An entry that a clear deleted, or a refill loaded from the durable log, is not in late.
     local late = redis.call('LREM', prefix .. 'late:' .. name, 1, head) == 1
     if how == '1' then
       redis.call('PEXPIRE', seen, ARGV[4])
       if late then
-        session.stored[#session.stored + 1] = {place, head .. '\n' .. entry[2][8]}
+        session.stored[#session.stored + 1] = {position, head .. '\n' .. entry[2][8]}
       end
     else
       local remembered = redis.call('GET', seen)
-      if remembered and string.match(remembered, '^%d+ %d+') == place then
+      if remembered and string.match(remembered, '^%d+ %d+') == position then
         redis.call('PEXPIRE', seen, ARGV[4])
       end
       if how == '2' then
-        session.floor = place
+        session.floor = position
       end
     end
   end
@@ -51,9 +51,9 @@ for _, name in ipairs(order) do
   local there = redis.call('HMGET', meta, 'pending', 'floor')
   if there[1] then
     local pending, floor = math.max(0, there[1] - session.count), there[2] or '0 0'
-    local function drop(place)
-      if above(place, floor) then
-        floor = place
+    local function drop(position)
+      if above(position, floor) then
+        floor = position
       end
     end
     if session.floor then
@@ -67,9 +67,9 @@ for _, name in ipairs(order) do
       if not oldest then
         break
       end
-      local place = string.match(oldest, '^%S+ (%d+ %d+)\n')
-      if place then
-        drop(place)
+      local position = string.match(oldest, '^%S+ (%d+ %d+)\n')
+      if position then
+        drop(position)
       end
       many = many - 1
     end

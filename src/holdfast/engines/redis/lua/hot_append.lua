@@ -10,13 +10,13 @@
 local sessions = ARGV[4] + 0
 local soft, hard = ARGV[2] + 0, ARGV[3] + 0
 local first_key, first_arg, writer, older = 4 * sessions, 6 + sessions, ARGV[5], ARGV[6]
-local places, marks, todo, crowded, event = {}, {}, {}, 0, 0
+local positions, marks, todo, crowded, event = {}, {}, {}, 0, 0
 for at = 1, #KEYS - first_key do
   local seen = redis.call('GET', KEYS[first_key + at])
   if seen then
-    local place, digest, time = string.match(seen, '^(%d+ %d+) (%x+) ?(%S*)$')
+    local position, digest, time = string.match(seen, '^(%d+ %d+) (%x+) ?(%S*)$')
     -- A damaged value counts as absent and is written again.
-    if place then
+    if position then
       local ours, now = string.match(ARGV[first_arg + 4 * at - 1], '^(%x+) (%S+)$')
       if time == '' then
         -- An earlier version wrote it: the time is in the digest.
@@ -28,7 +28,7 @@ for at = 1, #KEYS - first_key do
       if digest ~= ours then
         return {'OTHER', at}
       end
-      places[at], marks[at] = place, '-' .. time
+      positions[at], marks[at] = position, '-' .. time
     end
   end
 end
@@ -40,7 +40,7 @@ for s = 1, sessions do
   local fresh = {}
   for _ = 1, ARGV[6 + s] do
     event = event + 1
-    if not places[event] then
+    if not positions[event] then
       fresh[#fresh + 1] = event
     end
   end
@@ -67,12 +67,12 @@ for s = 1, sessions do
     for _, at in ipairs(fresh) do
       seq = seq + 1
       local arg = first_arg + 4 * at - 3
-      local place = string.format('%s %.0f', there[1], seq)
+      local position = string.format('%s %.0f', there[1], seq)
       local mark = redis.call('XADD', KEYS[4 * s - 3], '*',
-        'k', ARGV[arg], 'n', place, 'a', ARGV[arg + 1], 'p', ARGV[arg + 3])
-      redis.call('RPUSH', KEYS[4 * s - 1], mark .. ' ' .. place)
-      redis.call('SET', KEYS[first_key + at], place .. ' ' .. ARGV[arg + 2])
-      places[at], marks[at] = place, mark
+        'k', ARGV[arg], 'n', position, 'a', ARGV[arg + 1], 'p', ARGV[arg + 3])
+      redis.call('RPUSH', KEYS[4 * s - 1], mark .. ' ' .. position)
+      redis.call('SET', KEYS[first_key + at], position .. ' ' .. ARGV[arg + 2])
+      positions[at], marks[at] = position, mark
     end
     redis.call('HSET', KEYS[4 * s - 2],
       'seq', string.format('%.0f', seq), 'pending', there[4] + #fresh)
@@ -81,4 +81,4 @@ for s = 1, sessions do
     end
   end
 end
-return {'OK', crowded, table.concat(places, ' '), table.concat(marks, ' ')}
+return {'OK', crowded, table.concat(positions, ' '), table.concat(marks, ' ')}

@@ -19,12 +19,12 @@ if seq > there[3] + 0 or redis.call('XLEN', log) >= ARGV[2] + 0 then
   return false
 end
 seq = string.format('%.0f', seq)
-local place = there[1] .. ' ' .. seq
-if redis.call('SETNX', KEYS[5], place .. ' ' .. ARGV[5]) == 0 then
+local position = there[1] .. ' ' .. seq
+if redis.call('SETNX', KEYS[5], position .. ' ' .. ARGV[5]) == 0 then
   return false
 end
-local mark = redis.call('XADD', log, '*', 'k', ARGV[3], 'n', place, 'a', ARGV[4], 'p', ARGV[6])
-local head = mark .. ' ' .. place
+local mark = redis.call('XADD', log, '*', 'k', ARGV[3], 'n', position, 'a', ARGV[4], 'p', ARGV[6])
+local head = mark .. ' ' .. position
 redis.call('RPUSH', KEYS[3], head)
 redis.call('HSET', session, 'seq', seq, 'pending', there[4] + 1)
 if there[4] == '0' then

@@ -4,12 +4,12 @@
 -- Returns their numbers and times in order, or the id that belongs to another event. Messages go to the
 -- streams of transcripts, other events to a stream beside each; both share numbers and the index of ids.
 local index, prefix, window = KEYS[1], ARGV[1], ARGV[2]
-local places, times, fresh = {}, {}, {}
+local positions, times, fresh = {}, {}, {}
 for at = 3, #ARGV, 5 do
-  local place = redis.call('HGET', index, 'm' .. ARGV[at + 2])
+  local position = redis.call('HGET', index, 'm' .. ARGV[at + 2])
   local seq, of, entry
-  if place then
-    seq, of = string.match(place, '^(%d+) (.*)$')
+  if position then
+    seq, of = string.match(position, '^(%d+) (.*)$')
     entry = redis.call('XRANGE', prefix .. of, seq, seq)[1]
   end
   if entry then
@@ -18,11 +18,11 @@ for at = 3, #ARGV, 5 do
     if of ~= ARGV[at] or said[4] ~= ARGV[at + 1] or said[8] ~= ARGV[at + 4] then
       return ARGV[at + 2]
     end
-    places[#places + 1], times[#times + 1] = seq + 0, said[6]
+    positions[#positions + 1], times[#times + 1] = seq + 0, said[6]
   else
     -- Not seen, or of a stream that has expired.
     fresh[#fresh + 1] = at
-    places[#places + 1], times[#times + 1] = -#fresh, ARGV[at + 3]
+    positions[#positions + 1], times[#times + 1] = -#fresh, ARGV[at + 3]
   end
 end
 local last = redis.call('HINCRBY', index, 's', #fresh) - #fresh
@@ -53,9 +53,9 @@ else
     redis.call('PEXPIRE', index, math.ceil(window * 1.1))
   end
 end
-for i, place in ipairs(places) do
-  if place < 0 then
-    places[i] = last - place
+for i, position in ipairs(positions) do
+  if position < 0 then
+    positions[i] = last - position
   end
 end
-return {places, times}
+return {positions, times}

@@ -4,9 +4,9 @@
 -- The window then begins after the last number, so that older entries are read from the durable log.
 if ARGV[2] == '1' and redis.call('TYPE', KEYS[1]).ok == 'stream' then
   for _, entry in ipairs(redis.call('XRANGE', KEYS[1], '-', '+')) do
-    local name, place = entry[2][2], entry[2][4]
-    if name and place and string.match(name, '^[^:]*') == ARGV[1] then
-      redis.call('RPUSH', KEYS[3], entry[1] .. ' ' .. place)
+    local name, position = entry[2][2], entry[2][4]
+    if name and position and string.match(name, '^[^:]*') == ARGV[1] then
+      redis.call('RPUSH', KEYS[3], entry[1] .. ' ' .. position)
     end
   end
 end
