@@ -116,7 +116,7 @@ async def test_all_agents_of_a_handler_are_those_of_its_owner(state: State) -> N
         found = [
             *await log.recent(ALL_AGENTS, where={"where": TREASURE}),
             *await log.between(ALL_AGENTS, *EVER, where={"where": TREASURE}),
-            *await log.recent(ALL_AGENTS, session_id="s1"),
+            *await log.any_owner().recent(ALL_AGENTS, session_id="s1"),
             *(hit.event for hit in await log.recall(ALL_AGENTS, "gold")),
         ]
         whose = sorted({one.payload["whose"] for one in found})
@@ -136,6 +136,8 @@ async def test_all_agents_of_a_handler_are_those_of_its_owner(state: State) -> N
     assert len(await state.episodes.recent(ALL_AGENTS, where={"where": TREASURE})) == 2
     whole = state.episodes.any_owner()
     assert len(await whole.recent(ALL_AGENTS, where={"where": TREASURE})) == 6
+    nobodys = state.for_owner("").episodes.any_owner()
+    assert len(await nobodys.recent(ALL_AGENTS, where={"where": TREASURE})) == 2
 
 
 async def test_the_stores_of_a_handler_open_close_and_reach_nothing_else(state: State) -> None:

@@ -53,10 +53,12 @@ class Events(Front, MemoryLog):
     def any_owner(self) -> Self:
         """Return the same log, whose ``ALL_AGENTS`` are those of every owner, for operators.
 
-        A log of one owner stays as it is. ::
+        A log of one owner, or of what nobody owns, stays as it is. ::
 
             events = await state.episodes.any_owner().recent(ALL_AGENTS)
         """
+        if self._scope.owner or self._scope.is_confined:
+            return self
         log = copy.copy(self)
         log._any_owner = True  # noqa: SLF001 - it is one of us
         return log

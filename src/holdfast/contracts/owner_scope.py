@@ -30,6 +30,8 @@ class OwnerScope:
 
     owner: str
     memory: MemoryScope = "owner"
+    is_confined: bool = False
+    """Without an owner: whether it has only what nobody owns, and cannot ask for more."""
 
     def id(self, field: str, id: object) -> str:
         """The stored id of a session, a board or a channel; errors name ``field``."""
@@ -145,3 +147,6 @@ class OwnerScope:
 
 NO_OWNER = OwnerScope("")
 """The ids of a tenant as they are."""
+
+NOBODY = OwnerScope("", is_confined=True)
+"""The same, for a view that has only what nobody owns."""

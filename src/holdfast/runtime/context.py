@@ -62,7 +62,7 @@ class TaskContext(TaskFacts):
         resources: Any = None,
     ) -> None:
         super().__init__(stores, record, held)
-        self._owned = stores.for_owner(record.owner, memory=memory) if record.owner else stores
+        self._owned = stores.for_owner(record.owner, memory=memory)
         self._journal = journal
         self._said = said
         self._wrote = len(record.messages) > 1

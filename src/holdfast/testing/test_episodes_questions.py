@@ -287,7 +287,7 @@ async def test_all_agents_of_any_owner_are_those_of_the_tenant(harness: Harness)
     assert _notes(await every.recent(ALL_AGENTS, session_id=stored)) == ["tide ana owner"]
     with pytest.raises(InvalidInputError, match="session_id"):
         await store.recent(ALL_AGENTS, session_id=stored)
-    others = harness.store("episodes", tenant="other").for_owner(OwnerScope("")).any_owner()
+    others = harness.store("episodes", tenant="other").any_owner()
     assert await _asked(others, ALL_AGENTS, None) == {()}
 
 

@@ -17,7 +17,7 @@ from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.history import History
 from holdfast.contracts.keys import KeyStore
 from holdfast.contracts.long_term import LongTerm
-from holdfast.contracts.owner_scope import OwnerScope
+from holdfast.contracts.owner_scope import NOBODY, OwnerScope
 from holdfast.contracts.short_term import States
 from holdfast.contracts.tasks.ledger import TaskLedger
 from holdfast.contracts.vectors import Vectors
@@ -93,5 +93,10 @@ def stores_of_nobody(stores: Stores) -> Stores:
 
         nobodys = stores_of_nobody(stores)
     """
-    tasks = stores.tasks and cast("TaskLedger", OwnedLedger(stores.tasks, ""))
-    return dataclasses.replace(stores, tasks=tasks, keys=None)
+    return dataclasses.replace(
+        stores,
+        tasks=stores.tasks and cast("TaskLedger", OwnedLedger(stores.tasks, "")),
+        episodes=stores.episodes and stores.episodes.for_owner(NOBODY),
+        memory_log=stores.memory_log and stores.memory_log.for_owner(NOBODY),
+        keys=None,
+    )
