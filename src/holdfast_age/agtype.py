@@ -1,9 +1,9 @@
-"""Values as AGE keeps them: agtype, which is JSON with vertices, edges, paths and exact numerics.
+"""Values as AGE stores them: agtype, which is JSON with vertices, edges, paths and exact numerics.
 
-On the way in a value is the codec's JSON with U+0000 escaped (``escape.py``); on the way out a
+A value is written as the codec's JSON with U+0000 escaped (``escape.py``). When it is read, a
 vertex is a dict with ``id``, ``label`` and ``properties``, an edge has ``start_id`` and ``end_id``
-too, a path is a list of them, and a numeric is a ``Decimal``. What the store keeps for itself in
-the properties of a vertex or an edge is left out.
+too, a path is a list of them, and a numeric is a ``Decimal``. The store's own properties of a
+vertex or an edge are left out.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _PART = re.compile(r'::[a-z]+|[{}\[\]:,]|"(?:[^"\\]|\\.)*"|[^\s{}\[\]:,"]+|\S', 
 _MAX_DEPTH = 200
 
 EXACT, NAMES = "_holdfast", "_holdfast_names"
-"""Properties that are the store's own: the exact JSON, and the names to find an entity by."""
+"""The store's own properties: the exact JSON, and the names to find an entity by."""
 
 
 def to_agtype(value: Any, *, field: str = "value") -> str:
-    r"""A JSON value as the text of an agtype.
+    r"""Return a JSON value as the text of an agtype.
 
     >>> to_agtype({"a": [1, 1e16]})
     '{"a":[1,1e16]}'
@@ -36,7 +36,7 @@ def to_agtype(value: Any, *, field: str = "value") -> str:
 
 
 def from_agtype(text: str | None) -> Any:
-    """The value of an agtype that the server wrote out.
+    """Return the value of an agtype that the server sent as text.
 
     >>> from_agtype('{"id": 7, "label": "Entity", "properties": {"n": 1.5::numeric}}::vertex')
     {'id': 7, 'label': 'Entity', 'properties': {'n': Decimal('1.5')}}
@@ -51,7 +51,7 @@ def from_agtype(text: str | None) -> Any:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Equal, and of the same types all through: 1, 1.0 and True are three values.
+    """Whether two values are equal with the same types: 1, 1.0 and True are three values.
 
     >>> same({"a": [1]}, {"a": [1]}), same(1, True)
     (True, False)
@@ -76,7 +76,7 @@ def _each_text(value: Any, change: Any) -> Any:
 
 
 class _Reader:
-    """Reads agtype that plain JSON is not, part by part."""
+    """Parses agtype that is not plain JSON, token by token."""
 
     def __init__(self, text: str) -> None:
         self._parts = [found[0].strip() for found in _PART.finditer(text)]
@@ -84,7 +84,7 @@ class _Reader:
         self._at = 0
 
     def whole(self) -> Any:
-        """The one value that the text is."""
+        """Return the value of the whole text."""
         value = self._value(1)
         self._take("")
         return value
@@ -115,7 +115,7 @@ class _Reader:
             yield self._value(depth + 1)
 
     def _until(self, end: str) -> Iterator[None]:
-        """Once for each part of a list, up to its end."""
+        """Yield once for each item of a list or object, up to its end."""
         if self._parts[self._at] == end:
             self._take()
             return
@@ -141,7 +141,7 @@ def _scalar(part: str) -> Any:
 
 
 def _annotated(value: Any, part: str, kind: str) -> Any:
-    """A value with its type behind it; ``part`` is how a number was written."""
+    """Return a value that has a type annotation; ``part`` is the text of a number."""
     if kind == "::numeric" and isinstance(value, (int, float)):
         return Decimal(part)
     if kind in {"::vertex", "::edge"} and isinstance(value, dict):

@@ -1,8 +1,8 @@
-"""What a Cypher query may say: clauses and the functions of Cypher, and no function of SQL.
+"""Which calls a Cypher query may contain: the functions of Cypher, and no function of SQL.
 
 AGE lets a query call any SQL function by its full name, ``pg_catalog.query_to_xml`` included, and
-its own functions that take the name of another graph. Either would leave the tenant's graph, so
-that the text is read with the rules of AGE's own scanner and every call in it is looked up here.
+its own functions that take the name of another graph. Either could access data outside the tenant's
+graph. So this module tokenizes the text by the rules of AGE's own scanner and checks every call.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FUNCTIONS = frozenset(
     tolower tostring tostringlist toupper trim type
     """.split()  # noqa: SIM905 - a page of words, not a column
 )
-"""They see their arguments and nothing else. Not startNode: it takes the name of a graph."""
+"""Functions that access only their arguments. Not startNode: it takes the name of a graph."""
 
 WORDS = frozenset(
     """
@@ -46,7 +46,7 @@ _TOKEN = re.compile(
 
 
 def check_calls(text: str) -> None:
-    """Raise ``InvalidInputError`` if a query calls what could leave its graph.
+    """Raise ``InvalidInputError`` if a query calls a function that could leave its graph.
 
     >>> check_calls("MATCH (n:Entity) WHERE n.id = $id RETURN count(n)")
     >>> check_calls("RETURN pg_catalog.version()")
@@ -66,7 +66,7 @@ def check_calls(text: str) -> None:
 
 
 def _check_call(before: list[tuple[str, str]]) -> None:
-    """What stands before a parenthesis: nothing, a word of Cypher, or a function of Cypher."""
+    """Raise unless the tokens before a parenthesis are no name, or a word or function of Cypher."""
     (_, owner), (_, dot), (kind, name) = before
     if kind not in {"name", "quoted"}:
         return

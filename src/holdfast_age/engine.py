@@ -1,7 +1,7 @@
 """The connections to a Postgres with Apache AGE, and the graphs in it.
 
-AGE needs sessions that are prepared for it, so that it has a pool of its own, and a direct one: a
-transaction pooler would lose the preparation.
+AGE needs prepared sessions, so it has its own pool, with direct connections: a transaction pooler
+would lose the preparation.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _PLACE = "holdfast_graph"
 
 @dataclass(frozen=True, slots=True)
 class GraphInfo:
-    """A tenant's graph, and what AGE calls it."""
+    """A tenant, and the name of its graph in AGE."""
 
     tenant: str
     graph: str
 
 
 def graph_name(tenant: str) -> str:
-    """What AGE calls the graph of a tenant: a digest, since a tenant may be any text.
+    """Return the name of a tenant's graph in AGE: a digest, since a tenant may be any text.
 
     >>> graph_name("acme")
     'holdfast_822b33ad87c148a0a20a5ba7cd5ebcaa'
@@ -47,7 +47,7 @@ def graph_name(tenant: str) -> str:
 
 
 def on_graph(sql: LiteralString, graph: str) -> LiteralString:
-    """A statement of ``sql`` on one graph; its name is a digest, never anybody's text.
+    """Return a statement of ``sql`` for one graph; the name is a digest, never a user's text.
 
     >>> on_graph('SELECT FROM holdfast_graph."Entity"', graph_name("acme"))
     'SELECT FROM holdfast_822b33ad87c148a0a20a5ba7cd5ebcaa."Entity"'
@@ -70,7 +70,7 @@ class Age:
         self.postgres = postgres
         self.auto_create = auto_create
         self.tag = f"hf{secrets.token_hex(16)}"
-        """The dollar tag around Cypher: nobody knows it, and a text that holds it is refused."""
+        """The dollar tag around Cypher: random, and a text that contains it is refused."""
 
     @classmethod
     async def open(
@@ -84,11 +84,11 @@ class Age:
         allow_unsafe: bool = False,
         ssl: Any = None,
     ) -> Self:
-        """Connect, and check that the server has AGE; ``NotSupportedError`` says what it lacks.
+        """Connect, and check that the server has AGE; ``NotSupportedError`` names what it lacks.
 
-        ``auto_create`` makes a tenant's graph when it is first used; the role must own the
-        database then. Otherwise ``holdfast graph create TENANT`` makes it. ``allow_unsafe`` accepts
-        a server that may lose an acknowledged write.
+        ``auto_create`` creates a tenant's graph on first use; the role must own the database then.
+        Otherwise ``holdfast graph create TENANT`` creates it. ``allow_unsafe`` accepts a server
+        that may lose an acknowledged write.
 
         ::
 
@@ -120,11 +120,11 @@ class Age:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the server can do."""
+        """What the server supports."""
         return self.postgres.capabilities
 
     async def ping(self) -> None:
-        """Ask for an answer, once."""
+        """Send one statement and wait for its answer."""
         await self.postgres.ping()
 
     async def aclose(self) -> None:
@@ -132,10 +132,10 @@ class Age:
         await self.postgres.aclose()
 
     async def create(self, tenant: str, *, role: str = "") -> bool:
-        """Make the graph of a tenant and let a role use it; whether it was not there before.
+        """Create the graph of a tenant and grant it to a role. Return whether it is new.
 
-        Safe to run twice, and by several at once. The connected role must be allowed to create
-        schemas in the database; ``role`` then needs no rights but those given here.
+        Safe to run again and concurrently. The connected role must be allowed to create schemas in
+        the database; ``role`` then needs no rights but those granted here.
 
         ::
 
@@ -158,7 +158,7 @@ class Age:
         return new
 
     async def graphs(self) -> list[GraphInfo]:
-        """The graphs that Holdfast made, by tenant.
+        """Return the graphs that Holdfast created, by tenant.
 
         ::
 
@@ -173,7 +173,7 @@ class Age:
 
 
 def check_age(capabilities: Capabilities, *, allow_unsafe: bool) -> None:
-    """Refuse a server without AGE, and say what it lacks; and one that may lose a commit.
+    """Raise if a server has no AGE, naming what it lacks, or if it may lose a commit.
 
     >>> check_age(Capabilities(180000, "0.8.5", "1.7.0", ""), allow_unsafe=False)
     """
@@ -197,7 +197,7 @@ def check_age(capabilities: Capabilities, *, allow_unsafe: bool) -> None:
 
 
 def no_graph(tenant: str) -> SchemaError:
-    """The error of a tenant that has no graph, with the command that makes it.
+    """Return the error for a tenant without a graph, with the command that creates it.
 
     >>> str(no_graph("acme"))
     "the tenant 'acme' has no graph: run `holdfast graph create acme`"
@@ -211,7 +211,7 @@ def no_graph(tenant: str) -> SchemaError:
 
 
 def grants(graph: str, role: str) -> list[str]:
-    """What lets a role read and write a graph, and nothing more.
+    """Return the statements that let a role read and write a graph, and nothing more.
 
     >>> grants(graph_name("acme"), "app")[0]
     'GRANT USAGE ON SCHEMA ag_catalog TO "app"'
@@ -228,11 +228,11 @@ def grants(graph: str, role: str) -> list[str]:
 
 
 async def _prepare(connection: Any) -> None:
-    """Make a new session ready for Cypher; on a server without AGE there is nothing to make."""
+    """Prepare a new session for Cypher; do nothing on a server without AGE."""
     if (await read_capabilities(connection)).age is not None:
         await connection.fetch(_SQL["load_library"])
         await connection.fetch(_SQL["prepare"])
 
 
 async def _nothing_to_reset(_connection: Any) -> None:
-    """A session stays prepared; a query leaves nothing else behind."""
+    """Do nothing: a session stays prepared, and a query leaves no other session state."""

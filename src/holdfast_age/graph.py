@@ -1,9 +1,9 @@
 """The knowledge graph in Apache AGE: one vertex label, one edge label, and Cypher on top.
 
-What a user calls a label or a type is a property; no text of theirs is ever part of a statement.
-The contract's calls are SQL on the tables of AGE's labels, one statement each: AGE's own patterns
-of variable length enumerate paths, of which a small cyclic graph has more than can be walked.
-Cypher sees the same rows: properties as they are, with ``id``, ``label`` and ``type`` beside them.
+A user's labels and types are properties; no text of a user is ever part of a statement. The
+contract's calls are SQL on the tables of AGE's labels, one statement each: AGE's own patterns of
+variable length enumerate all paths, and a small cyclic graph has too many of them. Cypher sees the
+same rows: the properties as they are, with ``id``, ``label`` and ``type`` added.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 class AgeGraph(CypherStorage):
-    """``CypherStorage`` on Apache AGE; a tenant has a graph of its own.
+    """``CypherStorage`` on Apache AGE; each tenant has its own graph.
 
     ::
 
@@ -71,7 +71,7 @@ class AgeGraph(CypherStorage):
             raise NotFoundError("entity", from_agtype(missing[0]["name"]))
 
     async def walk(self, walk: Walk) -> SubGraph:
-        """Return what is within reach of an entity."""
+        """Return the subgraph within reach of an entity."""
         rows = await self._fetch(
             _SQL["walk"],
             *(to_agtype(walk.start), walk.depth, walk.types),
@@ -103,7 +103,7 @@ class AgeGraph(CypherStorage):
     async def query(
         self, text: str, params: dict[str, Any], columns: int, *, write: bool
     ) -> Sequence[Sequence[Any]]:
-        """Run a query; ``InvalidInputError`` if it finds more than ``max_rows`` rows."""
+        """Run a query; raise ``InvalidInputError`` if it returns more than ``max_rows`` rows."""
         check_calls(text)
         if f"${self._age.tag}$" in text:
             raise InvalidInputError("query", "holds the mark that ends it: change the text")
@@ -130,7 +130,7 @@ class AgeGraph(CypherStorage):
                     raise
                 raise refused from error
             if len(rows) > self._max_rows:
-                # Inside of the transaction, so that a query that writes has written nothing.
+                # Raise inside of the transaction, so that the writes of the query are rolled back.
                 raise InvalidInputError(
                     "query", f"finds more than {self._max_rows} rows: add a LIMIT"
                 )
@@ -143,7 +143,7 @@ class AgeGraph(CypherStorage):
         )
 
     async def _with_graph(self, call: Callable[[], Awaitable[T]]) -> T:
-        """Run a call; where there is no graph, make it if that was asked for, or say how."""
+        """Run a call. If there is no graph, create it with ``auto_create``, else raise."""
         try:
             return await call()
         except SchemaError as error:
@@ -154,14 +154,14 @@ class AgeGraph(CypherStorage):
 
 
 def _properties(exact: str, **own: Any) -> str:
-    """What Cypher sees of an entity or a relationship, and the exact text of its properties."""
+    """Return the properties that Cypher sees, and the exact text of the given ones."""
     names = own.pop("names", None)
     kept = {} if names is None else {NAMES: names}
     return to_agtype({**decode_json(exact), **own, **kept, EXACT: exact})
 
 
 def _exact(found: dict[str, Any], own: frozenset[str]) -> dict[str, Any]:
-    """The properties as they went in; as Cypher left them where it has changed them since."""
+    """Return the properties as they were stored, or, if Cypher has changed them, as they are."""
     seen = {key: value for key, value in found.items() if key not in own}
     if isinstance(found.get(EXACT), str):
         stored = cast("dict[str, Any]", decode_json(found[EXACT]))
@@ -182,7 +182,7 @@ def _relationship(row: Any) -> Relationship:
 
 
 def _refused(error: asyncpg.PostgresError, tenant: str) -> Exception | None:
-    """Our error for what is wrong with a query; ``None`` if it is not the query."""
+    """Return our error if the query is at fault, else ``None``."""
     state = str(getattr(error, "sqlstate", None) or "")
     text = str(error)
     if state == "3F000":

@@ -1,4 +1,4 @@
-"""What the entry point ``age`` of the group ``holdfast.engines`` names."""
+"""The target of the entry point ``age`` in the group ``holdfast.engines``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from holdfast_age.graph import AgeGraph
 
 
 class AgeEngine(Engine):
-    """A Postgres with AGE, which keeps the graph.
+    """A Postgres with AGE, which stores the graph.
 
     ::
 
@@ -28,18 +28,18 @@ class AgeEngine(Engine):
         return AgeGraph(self._age, tenant=tenant)
 
     async def ping(self) -> None:
-        """Return if it answers."""
+        """Return if the server answers; else raise."""
         await self._age.ping()
 
     async def aclose(self) -> None:
-        """Close its connections."""
+        """Close the connections."""
         await self._age.aclose()
 
 
 async def open_engine(url: str, options: EngineOptions) -> AgeEngine:
     """Connect to a Postgres that has AGE, by ``postgresql://`` or ``age://``.
 
-    ``NotSupportedError`` says what the server lacks. ::
+    ``NotSupportedError`` names what the server lacks. ::
 
         engine = await open_engine("age://app@db/main", EngineOptions())
     """

@@ -18,7 +18,7 @@ def rounded_cosines(query: list[float], matrix: npt.NDArray[Any]) -> npt.NDArray
     rows = matrix.astype(np.float64)
     asked = np.array(query, dtype=np.float64)
     found = rows @ asked / (np.linalg.norm(rows, axis=1) * np.linalg.norm(asked))
-    # Rounded, so that vectors of one direction tie whatever their length; 0 is never minus 0.
+    # Round, so that vectors of the same direction tie at any length. Adding 0.0 removes -0.0.
     scores: npt.NDArray[np.float64] = np.clip(np.round(found, 12), -1.0, 1.0) + 0.0
     return scores
 

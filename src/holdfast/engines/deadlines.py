@@ -11,10 +11,10 @@ K = TypeVar("K", bound=Hashable)
 
 
 class Deadlines(Generic[K]):
-    """Calls ``late`` for each call that has had no answer for ``limit_seconds``, once.
+    """Calls ``late`` once for each call that has not ended within ``limit_seconds``.
 
-    The timer looks four times within the limit, so a call is late after the limit and at most a
-    quarter more. ::
+    The timer checks every quarter of the limit, so ``late`` runs at most a quarter of the limit
+    after it. ::
 
         deadlines = Deadlines(60, lambda connection: connection.terminate())
         deadlines.start(connection)
@@ -31,14 +31,14 @@ class Deadlines(Generic[K]):
         self._timer: asyncio.TimerHandle | None = None
 
     def start(self, key: K) -> None:
-        """A call begins; a key has one at a time."""
+        """Start the clock of a call; a key has one call at a time."""
         loop = asyncio.get_running_loop()
         self._started[key] = loop.time()
         if self._timer is None:
             self._timer = loop.call_later(self.limit_seconds / 4, self._look)
 
     def end(self, key: K) -> None:
-        """The call returned or failed."""
+        """Stop the clock: the call returned or failed."""
         del self._started[key]
 
     @property

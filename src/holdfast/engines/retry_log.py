@@ -1,4 +1,4 @@
-"""What is tried again is told by our own loggers, with the cause."""
+"""Log retries to our own loggers, with the cause."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ _THEIRS = logging.getLogger("stamina")
 
 
 class _RetryLog(logging.Filter):
-    """Sends the lines about retries of ours on to the logger that they are named by.
+    """Forwards the log records of our retries to the logger of the same name.
 
-    The library that repeats calls has its lines in a logger of its own, without the cause in the
-    text; whatever else uses it in the process is left alone.
+    The library that retries calls logs to its own logger, without the cause in the text. Records of
+    other users of the library in the process are left alone.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -32,7 +32,7 @@ _RETRY_LOG = _RetryLog()
 
 
 def tell_retries() -> None:
-    """From now on, retries under a name such as ``holdfast.postgres`` are told by that logger.
+    """From now on, log retries under a name such as ``holdfast.postgres`` to that logger.
 
     >>> tell_retries()
     """

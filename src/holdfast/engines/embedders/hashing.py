@@ -13,9 +13,9 @@ from holdfast.values.text import tokenize
 
 
 class HashEmbedder(Embedder):
-    """Vectors from the hashes of words: for tests, since it knows no meaning.
+    """Vectors from the hashes of words, for tests: it ignores meaning.
 
-    It needs no model and gives the same vector for the same text on every machine. Texts that share
+    It needs no model and returns the same vector for a text on every machine. Texts that share
     words are near each other; synonyms are as far apart as any two words.
 
     >>> HashEmbedder(dimension=8).name
@@ -29,7 +29,7 @@ class HashEmbedder(Embedder):
 
     @property
     def name(self) -> str:
-        """The name says the dimension, so that two of them are told apart."""
+        """The name contains the dimension: embedders that differ in it differ in name."""
         return f"hash-{self._dimension}"
 
     @property
@@ -43,11 +43,11 @@ class HashEmbedder(Embedder):
         *,
         mode: EmbeddingMode = "passage",  # noqa: ARG002 - a hash embeds both alike
     ) -> list[list[float]]:
-        """The sum of the directions of a text's words, of length 1."""
+        """Return for each text the sum of its words' vectors, scaled to length 1."""
         return [self._vector(text) for text in texts]
 
     def _vector(self, text: str) -> list[float]:
-        # A text without words still has a direction of its own.
+        # A text without words is hashed as a whole, so that its vector is not zero.
         directions = [_direction(word, self._dimension) for word in tokenize(text) or [text]]
         total = [math.fsum(numbers) for numbers in zip(*directions, strict=True)]
         length = math.sqrt(math.fsum(number * number for number in total))
@@ -57,5 +57,5 @@ class HashEmbedder(Embedder):
 @lru_cache(maxsize=10_000)
 def _direction(word: str, dimension: int) -> tuple[float, ...]:
     digest = hashlib.shake_256(word.encode("utf-8", "surrogatepass")).digest(dimension)
-    # Odd numbers around 0, so that no word has length 0.
+    # Odd numbers around 0, so that no word's vector is zero.
     return tuple(float(2 * byte - 255) for byte in digest)

@@ -1,4 +1,4 @@
-"""An embedder that is given up when it does not answer."""
+"""A time limit for any embedder."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from holdfast.spi.embedding import Embedder, EmbeddingMode
 from holdfast.values.errors import TimedOutError
 
 LIMIT_SECONDS = 10.0
-"""How long an embedder may take over one text, unless its own ``limit_seconds`` says otherwise."""
+"""The time limit for one text, unless the embedder has its own ``limit_seconds``."""
 
 MORE_SECONDS_PER_TEXT = 0.5
-"""How much longer for each further text of a call: a model without a GPU is that slow."""
+"""Added to the limit for each further text of a call: a model without a GPU is that slow."""
 
 
 class LimitedEmbedder(Embedder):
-    """Another embedder, and a ``TimedOutError`` where it takes too long.
+    """Wraps an embedder and raises ``TimedOutError`` when it takes too long.
 
     ::
 
@@ -42,7 +42,7 @@ class LimitedEmbedder(Embedder):
     async def embed(
         self, texts: Sequence[str], *, mode: EmbeddingMode = "passage"
     ) -> Sequence[Sequence[float]]:
-        """The other's vectors, if they come in time."""
+        """Return the wrapped embedder's vectors, or raise ``TimedOutError``."""
         limit = float(getattr(self._inner, "limit_seconds", LIMIT_SECONDS))
         limit += MORE_SECONDS_PER_TEXT * (len(texts) - 1)
         clock = asyncio.timeout(limit)
@@ -50,7 +50,7 @@ class LimitedEmbedder(Embedder):
             async with clock:
                 return await self._inner.embed(texts, mode=mode)
         except TimeoutError as error:
-            # What the model's own code timed out on is its own error.
+            # A TimeoutError raised by the model's own code passes through unchanged.
             if not clock.expired():
                 raise
             raise TimedOutError(

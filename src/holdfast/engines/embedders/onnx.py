@@ -18,12 +18,12 @@ BATCH = 32
 MODEL_FILES = ("model.onnx", "onnx/model.onnx", "model_quantized.onnx")
 MAX_TOKENS = 512
 MAX_CHARACTERS = 20_000
-"""More than the tokens of any model hold, so that a huge text is not taken apart in vain."""
+"""Texts are cut to this length before tokenizing. No model's token limit holds more."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Model:
-    """What was read from the folder."""
+    """The content of a model's folder."""
 
     session: Any
     tokenizer: Any
@@ -37,9 +37,9 @@ class OnnxEmbedder(Embedder):
     """A transformer in ONNX with its tokenizer, read from a folder; nothing is ever downloaded.
 
     The folder holds ``model.onnx`` and ``tokenizer.json``, as sentence-transformers and optimum
-    export them. Token vectors are averaged unless the model itself gives one for the sentence. A
-    ``config_sentence_transformers.json`` beside them may say what to put before a ``query`` and a
-    ``passage``. ::
+    export them. Token vectors are averaged unless the model outputs a sentence vector. An optional
+    ``config_sentence_transformers.json`` in the folder holds the prompts to prepend to a ``query``
+    and a ``passage``. ::
 
         embedder = await OnnxEmbedder.open("models/e5-small")
     """
@@ -71,14 +71,14 @@ class OnnxEmbedder(Embedder):
     async def embed(
         self, texts: Sequence[str], *, mode: EmbeddingMode = "passage"
     ) -> list[list[float]]:
-        """The vectors, of length 1; in a thread, so that others go on meanwhile."""
+        """Return vectors of length 1. Runs in a thread, so that the event loop is not blocked."""
         prompt = self._model.prompts.get(mode, "")
         return await asyncio.to_thread(
             self._embed, [prompt + text[:MAX_CHARACTERS] for text in texts]
         )
 
     def _embed(self, texts: list[str]) -> list[list[float]]:
-        # Texts of like length together, so that little is padded.
+        # Batch texts of similar length, to keep the padding small.
         order = sorted(range(len(texts)), key=lambda at: len(texts[at]))
         found: list[list[float]] = [[]] * len(texts)
         for start in range(0, len(order), BATCH):
@@ -122,7 +122,7 @@ def _read(folder: Path) -> tuple[str, _Model]:
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         session = onnxruntime.InferenceSession(str(weights), providers=["CPUExecutionProvider"])
     except Exception as error:
-        # Both drivers raise plain exceptions of their native cores.
+        # Both libraries raise plain exceptions from native code.
         raise ConfigError(f"the model in {folder} cannot be read: {error}") from error
     tokenizer.no_padding()
     tokenizer.enable_truncation(max_length=MAX_TOKENS)

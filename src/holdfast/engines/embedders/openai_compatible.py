@@ -1,4 +1,4 @@
-"""A service that embeds: OpenAI's own, or Ollama, vLLM, TEI and others that answer like it."""
+"""An embedding service: OpenAI, or Ollama, vLLM, TEI and others with the same API."""
 
 from __future__ import annotations
 
@@ -29,12 +29,13 @@ tell_retries()
 
 
 class OpenAICompatibleEmbedder(Embedder):
-    """``POST /v1/embeddings``, in batches, tried again while the service is busy or away.
+    """``POST /v1/embeddings`` in batches, retried while the service is busy or unreachable.
 
-    ``base_url`` ends with the version, as in ``https://api.openai.com/v1``; without one it is
-    ``/v1``. The dimension is given, not asked for, so that nothing must answer before the first
-    write; an answer of another length is an error that names both. ``timeout_seconds`` is for one
-    request, ``limit_seconds`` for all tries of a text, after which a store goes on without it. ::
+    ``base_url`` ends with the version, as in ``https://api.openai.com/v1``; without one, ``/v1`` is
+    appended. The caller passes the dimension, so that the service need not be up before the first
+    write; a vector of another length raises an error that names both. ``timeout_seconds`` limits
+    one request, ``limit_seconds`` all attempts for a text; after that a store continues without
+    the vector. ::
 
         embedder = OpenAICompatibleEmbedder(
             "http://localhost:11434/v1", "nomic-embed-text", dimension=768
@@ -70,7 +71,7 @@ class OpenAICompatibleEmbedder(Embedder):
 
     @classmethod
     def from_client(cls, client: httpx.AsyncClient, base_url: str, model: str, **more: Any) -> Self:
-        """Borrow a client; it is never closed here.
+        """Borrow a client; ``aclose`` does not close it.
 
         ::
 
@@ -104,7 +105,7 @@ class OpenAICompatibleEmbedder(Embedder):
         return found
 
     async def aclose(self) -> None:
-        """Close a client of our own; a borrowed one stays open."""
+        """Close the client that this embedder opened; a borrowed one stays open."""
         if self._owns and self._client is not None:
             client, self._client = self._client, None
             await client.aclose()

@@ -15,17 +15,17 @@ from holdfast.spi.embedding import Embedder, EmbeddingMode
 from holdfast.values.errors import MissingExtraError
 
 INLINE = 8
-"""So few texts are embedded before a thread would have started."""
+"""Up to this many texts are embedded on the event loop: a thread would take longer to start."""
 
 MAX_CHARACTERS = 20_000
-"""How much of a text counts: the mean of more words says less and less."""
+"""The rest of a longer text is ignored: a mean over more words distinguishes less and less."""
 
 
 class StaticEmbedder(Embedder):
     """wordllama: the mean of the vectors of a text's word pieces, from weights in its wheel.
 
-    It works offline and is loaded on first use. It knows no context, so it adds to a search by
-    words rather than replacing it. ::
+    It works offline and is loaded on first use. It ignores context, so it complements a search by
+    words and does not replace it. ::
 
         holdfast.open("./state", embedder=StaticEmbedder())
     """
@@ -59,11 +59,11 @@ class StaticEmbedder(Embedder):
         try:
             from wordllama import WordLlama  # noqa: PLC0415 - the extra may not be installed
         finally:
-            # Importing it configures the root logger, which is the program's to configure.
+            # Importing wordllama configures the root logger. Undo that: it is the program's.
             root.handlers[:] = handlers
             root.setLevel(level)
         model = WordLlama.load(cache_dir=self._folder, dim=self.dimension, disable_download=True)
-        # Its own way pads a batch to the longest text, which one long text makes huge.
+        # The default pads a batch to its longest text, so that one long text makes it huge.
         model.tokenizer.no_padding()
         return model
 
@@ -76,7 +76,7 @@ class StaticEmbedder(Embedder):
             if one.ids:
                 self._model.embedding[one.ids].mean(axis=0, out=vectors[row])
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        # A text without a word piece has no direction: it is given one, the same for all of them.
+        # A text without word pieces has a zero vector: give all such texts the same unit vector.
         vectors[lengths[:, 0] == 0, 0] = 1.0
         lengths[lengths == 0] = 1.0
         found: list[list[float]] = (vectors / lengths).tolist()

@@ -1,1 +1,1 @@
-"""The engine that lives in the process."""
+"""The in-process engine."""

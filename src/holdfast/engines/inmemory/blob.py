@@ -1,4 +1,4 @@
-"""Blobs, in process: the bytes in a dict, what is known about them in the index."""
+"""Blobs, in process: the bytes in a dict, their metadata in the index."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class BlobBytes:
 class InMemoryBlobs(BlobStorage):
     """``BlobStorage`` in dicts.
 
-    Awaiting the index never gives way to another task: its coroutines do not wait for anything.
+    Awaiting the index never switches to another task: its coroutines do not suspend.
 
     >>> blobs = InMemoryBlobs(InMemory(), tenant="acme")
     """
@@ -47,7 +47,7 @@ class InMemoryBlobs(BlobStorage):
     async def store_stream(
         self, ref: str, chunks: AsyncIterator[bytes], content_type: str, ttl_seconds: float
     ) -> None:
-        """Store chunks once all of them came."""
+        """Read all chunks, then store them."""
         data = b"".join([chunk async for chunk in chunks])
         await self.store(ref, data, content_type, ttl_seconds)
 
@@ -67,7 +67,7 @@ class InMemoryBlobs(BlobStorage):
         return BlobRange(blob.info, _part(data, offset, end_of(blob.info, offset, length)))
 
     async def stat(self, ref: str) -> BlobInfo | None:
-        """Return what is known about a blob."""
+        """Return the metadata of a blob."""
         blob = await self._index.get(ref)
         return blob.info if blob else None
 

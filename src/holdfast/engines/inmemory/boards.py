@@ -36,7 +36,7 @@ class InMemoryBoards(BoardStorage):
         self._data = engine.table(tenant, _Data)
 
     async def put(self, board: TaskList) -> None:
-        """Store a board, in the place of the one that its agent had."""
+        """Store a board; it replaces the earlier board of its agent."""
         siblings = self._data.conversations.setdefault(board.conversation_id, {})
         replaced = siblings.pop(board.agent_id, None)
         if replaced:
@@ -87,7 +87,7 @@ class InMemoryBoards(BoardStorage):
         return CardMove(card.status, self._put(board_id, replace(card, status=status, note=kept)))
 
     async def retry_card(self, board_id: str, card_id: str) -> CardMove | None:
-        """Count one more try."""
+        """Set the card in progress and count a retry."""
         card = self._card(board_id, card_id)
         if card is None or card.retry_count >= self._data.boards[board_id].facts.max_retries:
             return None
@@ -97,7 +97,7 @@ class InMemoryBoards(BoardStorage):
         return CardMove(card.status, self._put(board_id, tried))
 
     async def reset_card(self, board_id: str, card_id: str) -> Task | None:
-        """Set the card to how it began."""
+        """Reset the card to planned, with no retries and no note."""
         card = self._card(board_id, card_id)
         fresh = card and replace(card, status=TaskStatus.PLANNED, retry_count=0, note="")
         return fresh and self._put(board_id, fresh)

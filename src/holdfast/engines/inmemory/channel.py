@@ -64,7 +64,7 @@ class InMemoryChannels(ChannelStorage):
     async def publish(
         self, name: str, event_id: str, text: str, retention_seconds: float
     ) -> StoredEvent:
-        """Append an event, or find the one with the same id."""
+        """Append an event, or return the one with the same id."""
         channel = self._data.channels.setdefault(name, _Channel())
         now = self._engine.now()
         channel.purge(now)
@@ -99,7 +99,7 @@ class InMemoryChannels(ChannelStorage):
 
     @contextmanager
     def bell(self, name: str) -> Iterator[Bell]:
-        """Return what rings when the channel has a new event."""
+        """Yield a bell that rings when the channel has a new event."""
         channel, bell = self._data.channels.setdefault(name, _Channel()), _Bell()
         channel.bells.add(bell)
         try:

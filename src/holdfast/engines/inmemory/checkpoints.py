@@ -61,7 +61,7 @@ class _Namespace:
         )
 
     def upwards(self, row: _Row, missing: Sequence[str]) -> Iterator[tuple[_Row, list[str]]]:
-        """The ancestors of a row, each with the channels that none before it has a value of."""
+        """Yield the ancestors of a row, each with the channels that no nearer one has values of."""
         seen, left = {row.checkpoint.id}, list(missing)
         while left and (parent := row.checkpoint.parent) in self.rows and parent not in seen:
             row = self.rows[parent]
@@ -160,7 +160,7 @@ class InMemoryCheckpoints(CheckpointStorage):
             for row in space.rows.values()
             if _is_listed(query, thread, row)
         ]
-        # A stable sort: those with one id stay in the order of threads and namespaces.
+        # The sort is stable: rows with the same id stay in the order of threads and namespaces.
         found.sort(key=lambda one: one[2].checkpoint.id, reverse=True)
         return [space.view(thread, row) for thread, space, row in found[: query.limit]]
 
@@ -235,7 +235,7 @@ class InMemoryCheckpoints(CheckpointStorage):
         return space.rows.get(id)
 
     def _opened(self, thread: str, ttl_seconds: float | None = None) -> _Thread:
-        """A thread to write to: a new one where there is none. Its window starts again."""
+        """Return a thread to write to, created if there is none, and restart its time to live."""
         stored = self._present(thread) or _Thread()
         self._data.threads[thread] = stored
         if ttl_seconds is not None:
@@ -249,7 +249,7 @@ def _is_listed(query: CheckpointQuery, thread: str, row: _Row) -> bool:
     one = row.checkpoint
     if query.after is not None:
         last, *where = query.after
-        # By id downwards, and within one id by thread and namespace upwards.
+        # The order is id descending, then thread and namespace ascending.
         if one.id > last or (one.id == last and [thread, one.namespace] <= where):
             return False
     return (

@@ -1,4 +1,4 @@
-"""The engine that lives in the process: every contract for real, nothing kept after it ends."""
+"""The in-process engine: it implements every contract and keeps nothing after the process ends."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ class InMemory:
         self._tables: dict[tuple[str, Callable[[], Any]], Any] = {}
 
     def now(self) -> datetime:
-        """The engine's time."""
+        """Return the engine's current time."""
         return self._clock.now()
 
     def table(self, tenant: str, kind: Callable[[], T]) -> T:
-        """The data of one kind for one tenant, made on first use."""
+        """Return the data of one kind for one tenant, created on first use."""
         key = (tenant, kind)
         if key not in self._tables:
             self._tables[key] = kind()
         return cast("T", self._tables[key])
 
     def tables(self) -> list[Any]:
-        """The data of all tenants: what a test looks at around the stores."""
+        """Return the data of all tenants, for tests that bypass the stores."""
         return list(self._tables.values())
 
     def by_tenant(self, kind: Callable[[], T]) -> dict[str, T]:
-        """The data of one kind, by tenant, for those that have any."""
+        """Return the data of one kind by tenant, without the tenants that have none."""
         return {tenant: data for (tenant, made), data in self._tables.items() if made is kind}

@@ -1,4 +1,4 @@
-"""The session log in the process: appended, read back by position and by time."""
+"""The session log, in process: append events, read them by position and by time."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class InMemoryEpisodes(EpisodeStorage):
         return len(self._log.clear(session, agent=agent, run=run, types=types))
 
     def _rows(self, scope: EventScope) -> list[Row]:
-        """The rows of a scope in order: by position in one session, by time across sessions."""
+        """Return the rows of a scope, by position in one session, by time across sessions."""
         if scope.session is None:
             return sorted(
                 self._log.of_scope(scope).values(), key=lambda row: _position(row, in_session=False)

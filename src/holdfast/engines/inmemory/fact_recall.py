@@ -12,7 +12,7 @@ from holdfast.values.ranking import blend, fuse, normalise
 
 
 def recall(facts: Facts, wanted: FactFilter, question: FactQuestion) -> list[Memory]:
-    """The best of the facts that fit."""
+    """Return the best facts among those that pass the filter."""
     allowed = {fact.id: fact for fact in facts.live() if fact.fits(wanted)}
     arms = _arms(facts, question, allowed)
     scores = _scores(question.mode, arms)

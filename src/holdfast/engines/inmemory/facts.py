@@ -1,4 +1,4 @@
-"""The facts of one agent in one namespace, with what they are looked up by."""
+"""The facts of one agent in one namespace, with their indexes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _Model: TypeAlias = tuple[str | None, int]
 
 @dataclass(slots=True)
 class Fact:
-    """One memory; ``number`` counts the saves of its scope."""
+    """One memory; ``number`` is its ordinal among the saves of its scope."""
 
     id: str
     number: int
@@ -36,7 +36,7 @@ class Fact:
         return draft.confidence >= wanted.min_confidence and wanted.topic in (None, draft.topic)
 
     def to_memory(self, score: float = 1.0, found_by: tuple[str, ...] = ()) -> Memory:
-        """The memory as a caller sees it."""
+        """Return the memory for a caller."""
         return Memory(
             content=self.draft.content,
             score=score,
@@ -55,9 +55,9 @@ class Fact:
 
 @dataclass(slots=True)
 class Facts:
-    """One scope.
+    """The facts of one scope.
 
-    Indexes and vectors are made when a search needs them, and hold live facts only: neither
+    Indexes and vectors are built when a search needs them, and hold live facts only: neither
     superseded nor expired.
     """
 
@@ -70,7 +70,7 @@ class Facts:
     _vectors: dict[_Model, dict[str, list[float]]] = field(default_factory=dict, repr=False)
 
     def replayed(self, draft: FactDraft) -> str | None:
-        """The id that an earlier save with the same key was given; other content is a conflict."""
+        """Return the id of an earlier save with the same key; raise if its content differs."""
         if draft.key is None or draft.key not in self.keys:
             return None
         fact = self.all[self.keys[draft.key]]
@@ -79,7 +79,7 @@ class Facts:
         return fact.id
 
     def check_supersedes(self, id: str | None) -> None:
-        """What is superseded must be there, and nothing else may have superseded it."""
+        """Raise unless the fact to supersede exists and nothing has superseded it."""
         if id is None:
             return
         if id not in self.all:
@@ -89,7 +89,7 @@ class Facts:
             raise superseded_before(id, successor)
 
     def add(self, fact: Fact) -> None:
-        """Keep a checked fact."""
+        """Store a fact; the caller has checked it."""
         draft = fact.draft
         self.saves += 1
         self.all[fact.id] = fact
@@ -106,7 +106,7 @@ class Facts:
             self.all[draft.supersedes].superseded_by = fact.id
 
     def remove(self, id: str) -> bool:
-        """Forget a fact; whether it was there."""
+        """Delete a fact. Return whether it existed."""
         fact = self.all.pop(id, None)
         if fact is None:
             return False
@@ -116,7 +116,7 @@ class Facts:
         return True
 
     def purge(self, now: datetime) -> None:
-        """Forget what has expired."""
+        """Delete the expired facts."""
         while self._expiring and self._expiring[0][0] <= now:
             self.remove(heapq.heappop(self._expiring)[1])
 
@@ -125,7 +125,7 @@ class Facts:
         return (fact for fact in self.all.values() if fact.superseded_by is None)
 
     def words(self, query: str, language: str, allowed: Callable[[str], bool]) -> dict[str, float]:
-        """BM25 of the allowed facts."""
+        """Return the BM25 scores of the allowed facts."""
         index = self._indexes.get(language)
         if index is None:
             index = self._indexes[language] = LexicalIndex()
@@ -138,11 +138,11 @@ class Facts:
         return self._linked.get(entity, ())
 
     def vectors(self, question: FactQuestion) -> dict[str, list[float]]:
-        """The vectors of a question's model by the ids of their facts."""
+        """Return the vectors of the question's model, by fact id."""
         return self._vectors.get(_model(question), {})
 
     def keep_vector(self, question: FactQuestion, id: str, vector: list[float]) -> None:
-        """Remember what a model gave for a fact, unless the fact went meanwhile."""
+        """Store a fact's vector, unless the fact was deleted or superseded meanwhile."""
         if id in self.all and self.all[id].superseded_by is None:
             self._vectors.setdefault(_model(question), {})[id] = vector
 

@@ -1,4 +1,4 @@
-"""The knowledge graph in the process: entities, relationships, and who touches whom."""
+"""The knowledge graph, in process: entities, relationships, and the edges of each entity."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class InMemoryGraph(GraphStorage):
             self._data.nodes[edge.target].reaching.add(key)
 
     async def walk(self, walk: Walk) -> SubGraph:
-        """Return what is within reach of an entity."""
+        """Return the subgraph within reach of an entity."""
         types = None if walk.types is None else set(walk.types)
         if walk.start not in self._data.nodes:
             return SubGraph((), ())
@@ -111,7 +111,7 @@ class InMemoryGraph(GraphStorage):
         return [self._entity(key) for key in sorted(found)]
 
     def _walk(self, walk: Walk, types: set[str] | None) -> tuple[dict[str, None], bool]:
-        """The ids within reach, nearest first, and whether there were more than asked for."""
+        """Return the ids within reach, nearest first, and whether the limit cut some off."""
         reached: dict[str, None] = {}
         frontier = [walk.start]
         for step in range(walk.depth + 1):

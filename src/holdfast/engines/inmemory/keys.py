@@ -44,7 +44,7 @@ class InMemoryKeys(KeyStorage):
 
     async def verify(self, tenant: str, digest: str) -> ApiKey | None:
         """Return a live key."""
-        # Looked up without making a table: anybody may send any tenant's name.
+        # Do not create a table here: a caller may send any name as the tenant.
         data = self._engine.by_tenant(_Data).get(tenant)
         key = None if data is None else data.by_digest.get(digest)
         if data is None or key is None or not self._live(key):
@@ -69,7 +69,7 @@ class InMemoryKeys(KeyStorage):
     async def rotate(
         self, key_id: str, new_id: str, digest: str, grace_seconds: float
     ) -> ApiKey | None:
-        """Store a key like a live one."""
+        """Store a new key like a live one; the old one expires after the grace time."""
         old_digest, old = self._found(key_id)
         if old is None or not self._live(old):
             return None

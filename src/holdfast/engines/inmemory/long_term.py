@@ -100,7 +100,7 @@ class InMemoryLongTerm(LongTermStorage):
                 self._facts(scope).keep_vector(question, memory_id, vector)
 
     def _facts(self, scope: FactScope) -> Facts:
-        """The facts of a scope without the expired; new ones, kept nowhere yet, if none is left."""
+        """Return the unexpired facts of a scope, or new, unstored ``Facts`` if there are none."""
         facts = self._data.scopes.get(scope)
         if facts is None:
             return Facts()

@@ -24,7 +24,7 @@ _log = logging.getLogger("holdfast.recall")
 
 @dataclass(slots=True)
 class _Arms:
-    """What each arm of one search found, by key, and which arm could not answer."""
+    """The scores of each arm of a search, by key, and why an arm is missing or incomplete."""
 
     lexical: dict[str, float]
     semantic: dict[str, float]
@@ -39,7 +39,7 @@ class Recall:
         self._embedder = embedder
 
     async def search(self, scope: EventScope, text: str, limit: int) -> list[Recalled]:
-        """The best of a scope, by words and by meaning."""
+        """Return the best events of a scope, by words and by meaning."""
         if not text.strip():
             return self._most_recent(scope, limit)
         self._agents(scope)
@@ -54,7 +54,7 @@ class Recall:
         return _ranked(rows, limit, arms, fuse(arms.lexical, arms.semantic))
 
     def nearest(self, scope: EventScope, vector: list[float], limit: int) -> NearestEvents:
-        """The nearest of a scope."""
+        """Return the events of a scope that are nearest to a vector."""
         self._agents(scope)
         if self._log.dimension != len(vector):
             return NearestEvents(self._log.dimension, [])
@@ -115,7 +115,7 @@ def _ranked(
     for key, score in best[:limit]:
         parts = {"lexical": arms.lexical.get(key), "semantic": arms.semantic.get(key)}
         given = {arm: part for arm, part in parts.items() if part is not None}
-        # A cosine of -1 is as far as can be: 0 on the scale of recall.
+        # Recall scores run from 0 to 1: a cosine of -1 becomes 0.
         shown = score if normal else (score + 1) / 2
         found.append(Recalled(rows[key].event(), shown, tuple(given), given, arms.degraded))
     return found

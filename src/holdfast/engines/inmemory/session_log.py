@@ -1,4 +1,4 @@
-"""The logs of all sessions of a tenant: one truth for transcripts and episodes."""
+"""The logs of all sessions of a tenant, which transcripts and episodes share."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Row(LogEntry):
 
     @classmethod
     def of(cls, entry: LogEntry, vector: list[float] | None) -> Self:
-        """A row for an entry, without a position."""
+        """Return a row for an entry, without a position."""
         return cls(
             *(entry.agent, entry.session, entry.type, entry.body, entry.id, entry.run),
             entry.occurred_at,
@@ -35,17 +35,17 @@ class Row(LogEntry):
         )
 
     def text(self) -> str:
-        """What recall reads."""
+        """Return the text that recall searches."""
         return event_text(self.type, decode_json(self.body))
 
     def event(self) -> Event:
-        """A new event for the caller to keep."""
+        """Return a new event object, which the caller may keep."""
         return self.to_event(self.epoch, self.seq)
 
 
 @dataclass(slots=True)
 class SessionRecord:
-    """A session: its log in order, and the counter that outlives what is cleared."""
+    """A session: its log in order, and its counter of positions, which ``clear`` keeps."""
 
     id: str
     agent: str
@@ -60,10 +60,10 @@ class SessionRecord:
 
 @dataclass(slots=True)
 class SessionLog:
-    """What one tenant's sessions hold, by session and by agent.
+    """The rows of one tenant's sessions, by session and by agent.
 
-    The word index of an agent follows the log: ``words`` takes in the un-indexed tail when it is
-    asked, so that an append costs nothing more and is found at once.
+    ``words`` indexes an agent's new rows before it returns the index. So an append does no
+    indexing, and a search finds the new rows at once.
     """
 
     sessions: dict[str, SessionRecord] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class SessionLog:
     def append(
         self, entries: Sequence[LogEntry], vectors: Sequence[list[float]] | None, now: datetime
     ) -> list[Row]:
-        """Store what is new, all or nothing, and return the stored row for each."""
+        """Store the new entries, all or none. Return the stored row of each entry."""
         fresh = []
         for at, entry in enumerate(entries):
             stored = self._find(entry.session, entry.id)
@@ -89,7 +89,7 @@ class SessionLog:
         return [self.sessions[entry.session].rows[entry.id] for entry in entries]
 
     def session(self, session_id: str, agent: str, now: datetime) -> SessionRecord:
-        """The session, created on first use."""
+        """Return the session, created on first use."""
         if session_id not in self.sessions:
             self.sessions[session_id] = SessionRecord(session_id, agent, now)
         return self.sessions[session_id]
@@ -104,7 +104,7 @@ class SessionLog:
         return self.agents.get(agent, {})
 
     def of_scope(self, scope: EventScope) -> dict[str, Row]:
-        """The rows of a scope by key, in the order of arrival of each agent."""
+        """The rows of a scope by key, grouped by agent, in the order of arrival."""
         return {
             key: row
             for agent in self.agents_of(scope)
@@ -119,7 +119,7 @@ class SessionLog:
         return [agent for agent, rows in self.agents.items() if rows and scope.has_agent(agent)]
 
     def words(self, agent: str) -> LexicalIndex:
-        """The index of all the agent's words, up to the last append."""
+        """Return the word index of an agent, up to the last append."""
         index = self._words.setdefault(agent, LexicalIndex())
         for row in self._tails.pop(agent, []):
             if row.key in self.of_agent(agent):
@@ -134,7 +134,7 @@ class SessionLog:
         run: str | None = None,
         types: Collection[str] | None = None,
     ) -> list[Row]:
-        """Remove and return what matches; the session's counter stays."""
+        """Delete and return the matching rows; the session's counter stays."""
         session = self.sessions.get(session_id)
         if session is None:
             return []

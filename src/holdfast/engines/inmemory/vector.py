@@ -24,7 +24,7 @@ Floats = npt.NDArray[np.float32]
 
 @dataclass(slots=True)
 class _Row:
-    """A document: content and metadata as JSON text, so that nobody else holds the objects."""
+    """A document: content and metadata as JSON text, so that callers share no objects with it."""
 
     content: str
     metadata: str
@@ -32,10 +32,10 @@ class _Row:
 
 
 class _View:
-    """A collection laid out for search: made at the first search after a change."""
+    """A collection as a matrix for search, built at the first search after a change."""
 
     def __init__(self, rows: dict[str, _Row]) -> None:
-        # In the order of ids, so that a stable sort by score leaves ties in it.
+        # Sorted by id, so that a stable sort by score leaves ties in the order of ids.
         self.ids = sorted(rows)
         self.matrix: Floats = np.array([rows[key].vector for key in self.ids], dtype=np.float32)
         self.norms = np.linalg.norm(self.matrix.astype(np.float64), axis=1)
@@ -50,13 +50,13 @@ class _View:
         asked = np.array(query, dtype=np.float64)
         asked /= np.linalg.norm(asked)
         if limit < len(chosen):
-            # A first look in 32 bits; its error is far below the margin that is kept.
+            # Preselect in 32 bits; the rounding error is far below the margin.
             rough = (self.matrix @ asked.astype(np.float32))[chosen] / self.norms[chosen]
             margin = len(query) * np.finfo(np.float32).eps
             least = np.partition(rough, -limit)[-limit] - margin
             chosen = chosen[rough >= least]
         cosines = self.matrix[chosen].astype(np.float64) @ asked / self.norms[chosen]
-        # Rounded, so that vectors of one direction tie whatever their length.
+        # Round, so that vectors of the same direction tie at any length.
         scores = np.clip(np.round(cosines, 12), -1.0, 1.0) + 0.0
         best = np.argsort(-scores, kind="stable")[:limit]
         return [(self.ids[chosen[at]], float(scores[at])) for at in best]
@@ -124,7 +124,7 @@ class InMemoryVectors(VectorStorage):
         return Nearest(held.dimension, results)
 
     async def get(self, collection: str, ids: Sequence[str]) -> Sequence[Document]:
-        """Return the documents that are there."""
+        """Return the documents that exist."""
         rows = self._rows(collection)
         return [
             stored_document(key, rows[key].content, rows[key].metadata, list(rows[key].vector))

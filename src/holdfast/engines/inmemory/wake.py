@@ -1,4 +1,4 @@
-"""Whether a session is known, in the process."""
+"""Whether a session is known, in process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class InMemoryWake(SessionWake):
         self._states = InMemoryStates(engine, tenant=tenant)
 
     async def wake(self, session_id: str) -> Wake:
-        """New, until something was written to its log or to its state."""
+        """Return ``NEW`` until the session's log or state is written, then ``WARM``."""
         session = self._log.sessions.get(session_id)
         written = session is not None and session.seq > 0
         known = written or (await self._states.read(session_id, ())).version > 0

@@ -1,1 +1,1 @@
-"""Object stores: S3 and what speaks it, disk, and the other stores that obstore knows."""
+"""Object stores: S3 and compatible stores, disk, and the other stores that obstore supports."""

@@ -1,4 +1,4 @@
-"""A URL in, a store of the driver out: what each parameter means, and what is refused."""
+"""Parse the URL of an object store, check its parameters and create the driver's store."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from holdfast.values.errors import ConfigError, UnknownSchemeError
 
 TESTED = ("s3", "file")
 UNTESTED = ("s3a", "gs", "az", "azure", "adl", "abfs", "abfss")
-"""Schemes that the driver knows and that no test of ours has run on."""
+"""Schemes that the driver supports and that our tests do not cover."""
 
 _CLIENT = frozenset(
     {
@@ -23,14 +23,14 @@ _CLIENT = frozenset(
         *("read_timeout", "timeout", "user_agent"),
     }
 )
-"""Parameters that are the HTTP client's; the others are the store's."""
+"""Parameters of the HTTP client; all others are the store's."""
 
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A URL taken apart; its repr has no parameters, since some of them are secrets.
+    """A parsed URL; its repr has no parameters, since some of them are secrets.
 
     >>> Address.parse("s3://bucket/prefix?region=eu-west-1&secret_access_key=x")
     Address('s3://bucket/prefix')
@@ -38,7 +38,7 @@ class Address:
 
     scheme: str
     location: str
-    """The URL without its parameters: what may be shown."""
+    """The URL without its parameters, safe to show."""
 
     config: dict[str, str] = field(repr=False)
     client: dict[str, Any] = field(repr=False)
@@ -50,7 +50,7 @@ class Address:
 
     @classmethod
     def parse(cls, url: str) -> Address:
-        """Take a URL apart.
+        """Parse a URL.
 
         >>> Address.parse("file:///var/blobs").folder
         PosixPath('/var/blobs')
@@ -90,10 +90,10 @@ class Address:
         return cls("file", location, {}, {}, fsync=fsync, folder=Path(path))
 
     def connect(self, *, timeout_seconds: float, retry_seconds: float) -> Any:
-        """The driver's store; nothing is sent yet."""
+        """Return the driver's store; nothing is sent yet."""
         if self.folder is not None:
             return drivers.LocalStore(self.folder, automatic_cleanup=True, mkdir=True)
-        # The driver's types tell stores apart by their parameters; here they come from a URL.
+        # Any: the driver types each store's parameters apart, but these come from a URL.
         options: dict[str, Any] = {
             "config": self.config,
             "client_options": {

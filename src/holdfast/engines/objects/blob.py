@@ -1,4 +1,4 @@
-"""Blobs, on an object store: the bytes in objects, what is known about them in an index."""
+"""Blobs, on an object store: the bytes in objects, their metadata in an index."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from holdfast.values.blobs import BlobInfo, IndexedBlob
 from holdfast.values.errors import ConflictError, HoldfastError
 
 ORPHAN_GRACE_SECONDS = 86_400
-"""How old bytes without a ref must be before they are removed: more than an upload takes."""
+"""The age at which bytes without a ref are deleted: longer than an upload takes."""
 
 _SWEEP_BLOBS = 1000
 _WHOLE_AHEAD, _STREAM_AHEAD = 3, 1
-"""How many parts are fetched ahead: of a blob that is held in memory anyway, and of a stream."""
+"""How many parts are prefetched: of a blob that is read whole into memory, and of a stream."""
 
 _Fetch: TypeAlias = tuple[int, asyncio.Task[Any]]
 """How many bytes of a part are wanted, and the request for them."""
 
 
 class ObjectBlobs(BlobStorage):
-    """``BlobStorage`` in objects; ``index`` keeps the refs, in a database or beside the bytes.
+    """``BlobStorage`` in objects; ``index`` stores the refs, in a database or next to the bytes.
 
     The bytes are uploaded first, then the ref is put: a crash at any line leaves no ref, or a good
     one. Bytes without a ref are removed by ``sweep_orphans``.
@@ -76,7 +76,7 @@ class ObjectBlobs(BlobStorage):
         return BlobRange(blob.info, self._parts(blob.object_key, offset, end, ahead))
 
     async def stat(self, ref: str) -> BlobInfo | None:
-        """Return what is known about a blob."""
+        """Return the metadata of a blob."""
         blob = await self._index.get(ref)
         return blob.info if blob else None
 
@@ -104,12 +104,12 @@ class ObjectBlobs(BlobStorage):
         return removed
 
     async def sweep_orphans(self, *, grace_seconds: float = ORPHAN_GRACE_SECONDS) -> int:
-        """Remove bytes that no ref uses and that are older than the grace; how many objects.
+        """Delete objects that no ref uses and that are older than the grace. Return how many.
 
-        They are what a crash left between an upload and its ref. The index decides about each, so
-        that an upload which takes longer than the grace fails loudly when it asks for its ref, and
+        A crash between an upload and its ref leaves them behind. The index decides about each, so
+        that an upload that takes longer than the grace raises an error when it puts its ref, and
         no ref ever loses its bytes. It lists all objects of the tenant: once a day is often enough.
-        May stop at any line and run again, also beside others.
+        It may stop at any line and run again, also concurrently.
 
         ::
 
@@ -132,7 +132,7 @@ class ObjectBlobs(BlobStorage):
 
     @asynccontextmanager
     async def _upload(self) -> AsyncIterator[Upload]:
-        """A new upload. What came of it is removed where it fails."""
+        """Yield a new upload; if it fails, delete the uploaded bytes."""
         upload = Upload(self._engine, self._paths)
         try:
             await self._name_tenant()
@@ -142,13 +142,13 @@ class ObjectBlobs(BlobStorage):
             raise
 
     async def _name_tenant(self) -> None:
-        """Keep the name of a tenant whose folder does not say it, so that all can be swept."""
+        """Store the tenant's name if its folder is named by a digest: a sweep of all reads it."""
         if not self._named and self._paths.name:
             await self._engine.put(self._paths.name, self._tenant.encode("utf-8", "surrogatepass"))
             self._named = True
 
     async def _refer(self, ref: str, upload: Upload, content_type: str, ttl_seconds: float) -> None:
-        """Make the ref. Where it is unknown whether there is one, its bytes stay for the sweep."""
+        """Put the ref. If it is unknown whether that succeeded, leave the bytes to the sweep."""
         facts = BlobFacts(upload.key, upload.size_bytes, content_type, upload.sha256)
         try:
             await self._index.put(ref, facts, ttl_seconds)
@@ -157,12 +157,12 @@ class ObjectBlobs(BlobStorage):
             raise
 
     async def _discard(self, upload: Upload) -> None:
-        """Remove what came so far; where that fails too, the first error counts and the sweep."""
+        """Delete the uploaded bytes. If that fails, leave them to the sweep: raise no new error."""
         with suppress(HoldfastError):
             await self._engine.to_the_end(upload.discard())
 
     async def _remove(self, taken: list[IndexedBlob]) -> int:
-        """First the bytes, then the refs: what is not forgotten is taken again later."""
+        """Delete the bytes, then the refs: a blob whose ref remains is taken again later."""
         await self._engine.delete(
             [
                 path
@@ -198,7 +198,7 @@ class ObjectBlobs(BlobStorage):
 
 
 def _wanted(part: int, start: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """Which parts a range reaches into, and from where to where in each."""
+    """Yield the parts that a range covers, with the start and end within each."""
     for number in range(start // part, -(-end // part) if start < end else 0):
         yield number, max(0, start - number * part), min(part, end - number * part)
 

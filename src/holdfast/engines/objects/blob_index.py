@@ -1,4 +1,4 @@
-"""What is known about blobs, in objects beside their bytes: for when no database is at hand."""
+"""The index of blobs, in objects next to their bytes, for use without a database."""
 
 from __future__ import annotations
 
@@ -27,15 +27,14 @@ from holdfast.values.blobs import BlobInfo, IndexedBlob
 from holdfast.values.errors import ConflictError, NotSupportedError
 
 _DANGLING = timedelta(days=1)
-"""How long a hint that leads nowhere is kept: whoever wrote it may be about to write the rest."""
+"""How long a hint that matches no ref is kept: its writer may be about to write the ref."""
 
 
 class ObjectBlobIndex(BlobIndexStorage):
     """``BlobIndexStorage`` that needs nothing but conditional create of the object store.
 
-    A call is several requests, one after another: where a database is at hand, its index is
-    quicker. Put each ref once, as ``ObjectBlobs`` does: one that is put again while it is being
-    forgotten may be forgotten with it.
+    A call takes several requests in sequence: an index in a database is faster. Put each ref once,
+    as ``ObjectBlobs`` does: a ref that is put again while it is being deleted may be deleted too.
 
     ::
 
@@ -70,7 +69,7 @@ class ObjectBlobIndex(BlobIndexStorage):
         )
         path = f"{self._paths.ref(ref_digest)}/0"
         for _ in range(ATTEMPTS):
-            # Before the ref: what has no hint is never swept.
+            # Write the hint before the ref: a ref without a hint is never swept.
             await self._engine.put(self._paths.hint(hint.name), b"")
             if await self._engine.create(path, msgspec.json.encode(first)):
                 try:
@@ -87,7 +86,7 @@ class ObjectBlobIndex(BlobIndexStorage):
         raise too_many(ref)
 
     async def _claim(self, first: First) -> None:
-        """Make a ref valid, unless its object is another's or condemned."""
+        """Make a ref valid; raise if its object key is another ref's or condemned."""
         wanted = Claim(first.object_key, first.ref, first.life)
         path = self._paths.claim(first.object_key)
         for _ in range(ATTEMPTS):
@@ -102,7 +101,7 @@ class ObjectBlobIndex(BlobIndexStorage):
         raise too_many(first.object_key)
 
     async def _again(self, first: First) -> BlobInfo | None:
-        """The ref that is there, if it is the same; ``None`` if it is gone meanwhile."""
+        """Return the existing ref if it is the same; ``None`` if it was deleted meanwhile."""
         record = await self._records.read(digest(first.ref))
         if record is None:
             return None
@@ -110,7 +109,7 @@ class ObjectBlobIndex(BlobIndexStorage):
         if record.first.facts != first.facts or not valid.is_live(self._engine.now()):
             raise taken_before(first.ref)
         if not record.committed:
-            # Another is about to make it valid, or died before it did.
+            # Another client is about to make it valid, or died before it did.
             await self._claim(record.first)
         return record.blob.info
 
@@ -160,7 +159,7 @@ class ObjectBlobIndex(BlobIndexStorage):
         return sum(await self._engine.each(refs, self._forget))
 
     async def condemn(self, object_keys: Sequence[str]) -> Sequence[str]:
-        """Bar the keys that no ref uses."""
+        """Bar the keys that no ref uses: ``put`` refuses them from now on. Return them."""
         unused = await self._engine.each(object_keys, self._condemn)
         return [key for key, barred in zip(object_keys, unused, strict=True) if barred]
 
@@ -194,7 +193,7 @@ class ObjectBlobIndex(BlobIndexStorage):
         expires_at: datetime | None,
         taken_at: datetime | None = None,
     ) -> bool:
-        """The new hint before the change, the old one after it: one of them always leads here."""
+        """Write the new hint, then the change, then delete the old hint: one always exists."""
         name = hint.name if hint else None
         if name:
             await self._engine.put(self._paths.hint(name), b"")
@@ -208,7 +207,7 @@ class ObjectBlobIndex(BlobIndexStorage):
             await self._engine.delete([self._paths.hint(hint)])
 
     async def _due(self, now: datetime, retry: datetime) -> AsyncGenerator[Hint, None]:
-        """What is due, the earliest first."""
+        """Yield the due hints, the earliest first."""
         until = {"due": now, "taken": retry}
         slots = {
             kind: set(await self._engine.folders(f"{self._paths.index}/{kind}")) for kind in until
@@ -247,7 +246,7 @@ class ObjectBlobIndex(BlobIndexStorage):
         return True
 
     async def _condemn(self, object_key: str) -> bool:
-        """Whether a key is nobody's, and nobody's for good."""
+        """Condemn a key. Return whether no ref uses it, now or later."""
         barred = msgspec.json.encode(Claim(object_key))
         for _ in range(ATTEMPTS):
             claim = await self._records.claim(object_key)
@@ -260,8 +259,8 @@ class ObjectBlobIndex(BlobIndexStorage):
             first = await self._records.first(claim.ref)
             if first is not None and first.life == claim.life:
                 return False
-            # The ref is forgotten. If its claim is still there, it came too late for the ref and
-            # stands in everybody's way as a condemnation would.
+            # The ref is deleted. If its claim still exists, it was written after the delete, and
+            # bars the key as a condemnation would.
             if await self._records.claim(object_key) == claim:
                 return True
         raise too_many(object_key)

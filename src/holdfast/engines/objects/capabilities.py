@@ -1,4 +1,4 @@
-"""What an object store can do: asked when it is opened, explained where it cannot."""
+"""What an object store supports, checked when it is opened."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """Whether the kind of store is tested, and whether two who create one object clash.
+    """Whether the kind of store is tested, and whether it supports conditional create.
 
     >>> Capabilities("s3", tested=True, conditional_create=True).describe()
     'S3, conditional create'
@@ -16,7 +16,7 @@ class Capabilities:
     scheme: str
     tested: bool
     conditional_create: bool
-    """Needed to keep the index of blobs in objects; the bytes alone do without it."""
+    """Needed to keep the index of blobs in objects; the bytes do not need it."""
 
     def describe(self) -> str:
         """One line for a person."""

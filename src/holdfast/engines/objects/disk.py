@@ -1,4 +1,4 @@
-"""What a folder needs beyond the driver: bytes that are on the disk, and no half-written files."""
+"""What the driver lacks for a folder: fsync, and the removal of half-written files."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 _STAGED = re.compile(r"#\d+$")
-"""The driver writes to such a name first and lists none of them; a killed process leaves one."""
+"""Temporary names that the driver writes to and does not list; a killed process leaves one."""
 
 
 class Disk:
-    """One folder; ``fsync`` makes a write survive a power cut, at the cost of waiting for it.
+    """One folder; with ``fsync`` a write survives a power cut, but each write waits for the disk.
 
     ::
 
@@ -26,7 +26,7 @@ class Disk:
         self.fsync = fsync
 
     async def settle(self, paths: Iterable[str]) -> None:
-        """Wait until files that were written, or their absence, are on the disk."""
+        """Sync written or deleted files, and their folders, to the disk."""
         if self.fsync:
             await asyncio.to_thread(self._settle, list(paths))
 
@@ -43,7 +43,7 @@ class Disk:
             _sync(folder)
 
     async def remove_staged(self, folder: str, *, before: datetime) -> int:
-        """Remove half-written files that nobody has written to since; how many there were."""
+        """Delete half-written files that were last written ``before``. Return how many."""
         return await asyncio.to_thread(self._remove_staged, self.root / folder, before)
 
     def _remove_staged(self, folder: Path, before: datetime) -> int:
@@ -55,13 +55,13 @@ class Disk:
                         path.unlink()
                         removed += 1
                 except FileNotFoundError:
-                    # Renamed to what it was written for, or removed by another sweep.
+                    # Renamed to its final name, or deleted by another sweep.
                     continue
         return removed
 
 
 def _unless_gone(error: OSError) -> None:
-    """An empty folder is removed by whoever removes its last object."""
+    """Ignore a missing folder: a delete of its last object deletes it too."""
     if not isinstance(error, FileNotFoundError):
         raise error
 
@@ -70,7 +70,7 @@ def _sync(path: Path) -> None:
     try:
         opened = os.open(path, os.O_RDONLY)
     except FileNotFoundError:
-        # Removed meanwhile: nothing is left to keep.
+        # Deleted meanwhile: nothing to sync.
         return
     try:
         os.fsync(opened)

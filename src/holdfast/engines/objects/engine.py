@@ -1,4 +1,4 @@
-"""One object store, and what is asked of it: put, create, get, list, delete."""
+"""One object store and its requests: put, create, get, list, delete."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a listing says about an object."""
+    """An object in a listing."""
 
     path: str
     size_bytes: int
@@ -45,8 +45,8 @@ class Found:
 class Objects:
     """One bucket or folder; paths are relative to the prefix that it was opened with.
 
-    Expiry of what is kept here is decided by ``clock``, the machine's own unless another is given:
-    an object store has none to ask, so machines that share one keep their clocks together.
+    ``clock`` decides about expiry; the default is the machine's clock. An object store has no clock
+    to ask, so machines that share a store must keep their clocks in sync.
 
     ::
 
@@ -83,13 +83,13 @@ class Objects:
         timeout_seconds: float = 60,
         retry_seconds: float = 30,
     ) -> Self:
-        """Connect to ``s3://bucket/prefix`` or ``file:///dir``, and ask what it can do.
+        """Connect to ``s3://bucket/prefix`` or ``file:///dir``, and check what it supports.
 
         Parameters of the URL are the driver's: ``endpoint``, ``region``, ``access_key_id``,
-        ``secret_access_key``, ``allow_http`` and so on; what is not given comes from the
-        environment (``AWS_ACCESS_KEY_ID``, ``AWS_ENDPOINT_URL`` and so on). A request is given up
-        after ``timeout_seconds``, and tried again for ``retry_seconds``. On disk a write is
-        flushed before it is acknowledged, unless the URL says ``fsync=false``.
+        ``secret_access_key``, ``allow_http`` and so on; the others come from the environment
+        (``AWS_ACCESS_KEY_ID``, ``AWS_ENDPOINT_URL`` and so on). A request times out after
+        ``timeout_seconds``, and is retried for ``retry_seconds``. On disk a write is flushed
+        before it is acknowledged, unless the URL has ``fsync=false``.
 
         ::
 
@@ -129,7 +129,7 @@ class Objects:
         return engine
 
     async def _ask(self) -> bool:
-        """Make the marker twice: a store that lets both succeed ignores the condition."""
+        """Create the marker twice: a store on which both succeed ignores the condition."""
         wanted = msgspec.json.encode({"format": _FORMAT})
         try:
             first = await self._create(MARKER, wanted)
@@ -144,32 +144,32 @@ class Objects:
         return able
 
     async def aclose(self) -> None:
-        """Wait for what was begun; the driver has nothing to close."""
+        """Wait for running work; the driver has nothing to close."""
         while self._running:
             await asyncio.wait(self._running)
 
     def now(self) -> datetime:
-        """The engine's time."""
+        """Return the engine's current time."""
         return self._clock.now()
 
     async def ping(self) -> None:
-        """Ask for an answer, once."""
+        """Read the marker once; raise if there is no answer or no marker."""
         if await self.get(MARKER) is None:
             raise NotFoundError(
                 "object", MARKER, f"{self.location} was emptied while it was open: open it again"
             )
 
     async def put(self, path: str, data: Any) -> None:
-        """Write an object, whole or not at all; the same again is the same."""
+        """Write an object, whole or not at all. A retry has no further effect."""
         with mapped(wrote=True):
             await obstore.put_async(self._store, path, data, use_multipart=False)
             if self.disk:
                 await self.disk.settle([path])
 
     async def create(self, path: str, data: bytes) -> bool:
-        """Write an object where none is; whether it is there now as given.
+        """Write an object if none exists. Return whether the stored object is the given one.
 
-        An answer may be lost and the driver tries again: what is there is then our own.
+        If an answer is lost, the driver retries and finds the object that it wrote itself.
         """
         return await self._create(path, data) or await self.get(path) == data
 
@@ -184,7 +184,7 @@ class Objects:
         return True
 
     async def get(self, path: str) -> bytes | None:
-        """A small object."""
+        """Return a small object, or ``None``."""
         with mapped(wrote=False):
             try:
                 answer = await obstore.get_async(self._store, path)
@@ -194,10 +194,9 @@ class Objects:
                 return None
 
     async def read(self, path: str, start: int, stop: int) -> Any:
-        """A part of an object as a buffer, shorter where the object is; empty where there is none.
+        """Return a range of an object as a buffer: shorter at its end, empty if there is none.
 
-        The driver's buffer is handed out as it is, since a copy of each part would cost as much
-        as its digest.
+        It is the driver's own buffer: a copy of each part would cost as much as its digest.
         """
         with mapped(wrote=False):
             try:
@@ -206,7 +205,7 @@ class Objects:
                 _pass_over(missing)
                 return b""
             except exceptions.GenericError:
-                # Said also of a range that begins after the end: then the object is too short.
+                # Also raised for a range that begins after the end: then the object is too short.
                 if (await self._size(path)) <= start:
                     return b""
                 raise
@@ -219,7 +218,7 @@ class Objects:
         return size
 
     async def delete(self, paths: Sequence[str]) -> None:
-        """Remove objects; those that are gone already are gone."""
+        """Delete objects; missing ones are ignored."""
         if not paths:
             return
         with mapped(wrote=True):
@@ -238,7 +237,7 @@ class Objects:
             _pass_over(missing)
 
     async def pages(self, folder: str) -> AsyncIterator[list[Found]]:
-        """All objects below a folder, a thousand at a time, in no promised order."""
+        """Yield all objects below a folder, a thousand at a time, in no defined order."""
         with mapped(wrote=False):
             try:
                 async for page in obstore.list(self._store, folder, chunk_size=_PAGE):
@@ -247,13 +246,13 @@ class Objects:
                 _pass_over(missing)
 
     async def names(self, folder: str) -> list[str]:
-        """The names of the objects right in a folder that holds few."""
+        """Return the names of the objects in a folder that holds few."""
         return [
             found.path.rpartition("/")[2] async for page in self.pages(folder) for found in page
         ]
 
     async def folders(self, folder: str) -> list[str]:
-        """The names of the folders in a folder, sorted."""
+        """Return the names of the folders in a folder, sorted."""
         with mapped(wrote=False):
             try:
                 found = await obstore.list_with_delimiter_async(self._store, folder or None)
@@ -263,7 +262,7 @@ class Objects:
         return sorted(prefix.rstrip("/").rpartition("/")[2] for prefix in found["common_prefixes"])
 
     async def each(self, items: Iterable[T], work: Callable[[T], Awaitable[R]]) -> list[R]:
-        """The same work on many, a few at once; results in order, the first error raised."""
+        """Run ``work`` on each item, a few at once. Results in order; the first error is raised."""
         turns = asyncio.Semaphore(_AT_ONCE)
 
         async def one(item: T) -> R:
@@ -273,7 +272,7 @@ class Objects:
         return await asyncio.gather(*map(one, items))
 
     async def to_the_end(self, work: Coroutine[Any, Any, T]) -> T:
-        """Wait for work that goes on to its end even when whoever waits is cancelled."""
+        """Wait for work that runs to its end even if the caller is cancelled."""
         task = asyncio.ensure_future(work)
         self._running.add(task)
         task.add_done_callback(self._running.discard)
@@ -281,7 +280,7 @@ class Objects:
 
 
 def _pass_over(missing: FileNotFoundError) -> None:
-    """An object that is not there is no error; a bucket that is not there is one."""
+    """Ignore a missing object; raise for a missing bucket."""
     if "NoSuchBucket" in str(missing):
         raise missing
 

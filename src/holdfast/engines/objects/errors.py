@@ -1,4 +1,4 @@
-"""Driver errors become ours: by class, and where the class says little, by what the server said."""
+"""Map driver errors to ours: by class, and for a generic class by the server's message."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FULL = re.compile(r"os error (28|122)\b")
 
 
 def to_holdfast(error: BaseException, *, wrote: bool) -> HoldfastError:
-    """Our error for a driver's; ``wrote`` says that the lost request may have written.
+    """Return our error for a driver's; ``wrote``: the lost request may have written.
 
     >>> to_holdfast(ConnectionRefusedError("no server"), wrote=True)
     UnavailableError('objects: no server')
@@ -43,7 +43,7 @@ def to_holdfast(error: BaseException, *, wrote: bool) -> HoldfastError:
 
 
 def _tidy(text: str) -> str:
-    """The driver's message without its debug dump, and without what a signed URL carries."""
+    """Return the driver's message without its debug dump and the query of a signed URL."""
     said = text.partition("\n\nDebug source:")[0].strip()
     return _QUERY.sub("?…", _ANSWER.sub(r"\1: \2", said))
 
@@ -65,10 +65,10 @@ def _missing(text: str, _wrote: bool) -> HoldfastError:
 
 
 def _generic(text: str, wrote: bool) -> HoldfastError:
-    """The driver's class for all the rest: the wire, the server's own errors, the disk."""
+    """Map the driver's generic class: errors of the network, the server and the disk."""
     status = _STATUS.search(text)
     number = int(status[1] or status[2]) if status else 0
-    # A file that cannot get its name was swept away while it was written: the grace is too short.
+    # A rename fails if a sweep deleted the file while it was written: the grace is too short.
     nothing_written = "kind: Connect" in text or "UnableToRename" in text or _FULL.search(text)
     if nothing_written or number in _REFUSED_FOR_NOW:
         return UnavailableError(ENGINE, _tidy(text))
@@ -105,12 +105,12 @@ BY_CLASS: dict[type[BaseException], Callable[[str, bool], HoldfastError]] = {
     OSError: _lost,
     ValueError: lambda text, _: ConfigError(f"{ENGINE}: {_tidy(text)}: check the URL"),
 }
-"""Our error for each of the driver's: a test holds that none is left out."""
+"""Our error for each of the driver's; a test checks that none is missing."""
 
 
 @contextmanager
 def mapped(*, wrote: bool) -> Iterator[None]:
-    """Raise our error in the place of a driver's."""
+    """Raise our error instead of a driver's."""
     try:
         yield
     except (exceptions.BaseError, OSError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""What keeps an object store well: expired blobs and orphans of all tenants removed."""
+"""Maintenance of an object store: delete expired blobs and orphans of all tenants."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from holdfast.values.errors import CodecError
 
 
 class Maintenance:
-    """The jobs for all tenants; ``index_of`` gives the index of one. Safe to run at any time.
+    """The jobs for all tenants; ``index_of`` returns one's index. Safe to run at any time.
 
     ::
 
@@ -32,7 +32,7 @@ class Maintenance:
         self._grace_seconds = grace_seconds
 
     def jobs(self) -> dict[str, Callable[[], Awaitable[int]]]:
-        """Each job by name; it says how much it did."""
+        """Return the jobs by name; each returns how much it deleted."""
         return {
             "expired blobs": lambda: self._of_all(lambda blobs: blobs.sweep()),
             "orphaned objects": lambda: self._of_all(
@@ -41,7 +41,7 @@ class Maintenance:
         }
 
     async def tenants(self) -> list[str]:
-        """Everyone who has objects here.
+        """Return all tenants that have objects here.
 
         ::
 
@@ -56,7 +56,7 @@ class Maintenance:
         return total
 
     async def _name(self, folder: str) -> str:
-        """A folder says its tenant, or holds the name of one that is too long for that."""
+        """Return a folder's tenant: its decoded name, or, if that is a digest, the stored name."""
         tenant = decode(folder)
         if tenant is None:
             stored = await self._engine.get(f"{folder}/name")

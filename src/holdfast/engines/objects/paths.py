@@ -1,17 +1,17 @@
-"""Where things are in the store: the only place that makes object names.
+"""The paths in the store: only this module makes object names.
 
 ::
 
-    holdfast.json                                  the format of what is stored here
-    TENANT/name                                    the tenant's name, where TENANT cannot say it
+    holdfast.json                                  the format version of the store
+    TENANT/name                                    the tenant's name, if TENANT is a digest
     TENANT/bytes/3f/3f09…-4.0                      the first part of a blob's bytes
     TENANT/index/refs/9a/9a41…/0                   a ref: what was put
     TENANT/index/refs/9a/9a41…/LIFE.0000000001     a change of it: pinned, unpinned, taken
-    TENANT/index/keys/c0/c0de…                     who uses an object key, or that nobody may
+    TENANT/index/keys/c0/c0de…                     the ref of an object key, or its condemnation
     TENANT/index/due/SLOT/MOMENT-9a41…-TOKEN       when a ref expires
     TENANT/index/taken/SLOT/MOMENT-9a41…-TOKEN     when a ref was taken
 
-Text of the user's is a path piece only as ``encode`` writes it, or as a digest.
+A user's text is part of a path only as ``encode`` writes it, or as a digest.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from datetime import UTC, datetime, timedelta
 MARKER = "holdfast.json"
 SLOT_SECONDS = 600
 PART_BYTES = 4 << 20
-"""Large enough to be quick over a network, small enough for a stream to hold a few."""
+"""Large enough to be fast over a network, small enough for a stream to hold a few."""
 
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789-_")
 _LONGEST = 100
@@ -33,9 +33,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def encode(text: str) -> str:
-    """Any text as one path piece: lower-case letters stay, the rest is escaped, long is hashed.
+    """Return a text as one path piece: lower-case letters stay, others are escaped, long is hashed.
 
-    No two texts share a piece, also where names are compared without regard to case.
+    No two texts share a piece, even if the store ignores case in names.
 
     >>> encode("acme"), encode("../Acme")
     ('acme', '=2e=2e=2f=41cme')
@@ -46,7 +46,7 @@ def encode(text: str) -> str:
 
 
 def decode(piece: str) -> str | None:
-    """The text of a piece; ``None`` for a hashed one.
+    """Return the text of a piece; ``None`` for a hashed one.
 
     >>> decode("=2e=2e=2f=41cme")
     '../Acme'
@@ -69,7 +69,7 @@ def new_key() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """A name that says when a ref is due, so that whoever removes need not read them all.
+    """An object name that contains when a ref is due, so that a sweep need not read all refs.
 
     >>> hint = Hint.at("due", datetime(2030, 1, 1, tzinfo=UTC), "9a41")
     >>> Hint.read(hint.name) == hint
@@ -83,26 +83,26 @@ class Hint:
 
     @classmethod
     def at(cls, kind: str, moment: datetime, ref_digest: str) -> Hint:
-        """A new one, unlike any other."""
+        """Return a new, unique hint."""
         return cls(kind, moment, ref_digest, secrets.token_hex(8))
 
     @classmethod
     def read(cls, name: str) -> Hint:
-        """The hint of a name."""
+        """Parse the name of a hint."""
         kind, _, last = name.split("/")
         micros, ref_digest, token = last.split("-")
         return cls(kind, _EPOCH + timedelta(microseconds=int(micros)), ref_digest, token)
 
     @property
     def name(self) -> str:
-        """Its path below the index."""
+        """The hint's path below the index."""
         micros = (self.moment - _EPOCH) // timedelta(microseconds=1)
         last = f"{micros:017d}-{self.ref_digest}-{self.token}"
         return f"{self.kind}/{slot(self.moment)}/{last}"
 
 
 def slot(moment: datetime) -> str:
-    """The ten minutes that a moment lies in; names of slots sort as the moments do."""
+    """Return the ten-minute slot of a time; the names of slots sort by time."""
     return f"{(moment - _EPOCH) // timedelta(seconds=SLOT_SECONDS):09d}"
 
 
@@ -120,11 +120,11 @@ class Paths:
         self.index = f"{self.root}/index"
 
     def part(self, key: str, number: int) -> str:
-        """One part of the bytes of an object key that ``new_key`` made."""
+        """The path of one part of an object key that ``new_key`` made."""
         return f"{self.bytes}/{key[:2]}/{key}.{number}"
 
     def parts(self, key: str, size_bytes: int) -> list[str]:
-        """All parts of a blob; an empty one has a part too, so that every blob is seen."""
+        """The paths of a blob's parts; an empty blob has one too, so that a listing shows it."""
         count = max(1, -(-size_bytes // part_bytes(key)))
         return [self.part(key, number) for number in range(count)]
 
@@ -133,17 +133,17 @@ class Paths:
         return f"{self.index}/refs/{ref_digest[:2]}/{ref_digest}"
 
     def claim(self, object_key: str) -> str:
-        """Who uses an object key."""
+        """The path of the claim of an object key."""
         name = digest(object_key)
         return f"{self.index}/keys/{name[:2]}/{name}"
 
     def hint(self, name: str) -> str:
-        """A hint."""
+        """The path of a hint."""
         return f"{self.index}/{name}"
 
 
 def part_bytes(key: str) -> int:
-    """How large the parts of an object are: its key says so, whatever is usual now.
+    """The size of an object's parts, from its key: ``PART_BYTES`` may have changed since.
 
     >>> part_bytes("3f09-4") == 4 << 20
     True

@@ -1,8 +1,8 @@
-"""A blob on its way into the store, in parts of a fixed size that are objects of their own.
+"""Upload a blob in parts of a fixed size; each part is an object.
 
-Not the multipart upload of S3: what a killed process leaves of that is in no listing, cannot be
-aborted by whoever finds it, and exists under another name or not at all on other stores. Parts are
-plain objects: every store has them, a listing shows them, the sweep removes them.
+This is not the multipart upload of S3. A killed process leaves an upload that no listing shows and
+that no other process can abort; other stores name the feature differently, or lack it. Parts are
+plain objects: every store has them, a listing shows them, the sweep deletes them.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from holdfast.engines.objects.paths import Paths, new_key, part_bytes
 from holdfast.spi.blobs import SMALL_BYTES, hash_more
 
 _IN_FLIGHT = 3
-"""How many parts wait for an answer while the next one fills: what a stream holds in memory."""
+"""How many parts are in flight while the next one fills; a stream holds them in memory."""
 
 _AT_ONCE = 4
-"""The same where the whole is in memory anyway."""
+"""The same for a blob that is in memory as a whole."""
 
 
 class Upload:
-    """The parts of one blob, and the digest of all that came.
+    """The parts of one blob, and the digest of its bytes so far.
 
     ::
 
@@ -46,11 +46,11 @@ class Upload:
 
     @property
     def sha256(self) -> str:
-        """The digest of all that came."""
+        """The digest of the bytes so far."""
         return self._digest.hexdigest()
 
     async def store(self, data: bytes) -> None:
-        """The whole at once: hashed while it is sent, and sent as it is, without a copy."""
+        """Upload all bytes at once, without a copy; hash them while they are sent."""
         self.size_bytes = len(data)
         if len(data) <= SMALL_BYTES:
             self._digest.update(data)
@@ -67,7 +67,7 @@ class Upload:
             await hashing
 
     async def add(self, chunk: bytes) -> None:
-        """The next chunk of a stream."""
+        """Upload the next chunk of a stream."""
         await hash_more(self._digest, chunk)
         self.size_bytes += len(chunk)
         left = memoryview(chunk)
@@ -83,26 +83,26 @@ class Upload:
                 await self._send(full, _IN_FLIGHT)
 
     async def finish(self) -> None:
-        """Send what is left, and wait until all of it is stored."""
+        """Send the last part, and wait until all parts are stored."""
         if self._filled or not self._count:
             await self._send(memoryview(self._rest)[: self._filled], _IN_FLIGHT)
         await self._landed(0)
 
     async def discard(self) -> None:
-        """Remove the parts again, after those that are under way have come to rest."""
+        """Delete the parts, after the requests in flight have ended."""
         await asyncio.gather(*self._sent, return_exceptions=True)
         parts = [self._paths.part(self.key, number) for number in range(self._count)]
         await self._engine.delete(parts)
 
     async def _send(self, part: Any, in_flight: int) -> None:
-        """In a task of its own: whoever is cancelled waits for it before removing the parts."""
+        """Send a part in a task: a cancelled caller waits for it before deleting the parts."""
         await self._landed(in_flight - 1)
         path = self._paths.part(self.key, self._count)
         self._count += 1
         self._sent.add(asyncio.create_task(self._engine.put(path, part)))
 
     async def _landed(self, at_most: int) -> None:
-        """Wait until at most so many parts are under way; raise what went wrong."""
+        """Wait until at most ``at_most`` parts are in flight; raise the error of a failed one."""
         while len(self._sent) > at_most:
             done, _ = await asyncio.wait(self._sent, return_when=asyncio.FIRST_COMPLETED)
             for task in done:

@@ -36,23 +36,23 @@ class PostgresAdmin:
             return cls(await asyncpg.connect(url, timeout=10))
 
     async def aclose(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         with mapped(wrote=False):
             await self._connection.close()
 
     async def status(self) -> migrate.SchemaStatus:
-        """Which migrations are applied, pending and changed."""
+        """Return which migrations are applied, pending and changed."""
         return await migrate.status(self._connection)
 
     async def migrate(self) -> Sequence[migrate.Migration | migrate.FunctionFile]:
-        """Apply what is pending, and let the role ``holdfast_app`` use it."""
+        """Apply the pending migrations, and grant the role ``holdfast_app`` its rights."""
         applied = await migrate.migrate(self._connection)
         with mapped(wrote=True):
             await make_app_role(self._connection)
         return applied
 
     async def problems(self) -> list[str]:
-        """What an operator should change, each with how."""
+        """Return the problems that an operator should fix, each with its fix."""
         found = await self.status()
         if found.have <= found.want and found.pending:
             return [f"{len(found.pending)} migrations are pending: run `holdfast db migrate`"]
@@ -74,5 +74,5 @@ class PostgresAdmin:
         return problems
 
     def jobs(self) -> dict[str, Callable[[], Awaitable[int]]]:
-        """What maintenance does, by name; each job says how much it did."""
+        """Return the maintenance jobs by name; each returns how much it did."""
         return Maintenance(self._connection).jobs()

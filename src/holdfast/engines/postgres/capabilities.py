@@ -1,4 +1,4 @@
-"""What a server can do: asked once, explained where it cannot."""
+"""What a server supports, read once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Capabilities:
 
     @property
     def iterative_scan(self) -> bool:
-        """Whether an index scan goes on until enough rows pass the filter."""
+        """Whether an index scan continues until enough rows pass the filter."""
         if self.pgvector is None:
             return False
         version = tuple(int(part) for part in self.pgvector.split(".")[:2])
@@ -47,7 +47,7 @@ class Capabilities:
 
 
 async def read_capabilities(connection: Any) -> Capabilities:
-    """Ask the server."""
+    """Read the capabilities of the server."""
     row = await connection.fetchrow(_SQL["settings"])
     off = [
         name for name in ("synchronous_commit", "fsync", "full_page_writes") if row[name] == "off"

@@ -13,7 +13,7 @@ _SQL = load("channel")
 
 
 class PostgresChannels(ChannelStorage):
-    """``ChannelStorage`` in a table; a publish wakes subscribers by a notice.
+    """``ChannelStorage`` in a table; a publish wakes subscribers by a notification.
 
     ::
 
@@ -27,7 +27,7 @@ class PostgresChannels(ChannelStorage):
     async def publish(
         self, name: str, event_id: str, text: str, retention_seconds: float
     ) -> StoredEvent:
-        """Append an event, or find the one with the same id."""
+        """Append an event, or return the one with the same id."""
         args = (self._tenant, name, event_id, text, retention_seconds)
         # Safe to repeat: with the same id it is the same event.
         row = await self._engine.fetchrow(_SQL["publish"], *args, safe=True)
@@ -47,5 +47,5 @@ class PostgresChannels(ChannelStorage):
         return await self._engine.fetchval(_SQL["newest"], self._tenant, name, safe=True) or 0
 
     def bell(self, name: str) -> AbstractContextManager[Bell]:
-        """Return what rings when the channel has a new event."""
+        """Return a bell that rings when the channel has a new event."""
         return self._engine.singleton(Listener).bell(f"{self._tenant}\n{name}")

@@ -38,7 +38,7 @@ class PostgresCheckpoints(CheckpointStorage):
     async def put(self, put: CheckpointPut) -> None:
         """Store a checkpoint and values."""
         new = put.checkpoint
-        # In one order, so that two who put the same values do not wait for each other.
+        # Sorted, so that two clients that put the same values do not deadlock.
         channels = sorted(put.values)
         values = [put.values[channel] for channel in channels]
         await self._engine.fetch(
@@ -100,7 +100,7 @@ class PostgresCheckpoints(CheckpointStorage):
         start = next((row for row in rows if row["starts"]), None)
         if start is None:
             return []
-        # One that is reached twice counts as it was first, when most channels were wanted.
+        # Of a checkpoint that is reached twice, keep the first row: it has the most channels.
         above: dict[str, Any] = {}
         for row in sorted(rows, key=lambda row: len(row["wanted"])):
             above[row["id"]] = row
@@ -132,7 +132,7 @@ class PostgresCheckpoints(CheckpointStorage):
 
 
 def _labels(labels: Any) -> str:
-    """Labels as an object of their JSON texts, which compare exactly."""
+    """Return labels as an object of their JSON texts, which compare exactly."""
     return encode_json({escape(key): text for key, text in labels.items()})
 
 

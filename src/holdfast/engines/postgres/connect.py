@@ -1,4 +1,4 @@
-"""How a pool of our own connects: with a schema that is there, as a role that may do little."""
+"""Connect our own pool: create or check the schema, and use a role with few rights."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from holdfast.values.errors import ConfigError, SchemaError
 
 
 async def _nothing_to_reset(_connection: Any) -> None:
-    """No statement of ours leaves session state behind, so giving a connection back is free."""
+    """Do nothing: our statements leave no session state, so a release needs no round trip."""
 
 
 async def connected_pool(url: str, *, pooler: bool, session: dict[str, str], **how: Any) -> Any:
-    """A pool with one connection in it; ``session`` are settings of every connection."""
+    """Return a pool with one connection; ``session`` holds the settings of every connection."""
     with connecting():
         pool = await asyncpg.create_pool(
             url,
             min_size=0,
             reset=_nothing_to_reset,
-            # A transaction pooler knows neither named statements nor settings at the start.
+            # A transaction pooler supports neither named statements nor startup settings.
             **({"statement_cache_size": 0} if pooler else {"server_settings": session}),
             **how,
         )
     try:
         with connecting():
-            # It stays in the pool, for the checks.
+            # The connection stays in the pool, for the checks.
             await pool.release(await pool.acquire())
     except BaseException:
         pool.terminate()
@@ -38,9 +38,9 @@ async def connected_pool(url: str, *, pooler: bool, session: dict[str, str], **h
 
 
 async def prepare(pool: Any, *, auto_migrate: bool) -> str:
-    """Migrate what is to be migrated; returns the login role if it is to work as ``holdfast_app``.
+    """Migrate if needed. Return the login role if it is to work as ``holdfast_app``, else ``""``.
 
-    A database without our schema gets it, and an older schema where ``auto_migrate`` says so. ::
+    A database without our schema gets it; an older schema is migrated with ``auto_migrate``. ::
 
         login = await prepare(pool, auto_migrate=False)
     """

@@ -38,9 +38,9 @@ class PostgresDurableLog(DurableLog):
         self._tenant = tenant
 
     async def load(self, session: str, agent: str | None, known: Known | None) -> Grant | None:
-        """Let the hot log number a session."""
+        """Grant the numbering of a session to the hot log."""
         there = (known.epoch, known.seq, known.grant_version) if known else (None, None, None)
-        # Safe to repeat: a grant has no numbers until it is found in the hot log.
+        # Safe to repeat: a grant has no numbers until the hot log has it.
         row = await self._engine.fetchrow(
             _SQL["warm"], self._tenant, session, agent, *there, safe=True
         )
@@ -51,42 +51,42 @@ class PostgresDurableLog(DurableLog):
         return Grant(epoch, seq, limit, grant_version, tuple(Gap(*gap) for gap in gaps))
 
     async def reserve(self, session: str, *, grant_version: int, writer: str) -> Reserved | None:
-        """Up to which number a grant now goes."""
-        # Safe to repeat: numbers that were reserved twice are only spare.
+        """Reserve numbers for a grant. Return its new limit, or ``None`` if it is outdated."""
+        # Safe to repeat: a second reservation only leaves spare numbers.
         row = await self._engine.fetchrow(
             _SQL["reserve"], self._tenant, session, grant_version, writer, safe=True
         )
         return None if row is None else Reserved(row[0], tuple(row[1]))
 
     async def settle(self, session: str, writer: str) -> tuple[Gap, ...]:
-        """A process misses nothing of a session; what is still missing."""
+        """Record that a process misses nothing of a session. Return the gaps that are left."""
         await self._engine.fetch(_SQL["settle"], self._tenant, session, writer, safe=True)
         gaps = await self._engine.fetch(_SQL["gaps"], self._tenant, session, safe=True)
         return tuple(Gap(*gap) for gap in gaps)
 
     async def agent_gaps(self, agent: str) -> tuple[Gap, ...]:
-        """What is missing of the sessions that an agent started."""
+        """Return the gaps of the sessions that an agent started."""
         rows = await self._engine.fetch(_SQL["agent_gaps"], self._tenant, agent, safe=True)
         return tuple(Gap(*row) for row in rows)
 
     async def hot_sessions(self, agent: str, *, limit: int) -> dict[str, int]:
-        """The sessions of an agent that are loaded in the hot log, with their grant versions."""
+        """Return an agent's sessions that are loaded in the hot log, with their grant versions."""
         rows = await self._engine.fetch(_SQL["hot_sessions"], self._tenant, agent, limit, safe=True)
         return dict(map(tuple, rows))
 
     async def append(self, entries: Sequence[LogEntry]) -> list[PositionedEntry]:
-        """Append past the hot log."""
+        """Append directly to the durable log, past the hot log."""
         rows = await session_log.append(self._engine, self._tenant, entries)
         return session_log.stored(entries, rows)
 
     async def reached(self, session: str) -> tuple[tuple[int, int] | None, tuple[Gap, ...]]:
-        """Up to which position a session is stored, and its gaps."""
+        """Return up to which position a session is stored, and its gaps."""
         row = await self._engine.fetchrow(_SQL["reached"], self._tenant, session, safe=True)
         gaps = await self._engine.fetch(_SQL["gaps"], self._tenant, session, safe=True)
         return None if row is None else (row[0], row[1]), tuple(Gap(*gap) for gap in gaps)
 
     async def find(self, entries: Sequence[PositionedEntry]) -> list[Found]:
-        """What became of entries."""
+        """Return the outcome of each entry."""
         given = [one.entry for one in entries]
         rows = await self._engine.fetch(
             _SQL["find"],
@@ -104,7 +104,7 @@ class PostgresDurableLog(DurableLog):
         return [_found(one, row) for one, row in zip(entries, rows, strict=True)]
 
     async def tail(self, session: str, limit: int) -> list[PositionedEntry]:
-        """The newest entries of a session, ascending."""
+        """Return the newest entries of a session, ascending."""
         rows = await self._engine.fetch(_SQL["tail"], self._tenant, session, limit, safe=True)
         return [PositionedEntry(LogEntry(*row[:7]), row[7], row[8]) for row in reversed(rows)]
 
@@ -117,7 +117,7 @@ class PostgresDurableLog(DurableLog):
         types: list[str] | None,
         until: tuple[int, int] | None,
     ) -> Cleared:
-        """Remove what matches up to a position, and leave a tombstone."""
+        """Delete matching entries up to a position, and leave a tombstone."""
         rows = await self._engine.fetch(
             _SQL["clear"],
             *(self._tenant, session, agent, run, types, *(until or (None, None))),
@@ -127,14 +127,14 @@ class PostgresDurableLog(DurableLog):
         return Cleared(positions, positions.pop(None, until))
 
     async def count_messages(self, session: str, agent: str, *, besides: Sequence[str]) -> int:
-        """How many messages an agent has in a session, some left out."""
+        """Count the messages of an agent in a session, without those of some ids."""
         count: int = await self._engine.fetchval(
             _SQL["count_messages"], self._tenant, session, agent, list(besides), safe=True
         )
         return count
 
     async def check_dimension(self, dimension: int) -> None:
-        """Refuse vectors that are not of the log's dimension."""
+        """Raise if a dimension is not that of the log."""
         have = await self._engine.fetchval(_SQL["dimension"], self._tenant, safe=True)
         if have not in {None, dimension}:
             raise InvalidInputError(
@@ -144,7 +144,7 @@ class PostgresDurableLog(DurableLog):
     async def keep_vectors(
         self, entries: Sequence[LogEntry], vectors: Sequence[Sequence[float]]
     ) -> None:
-        """Keep the vectors of stored events."""
+        """Store the vectors of stored events."""
         if vectors:
             await self._engine.fetch(
                 _SQL["keep_vectors"],

@@ -1,4 +1,4 @@
-"""The durable side of consolidation, for all tenants: flushes, and what could not be stored."""
+"""The durable side of consolidation, for all tenants: flushes and dead letters."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from holdfast.values.ids import new_id
 
 _SQL = load("durable_log")
 POISON = ("22", "23", "54")
-"""Classes of SQLSTATE that blame the data: trying again says the same."""
+"""SQLSTATE classes of errors that the data causes: a retry fails again."""
 
 
 class PostgresDurableQueue(DurableQueue):
@@ -42,7 +42,7 @@ class PostgresDurableQueue(DurableQueue):
 
     @asynccontextmanager
     async def flushing(self, tenant: str, shard: int) -> AsyncIterator[ShardFlush | None]:
-        """Hold a shard, commit at the end."""
+        """Lock a shard, commit at the end; yield ``None`` if another process has the lock."""
         async with (
             self._engine.connection(writes=True) as connection,
             connection.transaction(),
@@ -54,38 +54,38 @@ class PostgresDurableQueue(DurableQueue):
                 yield None
 
     async def unload(self, tenant: str, session: str, *, grant_version: int) -> bool:
-        """Take back the numbering of a session that rests."""
+        """Revoke the grant of an idle session, unless there is a newer one. Return whether."""
         unloaded: bool = await self._engine.fetchval(
             _SQL["cool"], tenant, session, grant_version, safe=True
         )
         return unloaded
 
     async def behind(self, *, limit: int) -> list[tuple[str, str, int]]:
-        """Sessions that went on past the hot log, which does not know it."""
+        """Return sessions in which the hot log is behind the durable log."""
         rows = await self._engine.fetch(_SQL["overtaken"], limit, safe=True)
         return [(tenant, session, epoch) for tenant, session, epoch in rows]
 
     async def unsettled(self, writer: str) -> list[tuple[str, str]]:
-        """Where a process may have lost something."""
+        """Return the sessions in which a process may have lost events."""
         rows = await self._engine.fetch(_SQL["unsettled"], writer, safe=True)
         return [(tenant, session) for tenant, session in rows]
 
     async def release(self, writer: str) -> None:
-        """A process ends, with nothing left."""
+        """Remove a process that ends from the writers: all that it acknowledged is stored."""
         await self._engine.fetch(_SQL["release"], writer, safe=True)
 
     async def dead_letters(self, tenant: str, *, limit: int, after: str = "") -> list[DeadLetter]:
-        """What could not be stored, oldest first."""
+        """Return dead letters, oldest first."""
         rows = await self._engine.fetch(_SQL["letters"], tenant, after, limit, safe=True)
         return [DeadLetter(*row) for row in rows]
 
     async def get_dead_letter(self, tenant: str, id: str) -> DeadLetter | None:
-        """One of them."""
+        """Return one dead letter."""
         row = await self._engine.fetchrow(_SQL["letter"], tenant, id, safe=True)
         return None if row is None else DeadLetter(*row)
 
     async def replay(self, tenant: str, letter: DeadLetter, entry: LogEntry) -> tuple[int, int]:
-        """Store an entry after all."""
+        """Store the entry of a dead letter. Return its position."""
         row = await self._engine.fetchrow(
             _SQL["replay"],
             *(tenant, letter.id, letter.session, letter.epoch, letter.seq),
@@ -95,13 +95,13 @@ class PostgresDurableQueue(DurableQueue):
         return row[0], row[1]
 
     async def discard(self, tenant: str, id: str) -> bool:
-        """Give one up."""
+        """Delete a dead letter. Return whether it existed."""
         found = await self._engine.fetchval(_SQL["discard"], tenant, id, safe=False)
         return found is not None
 
 
 class _Flush(ShardFlush):
-    """The transaction that holds a shard."""
+    """The transaction that holds the lock of a shard."""
 
     def __init__(self, connection: Any, tenant: str) -> None:
         self._connection = connection
@@ -109,7 +109,7 @@ class _Flush(ShardFlush):
         self._moved: set[str] = set()
 
     async def store(self, turns: Sequence[Turn]) -> Flushed:
-        """Store a batch, in halves where the whole cannot be."""
+        """Store a batch. If its data causes an error, split it in halves to find the bad turn."""
         outcomes: list[Outcome] = []
         behind: dict[str, int] = {}
         for sound, part in _runs(turns, lambda turn: turn.entry is not None and not turn.problem):
@@ -162,9 +162,9 @@ class _Flush(ShardFlush):
                 outcomes.append(Outcome(outcome))
 
     async def _move(self, turn: Turn, outcomes: list[Outcome], behind: dict[str, int]) -> None:
-        """Store a turn whose position is another event's, and those behind it, in a new epoch.
+        """Store a turn whose position another event has, and the turns after it, in a new epoch.
 
-        The hot log has gone back, as after a power cut, and has given out numbers twice.
+        The hot log has lost its last writes, as after a power cut, and assigned numbers twice.
         """
         try:
             async with self._connection.transaction():
@@ -190,7 +190,7 @@ class _Flush(ShardFlush):
 
 
 def is_poison(error: BaseException) -> bool:
-    """Whether an error blames the data: by its SQLSTATE, or because the driver could not encode it.
+    """Whether the data caused an error: by its SQLSTATE, or because the driver cannot encode it.
 
     >>> is_poison(asyncpg.DataError("no such time"))
     True
@@ -203,12 +203,12 @@ def _state(error: BaseException) -> str:
 
 
 def _is_taken(error: BaseException) -> bool:
-    """Whether the place of a turn is another event's."""
+    """Whether another event has the position of a turn."""
     return _state(error) == "23505" and getattr(error, "constraint_name", "") == "events_pkey"
 
 
 def _runs(turns: Sequence[Turn], told: Callable[[Turn], bool]) -> Iterator[tuple[bool, list[Turn]]]:
-    """Neighbours of which the same is told, in their order; what is told may change on the way."""
+    """Yield runs of turns with the same ``told``, in order; its result may change meanwhile."""
     part: list[Turn] = []
     for turn in turns:
         if part and told(turn) is not told(part[0]):
@@ -221,7 +221,7 @@ def _runs(turns: Sequence[Turn], told: Callable[[Turn], bool]) -> Iterator[tuple
 
 def _body(turn: Turn) -> tuple[Any, ...]:
     entry = turn.entry
-    if entry is None:  # such a turn is buried
+    if entry is None:  # such a turn is a dead letter
         raise EngineError("postgres", f"the turn of {turn.event_id!r} cannot be read")
     said = (entry.agent, entry.type, entry.id, entry.run, entry.occurred_at, entry.body)
     return (*said, filterable_text(entry.body))

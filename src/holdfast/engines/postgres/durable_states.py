@@ -24,7 +24,7 @@ class PostgresDurableStates(DurableStates):
         self._engine = engine
 
     async def save(self, tenant: str, states: Sequence[SavedState]) -> None:
-        """Keep states, each unless a newer version is there."""
+        """Save states, each unless a newer version is saved."""
         await self._engine.fetch(
             _SQL["save_states"],
             tenant,
@@ -41,7 +41,7 @@ class PostgresDurableStates(DurableStates):
         )
 
     async def versions(self, tenant: str, sessions: Sequence[str]) -> dict[str, SavedState]:
-        """What is kept of sessions, without the values."""
+        """Return the saved states of sessions, without the values."""
         rows = await self._engine.fetch(_SQL["state_versions"], tenant, list(sessions), safe=True)
         return {
             session: SavedState(session, version, {}, gone=gone, lineage=lineage)
@@ -49,7 +49,7 @@ class PostgresDurableStates(DurableStates):
         }
 
     async def load(self, tenant: str, session: str) -> SavedState | None:
-        """What is kept of a session."""
+        """Return the saved state of a session."""
         row = await self._engine.fetchrow(_SQL["load_state"], tenant, session, safe=True)
         if row is None:
             return None
@@ -72,9 +72,9 @@ class PostgresDurableStates(DurableStates):
         )
 
     async def evict(self, tenant: str, eviction: Eviction) -> set[str]:
-        """Find the states that are saved, and forget their writers."""
+        """Return the sessions whose states are saved, and delete their writers."""
         states = eviction.states
-        # Safe to repeat: what was found the first time is not found again, and stays for now.
+        # Safe to repeat: a state found by the first try is not found again, and stays for now.
         rows = await self._engine.fetch(
             _SQL["evict_states"],
             tenant,
@@ -89,6 +89,6 @@ class PostgresDurableStates(DurableStates):
         return {session for (session,) in rows}
 
     async def clear(self, tenant: str, session: str, *, version: int) -> None:
-        """Remember that a state was cleared at a version."""
-        # Safe to repeat: it says the same again.
+        """Record that a state was cleared at a version."""
+        # Safe to repeat: it writes the same again.
         await self._engine.fetch(_SQL["clear_state"], tenant, session, version, safe=True)

@@ -1,14 +1,14 @@
 """Postgres in a folder: started by the first process that opens it, stopped by the last.
 
-Lock files hold it together; the kernel lets go of a lock when its holder dies, however it dies:
+Lock files coordinate the processes. However a process dies, the kernel releases its locks:
 
-- ``users.lock`` is held, shared, by every process that uses the folder. Whoever leaves tries to
-  take it alone; who succeeds was the last, and stops the server.
-- ``server.lock`` is held by the server itself, and before that by ``initdb``: they inherit the open
-  file. Whoever can take it knows that neither works on the folder, in this container or in any
-  other on the machine.
-- ``present.lock`` and ``guard.lock`` let the folder's guard stop the server when its last user has
-  ended without leaving (``embedded_guard``).
+- ``users.lock``: every process that uses the folder holds it shared. A process that leaves tries
+  to take it exclusively; if it succeeds, it was the last user, and stops the server.
+- ``server.lock``: the server itself holds it, and before that ``initdb``: they inherit the open
+  file. A process that can take it knows that neither works on the folder, in this container or in
+  any other on the machine.
+- ``present.lock`` and ``guard.lock``: with them the folder's guard stops the server when its last
+  user has ended without leaving (``embedded_guard``).
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ _log = logging.getLogger("holdfast.postgres")
 DATABASE = "holdfast"
 _SOCKET_NAME = ".s.PGSQL.5432"
 _SOCKET_LIMIT = 100
-"""How long the path of a unix socket may be, with some room (the kernel takes 107 bytes)."""
+"""How long the path of a unix socket may be, with a margin (the kernel's limit is 107 bytes)."""
 _NOBODYS = frozenset({"lost+found"})
-"""What an empty volume has in it."""
+"""Files that an empty volume may contain."""
 _START_SECONDS = 60.0
 _STARTS = 3
-"""How often one caller starts a server that ends at once, before it says so."""
+"""How often one caller starts a server that ends at once, before it raises an error."""
 _LOG_LINES = 3
 _children: dict[Path, subprocess.Popen[bytes]] = {}
 """The servers that this process started: a child that ended has to be waited for."""
@@ -53,7 +53,7 @@ _children: dict[Path, subprocess.Popen[bytes]] = {}
 
 @dataclass(slots=True)
 class EmbeddedPostgres:
-    """A folder with a running server, and this process's place among its users.
+    """A folder with a running server, which this process uses.
 
     ::
 
@@ -68,11 +68,11 @@ class EmbeddedPostgres:
 
     @classmethod
     async def open(cls, folder: str | Path) -> EmbeddedPostgres:
-        """Start the server of a folder, or join it; a new folder is made."""
+        """Start the server of a folder, or join a running one; create a missing folder."""
         path = await asyncio.to_thread(_prepare, folder)
         present, users = (path / "present.lock").open("ab"), (path / "users.lock").open("ab")
         try:
-            # Each waits while the last user, or the guard, stops the server.
+            # Each lock waits while the last user, or the guard, stops the server.
             await asyncio.to_thread(fcntl.flock, present, fcntl.LOCK_SH)
             await asyncio.to_thread(fcntl.flock, users, fcntl.LOCK_SH)
             await _ensure_running(path, make=True)
@@ -89,7 +89,7 @@ class EmbeddedPostgres:
         return f"postgresql://postgres@/postgres?host={socket_folder(self.folder)}"
 
     async def revive(self) -> None:
-        """Make the server run, where it was killed; of all users of the folder, one starts it.
+        """Restart a server that was killed; of all users of the folder, one starts it.
 
         ::
 
@@ -99,11 +99,11 @@ class EmbeddedPostgres:
             raise ConfigError(f"the folder {str(self.folder)!r} was left: open it again")
         if self._reviving is None or self._reviving.done():
             self._reviving = asyncio.create_task(_run_again(self.folder))
-        # Several callers wait for one start, which goes on when one of them is cancelled.
+        # Several callers wait for one start, which continues when one of them is cancelled.
         await asyncio.shield(self._reviving)
 
     async def aclose(self) -> None:
-        """Leave; the last user stops the server."""
+        """Leave the folder; the last user stops the server."""
         if self._reviving is not None:
             await asyncio.wait([self._reviving])
         if self._users.closed:
@@ -121,7 +121,7 @@ class EmbeddedPostgres:
 
 
 def socket_folder(folder: Path) -> Path:
-    """Where the socket is: in the folder, or in a short place of its own where the path is long."""
+    """Return the socket's folder: this one, or a short temporary one if the path is too long."""
     if len(str(folder / _SOCKET_NAME)) <= _SOCKET_LIMIT:
         return folder
     name = hashlib.sha256(str(folder).encode()).hexdigest()[:16]
@@ -142,7 +142,7 @@ def _prepare(given: str | Path) -> Path:
         ) from error
     version = folder / "data" / "PG_VERSION"
     made_by = version.read_text().strip() if version.exists() else ""
-    # An empty one was never finished.
+    # The data folder was never finished if the file is empty.
     if made_by not in {"", str(MAJOR)}:
         raise ConfigError(
             f"{str(folder)!r} was made by Postgres {made_by}, and this version of holdfast brings "
@@ -152,7 +152,7 @@ def _prepare(given: str | Path) -> Path:
 
 
 def _check_ours(folder: Path) -> None:
-    """Refuse a folder with somebody's files: ours change its owner, and lie among them for ever."""
+    """Refuse a folder with other files: we would change its owner and leave our files in it."""
     if not folder.exists():
         return
     names = {entry.name for entry in folder.iterdir()} - _NOBODYS
@@ -179,7 +179,7 @@ async def _ensure_running(folder: Path, *, make: bool) -> None:
 
 async def _run_again(folder: Path) -> None:
     if not (folder / "data" / "PG_VERSION").exists():
-        # A start would make a new, empty one.
+        # A start would create a new, empty data folder.
         raise UnavailableError(
             "postgres",
             f"the data of the folder {str(folder)!r} is gone: restore it, and start again",
@@ -188,13 +188,13 @@ async def _run_again(folder: Path) -> None:
 
 
 def _start_if_free(folder: Path, *, make: bool, last: bool) -> bool:
-    """Start the server unless somebody runs it; all in one thread, which a cancel cannot split."""
+    """Start the server unless it runs; all in one thread, which a cancel cannot interrupt."""
     with (folder / "server.lock").open("ab") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
-        # Nobody runs it, here or elsewhere: what a killed server left is nobody's.
+        # No server runs, here or elsewhere: the files of a killed server are stale.
         if last:
             raise _silent(folder, "does not start")
         _start(folder, lock, make=make)
@@ -211,7 +211,7 @@ def _start(folder: Path, lock: IO[bytes], *, make: bool) -> None:
     if where != folder:
         where.mkdir(mode=0o700, exist_ok=True)
         give_to(where, user)
-    # We hold the server's lock, so whoever these files name is dead, or has a number by chance.
+    # We hold the server's lock, so the process that these files name is dead, or its pid reused.
     _reap(folder)
     for left in (data / "postmaster.pid", where / _SOCKET_NAME, where / f"{_SOCKET_NAME}.lock"):
         left.unlink(missing_ok=True)
@@ -233,7 +233,7 @@ def _start(folder: Path, lock: IO[bytes], *, make: bool) -> None:
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            # The server holds the lock as long as it lives, and is no child of the terminal.
+            # The server holds the lock as long as it lives, and is detached from the terminal.
             pass_fds=(lock.fileno(), *data_files, *socket_files),
             start_new_session=True,
         )
@@ -269,7 +269,7 @@ def _ensure_guard(folder: Path) -> None:
     command = [sys.executable, "-I", "-S", embedded_guard.__file__, str(folder)]
     try:
         with (folder / "log").open("ab") as log:
-            # It goes into the background by itself, away from our terminal and our locks.
+            # It forks into the background, detached from our terminal and our locks.
             subprocess.run(  # noqa: S603 - our own program
                 command,
                 cwd="/",

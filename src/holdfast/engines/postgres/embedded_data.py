@@ -1,7 +1,7 @@
-"""The data folder of an embedded Postgres: there as a whole, or not at all.
+"""Create the data folder of an embedded Postgres, whole or not at all.
 
-``initdb`` works in a folder beside it, which is renamed when it is done. Whoever makes one holds
-the server's lock, and so does ``initdb`` itself: as long as either lives, nobody else begins.
+``initdb`` works in a sibling folder, which is renamed when it is done. The process that creates one
+holds the server's lock, and so does ``initdb`` itself: while either lives, no other one begins.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from holdfast.values.errors import ConfigError
 
 _log = logging.getLogger("holdfast.postgres")
 UNFINISHED = "data.unfinished-"
-"""How folders begin that nobody needs once their maker is dead."""
+"""The prefix of unfinished folders, which are garbage once the process that made them is dead."""
 
 MADE = "holdfast.made"
-"""The last file that is written to a new data folder: nothing that has it is ever removed."""
+"""The last file that is written to a new data folder: a folder that has it is never deleted."""
 
 _READY = b"ready to accept connections"
 _FIRST_USER_FILE = 16_384
-"""Tables that a user makes are in files with at least this number."""
+"""The tables of users are in files with at least this number."""
 _DATABASES = frozenset({"1", "4", "5", "pgsql_tmp"})
 """What ``initdb`` makes in ``base``: template1, template0 and postgres."""
 _INITDB = frozenset({"PG_VERSION", "base", "global", "postgresql.conf", "postgresql.auto.conf"})
@@ -35,7 +35,7 @@ _CHUNK = 1 << 20
 
 
 def make_data(folder: Path, user: str | None, *, lock: int) -> None:
-    """Make the data folder, unless it is there; the caller holds the server's lock.
+    """Create the data folder, unless it exists; the caller holds the server's lock.
 
     ``lock`` is the lock's open file, which ``initdb`` inherits. ::
 
@@ -43,7 +43,7 @@ def make_data(folder: Path, user: str | None, *, lock: int) -> None:
     """
     data = folder / "data"
     for left in folder.glob(f"{UNFINISHED}*"):
-        # Its maker held the lock that we hold now, so it is dead.
+        # The process that made it held the lock that we hold now, so it is dead.
         _remove(left)
     if data.is_symlink() or (data.exists() and not _holds_nothing(data, folder / "log")):
         if not (data / "PG_VERSION").exists():
@@ -58,7 +58,7 @@ def make_data(folder: Path, user: str | None, *, lock: int) -> None:
         initialise(making, lock=lock, folder=folder)
         (making / MADE).touch()
         give_to(making / MADE, user)
-        # What initdb made it has synced itself.
+        # initdb has synced its own files.
         _sync(making / MADE)
         _sync(making)
         _put(making, data)
@@ -68,7 +68,7 @@ def make_data(folder: Path, user: str | None, *, lock: int) -> None:
 
 
 def give_to(path: Path, user: str | None) -> None:
-    """Make the server's user the owner, where that is somebody else.
+    """Make the server's user the owner; ``None`` is our own user and changes nothing.
 
     ::
 
@@ -80,7 +80,7 @@ def give_to(path: Path, user: str | None) -> None:
 
 
 def _put(making: Path, data: Path) -> None:
-    """Rename the new folder; what is there, and holds nothing, goes out of the way first."""
+    """Rename the new folder; move an existing folder without data away first."""
     half_made = None
     if data.exists():
         half_made = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=data.parent))
@@ -117,11 +117,11 @@ def _sync(path: Path) -> None:
 
 
 def _holds_nothing(data: Path, log: Path) -> bool:
-    """Whether ``initdb`` was at work here and no server ever: then nothing is lost with it.
+    """Whether ``initdb`` has run here and never a server: then the folder holds no data.
 
-    Earlier versions made data folders in place, and left a half-made one when they were killed. It
-    is strict: one name that ``initdb`` does not make, one table of a user, one link, or one start
-    in the log, and the folder is left alone.
+    Earlier versions ran ``initdb`` in the data folder, and left a half-made one when they were
+    killed. The check is strict: one name that ``initdb`` does not create, one table of a user, one
+    link, or one start in the log, and the folder is left alone.
     """
     if not all(_made_by_initdb(entry.name) for entry in data.iterdir()):
         return False
@@ -137,7 +137,7 @@ def _made_by_initdb(name: str) -> bool:
 
 
 def _foreign(data: Path) -> Iterator[Path]:
-    """What initdb has not made: links, databases and tables of users."""
+    """Yield what initdb has not made: links, databases and tables of users."""
     for where, folders, files in os.walk(data):
         parent = Path(where)
         relative = parent.relative_to(data).parts
@@ -155,7 +155,7 @@ def _number(name: str) -> int:
 
 
 def _was_ready(log: Path) -> bool:
-    """Whether a server ever took connections, by its log."""
+    """Whether a server ever accepted connections, by its log."""
     with suppress(FileNotFoundError), log.open("rb") as file:
         end = b""
         while chunk := file.read(_CHUNK):

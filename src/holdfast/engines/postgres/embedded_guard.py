@@ -5,8 +5,9 @@ however they ended, and then stops the server. It is started by path, and import
 standard library, so that it starts quickly and needs no package.
 
 Every user holds ``present.lock``, shared, from before it joins until after it has left; the kernel
-releases it when the user dies. The guard waits for that lock alone. ``guard.lock`` is held by the
-guard itself, so that there is one. No file is made here: the folder may be removed at any time.
+releases it when the user dies. The guard waits until it can take that lock exclusively. The guard
+itself holds ``guard.lock``, so that there is only one. It creates no file, since the folder may be
+deleted at any time.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ RETRY_SECONDS = 0.1
 
 
 def place() -> dict[str, str | int]:
-    """What distinguishes one container from another: they share a folder, not a process table."""
+    """Return the host and the pid namespace: containers share a folder, not a process table."""
     return {"host": socket.gethostname(), "processes": Path("/proc/self/ns/pid").stat().st_ino}
 
 
 def recorded_place(folder: Path) -> dict[str, str | int] | None:
-    """Where the server of a folder was started, if that is known."""
+    """Return the ``place`` in which the server of a folder was started, if it is known."""
     try:
         found: dict[str, str | int] = json.loads((folder / "server.json").read_text())
     except (FileNotFoundError, json.JSONDecodeError):
@@ -48,13 +49,13 @@ def stop_server(folder: Path) -> None:
     with (folder / "server.lock").open("r+b") as lock:
         while not _taken(lock.fileno()):
             if recorded_place(folder) not in (None, place()):
-                # Its process number means nothing here.
+                # The server runs in another container: its pid means nothing here.
                 return
             try:
                 pid = int((folder / "data" / "postmaster.pid").read_text().splitlines()[0])
                 os.kill(pid, signal.SIGINT)
             except (FileNotFoundError, ProcessLookupError, IndexError, ValueError):
-                # It is just starting, or was killed and its children are about to end.
+                # The server is starting, or was killed and its children are about to end.
                 time.sleep(RETRY_SECONDS)
             else:
                 fcntl.flock(lock, fcntl.LOCK_EX)
@@ -86,22 +87,22 @@ def _guard(folder: Path) -> None:
         with (folder / "users.lock").open("r+b") as users:
             fcntl.flock(present, fcntl.LOCK_EX)
             while not _taken(users.fileno()):
-                # A user of a version without guards; it has no lock that one could wait for alone.
+                # A user of a version without guards does not hold present.lock: poll.
                 fcntl.flock(present, fcntl.LOCK_UN)
                 time.sleep(10 * RETRY_SECONDS)
                 fcntl.flock(present, fcntl.LOCK_EX)
-            # Who comes now waits for the server to end.
+            # A new user waits now until the server has ended.
             stop_server(folder)
-        # Before the other lock is released: who comes next must start a guard of its own.
+        # Release it before present.lock, so that the next user starts a new guard.
         fcntl.flock(guard, fcntl.LOCK_UN)
 
 
 def _main() -> None:
     if os.fork():
-        # Whoever started us waits for this process alone.
+        # The process that started us waits for this one, not for the child.
         os._exit(0)
     for one in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        # A stop of everything reaches the users too; the guard ends after them.
+        # A signal to all processes reaches the users too; the guard ends after them.
         signal.signal(one, signal.SIG_IGN)
     with suppress(FileNotFoundError):
         _guard(Path(sys.argv[1]))

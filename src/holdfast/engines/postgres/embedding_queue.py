@@ -1,4 +1,4 @@
-"""What waits to be embedded, on Postgres."""
+"""The queue of events to embed, on Postgres."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ AGENTS = 100
 
 
 class PostgresEmbeddingQueue(EmbeddingQueue):
-    """``EmbeddingQueue`` of the session log: what is indexed for words waits for a vector next.
+    """``EmbeddingQueue`` of the session log: events are indexed for words, then wait for a vector.
 
     ::
 
@@ -36,14 +36,14 @@ class PostgresEmbeddingQueue(EmbeddingQueue):
         self._tenant = tenant
 
     async def adopt(self, model: str, dimension: int) -> bool:
-        """Make a model the log's: all that has no vector of it waits for one."""
+        """Set the log's model, and queue all events that have no vector of it."""
         found: bool = await self._engine.fetchval(
             _SQL["adopt"], self._tenant, model, dimension, safe=True
         )
         return found
 
     async def catch_up(self) -> int:
-        """Index what was appended since for words; the queue of the embedder follows."""
+        """Index new events for words, which also queues them for the embedder."""
         total = 0
         while agents := await self._engine.fetch(
             _SQL["unindexed_agents"], self._tenant, AGENTS, safe=True
@@ -53,7 +53,7 @@ class PostgresEmbeddingQueue(EmbeddingQueue):
         return total
 
     async def index(self, agent: str) -> int:
-        """Index what waits of one agent; how much it was."""
+        """Index the queued events of one agent. Return how many."""
 
         async def fetch(sql: LiteralString, *args: Any) -> Sequence[Any]:
             return await self._engine.fetch(sql, *args, safe=True)
@@ -64,14 +64,14 @@ class PostgresEmbeddingQueue(EmbeddingQueue):
         return total
 
     async def take(self, limit: int, *, seconds: float = TAKEN_SECONDS) -> EmbeddingBatch | None:
-        """About ``limit`` events, for a worker that has them for a while."""
+        """Lease about ``limit`` events to a worker for ``seconds``."""
         rows = await self._engine.fetch(
             _SQL["take"], self._tenant, limit, float(seconds), safe=True
         )
         return _batch(rows, limit) if rows else None
 
     async def tail(self, agents: Sequence[str], limit: int) -> EmbeddingBatch:
-        """Up to ``limit`` events of agents and of each range, whoever works on them."""
+        """Return a batch of agents' waiting events, up to ``limit`` per range, leased or not."""
         rows = await self._engine.fetch(_SQL["tail"], self._tenant, agents, limit, safe=True)
         return _batch(rows, limit)
 
@@ -83,7 +83,7 @@ class PostgresEmbeddingQueue(EmbeddingQueue):
         model: str,
         dimension: int,
     ) -> bool:
-        """Keep what was embedded; ``None`` is an event that the model refused."""
+        """Store the vectors of a batch; ``None`` is an event that the model refused."""
         pairs = list(zip(batch.positions, vectors, strict=True))
         made = [(position, vector) for position, vector in pairs if vector is not None]
         refused = [position for position, vector in pairs if vector is None]
@@ -99,25 +99,25 @@ class PostgresEmbeddingQueue(EmbeddingQueue):
         return kept
 
     async def give_back(self, batch: EmbeddingBatch) -> None:
-        """Let a batch wait for somebody else."""
+        """Return a batch to the queue, for another worker."""
         slots = ("agent", "session_key", "epoch", "first_seq")
         columns = ([getattr(one, slot) for one in batch.ranges] for slot in slots)
         await self._engine.fetch(_SQL["give_back"], self._tenant, *columns, safe=True)
 
     async def retry_refused(self) -> int:
-        """Let what the model refused wait once more."""
+        """Queue the events again that the model refused."""
         found: int = await self._engine.fetchval(_SQL["retry"], self._tenant, safe=False)
         return found
 
     async def status(self) -> EmbeddingStatus:
-        """How far the embedder is behind the log."""
+        """Return how far the embedder is behind the log."""
         [row] = await self._engine.fetch(_SQL["status"], self._tenant, safe=True)
         model, dimension, *counts = row
         return EmbeddingStatus(model or "", dimension or 0, *counts)
 
 
 async def tenants_waiting(engine: Postgres, model: str) -> list[str]:
-    """The tenants whose log is embedded by a model, and that have something waiting.
+    """Return the tenants whose log uses a model and has events that wait for a vector.
 
     ::
 
@@ -127,14 +127,14 @@ async def tenants_waiting(engine: Postgres, model: str) -> list[str]:
 
 
 def _batch(rows: Sequence[Any], limit: int) -> EmbeddingBatch:
-    """Rows of ranges and their events; a range that gave ``limit`` events may hold more."""
+    """Return a batch from rows of ranges and events; a range with ``limit`` may hold more."""
     events: dict[EventPosition, tuple[str, str]] = {}
     ends: dict[tuple[str, int, int, int], list[int]] = {}
     for agent, key, epoch, first, last, seq, kind, body in rows:
         seen = ends.setdefault((agent, key, epoch, first), [last, 0, 0])
         if seq is not None:
             seen[1:] = [seen[1] + 1, seq]
-            # Ranges may overlap; an event is embedded once all the same.
+            # Ranges may overlap; an event is embedded once.
             events[EventPosition(key, epoch, seq)] = (kind, body)
     return EmbeddingBatch(
         [

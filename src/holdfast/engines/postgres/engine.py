@@ -41,10 +41,10 @@ SEARCH_SECONDS = 5.0
 _GRACE_SECONDS = 5
 """How much longer than the server the client waits for a statement to end."""
 _GOODBYE_SECONDS = 5
-"""How long closing waits for a server that has nothing more to answer."""
+"""How long closing waits for a server that has no statement to answer."""
 
 Revive = Callable[[], Awaitable[None]]
-"""Makes the server run that nothing listens for any more, or raises our error."""
+"""Restarts a server that no longer listens, or raises our error."""
 
 
 class _Singleton(Protocol):
@@ -55,7 +55,7 @@ P = TypeVar("P", bound=_Singleton)
 
 
 class Postgres:
-    """One database: embedded or a server, a pool of our own or somebody else's.
+    """One database: embedded or a server, on our own pool or a borrowed one.
 
     Every statement names the schema ``holdfast`` itself and needs no session state, so it runs on a
     borrowed pool and through a transaction pooler.
@@ -105,16 +105,16 @@ class Postgres:
         allow_unsafe: bool = False,
         revive: Revive | None = None,
     ) -> Self:
-        """Connect, and check that the schema is this code's and that a commit is a commit.
+        """Connect, and check that the schema matches this code and that commits are durable.
 
         A database without our schema gets it. An older schema is migrated with ``auto_migrate``,
         and refused otherwise. A superuser, and the owner of the schema, work as the role
         ``holdfast_app``, which may only read and write rows.
 
         ``pooler=True`` uses no named statements, for a transaction pooler such as PgBouncer; there
-        the time that a statement may take is the server's own setting.
+        the server's own setting limits the time of a statement.
         ``allow_unsafe`` accepts ``synchronous_commit = off`` and ``fsync = off``.
-        ``revive`` is called when no server listens, for a server that is ours to start.
+        ``revive`` is called when no server listens, to restart a server that we manage.
 
         ::
 
@@ -155,7 +155,7 @@ class Postgres:
         auto_migrate: bool = False,
         allow_unsafe: bool = False,
     ) -> Self:
-        """Borrow a pool; it is never closed here.
+        """Borrow a pool; ``aclose`` does not close it.
 
         ::
 
@@ -204,7 +204,7 @@ class Postgres:
 
     @property
     def max_connections(self) -> int:
-        """How many connections the pool may have: whoever keeps one must leave one."""
+        """The size of the pool: a caller that keeps a connection must leave one to others."""
         size: int = self._pool.get_max_size()
         return size
 
@@ -215,9 +215,9 @@ class Postgres:
         return cast("P", self._singletons[kind])
 
     async def aclose(self) -> None:
-        """Close a pool of our own, also on a server that is silent; a borrowed one stays open.
+        """Close our own pool, even if the server does not answer; a borrowed one stays open.
 
-        Statements on their way may end first.
+        Running statements may end first.
         """
         self._closing = True
         for one in self._singletons.values():
@@ -230,18 +230,18 @@ class Postgres:
         limit: float = _GOODBYE_SECONDS
         if self._deadlines.waiting:
             limit += self.command_timeout_seconds + _GRACE_SECONDS
-        # The driver says goodbye on every connection and waits for the server; when that is
-        # interrupted, it ends the connections by itself.
+        # The driver closes every connection and waits for the server; when that is interrupted,
+        # it terminates the connections.
         with mapped(wrote=False), suppress(TimeoutError):
             async with asyncio.timeout(limit):
                 while self._at_hand:
-                    # One that is lost in this moment the pool takes back by itself.
+                    # If the connection is lost now, the pool has taken it back already.
                     with suppress(asyncpg.InterfaceError, asyncpg.InternalClientError):
                         await self._pool.release(self._at_hand.pop())
                 await self._pool.close()
 
     async def ping(self) -> None:
-        """Ask for an answer, once."""
+        """Send one statement and wait for its answer."""
         await self.fetch(_SQL["ping"], safe=True)
 
     async def fetch(self, sql: LiteralString, *args: Any, safe: bool) -> Sequence[Any]:
@@ -269,18 +269,18 @@ class Postgres:
             return await self._again(error, sql, args, safe=True)
 
     async def fetchrow(self, sql: LiteralString, *args: Any, safe: bool) -> Any:
-        """The first row, or ``None``."""
+        """Return the first row, or ``None``."""
         rows = await self.fetch(sql, *args, safe=safe)
         return rows[0] if rows else None
 
     async def fetchval(self, sql: LiteralString, *args: Any, safe: bool) -> Any:
-        """The first value of the first row, or ``None``."""
+        """Return the first value of the first row, or ``None``."""
         rows = await self.fetch(sql, *args, safe=safe)
         return rows[0][0] if rows else None
 
     @asynccontextmanager
     async def connection(self, *, writes: bool, tenant: str = "") -> AsyncIterator[Any]:
-        """One connection for a stream of statements; nothing is retried, and each is watched."""
+        """Yield a connection for several statements; none is retried, and each has a deadline."""
         await self._turns.take(tenant)
         try:
             async with self._lent(writes=writes) as connection:
@@ -327,7 +327,7 @@ class Postgres:
         finally:
             self._deadlines.end(connection)
         # Checking a connection out of the driver's pool and in again costs more than a short
-        # statement does, so one that just worked stays at hand, unless somebody waits for it.
+        # statement does, so keep one that just worked, unless a caller waits for a connection.
         keep = self._owns and not self._waiting and not self._closing
         if keep and not connection.is_closed():
             self._at_hand.append(connection)
@@ -336,10 +336,11 @@ class Postgres:
         return rows
 
     async def _leave(self, connection: Any, error: BaseException) -> None:
-        """Give back a connection whose statement failed or was cancelled, or cut it.
+        """Release a connection whose statement failed or was cancelled, or terminate it.
 
-        The driver asks the server to cancel and waits for it; a server that is silent may hold up
-        nobody, and nothing may take the place of the error that brought us here.
+        The driver asks the server to cancel and waits for it. The wait is limited, so that a
+        server that does not answer blocks no caller. Errors are suppressed, so that the caller
+        gets the first one.
         """
         with suppress(*_DRIVER_ERRORS):
             cause = error.__cause__ if isinstance(error, HoldfastError) else error
@@ -354,7 +355,7 @@ class Postgres:
             try:
                 closed = connection.is_closed()
             except asyncpg.InterfaceError:
-                # Lost meanwhile: the pool has taken it back by itself.
+                # Lost meanwhile: the pool has taken it back already.
                 continue
             if not closed:
                 return connection
@@ -363,7 +364,7 @@ class Postgres:
         try:
             return await self._connected()
         except _DRIVER_ERRORS as error:
-            # Nothing was sent: whatever it was, trying again is safe.
+            # Nothing was sent, so a retry is safe after any error.
             raise NotConnectedError(error) from error
         finally:
             self._waiting -= 1
@@ -380,7 +381,7 @@ class Postgres:
     async def _again(
         self, error: BaseException, sql: LiteralString, args: tuple[Any, ...], *, safe: bool
     ) -> Sequence[Any]:
-        """Retry what may be retried, for a while; else raise our own error."""
+        """Retry a failed statement for a while, if it may be retried; else raise our error."""
         if not may_retry(error, safe=safe):
             raise to_holdfast(cause_of(error), wrote=not safe) from error
         try:

@@ -1,4 +1,4 @@
-"""The session log on Postgres: appended, read back by position and by time."""
+"""The session log, on Postgres: append events, read them by position and by time."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class PostgresEpisodes(EpisodeStorage):
         session = () if scope.session is None else (scope.session,)
         if scope.where is None:
             return await self._engine.fetch(sql, self._tenant, *session, agent, *args, safe=True)
-        # Nobody knows how many events are read for one that passes.
+        # A filter may read any number of events for one that passes, so the time is limited.
         return await self._engine.search(sql, self._tenant, *session, agent, *args)
 
     async def _found(self, sql: LiteralString, session: str) -> Session | None:

@@ -1,4 +1,4 @@
-"""Driver errors become ours: by SQLSTATE where the server answered, by kind where it did not.
+"""Map driver errors to ours: by SQLSTATE if the server answered, by class if it did not.
 
 Functions of our migrations raise SQLSTATEs of the class ``HF``, with the facts as JSON in the
 detail; everything else is mapped by its class.
@@ -34,11 +34,11 @@ ENGINE = "postgres"
 
 CONNECTION_LOST = "the connection to the server was lost: try again"
 TRY_AGAIN = ("40001", "40P01", "55P03")
-"""Rolled back because of others: the same statement may simply run again."""
+"""Rolled back because of concurrent transactions: the same statement may run again."""
 
 
 def to_holdfast(error: BaseException, *, wrote: bool) -> HoldfastError:
-    """Our error for a driver's; ``wrote`` says that the lost statement may have written.
+    """Return our error for a driver's; ``wrote``: the lost statement may have written.
 
     >>> to_holdfast(ConnectionRefusedError("no server"), wrote=True)
     UnavailableError('postgres: no server: is the server up? check DATABASE_URL')
@@ -73,7 +73,7 @@ _BY_STATE: dict[str, Callable[[str], HoldfastError]] = {
     "57": lambda text: UnavailableError(ENGINE, text),
     "57014": lambda text: TimedOutError(ENGINE, text),
 }
-"""Our error by SQLSTATE, or by its class; whatever is not here is the engine's own failure."""
+"""Our error by SQLSTATE, or by its class; any other state is an ``EngineError``."""
 
 
 def _from_server(error: asyncpg.PostgresError, *, wrote: bool) -> HoldfastError:
@@ -95,15 +95,15 @@ def _from_interface(error: asyncpg.InterfaceError) -> HoldfastError:
         return ConfigError(f"{ENGINE}: the pool is closed")
     if "another operation is in progress" in text:
         return ConfigError(f"{ENGINE}: two calls use one connection at the same time")
-    # Said before anything is sent: the connection was found closed, or there was none.
+    # Raised before anything is sent: the connection was closed, or there was none.
     return UnavailableError(ENGINE, CONNECTION_LOST)
 
 
 def nothing_was_sent(error: BaseException) -> bool:
     """Whether the driver refused the connection before it sent the statement.
 
-    A connection whose server says goodbye between two statements is not closed yet, and not usable
-    any more.
+    A connection that the server ends between two statements is not closed yet, but no longer
+    usable.
 
     >>> nothing_was_sent(asyncpg.InternalClientError("cannot switch to state 12; ..."))
     True
@@ -113,7 +113,7 @@ def nothing_was_sent(error: BaseException) -> bool:
 
 
 def _from_client(error: asyncpg.InternalClientError, *, wrote: bool) -> HoldfastError:
-    """In words of our own: the driver's are about its protocol."""
+    """Return an error with our own text: the driver's is about its protocol."""
     if wrote and not nothing_was_sent(error):
         return TimedOutError(ENGINE, "the answer was lost with its connection")
     return UnavailableError(ENGINE, CONNECTION_LOST)
@@ -159,12 +159,12 @@ def _text(error: BaseException) -> str:
 
 @contextmanager
 def connecting() -> Iterator[None]:
-    """Like ``mapped``, where a URL is used for the first time: the driver may not read it."""
+    """Like ``mapped``, for the first use of a URL, which the driver may fail to parse."""
     try:
         with mapped(wrote=False):
             yield
     except ValueError:
-        # Without the driver's words: they may quote a part of the password.
+        # Without the driver's text: it may quote a part of the password.
         raise ConfigError(
             f"{ENGINE}: the URL cannot be read: write "
             "postgresql://user:password@host:port/database, with special characters of the "
@@ -174,7 +174,7 @@ def connecting() -> Iterator[None]:
 
 @contextmanager
 def mapped(*, wrote: bool) -> Iterator[None]:
-    """Raise our error in the place of a driver's."""
+    """Raise our error instead of a driver's."""
     try:
         yield
     except (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError) as error:

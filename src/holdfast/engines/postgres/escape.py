@@ -1,8 +1,8 @@
-"""Any text as Postgres can hold it: neither ``text`` nor ``jsonb`` has room for U+0000.
+"""Escape text for Postgres: neither ``text`` nor ``jsonb`` can store U+0000.
 
-U+0000 becomes U+0001 and a 0, U+0001 becomes U+0001 and a 1; everything else stays as it is. The
-way back is exact, different texts stay different, and the order by code points is kept, so escaped
-texts can be compared and sorted by the database (``COLLATE "C"``).
+U+0000 becomes U+0001 and a 0, U+0001 becomes U+0001 and a 1; everything else stays as it is.
+``unescape`` is exact, different texts stay different, and the order by code points is kept, so the
+database can compare and sort escaped texts (``COLLATE "C"``).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ _LEAD = "\x01"
 
 
 def escape(text: str) -> str:
-    r"""A text without U+0000 that stands for this one.
+    r"""Return a text without U+0000, from which ``unescape`` returns this one.
 
     >>> escape("plain"), escape("a\x00b")
     ('plain', 'a\x010b')
@@ -22,7 +22,7 @@ def escape(text: str) -> str:
 
 
 def unescape(text: str) -> str:
-    r"""The text that ``escape`` was given.
+    r"""Return the text that ``escape`` was given.
 
     >>> unescape("plain"), unescape("a\x010b")
     ('plain', 'a\x00b')

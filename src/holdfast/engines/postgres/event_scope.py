@@ -19,9 +19,9 @@ _AGENTS = "SELECT agent FROM holdfast.agents_with_events($1, $2, $other, $most) 
 
 
 def whose(sql: LiteralString, scope: EventScope) -> tuple[LiteralString, str | None]:
-    """A statement that reads events, and its parameter: an agent, an owner, or ``None`` for all.
+    """Return the statement for a scope, and its parameter: agent, owner, or ``None`` for all.
 
-    A statement for one session knows no owner: the session is the owner's.
+    A statement for one session does not filter by owner: the session is the owner's.
 
     >>> whose("SELECT … WHERE /* whose */ e.agent = $2", EventScope(None, owner="ana"))
     ("SELECT … WHERE e.owner = $2 AND e.owner <> ''", 'ana')
@@ -31,13 +31,13 @@ def whose(sql: LiteralString, scope: EventScope) -> tuple[LiteralString, str | N
     if scope.owner == "":
         sql = filled(sql, {_IN_SESSION: _BY_NOBODY})
     if scope.owner is not None and _OF_AGENT in sql:
-        # Only what has an owner is in the index of owners.
+        # The index of owners contains only events that have an owner.
         return filled(sql, {_OF_AGENT: _OF_OWNER if scope.owner else _OF_NOBODY}), scope.owner
     return filled(sql, {_OF_AGENT: "$2::text IS NULL", _IN_SESSION: "$3::text IS NULL"}), None
 
 
 def narrowed(sql: LiteralString, *filters: object) -> LiteralString:
-    """A statement with its filters, where there are any.
+    """Return a statement with its filters turned on, if there are any.
 
     >>> narrowed("SELECT … WHERE (/* all */ TRUE) OR …", None)
     'SELECT … WHERE (/* all */ TRUE) OR …'
@@ -46,7 +46,7 @@ def narrowed(sql: LiteralString, *filters: object) -> LiteralString:
 
 
 def payload_filter(scope: EventScope) -> tuple[str | None, str | None]:
-    """The two parameters of a filter of payloads; ``None`` where there is none.
+    """Return the two parameters of a payload filter; both are ``None`` without a filter.
 
     >>> payload_filter(EventScope("writer/ana"))
     (None, None)
@@ -58,9 +58,9 @@ def payload_filter(scope: EventScope) -> tuple[str | None, str | None]:
 
 
 def searched(sql: LiteralString, scope: EventScope, last: int) -> tuple[LiteralString, list[str]]:
-    """A search of the agents of a scope, its second parameter, and what follows the ``last`` one.
+    """Return the search for a scope, its second parameter, and those that follow the ``last`` one.
 
-    One agent more than may be searched is found, so that there are too many can be told.
+    It finds one agent more than may be searched, so that the caller can detect too many.
 
     >>> searched("WITH agents AS (/* whose */ SELECT $2 …)", EventScope("writer/ana"), 16)[1]
     ['writer/ana']

@@ -24,7 +24,7 @@ class PostgresFallbackWrites(FallbackWrites):
         self._engine = engine
 
     async def write(self, tenant: str, write: StateWrite) -> None:
-        """Keep a write."""
+        """Store a write."""
         # Not idempotent: a retry would undo a write that another process made in between.
         await self._engine.fetch(
             _SQL["write"],

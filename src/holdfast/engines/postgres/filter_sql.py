@@ -1,8 +1,8 @@
-"""Filters over metadata as SQL: placeholders only, every key and every value a parameter.
+"""Compile filters over metadata to SQL: placeholders only, every key and value is a parameter.
 
-Metadata is compared as jsonb, whose texts are escaped (``holdfast.engines.postgres.escape``). With
-it stands whose it is, so that one look into the index finds the documents of one collection only.
-All parameters travel as text and are cast once for each statement.
+Metadata is compared as jsonb, whose texts are escaped (``holdfast.engines.postgres.escape``). The
+jsonb also holds the tenant and the collection, so that one index lookup finds the documents of one
+collection only. All parameters are sent as text and cast once per statement.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ MAX_PARAMETERS = 30_000
 """Postgres counts the parameters of a statement in 16 bits."""
 
 FEW = 8
-"""Up to so many values each is looked up in the index; more are compared one after the other."""
+"""Up to this many values, each is looked up in the index; more are compared one by one."""
 
 _COLUMN = "d.filterable"
 _SCOPE = "\x01"
-"""No key of metadata: there the character never stands alone."""
+"""Never a key of metadata: ``escape`` adds a digit to each of these characters."""
 
 _ORDERS: dict[Order, str] = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
 
 
 def filterable(metadata: str, *, tenant: str, collection: str) -> str:
-    r"""The JSON text of metadata, with whose it is, as jsonb can hold it.
+    r"""Return the JSON text of metadata with its tenant and collection, escaped for jsonb.
 
     >>> print(filterable('{"a":"\\u0000"}', tenant="t", collection="c"))
     {"\u0001":{"t":"c"},"a":"\u00010"}
@@ -57,7 +57,7 @@ def _scope(tenant: str, collection: str) -> dict[str, Any]:
 
 
 def is_indexed(wanted: Filter) -> bool:
-    """Whether the index alone can find a filter's documents, or more of the same collection.
+    """Whether the index can find a filter's documents, or a superset in the same collection.
 
     >>> is_indexed(And((OneOf(("k",), (1,)), Exists(("j",))))), is_indexed(Exists(("k",)))
     (True, False)
@@ -88,8 +88,8 @@ def _escaped(value: Any) -> Any:
 class FilterSql:
     """A filter as a condition on ``d.filterable``, and its parameters, numbered from ``first``.
 
-    A parameter is cast once for a statement, unless it is ``planned``: then the planner sees it and
-    knows how much passes, and it is cast for each row that is looked at.
+    A parameter is cast once per statement. With ``planned``, the planner sees its value and can
+    estimate how many rows pass, but it is cast for each row that is read.
 
     >>> wanted = FilterSql(OneOf(("kind",), ("note",)), first=8, tenant="t", collection="c")
     >>> wanted.condition
@@ -135,7 +135,7 @@ class FilterSql:
         if len(scalars) > FEW:
             wanted = self._cast([encode_json(scalar) for scalar in scalars], "text[]::jsonb[]")
             return _some_item(self._value(path), f"{{item}} = ANY ({wanted}::jsonb[])")
-        # The value itself, or a list that holds it; the index knows both.
+        # The value itself, or a list that contains it; the index supports both.
         inside = [
             f"{_COLUMN} @> {self._cast(self._holding(path, found), 'text::jsonb')}"
             for scalar in scalars
@@ -153,7 +153,7 @@ class FilterSql:
             bound = self._cast(escape(value), "text")
             fits = f'holdfast.json_text({{item}}) {order} {bound} COLLATE "C"'
         else:
-            # By what its JSON text says, as metadata does.
+            # Compare by the JSON text of the number, as for metadata.
             said = str(value) if isinstance(value, int) else str(Decimal(repr(value)))
             bound = self._cast(said, "text::numeric")
             fits = f"holdfast.json_number({{item}}) {order} {bound}"
@@ -164,7 +164,7 @@ class FilterSql:
         )
 
     def _value(self, path: Path) -> str:
-        # Step by step, since a path of keys would count into lists.
+        # Key by key, since ``#>`` with a path would also index into lists.
         steps = "".join(f" -> {self._placeholder(escape(key))}::text" for key in path)
         return f"({_COLUMN}{steps})"
 

@@ -1,4 +1,4 @@
-"""The knowledge graph in plain tables: one statement for a walk, however far it goes."""
+"""The knowledge graph in plain tables: a walk of any depth is one statement."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class PostgresGraph(GraphStorage):
         )
 
     async def walk(self, walk: Walk) -> SubGraph:
-        """Return what is within reach of an entity."""
+        """Return the subgraph within reach of an entity."""
         rows = await self._engine.search(
             _SQL["walk"],
             *(self._tenant, walk.start, walk.depth, walk.types),
@@ -92,9 +92,9 @@ class PostgresGraph(GraphStorage):
 
 
 def _ordered(nearer: str | None, numbers: str | None, entities: list[Entity]) -> tuple[Entity, ...]:
-    """By the first level that has the entity's number, and then by id; the last level is the rest.
+    """Sort entities by the first level that has their number, then by id; the rest is last.
 
-    Postgres would have to compare names for it, and that is what it is slow at.
+    It is done here because Postgres would have to compare texts, which is slow.
     """
     left = dict(zip((numbers or "").split(), entities, strict=True))
     found: list[Entity] = []

@@ -1,4 +1,4 @@
-"""Entities and relationships as JSON objects, short, and many of them read in one go."""
+"""Entities and relationships as short JSON objects, many of which are decoded at once."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from holdfast.values.codec import encode_json
 from holdfast.values.errors import CodecError
 from holdfast.values.graph import Entity, Relationship
 
-# The decoder makes the values itself: in Python that costs as much as the walk.
+# The decoder creates the objects itself: creating them in Python costs as much as the walk.
 _entities = msgspec.json.Decoder(list[Entity])
 _relationships = msgspec.json.Decoder(list[Relationship])
 
 
 def entity_text(draft: EntityDraft) -> str:
-    """An entity as text, its properties exact.
+    """Return an entity as text, with exact properties.
 
-    All fields are in it: a default takes the decoder longer than a field that is there.
+    It contains all fields: the decoder needs longer for a default than for a given field.
 
     >>> entity_text(EntityDraft("ravi", "Person", '{"age":7}', ["ravi"]))
     '{"label":"Person","properties":{"age":7},"id":"ravi"}'
@@ -27,7 +27,7 @@ def entity_text(draft: EntityDraft) -> str:
 
 
 def relationship_text(draft: RelationshipDraft) -> str:
-    """A relationship as text, its properties exact.
+    """Return a relationship as text, with exact properties.
 
     >>> relationship_text(RelationshipDraft("r1", "ravi", "x", "knows", "{}"))
     '{"source_id":"ravi","target_id":"x","type":"knows","properties":{},"id":"r1"}'
@@ -38,7 +38,7 @@ def relationship_text(draft: RelationshipDraft) -> str:
 
 
 def read_entities(texts: str | None) -> list[Entity]:
-    """Entities from their texts, joined by commas; none from none.
+    """Return entities from their texts, joined by commas; ``None`` holds no entity.
 
     >>> read_entities('{"label":"Person","id":"ravi"}')
     [Entity(label='Person', properties={}, id='ravi')]
@@ -50,7 +50,7 @@ def read_entities(texts: str | None) -> list[Entity]:
 
 
 def read_relationships(texts: str | None) -> list[Relationship]:
-    """Relationships from their texts, joined by commas; none from none.
+    """Return relationships from their texts, joined by commas; ``None`` holds none.
 
     >>> read_relationships(None)
     []

@@ -1,4 +1,4 @@
-"""Words and names as an index can hold them: a btree takes no long entries."""
+"""Words and names as keys of an index: a btree cannot store long entries."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ MAX_BYTES = 512
 
 
 def index_key(text: str) -> str:
-    """A text that is looked up as a whole; a long one by its digest.
+    """Return the key of a text that is looked up as a whole: itself, or its digest if it is long.
 
-    No word and no folded name has a colon, so that a digest stands for nothing else.
+    No word and no folded name has a colon, so no text equals a digest.
 
     >>> index_key("tide")
     'tide'

@@ -10,10 +10,10 @@ from holdfast.engines.postgres.errors import mapped
 from holdfast.engines.postgres.queries import load
 
 THRESHOLD = 5_000
-"""Up to so many documents in a collection, all are compared: it is exact, and as fast."""
+"""Up to this many documents in a collection, all are compared: it is exact, and as fast."""
 
 MAX_VECTOR, MAX_HALFVEC = 2_000, 4_000
-"""As many dimensions as an index takes in 32 and in 16 bits."""
+"""The most dimensions of an index in 32 and in 16 bits."""
 
 _SQL = load("indexes")
 _LOCK = 0x686F6C6466617375
@@ -21,7 +21,7 @@ _LOCK = 0x686F6C6466617375
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """What the index of one dimension is on, what is compared with it, and how.
+    """The indexed expression of one dimension, the query expression, and the operator class.
 
     >>> Near.of(384).embedding
     '(embedding::public.vector(384))'
@@ -33,12 +33,12 @@ class Near:
 
     @classmethod
     def of(cls, dimension: int) -> Near:
-        """In 32 bits, in 16 above that, and beyond that the embedding itself, without an index."""
+        """Use 32 bits, 16 bits for more dimensions, and beyond that the embedding, unindexed."""
         query = "$3::real[]::public.vector"
         if dimension <= MAX_VECTOR:
             return cls(f"(embedding::public.vector({dimension}))", f"(SELECT {query})")
         if dimension <= MAX_HALFVEC:
-            # Of length 1, so that 16 bits are enough for any of its numbers.
+            # Normalized to length 1, so that 16 bits are enough for any of its numbers.
             half = f"public.halfvec({dimension})"
             return cls(
                 f"(public.l2_normalize(embedding)::{half})",
@@ -51,9 +51,9 @@ class Near:
 async def index_collections(connection: Any, *, threshold: int = THRESHOLD) -> AsyncIterator[str]:
     """Build the indexes that large collections lack, and search these collections through them.
 
-    Run it under the role that migrates, on a connection outside of a transaction; writers go on
-    meanwhile, and a build that was broken off is begun again. What is being done is yielded as it
-    begins, and ``build_progress`` tells how far it is.
+    Run it under the role that migrates, on a connection outside of a transaction. It does not block
+    writers, and it restarts a build that was interrupted. It yields a description of each step as
+    the step begins; ``build_progress`` returns how far a build is.
 
     ::
 
@@ -84,7 +84,7 @@ async def index_collections(connection: Any, *, threshold: int = THRESHOLD) -> A
 
 
 async def build_progress(connection: Any) -> float | None:
-    """How far a build is, from 0 to 1; ``None`` if there is none.
+    """Return how far a build is, from 0 to 1; ``None`` if there is none.
 
     ::
 

@@ -1,4 +1,4 @@
-"""How queued events get into the index of words."""
+"""Add queued events to the index of words."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from holdfast.values.text import tokenize
 
 _SQL = load("indexing")
 BATCH = 500
-"""About how many events are indexed at once: ranges are taken until they have so many."""
+"""About how many events are indexed at once: ranges are taken until they hold this many."""
 
 
 async def index_batch(
     fetch: Callable[..., Awaitable[Sequence[Any]]], tenant: str, agent: str
 ) -> int:
-    """Index some of an agent's queued events; how many there were, 0 when the queue is empty."""
+    """Index some of an agent's queued events. Return how many; 0 when the queue is empty."""
     rows = await fetch(_SQL["unindexed"], tenant, agent, BATCH)
     if not rows:
         return 0

@@ -47,20 +47,20 @@ class PostgresKeys(KeyStorage):
 
     async def revoke(self, key_id: str) -> bool:
         """Revoke a key."""
-        # Not retried after a lost answer: the second try would say that there was none.
+        # Not retried after a lost answer: the second try would return that there was no key.
         return bool(await self._engine.fetchval(_SQL["revoke"], self.tenant, key_id, safe=False))
 
     async def rotate(
         self, key_id: str, new_id: str, digest: str, grace_seconds: float
     ) -> ApiKey | None:
-        """Store a key like a live one."""
+        """Store a new key like a live one; the old one expires after the grace time."""
         args = (self.tenant, key_id, digest, new_id, grace_seconds)
         row = await self._engine.fetchrow(_SQL["rotate"], *args, safe=True)
         return None if row is None else _to_key(row)
 
     async def delete(self, key_id: str) -> bool:
         """Delete a key that is not live."""
-        # Not retried after a lost answer: the second try would say that there was none.
+        # Not retried after a lost answer: the second try would return that there was no key.
         return bool(await self._engine.fetchval(_SQL["delete"], self.tenant, key_id, safe=False))
 
 

@@ -1,4 +1,4 @@
-"""The ear of a process: one connection that hears the database's notices and wakes who waits."""
+"""One connection per engine that receives notifications (``LISTEN``) and wakes waiters."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SQL = load("channel")
 _log = logging.getLogger("holdfast.postgres")
 
 NOTICES = "holdfast"
-"""What is listened to: each notice says the topic of which there is something new."""
+"""The channel to listen on: the payload of a notification is the topic that has news."""
 
 LEAST_CONNECTIONS = 3
 """One to listen, one for a stream of bytes that is being stored, one for everything else."""
@@ -33,7 +33,7 @@ LAST_POLL_SECONDS = 0.5
 
 
 class Bell:
-    """Rings when there may be something new: on a notice, or when it is time to look anyway.
+    """Rings when there may be something new: on a notification, or when it is time to poll.
 
     ::
 
@@ -49,17 +49,17 @@ class Bell:
         self._patience = FIRST_POLL_SECONDS
 
     def ring(self) -> None:
-        """Let the one who waits look; what is rung before the wait is not lost."""
+        """Wake the waiter; a ring before the wait is not lost."""
         self._rung.set()
 
     async def notice(self) -> None:
-        """Wait for a notice alone; also returns when listening begins, ends or begins again."""
+        """Wait for a notification, without polling; also return when listening starts or stops."""
         self._listener.start()
         await self._rung.wait()
         self._rung.clear()
 
     async def wait(self, *, found: bool) -> None:
-        """Wait for the next reason to look; ``found`` says that the last look had a result."""
+        """Wait for a notification or the next poll; ``found``: the last poll had a result."""
         self._listener.start()
         self._patience = FIRST_POLL_SECONDS if found else min(self._patience * 2, LAST_POLL_SECONDS)
         patience = LISTENING_POLL_SECONDS if self._listener.hears else self._patience
@@ -68,11 +68,11 @@ class Bell:
 
 
 class Listener:
-    """Wakes those who wait for a topic.
+    """Wakes the waiters of a topic.
 
-    A notice is a hint: who waits looks now and then without one, often where none arrive. None
-    arrive through a transaction pooler: a notice to ourselves tells. A small pool has no connection
-    to listen with.
+    A notification is a hint: waiters also poll, and more often if no notifications arrive. None
+    arrive through a transaction pooler, which a notification to ourselves detects. A small pool has
+    no connection to listen on.
 
     ::
 
@@ -90,7 +90,7 @@ class Listener:
 
     @contextmanager
     def bell(self, topic: str) -> Iterator[Bell]:
-        """A bell that rings for a topic."""
+        """Yield a bell that rings for a topic."""
         bell = Bell(self)
         self._bells.setdefault(topic, set()).add(bell)
         try:
@@ -101,12 +101,12 @@ class Listener:
                 del self._bells[topic]
 
     def start(self) -> None:
-        """Listen from now on, until nobody has waited for a while."""
+        """Start to listen, until there has been no waiter for a while."""
         if not self._closed and (self._task is None or self._task.done()):
             self._task = asyncio.create_task(self._run())
 
     async def aclose(self) -> None:
-        """Give the connection back; who waits finds out at once that the engine is closed."""
+        """Release the connection and wake all waiters, which then find the engine closed."""
         self._closed = True
         if self._task is not None:
             self._task.cancel()
@@ -126,7 +126,7 @@ class Listener:
                 pause = min(pause * 2, LAST_PAUSE_SECONDS)
 
     async def _listen(self) -> None:
-        """Listen until the connection is lost or nobody waits."""
+        """Listen until the connection is lost or there is no waiter."""
         lost = asyncio.Event()
 
         def end(_connection: Any) -> None:
@@ -143,16 +143,16 @@ class Listener:
                     await _happens(lost, within=CHECK_SECONDS)
             finally:
                 self._set_hears(hears=False)
-                # The pool takes a lost connection back by itself.
+                # The pool has taken a lost connection back already.
                 if not lost.is_set():
                     connection.remove_termination_listener(end)
-                    # On a wire that is silent, who closes does not wait for the server.
+                    # If the server does not answer, closing does not wait for it.
                     with suppress(TimeoutError):
                         async with asyncio.timeout(LEAVE_SECONDS):
                             await connection.remove_listener(NOTICES, self._heard)
 
     async def _echoed(self) -> None:
-        """Make sure that a notice to ourselves arrives."""
+        """Raise unless a notification to ourselves arrives."""
         self._echo.clear()
         await self._engine.fetch(_SQL["echo"], self._own, safe=True)
         if not await _happens(self._echo, within=ECHO_SECONDS):
@@ -161,7 +161,7 @@ class Listener:
             )
 
     def _set_hears(self, *, hears: bool) -> None:
-        """Let all look when this changes: for what they have missed, and to be patient or not."""
+        """Wake all waiters on a change: they poll for missed events and adapt their interval."""
         if hears is not self.hears:
             self.hears = hears
             self._ring_all()

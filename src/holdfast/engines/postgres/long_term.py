@@ -56,7 +56,7 @@ class PostgresLongTerm(LongTermStorage):
                 *(draft.entities, draft.lifetime and draft.lifetime // _MICROSECOND),
                 *(draft.supersedes, draft.key, _fingerprint(draft)),
                 *(language, words.total(), list(words), list(words.values())),
-                # With a key, the same save again is the same memory.
+                # With a key, a repeated save returns the same memory.
                 safe=draft.key is not None,
             )
         except ConflictError as error:
@@ -142,7 +142,7 @@ class PostgresLongTerm(LongTermStorage):
 
 
 def _lexemes(text: str, language: str) -> Counter[str]:
-    """The lexemes of a text as the index holds them, in order, and how often each stands."""
+    """Return the lexemes of a text as the index holds them, in order, with their counts."""
     return Counter(map(index_key, tokenize(text, language=language)))
 
 
@@ -186,7 +186,7 @@ def _fingerprint(draft: FactDraft) -> str | None:
 
 
 def _conflict(error: ConflictError, draft: FactDraft) -> ConflictError:
-    """The error in the words of the contract: the database says only which it is."""
+    """Return the contract's error: the database reports only which conflict it is."""
     if error.kind == "superseded":
         return superseded_before(error.key, str(error))
     return used_before(error.key, draft.key or "")

@@ -1,4 +1,4 @@
-"""What keeps a database well: purging, indexing, vector indexes; safe to run at any time."""
+"""Database maintenance: purging, indexing, vector indexes; safe to run at any time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Maintenance:
         self._connection = connection
 
     def jobs(self) -> dict[str, Callable[[], Awaitable[int]]]:
-        """Each job by name; it says how much it did."""
+        """Return the jobs by name; each returns how much it did."""
         return {
             "expired states": lambda: self._purge(load("short_term")["purge"]),
             "expired threads": lambda: self._purge(load("checkpoints")["purge"]),
@@ -37,7 +37,7 @@ class Maintenance:
         }
 
     async def _purge(self, sql: LiteralString) -> int:
-        """In batches, so that nobody waits long for a lock."""
+        """Delete expired rows in batches, so that no statement waits long for a lock."""
         total = 0
         with mapped(wrote=True):
             while gone := await self._connection.fetchval(sql, _BATCH):
@@ -60,7 +60,7 @@ class Maintenance:
         return built
 
     async def _analyse(self) -> int:
-        """Let the planner know what the tables hold, where they changed much since it last did."""
+        """Run ``ANALYZE``, for the planner, on the tables that changed much since the last one."""
         with mapped(wrote=True):
             tables = await self._connection.fetch(_ADMIN["stale_tables"])
             for [statement] in tables:

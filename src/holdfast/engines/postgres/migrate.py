@@ -1,6 +1,6 @@
 """Migrations: SQL files that are applied in order, with checksums, under one advisory lock.
 
-Numbered files change tables, once. The files of ``functions/`` hold the functions as they are: one
+Numbered files change tables, once. The files of ``functions/`` hold the current functions: a file
 is applied again when its version is higher than that in the database.
 """
 
@@ -29,7 +29,7 @@ _SQL = load("migrate")
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """One file: its number, its name, and what it says."""
+    """One file: its number, its name, and its SQL."""
 
     version: int
     name: str
@@ -37,17 +37,17 @@ class Migration:
 
     @property
     def sha256(self) -> str:
-        """What is recorded when it is applied, so that a change of the file is noticed."""
+        """The checksum that is recorded on apply, so that a change of the file is detected."""
         return hashlib.sha256(self.sql.encode()).hexdigest()
 
     @property
     def label(self) -> str:
-        """How it is named to operators."""
+        """The name that operators see."""
         return f"{self.version:04}_{self.name}"
 
     @property
     def in_transaction(self) -> bool:
-        """Whether it runs as a whole or statement by statement."""
+        """Whether it runs in one transaction, or statement by statement."""
         return not self.sql.startswith(_NO_TRANSACTION)
 
 
@@ -61,18 +61,18 @@ class FunctionFile:
 
     @property
     def sha256(self) -> str:
-        """What is recorded when it is applied."""
+        """The checksum that is recorded on apply."""
         return hashlib.sha256(self.sql.encode()).hexdigest()
 
     @property
     def label(self) -> str:
-        """How it is named to operators."""
+        """The name that operators see."""
         return f"functions/{self.name} {self.version}"
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaStatus:
-    """Where a database is, where the code wants it, and what lies between."""
+    """The schema version of a database, the version this code needs, and what is pending."""
 
     have: int
     want: int
@@ -82,7 +82,7 @@ class SchemaStatus:
 
 @cache
 def migrations() -> tuple[Migration, ...]:
-    """All migrations of this version, in order and without a gap.
+    """Return all migrations of this version, in order and without a gap.
 
     >>> migrations()[0].name
     'create_schema'
@@ -100,7 +100,7 @@ def migrations() -> tuple[Migration, ...]:
 
 @cache
 def function_files() -> tuple[FunctionFile, ...]:
-    """The functions of this version, by subject.
+    """Return the function files of this version, by subject.
 
     >>> function_files()[0].name
     'api_keys'
@@ -116,7 +116,7 @@ def function_files() -> tuple[FunctionFile, ...]:
 
 
 async def status(connection: Any) -> SchemaStatus:
-    """Compare what a database records with the files."""
+    """Compare the migrations that a database has recorded with the files."""
     with mapped(wrote=False):
         if not await connection.fetchval(_SQL["is_there"]):
             return SchemaStatus(0, len(migrations()), (*migrations(), *function_files()), ())
@@ -134,8 +134,8 @@ async def status(connection: Any) -> SchemaStatus:
     ]
     for file in function_files():
         there = functions.get(file.name)
-        # A higher version is of newer code. It still serves this one: a function whose signature
-        # changes gets a new name.
+        # A higher version comes from newer code. It still works with this code: a function whose
+        # signature changes gets a new name.
         if there is None or there["version"] < file.version:
             pending.append(file)
         elif there["version"] == file.version and there["sha256"] != file.sha256:
@@ -145,7 +145,7 @@ async def status(connection: Any) -> SchemaStatus:
 
 
 def check(found: SchemaStatus) -> None:
-    """Refuse a schema that this code cannot work on."""
+    """Raise ``SchemaError`` if this code cannot use the schema."""
     if found.tampered:
         raise SchemaError(
             have=found.have,
@@ -166,9 +166,9 @@ def check(found: SchemaStatus) -> None:
 
 
 async def migrate(connection: Any) -> Sequence[Migration | FunctionFile]:
-    """Apply what is pending and return it; other processes wait, and find nothing to do.
+    """Apply the pending migrations and return them; other processes wait, then have none pending.
 
-    A migration may take as long as it needs, and so may the wait for another process: the session's
+    Neither a migration nor the wait for another process has a time limit: the session's
     ``statement_timeout`` is for the statements of stores.
     """
     with mapped(wrote=True):
@@ -198,7 +198,7 @@ async def _migrate(connection: Any) -> Sequence[Migration | FunctionFile]:
 async def _apply(connection: Any, one: Migration | FunctionFile) -> None:
     if isinstance(one, FunctionFile):
         async with connection.transaction():
-            # A function may call one that comes after it.
+            # A function may call one that is created after it.
             await connection.execute(_SQL["check_no_bodies"])
             await connection.execute(one.sql)
             await connection.execute(_SQL["record_functions"], one.name, one.version, one.sha256)
@@ -208,8 +208,8 @@ async def _apply(connection: Any, one: Migration | FunctionFile) -> None:
             await connection.execute(one.sql)
             await connection.execute(_SQL["record"], one.version, one.name, one.sha256)
         return
-    # CREATE INDEX CONCURRENTLY and its like refuse to run in a transaction, and several statements
-    # sent together are one; such a file is written so that it can run again.
+    # CREATE INDEX CONCURRENTLY and the like cannot run in a transaction, and several statements
+    # sent together are one. Such a file must be safe to run again.
     for statement in one.sql.split(";\n"):
         if statement.strip():
             await connection.execute(statement)
@@ -217,7 +217,7 @@ async def _apply(connection: Any, one: Migration | FunctionFile) -> None:
 
 
 def grants(role: str) -> list[str]:
-    """What the migrating role runs once to let ``role`` use the schema, and nothing more.
+    """Return the statements of the migrating role that let ``role`` use the schema, no more.
 
     >>> grants("app")[0]
     'GRANT USAGE ON SCHEMA holdfast TO "app"'
@@ -229,7 +229,7 @@ def grants(role: str) -> list[str]:
             "GRANT USAGE ON SCHEMA holdfast TO {role}",
             "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA holdfast TO {role}",
             "REVOKE INSERT, UPDATE, DELETE ON holdfast.migrations FROM {role}",
-            # An older schema, which is to be migrated later, does not have it.
+            # An older schema, which is migrated later, does not have this table.
             (
                 "DO $$ BEGIN IF to_regclass('holdfast.function_files') IS NOT NULL THEN"
                 " REVOKE INSERT, UPDATE, DELETE ON holdfast.function_files FROM {role};"

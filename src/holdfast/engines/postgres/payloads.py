@@ -1,8 +1,8 @@
-"""Filters over the payloads of events: what is kept of a payload, and a filter as a jsonpath.
+"""Filters over the payloads of events: the filterable part of a payload, and filters as jsonpath.
 
-Beside its body an event has the scalars at the top level of its payload as jsonb, whose texts are
-escaped (``holdfast.engines.postgres.escape``). A filter over them is one jsonpath, with its values
-as variables: two parameters of a statement, whatever the filter says.
+In addition to its body, an event has the scalars at the top level of its payload as jsonb, whose
+texts are escaped (``holdfast.engines.postgres.escape``). A filter over them is one jsonpath, with
+its values as variables: two parameters of a statement for any filter.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TYPES: dict[type, str] = {str: "string", int: "number", float: "number", bool: 
 
 
 def filterable_text(body: str) -> str:
-    r"""What a filter sees of a body, as jsonb can hold it; ``holdfast.filterable_of`` is the same.
+    r"""Return the filterable part of a body for jsonb; ``holdfast.filterable_of`` does the same.
 
     >>> print(filterable_text('{"a":"\\u0000","b":[1],"c":2}'))
     {"a":"\u00010","c":2}
@@ -45,8 +45,8 @@ def filterable_text(body: str) -> str:
 class PayloadPath:
     """A filter as a jsonpath, and the JSON text of its variables.
 
-    Each condition asks for the type of a value before it compares it: so it is true or false and
-    never unknown, and its negation holds exactly where it does not.
+    Each condition checks the type of a value before it compares it. So it is true or false and
+    never unknown, and its negation is true exactly if the condition is false.
 
     >>> wanted = PayloadPath(Compare(("cost",), "$gt", 3))
     >>> print(wanted.path, wanted.values)

@@ -13,7 +13,7 @@ _HEAD = re.compile(r"^-- name: (\w+)[ \t]*\n", re.MULTILINE)
 
 @cache
 def load(contract: str, *, package: str = __package__) -> Mapping[str, LiteralString]:
-    """The statements of one contract by name; what they say never depends on input.
+    """Return the statements of one contract by name; their text never depends on input.
 
     ``package`` is the one whose folder ``sql`` holds the file.
 
@@ -26,13 +26,13 @@ def load(contract: str, *, package: str = __package__) -> Mapping[str, LiteralSt
     for name, body in zip(parts[1::2], parts[2::2], strict=True):
         if name in found:
             raise ValueError(f"{contract}.sql has two statements called {name}")
-        # Files of the package are literals in another place.
+        # The files of the package are as trusted as literals in the code.
         found[name] = cast("LiteralString", body.strip().rstrip(";"))
     return found
 
 
 def filled(sql: LiteralString, parts: Mapping[str, str]) -> LiteralString:
-    """A statement with parts put in: made of our own words, of numbers and of placeholders.
+    """Return a statement with parts replaced by our own SQL, numbers and placeholders.
 
     >>> filled("SELECT /* what */ 1", {"/* what */ 1": "2"})
     'SELECT 2'

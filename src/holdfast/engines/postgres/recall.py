@@ -1,4 +1,4 @@
-"""Recall over the session log: one statement, after queued events were indexed."""
+"""Recall over the session log: one statement, after queued events are indexed."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from holdfast.values.text import tokenize
 _SQL = load("recall")
 _log = logging.getLogger("holdfast.recall")
 TAIL = 32
-"""So many events are embedded by who asks: what was just written is found by meaning too."""
+"""A search embeds up to this many new events itself, so that it finds them by meaning too."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A question as a vector, or why it is none."""
+    """The vector of a question, or why it has none."""
 
     vector: list[float] | None
     degraded: str = ""
@@ -41,7 +41,7 @@ class _Asked:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What a search found, and what of the log it has not seen."""
+    """The hits of a search, and which part of the log it has not searched."""
 
     agents: list[str]
     unindexed: list[str]
@@ -64,7 +64,7 @@ class Recall:
         self._queue = PostgresEmbeddingQueue(engine, tenant=tenant)
 
     async def by_vector(self, vector: list[float], scope: EventScope, limit: int) -> NearestEvents:
-        """The nearest events that have a vector."""
+        """Return the nearest events that have a vector."""
         filters = (*_filters(scope), scope.owner, *payload_filter(scope))
         sql, [agent, *other] = searched(narrowed(_SQL["nearest"], *filters), scope, 12)
         rows = await self._engine.search(
@@ -76,20 +76,20 @@ class Recall:
         for _, _, semantic, *row in rows:
             if semantic is not None:
                 event = LogEntry(*row[:7]).to_event(row[7], row[8])
-                # A cosine of -1 is as far as can be: 0 on the scale of recall.
+                # Recall scores run from 0 to 1: a cosine of -1 becomes 0.
                 given = {"semantic": semantic}
                 found.append(Recalled(event, (semantic + 1) / 2, ("semantic",), given, ""))
         return NearestEvents(rows[0][1], found)
 
     async def by_text(self, text: str, scope: EventScope, limit: int) -> list[Recalled]:
-        """By words, and by meaning where there is an embedder."""
+        """Search by words, and with an embedder also by meaning."""
         if not text.strip():
             return await self._most_recent(scope, limit)
         asked = await self._embed_question(text)
         lexemes = list(dict.fromkeys(tokenize(text)))
         found = await self._search(lexemes, asked, scope, limit)
         for agent in found.unindexed:
-            # What was appended before this call must be found: index the queue, and ask again.
+            # Events appended before this call must be found: index the queue, and search again.
             await self._queue.index(agent)
         if asked.vector is not None and (found.unindexed or not found.embedded(self._model)):
             asked = await self._embed_tail(asked, found.agents, found.model)
@@ -133,7 +133,7 @@ class Recall:
         return [Recalled(event, 1.0, ("recent",), {}) for event in events]
 
     async def _embed_question(self, text: str) -> _Asked:
-        """The question as a vector, or why it has none."""
+        """Return the vector of a question, or why it has none."""
         if self._embedder is None:
             return _Asked(None)
         try:
@@ -144,12 +144,12 @@ class Recall:
         return _Asked(vector)
 
     async def _embed_tail(self, asked: _Asked, agents: Sequence[str], model: str | None) -> _Asked:
-        """Embed the few newest events that wait; many are a worker's to embed."""
+        """Embed the waiting events if they are few; leave many to a worker."""
         embedder = self._embedder
         if embedder is None:
             return asked
         if model not in {None, embedder.name}:
-            # Two programs with two embedders would undo each other's work: a worker decides.
+            # Two programs with different embedders would undo each other's work: a worker decides.
             return _Asked(
                 None,
                 f"recall by words only: the log is embedded by {model}, not by {embedder.name}: "

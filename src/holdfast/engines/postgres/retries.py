@@ -9,7 +9,7 @@ from holdfast.values.errors import HoldfastError
 
 
 class NotConnectedError(OSError):
-    """No connection could be had; nothing was sent."""
+    """No connection was available; nothing was sent."""
 
     def __init__(self, cause: BaseException) -> None:
         super().__init__(str(cause))
@@ -17,7 +17,7 @@ class NotConnectedError(OSError):
 
 
 def cause_of(error: BaseException) -> BaseException:
-    """What went wrong, of an error before anything was sent too."""
+    """Return the driver's error, also if it was raised before anything was sent."""
     if not isinstance(error, NotConnectedError):
         return error
     told = isinstance(error.cause, (asyncpg.PostgresError, asyncpg.InterfaceError, HoldfastError))
@@ -27,8 +27,8 @@ def cause_of(error: BaseException) -> BaseException:
 def may_retry(error: BaseException, *, safe: bool) -> bool:
     """Whether a statement may be sent again; ``safe`` marks it as idempotent."""
     if isinstance(error, NotConnectedError):
-        # Wrong password, unknown database, closed pool, a server of ours that does not start:
-        # the next try would say the same.
+        # Wrong password, unknown database, closed pool, an embedded server that does not start:
+        # the next try would fail in the same way.
         state = str(getattr(error.cause, "sqlstate", None) or "")
         hopeless = isinstance(error.cause, (asyncpg.InterfaceError, HoldfastError))
         return state[:2] not in {"28", "3D"} and not hopeless

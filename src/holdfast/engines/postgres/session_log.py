@@ -1,4 +1,4 @@
-"""How a batch of events goes into the session log: one statement, one transaction."""
+"""Append a batch of events to the session log: one statement, one transaction."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ async def append(
     entries: Sequence[LogEntry],
     vectors: Sequence[list[float]] | None = None,
 ) -> Sequence[Any]:
-    """Append what is new, all or nothing; a row for each entry, which ``stored`` reads.
+    """Append the new entries, all or none. Return a row for each entry, which ``stored`` reads.
 
-    The ids make it idempotent: after a lost answer it may simply run again.
+    The ids make it idempotent: it is retried after a lost answer.
     """
     try:
         if vectors is not None:
@@ -55,7 +55,7 @@ async def append(
 
 
 def stored(entries: Sequence[LogEntry], rows: Sequence[Any]) -> list[PositionedEntry]:
-    """Entries as the log has them, from what ``append`` returned."""
+    """Return the entries as stored, from the rows that ``append`` returned."""
     found = {position: PositionedEntry.of(entries[position - 1], *rest) for position, *rest in rows}
     return [found[at] for at in range(1, len(entries) + 1)]
 
@@ -74,5 +74,5 @@ def _columns(entries: Sequence[LogEntry]) -> tuple[list[Any], ...]:
 
 
 def _brief(values: list[Any]) -> list[Any]:
-    """A column of one and the same value, said once."""
+    """Return a column; if all its values are equal, only one of them."""
     return values[:1] if len(set(values)) == 1 else values

@@ -1,4 +1,4 @@
-"""Sessions that get other ids: from before owners were kept apart, or assigned by an operator."""
+"""Rename sessions: those from before owners were separated, or assigned by an operator."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class PostgresSessionMoves(SessionMoves):
         return bool(await self._engine.fetchval(_SQL["any"], safe=True))
 
     async def skip_empty(self) -> None:
-        """Forget moves of sessions of which nothing is stored."""
+        """Delete the moves of sessions of which nothing is stored."""
         await self._engine.fetch(_SQL["skip_empty"], safe=True)
 
     async def pending(self, *, after: SessionMove | None = None, limit: int) -> list[SessionMove]:
-        """Sessions to move, in order."""
+        """Return the sessions to move, in order."""
         last = ("", "") if after is None else (after.tenant, after.session)
         rows = await self._engine.fetch(_SQL["pending"], *last, limit, safe=True)
         return [SessionMove(*row) for row in rows]
@@ -41,10 +41,10 @@ class PostgresSessionMoves(SessionMoves):
         return moved
 
     async def done(self, move: SessionMove) -> None:
-        """Forget a move that is made."""
+        """Delete a completed move."""
         await self._engine.fetch(_SQL["done"], move.tenant, move.session, safe=True)
 
     async def unassigned(self, *, limit: int) -> list[tuple[str, str]]:
-        """Tenants and contexts whose sessions wait for an owner."""
+        """Return the tenants and contexts whose sessions wait for an owner."""
         rows = await self._engine.fetch(_SQL["unassigned"], limit, safe=True)
         return [(row[0], row[1].removeprefix(UNASSIGNED)) for row in rows]

@@ -60,7 +60,7 @@ class PostgresStates(StateStorage):
             [escape(key) for key in write.dropped],
             write.fresh,
         )
-        # Not safe to repeat: in between, somebody else's write would be undone by ours.
+        # Not idempotent: a retry would undo a write that another process made in between.
         if expected is None:
             await self._engine.fetch(_SQL["write"], *args, safe=False)
         else:

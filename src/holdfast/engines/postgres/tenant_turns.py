@@ -1,4 +1,4 @@
-"""Who gets the next connection while tenants wait for one."""
+"""Which tenant gets the next connection while several wait."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections import Counter, OrderedDict, deque
 
 
 class TenantTurns:
-    """Shares a number of connections out among tenants.
+    """Distributes a number of connections fairly among tenants.
 
-    A tenant alone may use all of them. While several tenants wait, they take turns, and one that
-    has half of the connections gets no more before the others. ::
+    A single tenant may use all of them. While several tenants wait, they take turns, and a tenant
+    that has half of the connections gets its next one after the others. ::
 
         turns = TenantTurns(10)
         await turns.take("acme")
@@ -28,7 +28,7 @@ class TenantTurns:
 
     @property
     def waiting(self) -> bool:
-        """Whether somebody waits."""
+        """Whether a call waits for a turn."""
         return bool(self._waiting)
 
     async def take(self, tenant: str) -> None:
@@ -49,7 +49,7 @@ class TenantTurns:
             raise
 
     def give_back(self, tenant: str) -> None:
-        """End a turn: the next one begins."""
+        """End a turn, and start the next one."""
         self._held[tenant] -= 1
         if not self._held[tenant]:
             del self._held[tenant]
@@ -58,7 +58,7 @@ class TenantTurns:
             self._begin(self._next())
 
     def _next(self) -> str:
-        """The tenant that has waited longest since its last turn, and has less than half."""
+        """Return the longest waiting tenant with less than half, or else the longest waiting."""
         below = (one for one in self._waiting if self._held[one] < self._half)
         return next(below, next(iter(self._waiting)))
 

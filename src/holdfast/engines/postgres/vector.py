@@ -18,7 +18,7 @@ from holdfast.values.documents import Document, SearchResult
 from holdfast.values.filters import Filter
 
 MAX_DIMENSION = 16_000
-"""As many numbers as pgvector keeps in a vector."""
+"""The most numbers that pgvector stores in a vector."""
 
 _SQL = load("vector")
 _SEARCH_PARAMETERS = 7
@@ -40,7 +40,7 @@ class PostgresVectors(VectorStorage):
     def __init__(self, engine: Postgres, *, tenant: str = "default") -> None:
         self._engine = engine
         self._tenant = tenant
-        # Which collections were found to be searched through an index: asked first that way.
+        # Collections that were found to have an index: their searches try the index first.
         self._indexed: set[str] = set()
 
     async def write(
@@ -55,7 +55,7 @@ class PostgresVectors(VectorStorage):
             [filterable(draft.metadata, **where) for draft in drafts],
             [len(draft.vector) for draft in drafts],
             [number for draft in drafts for number in draft.vector],
-            # An upsert that ran already changes nothing when it runs again.
+            # An upsert is idempotent.
             safe=replace,
         )
 
@@ -76,7 +76,7 @@ class PostgresVectors(VectorStorage):
         return Nearest(len(query), _ranked(query, limit, found))
 
     async def get(self, collection: str, ids: Sequence[str]) -> Sequence[Document]:
-        """Return the documents that are there."""
+        """Return the documents that exist."""
         rows = await self._engine.fetch(_SQL["get"], self._tenant, collection, ids, safe=True)
         return [
             stored_document(row["id"], row["content"], row["metadata"], _numbers(row).tolist())
@@ -114,7 +114,7 @@ class PostgresVectors(VectorStorage):
         condition = compiled(planned=False)
         parts = {"/* filter */ TRUE": condition.condition}
         if condition.indexed:
-            # The index on the metadata knows the collection: the primary key is not needed.
+            # The index on the metadata contains the collection: the primary key is not needed.
             parts["/* scope */ = TRUE"] = "IS TRUE"
         if indexed:
             near = Near.of(len(query))
@@ -133,7 +133,7 @@ class PostgresVectors(VectorStorage):
 
 
 def _ranked(query: list[float], limit: int, rows: list[Any]) -> list[SearchResult]:
-    """The best rows by their exact cosines: the database's, of 32 bits, only chose the rows."""
+    """Return the best rows by exact cosine; the database chose the rows by 32-bit cosines."""
     if not rows:
         return []
     matrix = np.array([_numbers(row) for row in rows])
@@ -146,5 +146,5 @@ def _ranked(query: list[float], limit: int, rows: list[Any]) -> list[SearchResul
 
 
 def _numbers(row: Any) -> np.ndarray[Any, np.dtype[np.float32]]:
-    # As pgvector sends it: two numbers of 16 bits about it, then the floats, big end first.
+    # The format of pgvector: two 16-bit numbers as a header, then the floats, big-endian.
     return np.frombuffer(row["embedding"], dtype=">f4", offset=4)

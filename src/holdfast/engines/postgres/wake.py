@@ -13,9 +13,10 @@ _LOG = load("durable_log")
 
 
 class PostgresWake(SessionWake):
-    """``SessionWake`` of Postgres alone: what is committed is at hand.
+    """``SessionWake`` of Postgres alone: committed data needs no restore.
 
-    Here nothing is ever lost; but what was lost of a session while a Redis stood beside it is told.
+    Postgres loses nothing; but if a session lost events earlier, while Redis was in use too, the
+    gaps are reported.
 
     ::
 
@@ -27,13 +28,13 @@ class PostgresWake(SessionWake):
         self._tenant = tenant
 
     async def wake_all(self, agent_id: AgentId) -> Wake | None:
-        """What was lost of the sessions that an agent started."""
+        """Return the gaps of the sessions that an agent started, or ``None``."""
         rows = await self._engine.fetch(_LOG["agent_gaps"], self._tenant, str(agent_id), safe=True)
         gaps = tuple(Gap(*row) for row in rows)
         return Wake(WakeStatus.GAP, gaps=gaps) if gaps else None
 
     async def wake(self, session_id: str) -> Wake:
-        """New, until something was written to its log or to its state."""
+        """Return ``NEW`` until the log or state is written, then ``WARM``; ``GAP`` after a loss."""
         rows = await self._engine.fetch(_SQL["known"], self._tenant, session_id, safe=True)
         if gaps := tuple(Gap(*row[1:]) for row in rows if row[1] is not None):
             return Wake(WakeStatus.GAP, gaps=gaps)

@@ -1,4 +1,4 @@
-"""A connection that is held for several statements, each of which is watched."""
+"""A connection that is held for several statements, each of which has a deadline."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _ASKING = frozenset(
 )
 """The calls of a connection that wait for the server."""
 LEAVE_SECONDS = 1.0
-"""How long somebody who was cancelled waits for the server to take back what it was asked."""
+"""How long a cancelled caller waits for the server to cancel its statement."""
 
 
 def statement_deadlines(limit_seconds: float) -> Deadlines[Any]:
     """Deadlines that close the connection of a statement without an answer.
 
-    The server ends a long statement itself. This is for when the server, or the way to it, is gone
-    without a word.
+    The server ends a long statement itself. The deadlines are for a server, or a network, that
+    disappears without an error.
     """
 
     def cut(connection: Any) -> None:
-        # It may be lost in this moment: the pool has taken it back, and its caller gets an error.
+        # If it is lost at this moment, the pool has taken it back, and its caller gets an error.
         with suppress(asyncpg.InterfaceError):
             connection.terminate()
 
@@ -39,10 +39,10 @@ def statement_deadlines(limit_seconds: float) -> Deadlines[Any]:
 
 
 class WatchedConnection:
-    """The driver's connection, cut when the server does not answer one of its calls for too long.
+    """The driver's connection, terminated when the server does not answer a call for too long.
 
-    Between two calls it may rest for as long as it likes: it listens, or waits for the next piece
-    of a blob. ::
+    Between two calls it may be idle without limit: it listens, or waits for the next chunk of a
+    blob. ::
 
         async with engine.connection(writes=True) as connection, connection.transaction():
             await connection.fetch(sql)
@@ -65,7 +65,7 @@ class WatchedConnection:
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """The server is asked in here, once."""
+        """Set the deadline of one call to the server."""
         self._deadlines.start(self.bare)
         try:
             yield
@@ -73,7 +73,7 @@ class WatchedConnection:
             self._deadlines.end(self.bare)
 
     def transaction(self, **options: Any) -> _WatchedTransaction:
-        """A transaction, or a savepoint in one; its begin and its end are watched as well."""
+        """Return a transaction or savepoint; its begin and its end have deadlines as well."""
         return _WatchedTransaction(self, self.bare.transaction(**options))
 
 
@@ -101,7 +101,10 @@ class _WatchedTransaction:
     async def _roll_back(
         self, kind: type[BaseException] | None, error: BaseException, trace: TracebackType | None
     ) -> None:
-        """Who was cancelled ends as cancelled; the server rolls back what is cut off."""
+        """Roll back without a new error: the caller ends as cancelled.
+
+        If the server does not answer in time, terminate the connection; the server then rolls back.
+        """
         with suppress(asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
             try:
                 async with asyncio.timeout(LEAVE_SECONDS):

@@ -1,4 +1,4 @@
-"""The timelines of the in-memory ledger, and the feedback beside them."""
+"""The timelines of the in-memory ledger, and the feedback on tasks."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from holdfast.spi.tasks.timeline import AuditStorage, Followed, Timeline
 
 @dataclass(slots=True)
 class Follower(Followed):
-    """One who waits for news of a task."""
+    """A subscription to the changes of one task."""
 
     rung: asyncio.Event
 
     async def wait(self, *, found: bool) -> None:  # noqa: ARG002 - no news is ever missed here
-        """Return when something has happened."""
+        """Return when the task has changed."""
         await self.rung.wait()
         self.rung.clear()
 
@@ -45,7 +45,7 @@ class InMemoryAudit(LedgerView, AuditStorage):
 
     @contextmanager
     def following(self, task_id: str) -> Iterator[Follower]:
-        """Notice what happens to a task."""
+        """Subscribe to the changes of a task."""
         with self._data.followers.bell(task_id) as rung:
             yield Follower(rung)
 
@@ -57,7 +57,7 @@ class InMemoryAudit(LedgerView, AuditStorage):
         return None if row is None else (row, row.events[:until])
 
     async def append_feedback(self, key: TaskKey, feedback: StoredFeedback) -> StoredFeedback:
-        """Store feedback, unless it is there."""
+        """Store feedback, unless it is stored already."""
         row = self._owned(*key)
         fresh = replace(feedback, created_at=self._engine.now())
         known = row.feedback.setdefault(feedback.id, fresh)

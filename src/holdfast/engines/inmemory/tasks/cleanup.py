@@ -17,7 +17,7 @@ class InMemoryCleanup(LedgerView, CleanupStorage):
     """``CleanupStorage`` in the process."""
 
     async def add_cleanup(self, lease: Lease, mark: CleanupMark) -> None:
-        """Store a mark, unless it is there."""
+        """Store a mark, unless it is stored already."""
         self._mark(self._held(lease), mark)
 
     def _mark(self, row: TaskRow, mark: CleanupMark) -> None:
@@ -25,7 +25,7 @@ class InMemoryCleanup(LedgerView, CleanupStorage):
         rows.setdefault((mark.kind, mark.ref), MarkRow(mark, row.owner, row.context_id))
 
     async def claim_cleanup(self, limit: int, retry_seconds: float) -> list[CleanupMark]:
-        """Take due marks, the longest due first."""
+        """Claim due marks, the longest due first."""
         now = self._engine.now()
         due = [row for due_at, row in self._due() if due_at <= now][:limit]
         for row in due:
@@ -41,7 +41,7 @@ class InMemoryCleanup(LedgerView, CleanupStorage):
         return [row.mark for _, row in self._due() if (row.owner, row.context_id) == key]
 
     def _due(self, task_ids: Iterable[str] | None = None) -> list[tuple[datetime, MarkRow]]:
-        """The marks that are due some time, of some tasks or of all, in order."""
+        """Return the marks that have a due time, of some tasks or of all, the earliest first."""
         found = [
             (row.due_at, row)
             for task_id in (self._data.cleanup_due if task_ids is None else task_ids)
@@ -51,7 +51,7 @@ class InMemoryCleanup(LedgerView, CleanupStorage):
         return sorted(found, key=lambda one: (one[0], _order(one[1].mark)))
 
     async def keep_files(self, task_id: str, refs: Sequence[str]) -> bool:
-        """Store marks of files, if the task is there."""
+        """Store marks of files, if the task exists."""
         row = self._find(task_id, None)
         if row is None:
             return False

@@ -35,7 +35,7 @@ class InMemoryClients(LedgerView, ClientStorage):
         return FirstMessage(row, next(iter(row.messages.values())), self._engine.now())
 
     async def submit(self, draft: Draft) -> TaskSnapshot:
-        """Store a task as submitted, or find the one of its key."""
+        """Store a task as submitted, or return the one with the same key."""
         due = self._moment(draft.run_after)
         digest = draft.digest()
         known = self._submitted(draft, digest)
@@ -55,7 +55,7 @@ class InMemoryClients(LedgerView, ClientStorage):
         return row.snapshot()
 
     def _submitted(self, draft: Draft, digest: str) -> TaskRow | None:
-        """The task that was submitted before under this key, if its content is the same."""
+        """Return the task that was submitted under this key; raise if its content differs."""
         if not draft.submit_key:
             return None
         known, task_id = self._data.keys.get((draft.owner, draft.submit_key), ("", ""))
@@ -86,7 +86,7 @@ class InMemoryClients(LedgerView, ClientStorage):
         return row
 
     async def get(self, key: TaskKey, extent: Extent) -> TaskSnapshot | None:
-        """A task with what is asked for."""
+        """Return a task with the parts that ``extent`` selects."""
         row = self._find(*key)
         return None if row is None else row.snapshot(extent)
 
@@ -96,7 +96,7 @@ class InMemoryClients(LedgerView, ClientStorage):
         return sum(text_bytes(one.payload) for one in row.messages.values()) if row else 0
 
     async def list_tasks(self, query: TaskQuery) -> TaskListing:
-        """A page of tasks, those whose state changed last first."""
+        """Return a page of tasks, the latest change of state first."""
         found = [row for row in self._data.tasks.values() if _fits(row, query.wanted)]
         found.sort(key=_newest, reverse=True)
         total = len(found) if query.counted else None

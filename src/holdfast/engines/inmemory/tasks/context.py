@@ -63,7 +63,7 @@ class InMemoryContexts(LedgerView, ContextStorage):
         return len(context.tasks)
 
     def _forget(self, row: TaskRow) -> None:
-        """Remove all that points to a task."""
+        """Delete every reference to a task and make its cleanup marks due."""
         data = self._data
         if row.submit_key:
             del data.keys[row.owner, row.submit_key]
@@ -77,7 +77,7 @@ class InMemoryContexts(LedgerView, ContextStorage):
         data.followers.ring(row.id)
 
     async def resting_messages(self, agents: Collection[AgentId], limit: int) -> list[SaidMessage]:
-        """All messages of tasks that are not copied and rest."""
+        """Return all messages of uncopied tasks that are neither queued nor working."""
         resting = (
             row
             for row in map(self._data.tasks.__getitem__, self._data.uncopied)
@@ -92,7 +92,7 @@ class InMemoryContexts(LedgerView, ContextStorage):
     async def context_messages(
         self, key: ContextKey, agents: Collection[AgentId], last: int
     ) -> list[SaidMessage]:
-        """Those of a context's last messages whose tasks are not copied."""
+        """Return those of a context's last messages whose tasks are not copied."""
         context = self._data.contexts.get(key)
         if not last or context is None:
             return []
@@ -103,7 +103,7 @@ class InMemoryContexts(LedgerView, ContextStorage):
         ]
 
     async def mark_copied(self, tasks: Sequence[tuple[str, int]]) -> set[str]:
-        """Mark tasks as copied."""
+        """Record tasks as copied, if unchanged and idle. Return those that exist."""
         there = {task_id: version for task_id, version in tasks if task_id in self._data.tasks}
         for task_id, version in there.items():
             row = self._data.tasks[task_id]

@@ -1,4 +1,4 @@
-"""What the in-memory ledger keeps: rows of its own, and what is read of them."""
+"""The rows of the in-memory ledger, and the snapshots that it reads from them."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ from holdfast.values.tasks.events import StepKey
 
 @dataclass(slots=True)
 class Doorbell:
-    """Those who wait for something, by its name."""
+    """The waiters for wake-ups, by name."""
 
     waiting: dict[str, set[asyncio.Event]] = field(default_factory=dict)
 
     def ring(self, name: str = "") -> None:
-        """Wake all who wait for it."""
+        """Wake all waiters of a name."""
         for event in self.waiting.get(name, ()):
             event.set()
 
     @contextmanager
     def bell(self, name: str = "") -> Iterator[asyncio.Event]:
-        """An event that ``ring`` sets."""
+        """Yield an event that ``ring`` sets."""
         rung, waiting = asyncio.Event(), self.waiting.setdefault(name, set())
         waiting.add(rung)
         try:
@@ -68,11 +68,11 @@ def event_bytes(event: StoredEvent) -> int:
 
 @dataclass(slots=True)
 class TaskRow(StoredTask):
-    """A task with its timeline and five indexes into that.
+    """A task with its timeline and five indexes into it.
 
-    ``said`` are the ids of messages that a step's result names. ``chunks`` are those that an
-    artifact is made of now; ``step_chunks`` those written in a step under a fence, for a later
-    attempt to put back.
+    ``said`` holds the id of the message that a step's result names. ``chunks`` holds the current
+    chunks of each artifact; ``step_chunks`` those written in a step under a fence, which a later
+    attempt restores.
     """
 
     status: str = ""
@@ -114,7 +114,7 @@ class TaskRow(StoredTask):
         return whole + (self.artifact_bytes() if extent.artifacts else 0)
 
     def snapshot(self, extent: Extent | None = None) -> TaskSnapshot:
-        """The task with what is asked for: the row itself, to be read before the next await."""
+        """Return the parts that ``extent`` selects. Read them before the next await: no copy."""
         length, artifacts, most = extent or Extent()
         taken = self.artifact_bytes() if artifacts and most is not None else 0
         dropped = most is not None and taken > most
@@ -132,7 +132,7 @@ class TaskRow(StoredTask):
 
 @dataclass(slots=True)
 class ContextRow:
-    """A context: its tasks, those at work, and its messages by task and id."""
+    """A context: its tasks, the working ones, and its messages by task and id."""
 
     id: str
     owner: str
@@ -144,7 +144,7 @@ class ContextRow:
 
 @dataclass(slots=True)
 class Delivery:
-    """One event on its way to one push config; ``number`` grows with the time it was stored."""
+    """One event to deliver to one push config; ``number`` grows with the time it was stored."""
 
     number: str
     seq: int
@@ -168,10 +168,10 @@ class MarkRow:
 class LedgerData:
     """All tasks of one tenant.
 
-    ``queue`` is sorted by the moment a task is due; ``lanes`` holds the deliveries of each push
+    ``queue`` is sorted by the time a task is due; ``lanes`` holds the deliveries of each push
     config of each task by the event's ``seq``, in order. ``uncopied``: tasks whose messages may not
     all be in the session log of their context. ``cleanup``: the marks of each task by kind and ref,
-    of tasks that are gone too; ``cleanup_due``: the tasks of which some are due.
+    also of deleted tasks; ``cleanup_due``: the tasks that have due marks.
     """
 
     tasks: dict[str, TaskRow] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""The queue of the in-memory ledger, and the leases on what was taken from it."""
+"""The queue of the in-memory ledger, and the leases on claimed tasks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class InMemoryLeases(LedgerView, LeaseStorage):
     """``LeaseStorage`` in the process."""
 
     async def claim(self, claim: TaskClaim) -> list[TaskSnapshot]:
-        """Take tasks that are due, the longest waiting first."""
+        """Claim due tasks, the longest waiting first."""
         chosen = self._choose(claim.agents, claim.limit, serial_contexts=claim.serial_contexts)
         for row in chosen:
             row.fence += 1
@@ -78,7 +78,7 @@ class InMemoryLeases(LedgerView, LeaseStorage):
     def _settle(
         self, row: TaskRow, wanted: TaskState, note: str, event: str
     ) -> tuple[TaskState, str]:
-        """Where a task goes when its work ends like this, and the note of it."""
+        """Return the state that a task moves to when its work ends, and the note."""
         if row.cancel_requested and wanted is not TaskState.CANCELED:
             return TaskState.CANCELED, _because(f"a cancel was requested before {event}", note)
         if wanted is not TaskState.SUBMITTED:
@@ -131,7 +131,7 @@ class InMemoryLeases(LedgerView, LeaseStorage):
 
 
 def _correct(row: TaskRow, now: datetime) -> None:
-    """After the clock went back: no lease lasts longer than it was taken for, and all is due."""
+    """After the clock went back: cut the lease to its duration from now, and make the task due."""
     latest = now + timedelta(seconds=row.lease_seconds)
     if row.lease_expires_at is not None and row.lease_expires_at > latest:
         row.lease_expires_at = latest

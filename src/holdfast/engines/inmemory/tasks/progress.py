@@ -21,7 +21,7 @@ class InMemoryProgress(LedgerView, ProgressStorage):
     async def append_message(
         self, lease: Lease, message: StoredMessage, step: StepDraft | None
     ) -> StoredMessage:
-        """Store a message with its step, unless they are there."""
+        """Store a message with its step, unless they are stored already."""
         row = self._held(lease)
         if step is not None and step.key in row.steps:
             if row.said[step.key] not in row.messages:
@@ -34,7 +34,7 @@ class InMemoryProgress(LedgerView, ProgressStorage):
         return row.messages[message.id]
 
     async def record_step(self, lease: Lease, step: StepDraft) -> StoredStep:
-        """Store a step, unless it is there."""
+        """Store a step, unless it is stored already."""
         row = self._held(lease)
         stored = row.steps.get(step.key)
         if stored is None:
@@ -62,11 +62,11 @@ class InMemoryProgress(LedgerView, ProgressStorage):
         return held[-1][0] if held and held[-1][0].fence == row.fence else None
 
     def _write(self, row: TaskRow, chunk: StoredChunk) -> StoredChunk:
-        """Add a chunk; the first of an attempt begins the artifact anew."""
+        """Add a chunk; the first chunk of an attempt restarts the artifact."""
         goes_on = chunk.append and self._last(row, chunk.artifact_id) is not None
         stored = replace(chunk, append=goes_on, fence=row.fence)
         if not goes_on:
-            # The dict keeps the place of an artifact that was there before.
+            # The dict keeps the order: a known artifact stays at its position.
             row.chunks[chunk.artifact_id] = []
         now = self._engine.now()
         row.chunks[chunk.artifact_id].append((stored, now))
@@ -76,7 +76,7 @@ class InMemoryProgress(LedgerView, ProgressStorage):
         return stored
 
     async def restore_chunks(self, lease: Lease, step: StepKey) -> list[StoredChunk]:
-        """Store the chunks of a step again, once under this fence."""
+        """Store the chunks of a recorded step again, once per fence."""
         row = self._held(lease)
         stored = row.steps.get(step)
         if stored is None or (step, row.fence) in row.step_chunks:
@@ -85,7 +85,7 @@ class InMemoryProgress(LedgerView, ProgressStorage):
         return [self._write(row, chunk) for chunk in list(chunks)]
 
     async def chunks(self, key: TaskKey, artifact_id: str | None) -> list[WrittenChunk]:
-        """The chunks that the artifacts of a task, or one of them, are made of."""
+        """Return the current chunks of a task's artifacts, or of one artifact."""
         row = self._find(*key)
         if row is None:
             return []

@@ -1,4 +1,4 @@
-"""The push configs of the in-memory ledger, and what is on its way to them."""
+"""The push configs of the in-memory ledger, and their outbox."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class InMemoryPush(LedgerView, PushStorage):
         return True
 
     async def claim_outbox(self, claim: OutboxClaim) -> list[StoredEntry]:
-        """Take the first entries of push configs that are due."""
+        """Claim the first entry of each push config, if it is due."""
         later = self._engine.now() + timedelta(seconds=claim.lease_seconds)
         claimed = []
         for _, _, key in self._turns(claim)[: claim.limit]:
@@ -55,7 +55,7 @@ class InMemoryPush(LedgerView, PushStorage):
         return claimed
 
     def _turns(self, claim: OutboxClaim) -> list[_Due]:
-        """What is due, in the order that it is claimed in."""
+        """Return the due entries in claim order."""
         due: list[_Due] = sorted(
             (first.due_at, first.number, EntryKey(*lane, first.seq))
             for lane, entries in self._data.lanes.items()
@@ -80,7 +80,7 @@ class InMemoryPush(LedgerView, PushStorage):
         return there
 
     async def mark_failed(self, key: EntryKey, failure: FailedDelivery) -> bool:
-        """Put an entry off, or give it up."""
+        """Schedule a retry of an entry, or make it a dead letter."""
         delivery = self._data.lanes.get(key[:2], {}).get(key.seq)
         if delivery is None or delivery.dead or delivery.attempts != failure.attempts:
             return False
@@ -103,7 +103,7 @@ class InMemoryPush(LedgerView, PushStorage):
 
 
 def _head(lane: dict[int, Delivery]) -> Delivery | None:
-    """The entry of a push config that is next: later ones wait for it."""
+    """Return the next entry of a push config; later ones wait for it."""
     return next((one for one in lane.values() if not one.dead), None)
 
 

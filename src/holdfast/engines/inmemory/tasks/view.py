@@ -35,7 +35,7 @@ class LedgerView:
         self._data = engine.table(tenant, LedgerData)
 
     def _find(self, task_id: str, owner: str | None) -> TaskRow | None:
-        """The task, unless it is not there or another owner's, which must look the same."""
+        """Return the task, or None if it is absent or another owner's: both look the same."""
         row = self._data.tasks.get(task_id)
         return row if row is not None and owner in (None, row.owner) else None
 
@@ -46,7 +46,7 @@ class LedgerView:
         return row
 
     def _held(self, lease: Lease) -> TaskRow:
-        """The task, while it is working under the fence of this lease."""
+        """Return the task; raise unless it is working under the fence of this lease."""
         row = self._data.tasks.get(lease.task_id)
         if row is None or row.fence != lease.fence or row.state is not TaskState.WORKING:
             raise LeaseLostError("task", lease.task_id)
@@ -56,7 +56,7 @@ class LedgerView:
         return self._data.contexts[row.owner, row.context_id]
 
     def _moment(self, when: datetime | timedelta | None) -> datetime | None:
-        """A moment, or one that is so far from now."""
+        """Return a time; a timedelta counts from now."""
         if not isinstance(when, timedelta):
             return when
         try:
@@ -65,7 +65,7 @@ class LedgerView:
             raise beyond_the_calendar() from None
 
     def _log(self, row: TaskRow, by: Actor, body: StoredBody, now: datetime) -> None:
-        """Add one entry to the timeline, and announce it to whoever wants to know."""
+        """Append an entry to the timeline, queue its deliveries and wake the followers."""
         row.version += 1
         row.events.append(StoredEvent(row.version, now, by, row.fence, body))
         if isinstance(body, Transition):
@@ -88,7 +88,7 @@ class LedgerView:
         worker: str = "",
         keeps_place: bool = False,
     ) -> None:
-        """Take one edge of the lifecycle, and write it to the log."""
+        """Change a task's state along an edge of the lifecycle, and log the transition."""
         before = row.state if row.transitions else None
         check_edge(row.id, before, to, by)
         now, data = self._engine.now(), self._data
@@ -133,14 +133,14 @@ class LedgerView:
         self._log(row, by, move, now)
 
     def _clean_up(self, task_id: str, *, files: bool) -> None:
-        """The marks of a task are due from now on; those of its artifacts' files on request."""
+        """Make the marks of a task due now; those of its artifacts' files only if ``files``."""
         for row in self._data.cleanup.get(task_id, {}).values():
             if files or row.mark.kind != "artifact":
                 row.due_at = self._engine.now()
                 self._data.cleanup_due[task_id] = None
 
     def _known(self, row: TaskRow, message: StoredMessage) -> bool:
-        """Whether the task has this message; another one under its id is a conflict."""
+        """Return whether the task has this message; raise if its id has another body."""
         known = row.messages.get(message.id)
         if known is not None and not known.same_body(message):
             raise other_body("message", message.id)
@@ -154,7 +154,7 @@ class LedgerView:
         self._context(row).messages.append((row.id, message.id))
 
     def _keep(self, row: TaskRow, draft: StepDraft, by: Actor) -> None:
-        """Store a step, which is progress."""
+        """Store a step. A step is progress: it resets the attempts."""
         now, key = self._engine.now(), draft.key
         written = len(row.step_chunks.get((key, row.fence), []))
         row.steps[key] = StoredStep(key, draft.result, now, draft.digest, row.fence, written)

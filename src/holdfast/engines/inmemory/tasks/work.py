@@ -1,4 +1,4 @@
-"""The doorbell of the queues in the process."""
+"""Which tenants have work, and the wake-ups of workers, in process."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ class InMemoryWork(WorkStorage):
                 )
 
     async def wait(self, timeout_seconds: float) -> None:
-        """Return when a task may have become due."""
+        """Return when a task may have become due, or at the timeout."""
         with self._engine.table("", Doorbell).bell() as rung, suppress(TimeoutError):
             async with asyncio.timeout(timeout_seconds):
                 await rung.wait()
 
     async def requests(self, worker: str) -> AsyncGenerator[None, None]:
-        """Yield when a client may have asked something of a task of this worker."""
+        """Yield when a client may have sent a request to a task of this worker."""
         with self._engine.table("", Doorbell).bell(worker) as rung:
             while True:
                 yield

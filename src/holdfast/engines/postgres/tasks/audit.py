@@ -1,4 +1,4 @@
-"""The timelines of the ledger on Postgres, and the feedback beside them."""
+"""The timelines of the ledger on Postgres, and the feedback on tasks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from holdfast.values.lifecycle import TaskState
 
 _SQL = load("ledger_audit")
 _BATCH, _BATCH_BYTES = 100, 1 << 20
-"""How much a follower reads at a time: so many events, or so many bytes of them."""
+"""How much a follower reads at a time: a number of events, or of bytes."""
 
 
 class PostgresAudit(LedgerView, AuditStorage):
@@ -45,18 +45,18 @@ class PostgresAudit(LedgerView, AuditStorage):
         return Timeline(TaskState(rows[0]["out_state"]), rows[0]["out_version"], events)
 
     def following(self, task_id: str) -> AbstractContextManager[Bell]:
-        """Notice what happens to a task."""
+        """Subscribe to the changes of a task."""
         return self._engine.singleton(Listener).bell(f"{self._tenant}\ntask\n{task_id}")
 
     async def first_events(
         self, key: TaskKey, until: int
     ) -> tuple[StoredTask, list[StoredEvent]] | None:
-        """A task and its first events; none of either before the first."""
+        """Return a task and its first events; ``None`` before the first event."""
         rows = await self._engine.fetch(_SQL["replay"], self._tenant, *key, until, safe=True)
         return (to_origin(rows[0]), [to_event(row) for row in rows]) if rows else None
 
     async def append_feedback(self, key: TaskKey, feedback: StoredFeedback) -> StoredFeedback:
-        """Store feedback, unless it is there."""
+        """Store feedback, unless it is stored already."""
         row = await self._engine.fetchrow(
             _SQL["append_feedback"],
             *(self._tenant, *key, feedback.id, encode_json(feedback.text)),

@@ -19,7 +19,7 @@ class PostgresCleanup(LedgerView, CleanupStorage):
     """``CleanupStorage`` on Postgres."""
 
     async def add_cleanup(self, lease: Lease, mark: CleanupMark) -> None:
-        """Store a mark, unless it is there."""
+        """Store a mark, unless it is stored already."""
         await self._engine.fetch(
             _SQL["add"],
             *(self._tenant, lease.task_id, lease.fence, mark.kind, mark.ref, mark.agent),
@@ -27,8 +27,8 @@ class PostgresCleanup(LedgerView, CleanupStorage):
         )
 
     async def claim_cleanup(self, limit: int, retry_seconds: float) -> list[CleanupMark]:
-        """Take due marks, the longest due first."""
-        # A lost answer is no loss: what it named is due again after ``retry_seconds``.
+        """Claim due marks, the longest due first."""
+        # Safe to repeat: the marks of a lost answer are due again after ``retry_seconds``.
         return await self._marks(_SQL["claim"], limit, float(retry_seconds))
 
     async def list_cleanup(self, task_id: str) -> list[CleanupMark]:
@@ -44,7 +44,7 @@ class PostgresCleanup(LedgerView, CleanupStorage):
         return [CleanupMark(*row) for row in rows]
 
     async def keep_files(self, task_id: str, refs: Sequence[str]) -> bool:
-        """Store marks of files, if the task is there."""
+        """Store marks of files, if the task exists."""
         kept: bool = await self._engine.fetchval(
             _SQL["keep_files"], self._tenant, task_id, refs, safe=True
         )

@@ -26,7 +26,7 @@ class PostgresClients(LedgerView, ClientStorage):
     """``ClientStorage`` on Postgres."""
 
     async def submit(self, draft: Draft) -> TaskSnapshot:
-        """Store a task as submitted, or find the one of its key."""
+        """Store a task as submitted, or return the one with the same key."""
         row = await self._engine.fetchrow(
             _SUBMIT["submit"],
             *(self._tenant, draft.id, draft.owner, draft.context_id, draft.new_context_id),
@@ -48,7 +48,7 @@ class PostgresClients(LedgerView, ClientStorage):
         return None if row is None else FirstMessage(to_stored(row), to_message(row), row["now"])
 
     async def get(self, key: TaskKey, extent: Extent) -> TaskSnapshot | None:
-        """A task with what is asked for."""
+        """Return a task with the parts that ``extent`` selects."""
         length, artifacts, most = extent
         within = () if most is None else (most,)
         row = await self._engine.fetchrow(
@@ -66,7 +66,7 @@ class PostgresClients(LedgerView, ClientStorage):
         return found
 
     async def list_tasks(self, query: TaskQuery) -> TaskListing:
-        """A page of tasks, those whose state changed last first."""
+        """Return a page of tasks, the latest change of state first."""
         wanted, after, limit, (length, artifacts, most), counted = query
         within = () if most is None else (most,)
         rows = await self._engine.fetch(
@@ -76,7 +76,7 @@ class PostgresClients(LedgerView, ClientStorage):
             wanted.updated_after,
             None if wanted.states is None else [state.value for state in wanted.states],
             *(after or (None, "")),
-            # One more than asked for tells whether there is a next page.
+            # One more than the limit shows whether there is a next page.
             min(limit + 1, _MOST) if limit else 0,
             *(length, artifacts, counted, *within),
             safe=True,
@@ -96,7 +96,7 @@ class PostgresClients(LedgerView, ClientStorage):
 
     async def request(self, key: TaskKey, what: Request, note: str) -> TaskSnapshot:
         """Carry out a request at once, or leave it to the task's worker."""
-        # A second cancel changes nothing; between a pause and the same again may be a resume.
+        # A second cancel changes nothing; a retried pause might undo a resume in between.
         row = await self._engine.fetchrow(
             _REQUESTS[what], self._tenant, *key, encode_json(note), safe=what == "cancel"
         )

@@ -21,7 +21,7 @@ from holdfast.values.tasks.records import ContextRecord
 
 _SQL, _TRANSCRIPT = load("ledger_context"), load("ledger_transcript")
 _MOST_BYTES = 16 << 20
-"""How many bytes of messages are read at a time: there may be many large ones."""
+"""How many bytes of messages are read at a time: there may be many large messages."""
 
 
 class PostgresContexts(LedgerView, ContextStorage):
@@ -55,7 +55,7 @@ class PostgresContexts(LedgerView, ContextStorage):
         return removed
 
     async def resting_messages(self, agents: Collection[AgentId], limit: int) -> list[SaidMessage]:
-        """All messages of tasks that are not copied and rest."""
+        """Return all messages of uncopied tasks that are neither queued nor working."""
         names = [str(agent) for agent in agents]
         rows = await self._engine.fetch(
             _TRANSCRIPT["resting"], self._tenant, names, limit, _MOST_BYTES, safe=True
@@ -65,7 +65,7 @@ class PostgresContexts(LedgerView, ContextStorage):
     async def context_messages(
         self, key: ContextKey, agents: Collection[AgentId], last: int
     ) -> list[SaidMessage]:
-        """Those of a context's last messages whose tasks are not copied."""
+        """Return those of a context's last messages whose tasks are not copied."""
         names = [str(agent) for agent in agents]
         rows = await self._engine.fetch(
             _TRANSCRIPT["of_context"], self._tenant, *key, names, last, _MOST_BYTES, safe=True
@@ -73,7 +73,7 @@ class PostgresContexts(LedgerView, ContextStorage):
         return [_to_said(row) for row in rows]
 
     async def mark_copied(self, tasks: Sequence[tuple[str, int]]) -> set[str]:
-        """Mark tasks as copied."""
+        """Record tasks as copied, if unchanged and idle. Return those that exist."""
         ids, versions = [one for one, _ in tasks], [one for _, one in tasks]
         rows = await self._engine.fetch(_TRANSCRIPT["mark"], self._tenant, ids, versions, safe=True)
         return {row[0] for row in rows}

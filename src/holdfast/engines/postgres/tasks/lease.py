@@ -1,4 +1,4 @@
-"""The queue of the ledger on Postgres, and the leases on what was taken from it."""
+"""The queue of the ledger on Postgres, and the leases on claimed tasks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class PostgresLeases(LedgerView, LeaseStorage):
     """``LeaseStorage`` on Postgres."""
 
     async def claim(self, claim: TaskClaim) -> list[TaskSnapshot]:
-        """Take tasks that are due, the longest waiting first."""
+        """Claim due tasks, the longest waiting first."""
         worker, agents, *rest = claim
         names = None if agents is None else [str(agent) for agent in agents]
         rows = await self._engine.fetch(

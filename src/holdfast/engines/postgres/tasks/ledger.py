@@ -24,8 +24,8 @@ class PostgresLedger(
 ):
     """``TaskStorage`` in tables; every call is one statement.
 
-    What a write costs does not grow with what a task already holds, nor a claim with how many tasks
-    have ended.
+    The cost of a write does not grow with what a task already holds, nor that of a claim with the
+    number of ended tasks.
 
     ::
 

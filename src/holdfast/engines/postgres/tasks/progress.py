@@ -24,19 +24,19 @@ class PostgresProgress(LedgerView, ProgressStorage):
     async def append_message(
         self, lease: Lease, message: StoredMessage, step: StepDraft | None
     ) -> StoredMessage:
-        """Store a message with its step, unless they are there."""
+        """Store a message with its step, unless they are stored already."""
         remark = () if step is None else (*step_columns(step.key), step.result)
         row = await self._engine.fetchrow(
             _SQL["append_remark"] if remark else _SQL["append_message"],
             *(self._tenant, lease.task_id, lease.fence, *message_columns(message), *remark),
             safe=True,
         )
-        # What was stored as it was given is not sent back.
+        # The database does not send back a body that it stored as given.
         body = message.payload if row["out_body"] is None else row["out_body"]
         return StoredMessage(row["out_id"], row["out_at"], body, row["out_seq"])
 
     async def record_step(self, lease: Lease, step: StepDraft) -> StoredStep:
-        """Store a step, unless it is there."""
+        """Store a step, unless it is stored already."""
         row = await self._engine.fetchrow(
             _SQL["record_step"],
             *(self._tenant, lease.task_id, lease.fence),
@@ -46,7 +46,7 @@ class PostgresProgress(LedgerView, ProgressStorage):
         )
         return StoredStep(
             step.key,
-            # What was stored as it was given is not sent back.
+            # The database does not send back a result that it stored as given.
             step.result if row["out_body"] is None else row["out_body"],
             row["out_at"],
             decode_json(row["out_digest"]),
@@ -71,7 +71,7 @@ class PostgresProgress(LedgerView, ProgressStorage):
         return replace(chunk, append=goes_on, fence=lease.fence)
 
     async def restore_chunks(self, lease: Lease, step: StepKey) -> list[StoredChunk]:
-        """Store the chunks of a step again, once under this fence."""
+        """Store the chunks of a recorded step again, once per fence."""
         rows = await self._engine.fetch(
             _SQL["restore_artifacts"],
             *(self._tenant, lease.task_id, lease.fence, *step_columns(step)),
@@ -80,7 +80,7 @@ class PostgresProgress(LedgerView, ProgressStorage):
         return [to_chunk(row) for row in rows]
 
     async def chunks(self, key: TaskKey, artifact_id: str | None) -> Sequence[WrittenChunk]:
-        """The chunks that the artifacts of a task, or one of them, are made of."""
+        """Return the current chunks of a task's artifacts, or of one artifact."""
         row = await self._engine.fetchrow(
             _SQL["artifacts"], self._tenant, *key, artifact_id, safe=True
         )

@@ -1,4 +1,4 @@
-"""The push configs of the ledger on Postgres, and what is on its way to them."""
+"""The push configs of the ledger on Postgres, and their outbox."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class PostgresPush(LedgerView, PushStorage):
         return deleted
 
     async def claim_outbox(self, claim: OutboxClaim) -> list[StoredEntry]:
-        """Take the first entries of push configs that are due."""
+        """Claim the first entry of each push config, if it is due."""
         limit, seconds, each, busy = claim
         fairly = () if each is None else (each, list(busy), list(busy.values()))
         rows = await self._engine.fetch(
@@ -59,7 +59,7 @@ class PostgresPush(LedgerView, PushStorage):
         return there
 
     async def mark_failed(self, key: EntryKey, failure: FailedDelivery) -> bool:
-        """Put an entry off, or give it up."""
+        """Schedule a retry of an entry, or make it a dead letter."""
         there: bool = await self._engine.fetchval(
             _SQL["failed"],
             *(self._tenant, *key, failure.attempts, encode_json(failure.error)),

@@ -1,4 +1,4 @@
-"""From rows of the ledger's tables to what its storage returns."""
+"""Convert rows of the ledger's tables to the records that its storage returns."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from holdfast.values.lifecycle import Actor, TaskState
 from holdfast.values.tasks.events import EventKind, StepKey, TaskRequest, Transition
 
 to_agent = lru_cache(maxsize=1024)(AgentId.parse)
-"""There are few agents, and many tasks of each."""
+"""Cached: there are few agents, and many tasks of each."""
 _STATES = {state.value: state for state in TaskState}
 
 
 def to_stored(row: Any) -> StoredTask:
-    """A task."""
+    """Return a task."""
     return StoredTask(
         row["id"],
         row["context_id"],
@@ -58,7 +58,7 @@ def to_stored(row: Any) -> StoredTask:
 
 
 def to_task(row: Any) -> TaskSnapshot:
-    """A task, with messages and artifacts where the row has them."""
+    """Return a task, with messages and artifacts if the row has them."""
     status = None
     if row.get("status_id") is not None:
         status = StoredMessage(
@@ -74,7 +74,7 @@ def to_task(row: Any) -> TaskSnapshot:
 
 
 def to_origin(row: Any) -> StoredTask:
-    """A task in its first moment, from an event that comes with what never changes about it."""
+    """Return a task as created, from an event row that also has the task's constant columns."""
     return StoredTask(
         row["task_id"],
         row["context_id"],
@@ -90,13 +90,13 @@ def to_origin(row: Any) -> StoredTask:
 
 
 def to_messages(row: Any) -> list[MessageRow]:
-    """The messages in the columns that ``task_messages`` makes."""
+    """Return the messages in the columns of ``task_messages``."""
     columns = ("message_ids", "message_times", "message_bodies", "message_seqs")
     return list(zip(*(row[one] for one in columns), strict=True))
 
 
 def to_chunks(row: Any) -> list[WrittenChunk]:
-    """The chunks of artifacts in the columns that ``task_artifacts`` makes."""
+    """Return the chunks of artifacts in the columns of ``task_artifacts``."""
     columns = (
         *("chunk_artifacts", "chunk_times", "chunk_bodies", "chunk_appends"),
         *("chunk_lasts", "chunk_names", "chunk_metadata"),
@@ -110,12 +110,12 @@ def to_chunks(row: Any) -> list[WrittenChunk]:
 
 
 def to_message(row: Any) -> StoredMessage:
-    """The message in an event."""
+    """Return the message in an event."""
     return StoredMessage(row["message_id"], row["written_at"], row["body"], row["seq"])
 
 
 def to_step(row: Any) -> StoredStep:
-    """The step in an event."""
+    """Return the step in an event."""
     digest = decode_json(row["digest"])
     return StoredStep(_key(row), row["body"], row["at"], digest, row["fence"], row["chunks"])
 
@@ -125,7 +125,7 @@ def _key(row: Any) -> StepKey:
 
 
 def to_chunk(row: Any) -> StoredChunk:
-    """The chunk of an artifact in an event."""
+    """Return the chunk of an artifact in an event."""
     return StoredChunk(
         row["artifact_id"],
         row["body"],
@@ -157,7 +157,7 @@ def _to_transition(row: Any) -> Transition:
 
 
 def to_event(row: Any) -> StoredEvent:
-    """An entry of a timeline."""
+    """Return an entry of a timeline."""
     kind = cast("EventKind", row["kind"])
     body: StoredBody
     match kind:
@@ -177,20 +177,20 @@ def to_event(row: Any) -> StoredEvent:
 
 
 def to_feedback(row: Any) -> StoredFeedback:
-    """What somebody thought of a task."""
+    """Return the feedback on a task."""
     return StoredFeedback(
         row["id"], decode_json(row["text"]), row["rating"], row["metadata"], row["created_at"]
     )
 
 
 def to_push_config(row: Any, config_id: str) -> StoredPush:
-    """A push config."""
+    """Return a push config."""
     url, token = decode_json(row["url"]), decode_json(row["token"])
     return StoredPush(config_id, url, token, row["authentication"])
 
 
 def to_entry(row: Any) -> StoredEntry:
-    """An entry of the outbox."""
+    """Return an entry of the outbox."""
     return StoredEntry(
         row["task_id"],
         row["owner"],

@@ -17,8 +17,8 @@ from holdfast.values.tasks.events import StepKey
 class LedgerView:
     """A view on one tenant's tasks.
 
-    Whatever is sent twice after an answer was lost, the database takes once: such statements are
-    ``safe``, since messages, steps, feedback and new tasks have ids of their own.
+    Messages, steps, feedback and new tasks have their own ids, so the database stores them once
+    even if they are sent again after a lost answer: such statements are ``safe``.
     """
 
     def __init__(self, engine: Postgres, *, tenant: str = "default") -> None:
@@ -26,14 +26,14 @@ class LedgerView:
         self._tenant = tenant
 
     def _queued(self, row: Any) -> TaskSnapshot:
-        """The task; workers are notified if it is in the queue."""
+        """Return the task; notify the workers if it is in the queue."""
         found = to_task(row)
         if found.task.state is TaskState.SUBMITTED:
             self._engine.singleton(Doorbell).ring()
         return found
 
     def _requested(self, row: Any) -> TaskSnapshot:
-        """The task; workers are notified if it is in the queue, and the one that holds it."""
+        """Return the task; notify the workers if it is queued, or the worker that holds it."""
         found = self._queued(row)
         if found.task.state is TaskState.WORKING:
             self._engine.singleton(Doorbell).ring(requests_topic(found.task.worker))
@@ -41,7 +41,7 @@ class LedgerView:
 
 
 def moment(when: datetime | timedelta | None) -> tuple[datetime | None, float | None]:
-    """A moment, or how many seconds it is from the database's now."""
+    """Return a time, or else its distance in seconds from the database's current time."""
     if isinstance(when, timedelta):
         return None, when.total_seconds()
     return when, None
@@ -50,12 +50,12 @@ def moment(when: datetime | timedelta | None) -> tuple[datetime | None, float | 
 def message_columns(
     message: StoredMessage | None,
 ) -> tuple[str | None, datetime | None, str | None, str | None]:
-    """What the database stores of a message, or of none."""
+    """Return the columns of a message; all are ``None`` without one."""
     if message is None:
         return None, None, None, None
     return message.id, message.created_at, message.payload, message.digest()
 
 
 def step_columns(key: StepKey | None) -> tuple[str | None, str | None, int | None]:
-    """What the database stores of a step's key, or of none."""
+    """Return the columns of a step's key; all are ``None`` without one."""
     return (None, None, None) if key is None else (key.kind, key.name, key.occurrence)

@@ -1,4 +1,4 @@
-"""The doorbell of the queues on Postgres."""
+"""Which tenants have work, and the wake-ups of workers, on Postgres."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SQL = load("ledger_work")
 _log = logging.getLogger("holdfast.postgres")
 TOPIC = "work"
 QUIET_SECONDS = 0.02
-"""How long a ring speaks for those that come after it."""
+"""The pause after a notification; rings meanwhile are combined into the next one."""
 
 
 def requests_topic(worker: str) -> str:
@@ -27,10 +27,10 @@ def requests_topic(worker: str) -> str:
 
 
 class Doorbell:
-    """Notifies workers everywhere of new work and of requests, after the fact and once for many.
+    """Notifies all workers of new work and of requests, after the commit and combined.
 
-    A notice inside of the submitting transaction would make all submits wait for each other, since
-    the database lets one transaction with notices commit at a time. ::
+    A ``NOTIFY`` in the submitting transaction would make all submits wait for each other, since
+    the database lets only one transaction with notifications commit at a time. ::
 
         engine.singleton(Doorbell).ring()
     """
@@ -42,13 +42,13 @@ class Doorbell:
         self._ringing: asyncio.Task[None] | None = None
 
     def ring(self, topic: str = TOPIC) -> None:
-        """Ring soon; while it rings, one more ring of a topic is enough for whoever comes."""
+        """Notify a topic soon; calls during a notification are combined into one more."""
         self._topics.add(topic)
         if self._ringing is None or self._ringing.done():
             self._ringing = asyncio.create_task(self._ring())
 
     async def aclose(self) -> None:
-        """Send what has not been sent, but do not wait long: workers look now and then anyway."""
+        """Send what has not been sent, but do not wait long: workers poll as well."""
         self._closing.set()
         if self._ringing is not None:
             await asyncio.wait({self._ringing}, timeout=LEAVE_SECONDS)
@@ -68,7 +68,7 @@ class Doorbell:
 
 
 class PostgresWork(WorkStorage):
-    """``WorkStorage`` by notices and by looking.
+    """``WorkStorage`` by notifications and by polling.
 
     ::
 
@@ -91,13 +91,13 @@ class PostgresWork(WorkStorage):
         return [row[0] for row in rows]
 
     async def wait(self, timeout_seconds: float) -> None:
-        """Return when a task may have become due."""
+        """Return when a task may have become due, or at the timeout."""
         with self._engine.singleton(Listener).bell(TOPIC) as bell, suppress(TimeoutError):
             async with asyncio.timeout(timeout_seconds):
                 await bell.wait(found=False)
 
     async def requests(self, worker: str) -> AsyncGenerator[None, None]:
-        """Yield when a client may have asked something of a task of this worker."""
+        """Yield when a client may have sent a request to a task of this worker."""
         with self._engine.singleton(Listener).bell(requests_topic(worker)) as bell:
             while True:
                 yield
