@@ -1,1 +1,1 @@
-"""What agents call: each contract checks its input once, and hands checked records to an engine."""
+"""What agents call: each contract checks its input, and passes checked records to an engine."""

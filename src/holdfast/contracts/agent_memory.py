@@ -1,4 +1,4 @@
-"""An agent's memory as one thing: what it does, did and knows, and what of it fits a prompt."""
+"""An agent's whole memory: its state, events and facts, and the part that fits a prompt."""
 
 from __future__ import annotations
 
@@ -80,10 +80,10 @@ class MemoryLog(Protocol):
 class AgentMemory(Protocol):
     """The memory of one agent, in one session or over all of them.
 
-    ``recent``, ``between`` and ``state`` are of the session; without one they are everything the
-    agent did, and a working document of its own. ``recall`` and ``facts`` reach across sessions.
-    What is recorded is written once: a recorded message is in the transcript, and a transcript's
-    message is in the memory.
+    ``recent``, ``between`` and ``state`` belong to the session. Without a session, the first two
+    return everything the agent did, and ``state`` is a document that belongs to the agent.
+    ``recall`` and ``facts`` cover all sessions. An event is written once: a recorded message is in
+    the transcript, and a transcript's message is in the memory.
 
     Promises:
 
@@ -132,12 +132,12 @@ class AgentMemory(Protocol):
     @property
     @abstractmethod
     def agent_id(self) -> AgentId:
-        """Whose memory it is."""
+        """The agent that the memory belongs to."""
 
     @property
     @abstractmethod
     def session_id(self) -> str | None:
-        """The session that it is bound to; ``None`` for all of them."""
+        """The session that the memory is bound to; ``None`` means all sessions."""
 
     @property
     @abstractmethod
@@ -159,10 +159,10 @@ class AgentMemory(Protocol):
         run_id: str | None = None,
         occurred_at: datetime | None = None,
     ) -> Event:
-        """Write down one thing that happened; with an ``event_id`` a retry is the same event.
+        """Record one event. With an ``event_id``, a retry has no further effect.
 
-        The stored event is returned, with its position and its time. The same ``event_id`` with
-        another type, run or payload is a ``ConflictError``. ::
+        Returns the stored event with its position and time. Raises ``ConflictError`` for the same
+        ``event_id`` with another type, run or payload. ::
 
             await memory.record("decision", {"use": "postgres"})
             await memory.record("message", ChatMessage.user("hello"))
@@ -174,7 +174,7 @@ class AgentMemory(Protocol):
         events: Sequence[Recordable],
         embeddings: list[list[float]] | None = None,
     ) -> list[Event]:
-        """Write down several things, all or none; ``embeddings`` are their vectors.
+        """Record several events, all or none; ``embeddings`` are their vectors.
 
         ::
 
@@ -189,7 +189,7 @@ class AgentMemory(Protocol):
         types: list[str] | None = None,
         where: dict[str, Any] | None = None,
     ) -> list[Event]:
-        """The newest events, ascending; ``where`` filters them by their payloads.
+        """Return the newest events, ascending; ``where`` filters them by their payloads.
 
         ::
 
@@ -208,9 +208,9 @@ class AgentMemory(Protocol):
         cursor: str | None = None,
         where: dict[str, Any] | None = None,
     ) -> list[Event]:
-        """What happened from ``start`` until before ``end``.
+        """Return the events from ``start`` until before ``end``.
 
-        ``cursor`` is that of the last event of the page before. ::
+        ``cursor`` is that of the last event of the previous page. ::
 
             tuesday = await memory.between(start, start + timedelta(days=1))
             more = await memory.between(start, end, cursor=tuesday[-1].cursor)
@@ -231,10 +231,10 @@ class AgentMemory(Protocol):
         half_life_seconds: float = 7 * DAY_SECONDS,
         where: dict[str, Any] | None = None,
     ) -> list[Recalled]:
-        """What the agent remembers of a question, from all sessions, the best first.
+        """Return the events that best match a question, from all sessions, the best first.
 
-        ``neighbours`` lets that many events before and after a hit share in its score.
-        ``recency_weight``, from 0 to 1, is how much newness counts beside relevance: it halves
+        ``neighbours`` gives that many events before and after a hit a share of its score.
+        ``recency_weight``, from 0 to 1, is the weight of recency against relevance; recency halves
         every ``half_life_seconds``. ``where`` filters hits and neighbours by their payloads. ::
 
             for hit in await memory.recall("which database did we choose?"):
@@ -245,7 +245,7 @@ class AgentMemory(Protocol):
     async def hydrate(
         self, query: str | list[float] | None = None, *, limit: int = 5, recent_limit: int = 20
     ) -> Hydrated:
-        """All that an agent needs when it wakes up, read at the same time.
+        """Return all that an agent needs when it wakes up, read concurrently.
 
         ``limit`` is how many events are recalled. ::
 
@@ -265,7 +265,7 @@ class AgentMemory(Protocol):
         facts_limit: int = 5,
         count_tokens: Callable[[ChatMessage], int] | None = None,
     ) -> Assembled:
-        """What a model should see before it answers, in at most ``budget_tokens``.
+        """Return the context for a model's next answer, in at most ``budget_tokens``.
 
         ``limit`` is how many events are recalled. ::
 

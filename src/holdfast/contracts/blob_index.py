@@ -1,4 +1,4 @@
-"""What is known about blobs whose bytes are kept elsewhere: refs, lifetimes, pins."""
+"""The index of blobs whose bytes are in an object store: refs, lifetimes, pins."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from holdfast.values.errors import InvalidInputError, NotFoundError
 
 
 class BlobIndex:
-    """The index that a durable engine keeps for a store of objects.
+    """The index that a durable engine keeps for an object store.
 
-    It makes two places act as one. A writer uploads first and then calls ``put``: a crash between
-    leaves bytes without a ref, and never a ref without bytes. A remover takes first (``take``,
-    ``take_expired``), which hides the ref, then deletes the bytes, then calls ``forget``: a crash
-    between leaves a taken blob, which ``take_expired`` hands out again later. Bytes without a ref
-    are found by listing the objects and asking ``condemn`` about them: what it returns may be
-    deleted, because no ``put`` can use it any more.
+    It keeps the two stores consistent. A writer uploads the bytes first and then calls ``put``: a
+    crash in between leaves bytes without a ref, never a ref without bytes. To delete, a process
+    first calls ``take`` or ``take_expired``, which hides the ref, then deletes the bytes, then
+    calls ``forget``: a crash in between leaves a taken blob, which ``take_expired`` returns again
+    later. To find bytes without a ref, a sweep lists the objects and passes their keys to
+    ``condemn``: the keys that it returns may be deleted, because no ``put`` can use them any more.
 
     Promises:
 
@@ -72,7 +72,7 @@ class BlobIndex:
         sha256: str,
         ttl_seconds: float,
     ) -> BlobInfo:
-        """Make a ref to bytes that are uploaded; the index's clock starts the time to live.
+        """Create a ref to uploaded bytes. The time to live starts by the index's clock.
 
         ::
 
@@ -89,7 +89,7 @@ class BlobIndex:
         return await self._storage.put(check_id("ref", ref), facts, window)
 
     async def get(self, ref: str) -> IndexedBlob | None:
-        """A live blob.
+        """Return a live blob, or ``None``.
 
         ::
 
@@ -132,7 +132,7 @@ class BlobIndex:
     async def take_expired(
         self, limit: int = 100, *, retry_seconds: float = RETRY_SECONDS
     ) -> list[IndexedBlob]:
-        """Expired blobs, and those that were taken ``retry_seconds`` ago and never forgotten.
+        """Take expired blobs, and those that were taken ``retry_seconds`` ago and not forgotten.
 
         ::
 
@@ -143,7 +143,7 @@ class BlobIndex:
         return await self._storage.take_expired(check_count("limit", limit), retry)
 
     async def forget(self, refs: Sequence[str]) -> int:
-        """Drop taken blobs, after their bytes are gone; how many there were.
+        """Delete taken blobs after their bytes are deleted. Returns how many there were.
 
         ::
 
@@ -152,9 +152,9 @@ class BlobIndex:
         return await self._storage.forget(list(dict.fromkeys(check_ids("refs", refs))))
 
     async def condemn(self, object_keys: Sequence[str]) -> list[str]:
-        """Those keys that no ref uses, barred from ever being put.
+        """Return the keys that no ref uses. From then on no ``put`` can use them.
 
-        Ask about objects that are older than an upload can take: an upload whose key was condemned
+        Pass only objects that are older than an upload can take: an upload whose key was condemned
         fails when it calls ``put``.
 
         ::
@@ -168,7 +168,7 @@ class BlobIndex:
 
 
 def check_sha256(value: object) -> str:
-    """A SHA-256 digest as 64 lower-case hexadecimal digits.
+    """Check a SHA-256 digest: 64 lower-case hexadecimal digits.
 
     >>> check_sha256("0" * 64) == "0" * 64
     True

@@ -24,24 +24,24 @@ from holdfast.values.errors import CodecError, InvalidInputError, NotFoundError,
 from holdfast.values.ids import new_ref
 
 DEFAULT_TTL_SECONDS = 86_400
-"""How long a blob lives that nobody pins, unless the store is told otherwise."""
+"""The default lifetime of a blob that is not pinned."""
 
 MAX_CONTENT_TYPE = 255
 
 
 @runtime_checkable
 class BlobStore(Protocol):
-    """A locker for bytes, with the four methods that every agent needs.
+    """A store for bytes, with the four methods that every agent needs.
 
-    What our engines have besides is in ``Blobs``. Any store with these methods is one: ask with
-    ``isinstance(store, BlobStore)``.
+    ``Blobs`` has the further methods of Holdfast's engines. Any object with these methods is a
+    ``BlobStore``: check with ``isinstance(store, BlobStore)``.
     """
 
     @abstractmethod
     async def store(
         self, data: bytes | str, *, content_type: str = "application/octet-stream"
     ) -> str:
-        """Keep bytes, or text as UTF-8; the ref to get them back with.
+        """Store bytes, or text as UTF-8. Returns the ref to read them with.
 
         ::
 
@@ -51,7 +51,7 @@ class BlobStore(Protocol):
 
     @abstractmethod
     async def resolve(self, ref: str) -> bytes:
-        """The bytes; ``NotFoundError`` when there are none, ``CodecError`` when damaged.
+        """Return the bytes. Raises ``NotFoundError``, or ``CodecError`` if they are damaged.
 
         ::
 
@@ -82,11 +82,11 @@ class BlobStore(Protocol):
 
 @runtime_checkable
 class Blobs(BlobStore, Protocol):
-    """A locker for bytes: files, media, results too big to pass around.
+    """A store for bytes: files, media, results too big to pass around.
 
-    A blob that is not pinned expires, so pin what a long chain of work comes back to. The digest
-    of the bytes is kept beside them and checked whenever a whole blob is read. A range is checked
-    against the size only: read the whole where that is not enough.
+    A blob that is not pinned expires, so pin what later work still needs. The digest of the bytes
+    is stored with them and checked whenever a whole blob is read. A range is checked against the
+    size only: read the whole blob if that is not enough.
 
     Promises:
 
@@ -140,7 +140,7 @@ class Blobs(BlobStore, Protocol):
 
     @abstractmethod
     async def stat(self, ref: str) -> BlobInfo:
-        """What is known about a blob; ``NotFoundError`` when there is none.
+        """Return the metadata of a blob. Raises ``NotFoundError``.
 
         ::
 
@@ -150,7 +150,7 @@ class Blobs(BlobStore, Protocol):
 
     @abstractmethod
     async def delete(self, ref: str) -> bool:
-        """Remove a blob, pinned or not; whether there was one.
+        """Delete a blob, pinned or not. Returns whether there was one.
 
         ::
 
@@ -162,9 +162,9 @@ class Blobs(BlobStore, Protocol):
     def open(
         self, ref: str, *, offset: int = 0, length: int | None = None
     ) -> AsyncGenerator[bytes, None]:
-        """The bytes in chunks, for blobs larger than memory; a range where one is given.
+        """Yield the bytes, or a range of them, in chunks, for blobs larger than memory.
 
-        The last chunk of a whole blob is handed out only after the digest was right: a loop that
+        The last chunk of a whole blob is yielded only after the digest was checked: a loop that
         ends without an error has read the bytes that were stored.
 
         ::
@@ -181,7 +181,7 @@ class Blobs(BlobStore, Protocol):
         *,
         content_type: str = "application/octet-stream",
     ) -> str:
-        """Keep bytes that come in chunks; nothing is kept unless all of them came.
+        """Store bytes that come in chunks, all or none.
 
         ::
 
@@ -191,7 +191,7 @@ class Blobs(BlobStore, Protocol):
 
     @abstractmethod
     async def sweep(self) -> int:
-        """Free the space of expired blobs; how many there were.
+        """Delete expired blobs. Returns how many there were.
 
         ::
 
@@ -201,10 +201,10 @@ class Blobs(BlobStore, Protocol):
 
 
 class StoredBlobs(Front, Blobs):
-    """``Blobs`` on any engine; ``ttl_seconds`` is how long a blob lives that nobody pins.
+    """``Blobs`` on any engine; ``ttl_seconds`` is the lifetime of a blob that is not pinned.
 
-    A ref does not show who stored it, and may have been given to others. So an owner can store,
-    read and pin, and cannot unpin, delete or sweep.
+    A ref does not show who stored it, and other owners may have it. So an owner can store, read and
+    pin, but cannot unpin, delete or sweep.
 
     ::
 
@@ -218,14 +218,15 @@ class StoredBlobs(Front, Blobs):
     async def store(
         self, data: bytes | str, *, content_type: str = "application/octet-stream"
     ) -> str:
-        """Keep bytes, or text as UTF-8."""
+        """Store bytes, or text as UTF-8."""
         ref, given = new_ref(), check_data(data)
         await self._storage.store(ref, given, *self._kept_as(content_type))
         return ref
 
     async def resolve(self, ref: str) -> bytes:
-        """The bytes."""
-        # Copied while the next parts are on their way; what it holds is handed out without a copy.
+        """Return the bytes."""
+        # Parts are copied into it while the next ones arrive; ``getvalue`` returns its bytes
+        # without a copy.
         data = BytesIO()
         async for part in self._parts(check_id("ref", ref), 0, None, whole=True):
             data.write(part)
@@ -245,14 +246,14 @@ class StoredBlobs(Front, Blobs):
             raise NotFoundError("blob", ref)
 
     async def stat(self, ref: str) -> BlobInfo:
-        """What is known about a blob."""
+        """Return the metadata of a blob."""
         info = await self._storage.stat(check_id("ref", ref))
         if info is None:
             raise NotFoundError("blob", ref)
         return info
 
     async def delete(self, ref: str) -> bool:
-        """Remove a blob."""
+        """Delete a blob."""
         check_id("ref", ref)
         self._refuse_owner("delete")
         return await self._storage.delete(ref)
@@ -260,21 +261,21 @@ class StoredBlobs(Front, Blobs):
     def open(
         self, ref: str, *, offset: int = 0, length: int | None = None
     ) -> AsyncGenerator[bytes, None]:
-        """The bytes in chunks."""
+        """Yield the bytes in chunks."""
         check_optional_count("length", length)
         return self._chunks(check_id("ref", ref), check_count("offset", offset), length)
 
     async def store_stream(
         self, chunks: AsyncIterable[bytes], *, content_type: str = "application/octet-stream"
     ) -> str:
-        """Keep bytes that come in chunks."""
+        """Store bytes that come in chunks."""
         ref, kept_as = new_ref(), self._kept_as(content_type)
         async with aclosing(_checked(chunks)) as checked:
             await self._storage.store_stream(ref, checked, *kept_as)
         return ref
 
     async def sweep(self) -> int:
-        """Free the space of expired blobs."""
+        """Delete expired blobs."""
         self._refuse_owner("sweep")
         return await self._storage.sweep()
 
@@ -303,7 +304,7 @@ class StoredBlobs(Front, Blobs):
     async def _parts(
         self, ref: str, offset: int, length: int | None, *, whole: bool
     ) -> AsyncGenerator[Any, None]:
-        """Buffers of a range; the last one of all the bytes only if their digest is right."""
+        """Yield the buffers of a range; of a whole blob the last only if the digest is right."""
         found = await self._storage.open(ref, offset, length, whole=whole)
         if found is None:
             raise NotFoundError("blob", ref)
@@ -322,7 +323,7 @@ class StoredBlobs(Front, Blobs):
                         check_digest(ref, info, digest.hexdigest())
                 yield part
         if at < end:
-            # Removed while it was read, or damaged.
+            # Deleted while it was read, or damaged.
             await self.stat(ref)
             check_reach(ref, has_bytes=at, needs_bytes=end)
 
@@ -335,7 +336,7 @@ async def _checked(chunks: AsyncIterable[bytes]) -> AsyncGenerator[bytes, None]:
 
 
 def check_content_type(value: object) -> str:
-    """A content type: 1 to 255 characters without control characters.
+    """Check a content type: 1 to 255 characters without control characters.
 
     >>> check_content_type("application/pdf")
     'application/pdf'
@@ -354,7 +355,7 @@ def check_content_type(value: object) -> str:
 
 
 def check_data(value: object) -> bytes:
-    """The bytes of a blob; text becomes UTF-8.
+    """Return the bytes of a blob; text is encoded as UTF-8.
 
     >>> len(check_data("é"))
     2
@@ -367,7 +368,7 @@ def check_data(value: object) -> bytes:
 
 
 def check_chunk(at: int, value: object) -> bytes:
-    """One chunk of a stream, by its place in it.
+    """Check one chunk of a stream; ``at`` is its index.
 
     >>> check_chunk(0, b"abc")
     b'abc'
@@ -378,7 +379,7 @@ def check_chunk(at: int, value: object) -> bytes:
 
 
 def check_digest(ref: str, info: BlobInfo, sha256: str) -> None:
-    """Refuse bytes whose digest is not the one that was kept: ``CodecError``.
+    """Raise ``CodecError`` if the digest of the bytes is not the stored one.
 
     >>> from datetime import UTC
     >>> info = BlobInfo(0, "a/b", "e3b0c4…", datetime(2030, 1, 1, tzinfo=UTC), None, pinned=True)
@@ -389,7 +390,7 @@ def check_digest(ref: str, info: BlobInfo, sha256: str) -> None:
 
 
 def check_reach(ref: str, *, has_bytes: int, needs_bytes: int) -> None:
-    """Refuse a blob that ends before what is read of it: ``CodecError``.
+    """Raise ``CodecError`` if a blob has fewer bytes than the read needs.
 
     >>> check_reach("r1", has_bytes=3, needs_bytes=3)
     """

@@ -24,10 +24,10 @@ from holdfast.values.ids import new_id
 class TaskStore(Protocol):
     """Per-agent to-do boards of a conversation.
 
-    A conversation has one board per agent; the main agent may go without a name (``""``). A card
+    A conversation has one board per agent; the main agent may have an empty name (``""``). A card
     moves freely between planned, in_progress, blocked and failed; succeeded and abandoned are
-    terminal. There are two retries: ``increment_retry`` is the agent's own and is bounded by
-    ``max_retries``; ``force_retry`` is a human's and is not.
+    terminal. There are two kinds of retry: ``increment_retry`` is for the agent and limited by
+    ``max_retries``; ``force_retry`` is for a human and not limited.
 
     Promises:
 
@@ -93,7 +93,7 @@ class TaskStore(Protocol):
         parent_agent_id: str | None = None,
         max_retries: int = 3,
     ) -> TaskList:
-        """Make the board of an agent in a conversation; the board it had is replaced.
+        """Create the board of an agent in a conversation, and replace its previous board.
 
         ::
 
@@ -103,7 +103,7 @@ class TaskStore(Protocol):
 
     @abstractmethod
     async def get_task_list(self, task_list_id: str) -> TaskList | None:
-        """A board by its id.
+        """Return a board by its id, or ``None``.
 
         ::
 
@@ -113,7 +113,7 @@ class TaskStore(Protocol):
 
     @abstractmethod
     async def get_by_conversation(self, conversation_id: str) -> TaskList | None:
-        """The main board of a conversation: that of the agent ``""``, else the earliest.
+        """Return the main board of a conversation: that of the agent ``""``, else the earliest.
 
         ::
 
@@ -123,7 +123,7 @@ class TaskStore(Protocol):
 
     @abstractmethod
     async def get_boards_by_conversation(self, conversation_id: str) -> list[TaskList]:
-        """All boards of a conversation, in order of creation.
+        """Return all boards of a conversation, in order of creation.
 
         ::
 
@@ -135,7 +135,7 @@ class TaskStore(Protocol):
     async def update_status(
         self, task_list_id: str, task_id: str, status: TaskStatus | str, note: str = ""
     ) -> Task | None:
-        """Move a card; an empty ``note`` keeps the one it has.
+        """Set the status of a card; an empty ``note`` keeps its current one.
 
         ::
 
@@ -145,7 +145,7 @@ class TaskStore(Protocol):
 
     @abstractmethod
     async def add_tasks(self, task_list_id: str, titles: list[str]) -> list[Task]:
-        """Append cards to a board; ``NotFoundError`` if there is no such board.
+        """Append cards to a board. Raises ``NotFoundError`` if there is no such board.
 
         ::
 
@@ -155,7 +155,7 @@ class TaskStore(Protocol):
 
     @abstractmethod
     async def delete_task(self, task_list_id: str, task_id: str) -> bool:
-        """Remove a card; whether there was one.
+        """Delete a card. Returns whether there was one.
 
         ::
 
@@ -165,7 +165,7 @@ class TaskStore(Protocol):
 
     @abstractmethod
     async def increment_retry(self, task_list_id: str, task_id: str) -> Task | None:
-        """Try a card once more: ``None`` when its retries are used up.
+        """Count a retry and set a card in progress. Returns ``None`` if its retries are used up.
 
         ::
 
@@ -176,7 +176,7 @@ class TaskStore(Protocol):
 
     @abstractmethod
     async def force_retry(self, task_list_id: str, task_id: str) -> Task | None:
-        """Start a card afresh, whatever its status and its retries: a person decides.
+        """Reset a card to planned, whatever its status and its retries: a person decides.
 
         ::
 
@@ -216,7 +216,7 @@ class Boards(Front, TaskStore):
         parent_agent_id: str | None = None,
         max_retries: int = 3,
     ) -> TaskList:
-        """Make the board of an agent in a conversation; the board it had is replaced."""
+        """Create the board of an agent in a conversation, and replace its previous board."""
         board = new_board(
             conversation_id,
             task_titles,
@@ -235,31 +235,31 @@ class Boards(Front, TaskStore):
         return board
 
     async def get_task_list(self, task_list_id: str) -> TaskList | None:
-        """A board by its id."""
+        """Return a board by its id, or ``None``."""
         found = await self._storage.get(self._scope.id("task_list_id", task_list_id))
         return found and self._own(found)
 
     async def get_by_conversation(self, conversation_id: str) -> TaskList | None:
-        """The main board of a conversation: that of the agent ``""``, else the earliest."""
+        """Return the main board of a conversation: that of the agent ``""``, else the earliest."""
         found = await self._storage.main(self._scope.id("conversation_id", conversation_id))
         return found and self._own(found)
 
     async def get_boards_by_conversation(self, conversation_id: str) -> list[TaskList]:
-        """All boards of a conversation, in order of creation."""
+        """Return all boards of a conversation, in order of creation."""
         found = await self._storage.list(self._scope.id("conversation_id", conversation_id))
         return [self._own(board) for board in found]
 
     async def update_status(
         self, task_list_id: str, task_id: str, status: TaskStatus | str, note: str = ""
     ) -> Task | None:
-        """Move a card; an empty ``note`` keeps the one it has."""
+        """Set the status of a card; an empty ``note`` keeps its current one."""
         wanted, text = check_status(status), check_text("note", note)
         self._limits.check_value("note", text)
         moved = await self._storage.move_card(*self._card(task_list_id, task_id), wanted, text)
         return _moved(task_id, moved, wanted)
 
     async def add_tasks(self, task_list_id: str, titles: list[str]) -> list[Task]:
-        """Append cards to a board; ``NotFoundError`` if there is no such board."""
+        """Append cards to a board. Raises ``NotFoundError`` if there is no such board."""
         board_id = self._scope.id("task_list_id", task_list_id)
         cards = new_cards(check_titles("titles", titles))
         self._limits.check_value("titles", *(card.title for card in cards))
@@ -267,16 +267,16 @@ class Boards(Front, TaskStore):
         return [replace(card, order=first + card.order) for card in cards]
 
     async def delete_task(self, task_list_id: str, task_id: str) -> bool:
-        """Remove a card; whether there was one."""
+        """Delete a card. Returns whether there was one."""
         return await self._storage.delete_card(*self._card(task_list_id, task_id))
 
     async def increment_retry(self, task_list_id: str, task_id: str) -> Task | None:
-        """Try a card once more: ``None`` when its retries are used up."""
+        """Count a retry and set a card in progress. Returns ``None`` if its retries are used up."""
         moved = await self._storage.retry_card(*self._card(task_list_id, task_id))
         return _moved(task_id, moved, TaskStatus.IN_PROGRESS)
 
     async def force_retry(self, task_list_id: str, task_id: str) -> Task | None:
-        """Start a card afresh, whatever its status and its retries: a person decides."""
+        """Reset a card to planned, whatever its status and its retries: a person decides."""
         return await self._storage.reset_card(*self._card(task_list_id, task_id))
 
     async def update_task_title(self, task_list_id: str, task_id: str, title: str) -> Task | None:
@@ -312,7 +312,7 @@ def new_board(
     parent_agent_id: str | None,
     max_retries: int,
 ) -> TaskList:
-    """The board that ``create_task_list`` is to keep, with its cards; its input is checked.
+    """Check the input of ``create_task_list``, and return the board with its cards.
 
     >>> facts = {"agent_label": "", "parent_agent_id": None, "max_retries": 3}
     >>> [card.order for card in new_board("c1", ["read", "write"], agent_id="a", **facts).tasks]
@@ -332,7 +332,7 @@ def new_board(
 
 
 def new_cards(titles: list[str], *, first: int = 0) -> list[Task]:
-    """Planned cards with these titles, in their order.
+    """Return planned cards with these titles, in their order.
 
     >>> [(card.title, card.order) for card in new_cards(["read"], first=7)]
     [('read', 7)]
@@ -341,7 +341,7 @@ def new_cards(titles: list[str], *, first: int = 0) -> list[Task]:
 
 
 def check_titles(field: str, titles: object) -> list[str]:
-    """The titles of new cards: stripped, the blank ones dropped.
+    """Check the titles of new cards, strip them and drop blank ones.
 
     >>> check_titles("titles", [" read ", ""])
     ['read']
@@ -352,7 +352,7 @@ def check_titles(field: str, titles: object) -> list[str]:
 
 
 def check_title(title: object) -> str:
-    """The new title of a card: stripped, and not blank.
+    """Check the new title of a card, and strip it. It must not be blank.
 
     >>> check_title(" read ")
     'read'
@@ -364,7 +364,7 @@ def check_title(title: object) -> str:
 
 
 def check_status(status: object) -> TaskStatus:
-    """A status, by the enum or its string.
+    """Check a status, given as the enum or its string.
 
     >>> check_status("blocked")
     <TaskStatus.BLOCKED: 'blocked'>

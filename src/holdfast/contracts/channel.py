@@ -16,16 +16,16 @@ from holdfast.values.errors import InvalidInputError
 from holdfast.values.ids import new_id
 
 DEFAULT_RETENTION_SECONDS = 86_400
-"""How long an event is kept, unless the channel is told otherwise."""
+"""The default time for which an event is kept."""
 
 
 class Channel(Front):
     """A named stream of events that any number of subscribers read, each at its own pace.
 
-    The channel does not know its subscribers: each keeps the cursor of the last event it has dealt
-    with and comes back with it, so that it sees every event at least once, as long as it comes
-    back before the event is ``retention_seconds`` old. Without a cursor it starts at the oldest
-    event; to see only what is new, it starts after ``tail()``.
+    The channel does not store its subscribers. Each subscriber keeps the cursor of the last event
+    that it has processed, and subscribes again with it. So it sees every event at least once, if it
+    comes back before the event is ``retention_seconds`` old. Without a cursor it starts at the
+    oldest event. To see only new events, it starts at ``tail()``.
 
     Promises:
 
@@ -75,7 +75,7 @@ class Channel(Front):
         self._retention_seconds = retention_seconds
 
     async def publish(self, event: dict[str, Any], *, id: str | None = None) -> ChannelEvent:
-        """Append an event; with the ``id`` of an earlier one it is that one again.
+        """Append an event, and return it. With the ``id`` of a stored event, return that one.
 
         ::
 
@@ -90,7 +90,7 @@ class Channel(Front):
 
     @renamed(after="cursor")
     async def read(self, *, cursor: str | None = None, limit: int = 100) -> list[ChannelEvent]:
-        """The events after a cursor, as far as they are there, the oldest first.
+        """Return the stored events after a cursor, the oldest first.
 
         ::
 
@@ -103,7 +103,7 @@ class Channel(Front):
 
     @renamed(after="cursor")
     def subscribe(self, *, cursor: str | None = None) -> AsyncGenerator[ChannelEvent, None]:
-        """The events after a cursor, and then each one as it comes, without end.
+        """Yield the events after a cursor, and then each new one, without end.
 
         ::
 
@@ -114,7 +114,7 @@ class Channel(Front):
         return self._follow(check_id("name", self._name), _number(cursor))
 
     async def tail(self) -> str:
-        """The cursor of the newest event: after it comes only what is not there yet.
+        """Return the cursor of the newest event: only later events come after it.
 
         ::
 
@@ -126,7 +126,8 @@ class Channel(Front):
         with self._storage.bell(name) as bell:
             found = False
             while True:
-                # One at a time: what a slow subscriber has not taken yet could expire meanwhile.
+                # One at a time: an event that is read ahead could expire before a slow subscriber
+                # takes it.
                 events = await self._after(name, number, 1)
                 if events:
                     yield _event(events[0])
@@ -149,7 +150,7 @@ def _event(stored: StoredEvent) -> ChannelEvent:
 
 
 def _number(cursor: object) -> int:
-    """The number of the event that a cursor names; 0, before the first, for none."""
+    """Return the number of the event that a cursor names; 0 without a cursor."""
     if cursor is None:
         return 0
     text = check_text("cursor", cursor)

@@ -1,4 +1,4 @@
-"""What a checkpoint and its writes must be before they are stored."""
+"""Checks of checkpoints and writes before they are stored."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from holdfast.values.checks import check_id, check_list, check_optional_id, chec
 from holdfast.values.errors import InvalidInputError
 
 MAX_BYTES = 256 << 20
-"""How much one call may store: one statement carries it."""
+"""How much one call may store: all of it is sent in one statement."""
 
 _INDEXES = range(-(1 << 31), 1 << 31)
 
@@ -18,7 +18,7 @@ _INDEXES = range(-(1 << 31), 1 << 31)
 def check_put(
     checkpoint: object, new_values: object
 ) -> tuple[Checkpoint, dict[str, TypedBytes | None]]:
-    """A checkpoint as it is stored, without its labels, and its new values.
+    """Check a checkpoint. Returns it as it is stored, without its labels, and its new values.
 
     >>> nothing = TypedBytes("json", b"{}")
     >>> check_put(Checkpoint("t1", "", "c1", None, nothing, nothing), {})[1]
@@ -63,7 +63,7 @@ def check_put(
 
 
 def check_writes(writes: object) -> list[Write]:
-    """Writes to store: of those with one task and index, the first, or below zero the last.
+    """Check writes. Of several with one task and index keep the first; below index 0, the last.
 
     >>> value = TypedBytes("json", b"1")
     >>> len(check_writes([Write("t", 0, "a", value), Write("t", 0, "b", value)]))
@@ -95,7 +95,7 @@ def _check_index(field: str, index: object) -> int:
 
 
 def check_typed(field: str, value: object) -> TypedBytes:
-    """A kind and bytes, given as ``TypedBytes`` or as a plain pair.
+    """Check a kind and bytes, given as ``TypedBytes`` or as a plain pair.
 
     >>> check_typed("body", ("json", b"{}"))
     TypedBytes(kind='json', data=b'{}')

@@ -31,10 +31,10 @@ PAGE = 100
 class CheckpointStore(Protocol):
     """The state of a graph after each of its steps, by thread, and the writes between two steps.
 
-    A thread has namespaces: ``""`` is the graph's own, others are those of the graphs within it. A
-    checkpoint names a version of each channel; a value is stored once for a channel and version, so
-    that a step costs what it changes. Bodies, metadata and values are a kind and bytes, which no
-    store looks into. Labels are JSON; the order of their keys is not promised. The newest
+    A thread has namespaces: ``""`` is that of the graph itself, others belong to its subgraphs. A
+    checkpoint names a version of each channel; a value is stored once per channel and version, so
+    that a step stores only what it changes. Bodies, metadata and values are a kind and bytes, which
+    no store interprets. Labels are JSON; the order of their keys is not promised. The newest
     checkpoint is the one with the greatest id, by code points.
 
     Promises:
@@ -104,9 +104,10 @@ class CheckpointStore(Protocol):
     ) -> None:
         """Store a checkpoint and the values of the channels that changed, in one step.
 
-        ``None`` as a value means that the channel is empty. With ``expected_parent``, that must be
-        the newest checkpoint of the namespace, and ``""`` means none; else it is a
-        ``ConflictError``: two workers cannot go on from one checkpoint. ``ttl_seconds`` is for the
+        ``None`` as a value means that the channel is empty. ``expected_parent`` must be the newest
+        checkpoint of the namespace, and ``""`` means that there is none; otherwise raises
+        ``ConflictError``, so that two workers cannot continue from one checkpoint. ``ttl_seconds``
+        is for the
         whole thread. ::
 
             await checkpoints.put(checkpoint, new_values={"log": TypedBytes("json", b"[1]")})
@@ -117,7 +118,7 @@ class CheckpointStore(Protocol):
     async def put_writes(
         self, thread: str, namespace: str, id: str, writes: Sequence[Write]
     ) -> None:
-        """Store what tasks wrote after a checkpoint.
+        """Store the writes of tasks after a checkpoint.
 
         ::
 
@@ -129,7 +130,7 @@ class CheckpointStore(Protocol):
     async def get(
         self, thread: str, namespace: str = "", id: str | None = None
     ) -> Checkpoint | None:
-        """A checkpoint with its values and writes; without an ``id`` the newest.
+        """Return a checkpoint with its values and writes; without an ``id`` the newest.
 
         ::
 
@@ -148,7 +149,7 @@ class CheckpointStore(Protocol):
         labels: Mapping[str, Any] | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[Checkpoint]:
-        """Checkpoints by id, the greatest first; ``before`` takes only those with lesser ids.
+        """Yield checkpoints by id, the greatest first; ``before`` selects those with lesser ids.
 
         ::
 
@@ -160,9 +161,9 @@ class CheckpointStore(Protocol):
     async def ancestors(
         self, thread: str, namespace: str, id: str | None, channels: Sequence[str]
     ) -> Sequence[Checkpoint]:
-        """The ancestors of a checkpoint up to where each of the channels has a value.
+        """Return the ancestors of a checkpoint up to where each of the channels has a value.
 
-        For channels whose state is what was written since their last value. ::
+        For channels whose state is their last value and the writes since. ::
 
             above = await checkpoints.ancestors("t1", "", "c9", ["messages"])
         """
@@ -170,7 +171,7 @@ class CheckpointStore(Protocol):
 
     @abstractmethod
     async def delete_threads(self, threads: Sequence[str]) -> int:
-        """Delete threads; how many there were.
+        """Delete threads. Returns how many there were.
 
         ::
 
@@ -180,7 +181,7 @@ class CheckpointStore(Protocol):
 
     @abstractmethod
     async def delete_runs(self, runs: Sequence[str]) -> int:
-        """Delete the checkpoints with one of these labels ``run_id``; how many there were.
+        """Delete the checkpoints whose label ``run_id`` is one of these. Returns how many.
 
         ::
 
@@ -190,7 +191,7 @@ class CheckpointStore(Protocol):
 
     @abstractmethod
     async def copy_thread(self, source: str, target: str) -> int:
-        """Copy a thread; how many checkpoints were copied.
+        """Copy a thread. Returns how many checkpoints were copied.
 
         ::
 
@@ -200,7 +201,7 @@ class CheckpointStore(Protocol):
 
     @abstractmethod
     async def prune(self, threads: Sequence[str], *, keep: int = 1) -> int:
-        """Delete all but the newest checkpoints of each namespace; how many were deleted.
+        """Delete all but the newest checkpoints of each namespace. Returns how many.
 
         Ancestors that a channel without a value needs are kept. ::
 
@@ -249,7 +250,7 @@ class Checkpoints(Front, CheckpointStore):
     async def put_writes(
         self, thread: str, namespace: str, id: str, writes: Sequence[Write]
     ) -> None:
-        """Store what tasks wrote after a checkpoint."""
+        """Store the writes of tasks after a checkpoint."""
         where = self._where(thread, namespace)
         checked = check_writes(writes)
         check_id("id", id)
@@ -259,7 +260,7 @@ class Checkpoints(Front, CheckpointStore):
     async def get(
         self, thread: str, namespace: str = "", id: str | None = None
     ) -> Checkpoint | None:
-        """A checkpoint with its values and writes."""
+        """Return a checkpoint with its values and writes."""
         where = self._where(thread, namespace)
         found = await self._storage.get(*where, None if id is None else check_id("id", id))
         return found and self._own(found)
@@ -274,7 +275,7 @@ class Checkpoints(Front, CheckpointStore):
         labels: Mapping[str, Any] | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[Checkpoint]:
-        """Checkpoints by id, the greatest first."""
+        """Yield checkpoints by id, the greatest first."""
         query = CheckpointQuery(
             *self._scope.threads(),
             None if thread is None else self._scope.id("thread", thread),
@@ -303,7 +304,7 @@ class Checkpoints(Front, CheckpointStore):
     async def ancestors(
         self, thread: str, namespace: str, id: str | None, channels: Sequence[str]
     ) -> Sequence[Checkpoint]:
-        """The ancestors of a checkpoint up to where each of the channels has a value."""
+        """Return the ancestors of a checkpoint up to where each of the channels has a value."""
         where = self._where(thread, namespace)
         start = None if id is None else check_id("id", id)
         wanted = check_ids("channels", channels)

@@ -38,7 +38,7 @@ from holdfast.values.payload_filters import parse_where
 
 
 class Events(Front, MemoryLog):
-    """``MemoryLog`` on an engine that keeps events and no sessions.
+    """``MemoryLog`` on an engine that stores events but no sessions.
 
     ::
 
@@ -53,7 +53,7 @@ class Events(Front, MemoryLog):
     def any_owner(self) -> Self:
         """Return the same log, whose ``ALL_AGENTS`` are those of every owner, for operators.
 
-        A log of one owner, or of what nobody owns, stays as it is. ::
+        A log that is bound to one owner, or to events without an owner, stays as it is. ::
 
             events = await state.episodes.any_owner().recent(ALL_AGENTS)
         """
@@ -66,11 +66,11 @@ class Events(Front, MemoryLog):
     async def append(
         self, events: list[Event], *, embeddings: list[list[float]] | None = None
     ) -> list[Event]:
-        """Add events to the logs of their sessions, all or none; returns them as they are stored.
+        """Append events to the logs of their sessions, all or none. Returns them as stored.
 
-        An event whose id is in its session already is the same event if agent, type, run and
-        payload are the same: the stored one is returned, with its position and its time. Otherwise
-        it is a ``ConflictError``. ::
+        An event whose id is already in its session counts as a retry if agent, type, run and
+        payload are the same: the stored event is returned, with its position and time. Otherwise
+        raises ``ConflictError``. ::
 
             [event] = await episodes.append([Event(agent, "s1", "decision", {"use": "postgres"})])
         """
@@ -90,7 +90,7 @@ class Events(Front, MemoryLog):
         return [self._scope.own_event(positioned[entry.key].to_event()) for entry in entries]
 
     async def append_checked(self, entry: LogEntry) -> Event:
-        """Add an event that its caller has checked, to the log of its session.
+        """Append an event that the caller has checked to the log of its session.
 
         ::
 
@@ -109,7 +109,7 @@ class Events(Front, MemoryLog):
         types: list[str] | None = None,
         where: dict[str, Any] | None = None,
     ) -> list[Event]:
-        """The newest events of an agent, or of ``ALL_AGENTS``, ascending.
+        """Return the newest events of an agent, or of ``ALL_AGENTS``, ascending.
 
         ``where`` filters them by the scalars at the top level of their payloads. ::
 
@@ -133,9 +133,9 @@ class Events(Front, MemoryLog):
         cursor: str | None = None,
         where: dict[str, Any] | None = None,
     ) -> list[Event]:
-        """What an agent, or ``ALL_AGENTS``, did from ``start`` until before ``end``.
+        """Return the events of an agent, or of ``ALL_AGENTS``, from ``start`` until before ``end``.
 
-        ``cursor`` is that of the last event of the page before. ``where`` filters as in
+        ``cursor`` is that of the last event of the previous page. ``where`` filters as in
         ``recent``. ::
 
             tuesday = await episodes.between(agent, start, start + timedelta(days=1))
@@ -158,9 +158,10 @@ class Events(Front, MemoryLog):
         until: datetime | None = None,
         where: dict[str, Any] | None = None,
     ) -> list[Recalled]:
-        """The events nearest to a question, by words and, with an embedder, by meaning.
+        """Return the events nearest to a question, by words and, with an embedder, by meaning.
 
-        Of ``ALL_AGENTS`` at most 100 are searched; more are an ``InvalidInputError``. ``where``
+        With ``ALL_AGENTS`` at most 100 agents are searched; if there are more, raises
+        ``InvalidInputError``. ``where``
         filters as in ``recent``. ::
 
             hits = await episodes.recall(agent, "which database did we choose?")
@@ -198,7 +199,7 @@ class Events(Front, MemoryLog):
             agent = self._scope.agent(agent_id)
             session = None if session_id is None else self._scope.recalled_session(session_id)
             return EventScope(agent, session, *some)
-        # Of all agents an owner sees its own sessions only, even where it shares their memory.
+        # With all agents an owner sees only its own sessions, even if memory is shared.
         session = None if session_id is None else self._scope.id("session_id", session_id)
         if self._scope.owner:
             names = self._scope.names()
@@ -319,7 +320,7 @@ class EpisodicMemory(Events):
         *,
         metadata: dict[str, Any] | None = None,
     ) -> Session:
-        """Begin a session, or take up one that is there; ``metadata`` replaces what it had.
+        """Start a session, or reopen an existing one; ``metadata`` replaces its metadata.
 
         ::
 
@@ -345,7 +346,7 @@ class EpisodicMemory(Events):
         return self._scope.own_session(found)
 
     async def get_session(self, session_id: str) -> Session | None:
-        """A session, or ``None``.
+        """Return a session, or ``None``.
 
         ::
 
@@ -358,9 +359,9 @@ class EpisodicMemory(Events):
     async def list_sessions(
         self, agent_id: Agent, *, limit: int = 50, cursor: str | None = None
     ) -> list[Session]:
-        """The sessions that an agent started, newest first.
+        """Return the sessions that an agent started, newest first.
 
-        ``cursor`` is that of the last session of the page before. ::
+        ``cursor`` is that of the last session of the previous page. ::
 
             page = await episodes.list_sessions(agent, limit=10)
             more = await episodes.list_sessions(agent, limit=10, cursor=page[-1].cursor)
@@ -370,7 +371,8 @@ class EpisodicMemory(Events):
         found: list[Session] = []
         while True:
             page = await self._storage.list_sessions(agent, limit, after)
-            # Shared memory is stored under the agent's own name: others' sessions stay theirs.
+            # Shared memory is stored under the agent's own name, so leave out sessions of other
+            # owners.
             found += [self._scope.own_session(one) for one in page if self._scope.owns(one.id)]
             if len(page) < limit or len(found) >= limit:
                 return found[:limit]
@@ -384,7 +386,7 @@ class EpisodicMemory(Events):
         run_id: str | None = None,
         types: list[str] | None = None,
     ) -> int:
-        """Remove events of a session's log, narrowed by what is given; returns how many.
+        """Delete the events of a session that match all given arguments. Returns how many.
 
         ::
 

@@ -1,4 +1,4 @@
-"""Recall of facts: what is found out about a query, and the facts that no index knows yet."""
+"""Recall of facts: analyses a query, and indexes the facts that are not indexed yet."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from holdfast.values.facts import MODES, Memory, RecallMode
 from holdfast.values.text import check_language, names_in
 
 NEIGHBOUR = 0.5
-"""What a memory of a neighbour counts beside one of the entity that a query names."""
+"""The weight of a neighbour's memory; that of an entity which the query names is 1."""
 
 _log = logging.getLogger("holdfast.recall")
 
 
 class FactRecall:
-    """One way of recall, chosen when a store is made."""
+    """Recall in one mode, chosen when the store is created."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class FactRecall:
         )
 
     async def search(self, scope: FactScope, query: str, wanted: FactFilter) -> list[Memory]:
-        """The best facts of a scope. What the engine could not look at is indexed first."""
+        """Return the best facts of a scope. Facts that are not indexed yet are indexed first."""
         self._check_configured()
         if not query.strip():
             return await self._storage.recent(scope, wanted)
@@ -82,7 +82,7 @@ class FactRecall:
         return memories
 
     async def named(self, query: str) -> dict[str, float]:
-        """The entities that a query names, and their neighbours, with what each counts."""
+        """Return the entities that a query names, and their neighbours, with their weights."""
         if self._graph is None:
             return {}
         found: dict[str, float] = {}
@@ -93,7 +93,7 @@ class FactRecall:
         return found | {entity.id: 1.0 for entity in named}
 
     async def embed(self, lacking: Sequence[UnindexedFact]) -> tuple[list[list[float] | None], str]:
-        """The vectors of the facts that lack one, and why some still have none."""
+        """Return the vectors of facts that lack one, and why some still have none."""
         positions = [at for at, fact in enumerate(lacking) if fact.lacks_vector]
         vectors: list[list[float] | None] = [None] * len(lacking)
         if not positions or self._embedder is None:
@@ -106,7 +106,7 @@ class FactRecall:
         return vectors, problem
 
     async def _embedded(self, query: str) -> tuple[list[float] | None, str]:
-        """The vector of a query, and why there is none."""
+        """Return the vector of a query, or ``None`` and the reason."""
         if self._embedder is None:
             return None, ""
         try:
@@ -118,7 +118,7 @@ class FactRecall:
         return vector, ""
 
     def _check_configured(self) -> None:
-        """Refuse a mode that lacks what it recalls by."""
+        """Raise an error if the mode needs an embedder or a graph that is not configured."""
         lacking = {
             "vector": None if self._embedder else "an embedder, as in embedder=HashEmbedder()",
             "graph": None if self._graph else "a graph, as in graph=state.graph",
@@ -132,7 +132,7 @@ class FactRecall:
 
 
 def check_mode(mode: object) -> RecallMode:
-    """One of the modes of recall.
+    """Check a mode of recall.
 
     >>> check_mode("hybrid")
     'hybrid'

@@ -1,4 +1,4 @@
-"""What the fronts of all contracts share: they serve a whole tenant, or one owner of it."""
+"""The common base of all fronts: each serves a whole tenant, or one owner of it."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from holdfast.values.limits import DEFAULT_LIMITS, Limits
 class Front:
     """A contract on any engine, for a tenant or for one owner of it.
 
-    A front passes ids through its scope, which adds the owner on the way in and removes it on the
-    way out.
+    A front passes ids through its scope, which adds the owner to ids of the caller and removes it
+    from ids of the engine.
     """
 
     _scope: OwnerScope = NO_OWNER
     _limits: Limits = DEFAULT_LIMITS
 
     def use_limits(self, limits: Limits) -> None:
-        """Use other limits than the default ones.
+        """Replace the default limits.
 
         ::
 

@@ -36,12 +36,12 @@ MAX_ENTITIES = 1000
 class GraphStore(Protocol):
     """Entities and relationships, with the five methods that every agent needs.
 
-    What our engines have besides is in ``Graph``.
+    ``Graph`` has the further methods of Holdfast's engines.
     """
 
     @abstractmethod
     async def add_entities(self, entities: list[Entity]) -> list[str]:
-        """Store entities, all or none; one whose id is there is replaced, its edges stay.
+        """Store entities, all or none. An existing id is replaced and keeps its relationships.
 
         ::
 
@@ -51,7 +51,7 @@ class GraphStore(Protocol):
 
     @abstractmethod
     async def add_relationships(self, relationships: list[Relationship]) -> list[str]:
-        """Store relationships, all or none; ``NotFoundError`` if an end is not there.
+        """Store relationships, all or none. Raises ``NotFoundError`` if an end is not there.
 
         ::
 
@@ -69,7 +69,7 @@ class GraphStore(Protocol):
         direction: Direction = "both",
         limit: int = MAX_ENTITIES,
     ) -> SubGraph:
-        """An entity, those within ``depth`` steps of it, and all relationships between them.
+        """Return an entity, those within ``depth`` steps, and all relationships between them.
 
         ::
 
@@ -79,7 +79,7 @@ class GraphStore(Protocol):
 
     @abstractmethod
     async def delete_entity(self, entity_id: str) -> bool:
-        """Remove an entity and its relationships; whether it was there.
+        """Delete an entity and its relationships. Returns whether it was there.
 
         ::
 
@@ -89,7 +89,7 @@ class GraphStore(Protocol):
 
     @abstractmethod
     async def delete_relationship(self, relationship_id: str) -> bool:
-        """Remove one relationship; whether it was there.
+        """Delete a relationship. Returns whether it was there.
 
         ::
 
@@ -155,7 +155,7 @@ class Graph(GraphStore, Protocol):
 
     @abstractmethod
     async def find_entities(self, names: list[str]) -> list[Entity]:
-        """The entities whose id or name is one of these, case and punctuation aside, by id.
+        """Return entities by id or name, ignoring case and punctuation, in order of their ids.
 
         ::
 
@@ -166,7 +166,7 @@ class Graph(GraphStore, Protocol):
 
 @runtime_checkable
 class CypherCapable(Protocol):
-    """A graph store that speaks Cypher; ask with ``isinstance(store, CypherCapable)``."""
+    """A graph store that runs Cypher; check with ``isinstance(store, CypherCapable)``."""
 
     @abstractmethod
     async def query_cypher(
@@ -177,7 +177,7 @@ class CypherCapable(Protocol):
         columns: Sequence[str] = ("result",),
         write: bool = False,
     ) -> list[dict[str, Any]]:
-        """The rows of a query, each with the named columns; read-only unless ``write``.
+        """Run a query and return its rows with the named columns; read-only unless ``write``.
 
         Values belong in ``params``, never in the text of the query.
 
@@ -200,7 +200,7 @@ class KnowledgeGraph(Front, Graph):
         self._storage = storage
 
     async def add_entities(self, entities: list[Entity]) -> list[str]:
-        """Store entities, all or none; one whose id is there is replaced, its edges stay."""
+        """Store entities, all or none. An existing id is replaced and keeps its relationships."""
         drafts = draft_entities(entities)
         for at, draft in enumerate(drafts):
             self._limits.check_value(f"entities[{at}].properties", draft.properties)
@@ -209,7 +209,7 @@ class KnowledgeGraph(Front, Graph):
         return [draft.id for draft in drafts]
 
     async def add_relationships(self, relationships: list[Relationship]) -> list[str]:
-        """Store relationships, all or none; ``NotFoundError`` if an end is not there."""
+        """Store relationships, all or none. Raises ``NotFoundError`` if an end is not there."""
         drafts = draft_relationships(relationships)
         for at, draft in enumerate(drafts):
             self._limits.check_value(f"relationships[{at}].properties", draft.properties)
@@ -227,7 +227,7 @@ class KnowledgeGraph(Front, Graph):
         direction: Direction = "both",
         limit: int = MAX_ENTITIES,
     ) -> SubGraph:
-        """An entity, those within ``depth`` steps of it, and all relationships between them."""
+        """Return an entity, those within ``depth`` steps, and all relationships between them."""
         types = relationship_types
         walk = Walk(
             self._scope.known("entity_id", entity_id),
@@ -247,16 +247,16 @@ class KnowledgeGraph(Front, Graph):
         return found
 
     async def delete_entity(self, entity_id: str) -> bool:
-        """Remove an entity and its relationships; whether it was there."""
+        """Delete an entity and its relationships. Returns whether it was there."""
         return await self._storage.delete_entity(self._scope.known("entity_id", entity_id))
 
     async def delete_relationship(self, relationship_id: str) -> bool:
-        """Remove one relationship; whether it was there."""
+        """Delete a relationship. Returns whether it was there."""
         key = self._scope.known("relationship_id", relationship_id)
         return await self._storage.delete_relationship(key)
 
     async def find_entities(self, names: list[str]) -> list[Entity]:
-        """The entities whose id or name is one of these, case and punctuation aside, by id."""
+        """Return entities by id or name, ignoring case and punctuation, in order of their ids."""
         wanted = [owned_id(self._scope.knower, name) for name in folded_names(names)]
         return self._own_entities(await self._storage.find(wanted)) if wanted else []
 
@@ -320,11 +320,11 @@ class CypherGraph(KnowledgeGraph, CypherCapable):
         columns: Sequence[str] = ("result",),
         write: bool = False,
     ) -> list[dict[str, Any]]:
-        """The rows of a query, each with the named columns; read-only unless ``write``.
+        """Run a query and return its rows with the named columns; read-only unless ``write``.
 
         Entities are vertices with the label ``Entity``, relationships are edges with the label
-        ``Relationship``; their properties are the user's, with ``id`` and ``label``, ``id`` and
-        ``type`` beside them. Values belong in ``params``. More than ``max_rows`` rows are refused.
+        ``Relationship``; their properties are the user's, and also ``id`` and ``label``, or ``id``
+        and ``type``. Values belong in ``params``. More than ``max_rows`` rows are refused.
 
         ::
 
@@ -367,7 +367,7 @@ def _columns(columns: object) -> list[str]:
 
 
 def check_direction(direction: object) -> Direction:
-    """One of the directions of a walk.
+    """Check a direction of a walk.
 
     >>> check_direction("out")
     'out'

@@ -24,9 +24,9 @@ class HistoryRetention(StrEnum):
     """
 
     PERMANENT = "permanent"
-    """Kept until somebody clears them."""
+    """Kept until they are cleared."""
     RUN = "run"
-    """Cleared when the run has ended, also after a crash in between."""
+    """Cleared when the run has ended, also after a crash."""
     NONE = "none"
     """Never written."""
 
@@ -35,7 +35,7 @@ class HistoryRetention(StrEnum):
 class HistoryProvider(Protocol):
     """An agent's transcript, keyed by (tenant, agent, session); every message may carry a run.
 
-    It only reads and writes: trimming to a model's window is compaction, a view that never touches
+    It only reads and writes. Trimming to a model's window is compaction, a view that never changes
     what is stored.
 
     Promises:
@@ -87,7 +87,7 @@ class HistoryProvider(Protocol):
     async def append(
         self, agent_id: AgentId, message: ChatMessage, *, session_id: str, run_id: str = ""
     ) -> None:
-        """Add one message at the end; again with the same id and body does nothing.
+        """Append one message. A retry with the same id and body has no effect.
 
         ``created_at`` is not compared: a message that the caller built again for a retry is the
         same one, and the stored one keeps its time. ::
@@ -104,7 +104,7 @@ class HistoryProvider(Protocol):
         session_id: str,
         run_id: str = "",
     ) -> None:
-        """Add messages at the end, next to each other: all of them or none.
+        """Append messages next to each other, all or none.
 
         ::
 
@@ -122,16 +122,16 @@ class HistoryProvider(Protocol):
         recent_limit: int | None = None,
         after_seq: int | None = None,
     ) -> list[ChatMessage]:
-        """The transcript, ascending; ``recent_limit`` takes the newest.
+        """Return the transcript, ascending; ``recent_limit`` selects the newest messages.
 
-        ``after_seq`` leaves out the messages up to that place in the session's log. ::
+        ``after_seq`` skips the messages up to that position in the session's log. ::
 
             newest = await history.get_messages(agent, session_id="s1", recent_limit=20)
         """
 
     @abstractmethod
     async def clear(self, agent_id: AgentId, *, session_id: str) -> None:
-        """Remove the agent's messages in a session.
+        """Delete the agent's messages in a session.
 
         ::
 
@@ -140,7 +140,7 @@ class HistoryProvider(Protocol):
 
     @abstractmethod
     async def clear_run(self, agent_id: AgentId, *, session_id: str, run_id: str) -> None:
-        """Remove the agent's messages of one run; the rest of the session stays.
+        """Delete the agent's messages of one run; the rest of the session stays.
 
         ::
 
@@ -149,7 +149,7 @@ class HistoryProvider(Protocol):
 
     @abstractmethod
     async def count_messages(self, agent_id: AgentId, *, session_id: str) -> int:
-        """How many messages the agent has in a session.
+        """Return how many messages the agent has in a session.
 
         ::
 
@@ -171,7 +171,7 @@ class History(Front, HistoryProvider):
     async def append(
         self, agent_id: Agent, message: ChatMessage, *, session_id: str, run_id: str | None = None
     ) -> None:
-        """Add one message at the end; again with the same id and body does nothing."""
+        """Append one message. A retry with the same id and body has no effect."""
         await self.append_many(agent_id, [message], session_id=session_id, run_id=run_id)
 
     async def append_many(
@@ -182,7 +182,7 @@ class History(Front, HistoryProvider):
         session_id: str,
         run_id: str | None = None,
     ) -> None:
-        """Add messages at the end, next to each other: all of them or none."""
+        """Append messages next to each other, all or none."""
         key = self._key(agent_id, session_id)
         run = check_absent_id("run_id", run_id)
         check_list("messages", messages)
@@ -210,7 +210,7 @@ class History(Front, HistoryProvider):
         recent_limit: int | None = None,
         after_seq: int | None = None,
     ) -> list[ChatMessage]:
-        """The transcript, ascending, or a part of it."""
+        """Return the transcript or a part of it, ascending."""
         key = self._key(agent_id, session_id)
         page = TranscriptPage.of(
             limit=limit, offset=offset, recent_limit=recent_limit, after_seq=after_seq
@@ -218,16 +218,16 @@ class History(Front, HistoryProvider):
         return messages_from_rows(await self._transcripts.read(key, page))
 
     async def clear(self, agent_id: Agent, *, session_id: str) -> None:
-        """Remove the agent's messages in a session."""
+        """Delete the agent's messages in a session."""
         await self._transcripts.clear(self._key(agent_id, session_id), None)
 
     async def clear_run(self, agent_id: Agent, *, session_id: str, run_id: str) -> None:
-        """Remove the agent's messages of one run; the rest of the session stays."""
+        """Delete the agent's messages of one run; the rest of the session stays."""
         key = self._key(agent_id, session_id)
         await self._transcripts.clear(key, check_id("run_id", run_id))
 
     async def count_messages(self, agent_id: Agent, *, session_id: str) -> int:
-        """How many messages the agent has in a session."""
+        """Return how many messages the agent has in a session."""
         return await self._transcripts.count(self._key(agent_id, session_id))
 
     def _key(self, agent_id: Agent, session_id: str) -> TranscriptKey:

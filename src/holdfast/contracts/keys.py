@@ -20,8 +20,8 @@ MAX_KEY_CHARACTERS = 1_024
 class KeyStore:
     """The API keys of a tenant.
 
-    A key is 256 random bits, so that its plain SHA-256 can be stored: there is nothing to guess.
-    Its text carries the tenant, so that whoever checks it knows where to look.
+    A key is 256 random bits. It cannot be guessed, so a plain SHA-256 of it is stored. Its text
+    contains the tenant, so that ``verify`` knows in which tenant to look.
 
     Promises:
 
@@ -65,7 +65,7 @@ class KeyStore:
         scope: KeyScope | str = KeyScope.OWNER,
         ttl_seconds: float | None = None,
     ) -> NewApiKey:
-        """Make a key of this tenant for an owner; its text is to be had only now.
+        """Create a key of this tenant for an owner. Its text is returned only here.
 
         ``owner`` must not begin with ``holdfast.``. ::
 
@@ -80,7 +80,7 @@ class KeyStore:
         return NewApiKey(await self._storage.create(draft), text)
 
     async def verify(self, text: str) -> ApiKey | None:
-        """The live key of any tenant that this text is, or ``None``.
+        """Return the live key, of any tenant, that has this text, or ``None``.
 
         It records the use of the key, at most once a minute; the key is returned as it was before.
         ::
@@ -92,7 +92,7 @@ class KeyStore:
         return None if tenant is None else await self._storage.verify(tenant, key_digest(text))
 
     async def list_keys(self) -> list[ApiKey]:
-        """All keys of this tenant, revoked ones too, the oldest first.
+        """Return all keys of this tenant, also revoked ones, the oldest first.
 
         ::
 
@@ -102,7 +102,7 @@ class KeyStore:
         return await self._storage.list_keys()
 
     async def revoke(self, key_id: str) -> bool:
-        """End a key for good; whether there was one that had not been revoked.
+        """Revoke a key permanently. Returns whether there was one that had not been revoked.
 
         ::
 
@@ -111,9 +111,9 @@ class KeyStore:
         return await self._storage.revoke(check_id("key_id", key_id))
 
     async def rotate(self, key_id: str, *, grace_seconds: float = 0.0) -> NewApiKey:
-        """Make a key like a live one, which ends ``grace_seconds`` later.
+        """Create a replacement for a live key. The old key expires ``grace_seconds`` later.
 
-        ``NotFoundError`` if there is no live key of that id.
+        Raises ``NotFoundError`` if there is no live key with that id.
         ::
 
             made = await state.keys.rotate(key.id, grace_seconds=3600)
@@ -126,7 +126,7 @@ class KeyStore:
         return NewApiKey(made, text)
 
     async def delete(self, key_id: str) -> bool:
-        """Remove a key that was revoked or has expired; whether there was such a key.
+        """Delete a key that was revoked or has expired. Returns whether there was such a key.
 
         ::
 
@@ -136,7 +136,7 @@ class KeyStore:
 
 
 def check_key_owner(value: object) -> str:
-    """The owner of a new key: an id that the library does not use itself.
+    """Check the owner of a new key: an id that is not reserved for the library.
 
     >>> check_key_owner("ana")
     'ana'
@@ -145,7 +145,7 @@ def check_key_owner(value: object) -> str:
 
 
 def check_scope(value: object) -> KeyScope:
-    """One of the scopes of a key.
+    """Check the scope of a key.
 
     >>> check_scope("reader")
     <KeyScope.READER: 'reader'>
@@ -158,7 +158,7 @@ def check_scope(value: object) -> KeyScope:
 
 
 def check_ttl(value: float | None) -> float | None:
-    """How long a key lasts; ``None`` is for ever.
+    """Check how long a key lasts; ``None`` means forever.
 
     >>> check_ttl(60)
     60
@@ -167,7 +167,7 @@ def check_ttl(value: float | None) -> float | None:
 
 
 def check_grace(value: float) -> float:
-    """How long a rotated key goes on; 0 ends it at once.
+    """Check how long a rotated key stays valid; 0 ends it at once.
 
     >>> check_grace(0)
     0
@@ -177,7 +177,7 @@ def check_grace(value: float) -> float:
 
 
 def new_key_text(tenant: str) -> str:
-    """The text of a new key of a tenant.
+    """Return the text of a new key of a tenant.
 
     >>> tenant_of_key(new_key_text("acme"))
     'acme'
@@ -187,7 +187,7 @@ def new_key_text(tenant: str) -> str:
 
 
 def tenant_of_key(text: object) -> str | None:
-    """The tenant that a key is of by its own account; ``None`` for what is no key.
+    """Return the tenant that a key's text names, unverified; ``None`` if it is not a key.
 
     >>> tenant_of_key("hf_mfrw2zi_secret"), tenant_of_key("Bearer")
     ('acme', None)
@@ -206,7 +206,7 @@ def tenant_of_key(text: object) -> str | None:
 
 
 def key_digest(text: str) -> str:
-    """What is stored of a key.
+    """Return the digest of a key, which is stored instead of it.
 
     >>> len(key_digest("hf_mfrw2zi_secret"))
     64

@@ -30,10 +30,11 @@ from holdfast.values.ids import new_id
 class LongTermMemory(Protocol):
     """Facts of an agent in a namespace, kept across sessions and recalled by a query.
 
-    A store recalls in one of four modes, chosen when it is made. ``text`` ranks by words, with no
+    A store recalls in one of four modes, chosen when it is created. ``text`` ranks by words, with
+    no
     model. ``vector`` ranks by the embedder's cosine. ``graph`` recalls what is linked to the
-    entities that a query names, and to their neighbours. ``hybrid`` fuses what is configured of
-    them.
+    entities that a query names, and to their neighbours. ``hybrid`` fuses those of them that are
+    configured.
 
     Promises:
 
@@ -125,10 +126,10 @@ class LongTermMemory(Protocol):
         idempotency_key: str | None = None,
         entities: list[str] | None = None,
     ) -> str:
-        """Keep a fact, and return its id.
+        """Store a fact, and return its id.
 
         ``supersedes`` names the memory that this one replaces. ``entities`` are ids of the graph.
-        With an ``idempotency_key``, the same save again is the same memory.
+        With an ``idempotency_key``, a retry of the same save returns the same memory.
 
         ::
 
@@ -147,7 +148,7 @@ class LongTermMemory(Protocol):
         topic: str | None = None,
         min_confidence: float | None = None,
     ) -> list[Memory]:
-        """The memories that answer a query, the best first; for an empty query the most recent.
+        """Return the memories that match a query, best first; the newest for an empty query.
 
         ::
 
@@ -159,7 +160,7 @@ class LongTermMemory(Protocol):
     async def get(
         self, agent_id: AgentId, memory_id: str, *, namespace: str = "default"
     ) -> Memory | None:
-        """One memory, superseded or not; ``None`` if it is not there or has expired.
+        """Return one memory, superseded or not; ``None`` if it is not there or has expired.
 
         ::
 
@@ -171,7 +172,7 @@ class LongTermMemory(Protocol):
     async def delete(
         self, agent_id: AgentId, memory_id: str, *, namespace: str = "default"
     ) -> bool:
-        """Forget one memory; whether it was there.
+        """Delete one memory. Returns whether it was there.
 
         ::
 
@@ -181,7 +182,7 @@ class LongTermMemory(Protocol):
 
     @abstractmethod
     async def clear(self, agent_id: AgentId, *, namespace: str = "default") -> None:
-        """Forget all memories of an agent in a namespace.
+        """Delete all memories of an agent in a namespace.
 
         ::
 
@@ -235,7 +236,7 @@ class LongTerm(Front, LongTermMemory):
         idempotency_key: str | None = None,
         entities: list[str] | None = None,
     ) -> str:
-        """Keep a fact, and return its id."""
+        """Store a fact, and return its id."""
         scope = self._facts_of(agent_id, namespace)
         draft = FactDraft(
             content=check_text("content", content),
@@ -251,7 +252,7 @@ class LongTerm(Front, LongTermMemory):
         self._limits.check_value("content", draft.content, draft.metadata)
         missing = await self._missing_entity(draft.entities)
         if missing is not None:
-            # The same save again is the same memory, also when what it was about is gone.
+            # A retry returns the same memory, even if its entities were deleted since.
             earlier = None if draft.key is None else await self._storage.replayed(scope, draft)
             if earlier is None:
                 raise NotFoundError("entity", missing)
@@ -268,7 +269,7 @@ class LongTerm(Front, LongTermMemory):
         topic: str | None = None,
         min_confidence: float | None = None,
     ) -> list[Memory]:
-        """The memories that answer a query, the best first; for an empty query the most recent."""
+        """Return the memories that match a query, best first; the newest for an empty query."""
         scope = self._facts_of(agent_id, namespace)
         text = self._limits.check_query("query", check_text("query", query))
         wanted = FactFilter(
@@ -281,21 +282,21 @@ class LongTerm(Front, LongTermMemory):
     async def get(
         self, agent_id: Agent, memory_id: str, *, namespace: str = "default"
     ) -> Memory | None:
-        """One memory, superseded or not; ``None`` if it is not there or has expired."""
+        """Return one memory, superseded or not; ``None`` if it is not there or has expired."""
         scope = self._facts_of(agent_id, namespace)
         return await self._storage.get(scope, check_id("memory_id", memory_id))
 
     async def delete(self, agent_id: Agent, memory_id: str, *, namespace: str = "default") -> bool:
-        """Forget one memory; whether it was there."""
+        """Delete one memory. Returns whether it was there."""
         scope = self._facts_of(agent_id, namespace)
         return await self._storage.delete(scope, check_id("memory_id", memory_id))
 
     async def clear(self, agent_id: Agent, *, namespace: str = "default") -> None:
-        """Forget all memories of an agent in a namespace."""
+        """Delete all memories of an agent in a namespace."""
         await self._storage.clear(self._facts_of(agent_id, namespace))
 
     async def _missing_entity(self, entities: tuple[str, ...]) -> str | None:
-        """The first entity that is not in the graph."""
+        """Return the first entity that is not in the graph, or ``None``."""
         if entities and self._graph is None:
             raise NotSupportedError(
                 self._storage.name,
@@ -312,7 +313,7 @@ class LongTerm(Front, LongTermMemory):
 
 
 def check_confidence(field: str, value: object) -> float:
-    """A degree of belief, from 0 to 1.
+    """Check a confidence: from 0 to 1.
 
     >>> check_confidence("confidence", 1)
     1.0

@@ -14,12 +14,12 @@ from holdfast.values.owners import OWNED, MemoryScope, owned_id, split_owned
 from holdfast.values.states import StateSnapshot
 
 _QUOTES = "'\""
-"""An id with both quotes is shown with a backslash before the first."""
+"""``repr`` shows an id that has both quotes with a backslash before the first kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class OwnerScope:
-    """The ids of an owner: what a caller calls ``s1``, and what an engine stores it under.
+    """Maps the ids of an owner: the caller's ``s1``, and the id under which an engine stores it.
 
     Without an owner both are the same.
 
@@ -31,45 +31,45 @@ class OwnerScope:
     owner: str
     memory: MemoryScope = "owner"
     is_confined: bool = False
-    """Without an owner: whether it has only what nobody owns, and cannot ask for more."""
+    """Without an owner: whether it is limited to data without an owner."""
 
     def id(self, field: str, id: object) -> str:
-        """The stored id of a session, a board or a channel; errors name ``field``."""
+        """Return the stored id of a session, a board or a channel. Errors name ``field``."""
         return owned_id(self.owner, check_id(field, id))
 
     def known(self, field: str, id: object) -> str:
-        """The stored id of what an owner knows: an entity, a collection. It may be shared."""
+        """Return the stored id of an entity or a collection, which owners may share."""
         return owned_id(self.knower, check_id(field, id))
 
     @property
     def knower(self) -> str:
-        """Who knows what is remembered: the owner, or with shared memory the whole tenant."""
+        """The owner of memories; with shared memory, the whole tenant."""
         return "" if self.memory == "shared" else self.owner
 
     def names(self) -> tuple[str, str]:
-        """What the stored ids of all that an owner knows begin with, and what they do not."""
+        """The prefix that stored ids of an owner's memories have, and the one they do not have."""
         return owned_id(self.knower, ""), "" if self.knower else OWNED
 
     def threads(self) -> tuple[str, str]:
-        """What the stored ids of the owner's threads begin with, and what they do not."""
+        """The prefix that stored ids of the owner's threads have, and the one they do not have."""
         return owned_id(self.owner, ""), "" if self.owner else OWNED
 
     def recalled_session(self, session_id: object) -> str:
-        """The same, for a session that a shared recall may have found at another owner."""
+        """Return the stored id of a session that a shared recall may have found elsewhere."""
         session = check_id("session_id", session_id)
         shared = self.memory == "shared" and session.startswith(OWNED)
         return session if shared else owned_id(self.owner, session)
 
     def agent(self, agent_id: Agent) -> str:
-        """The stored id of an agent: shared memory is stored under the agent's own name."""
+        """Return the stored id of an agent; shared memory is stored under the agent's own name."""
         agent = str(AgentId.parse(agent_id))
         if self.owner and self.memory == "shared":
-            # The stored name of another owner's agent must not be given here.
+            # A caller must not pass the stored name of another owner's agent.
             check_unreserved("agent_id", agent)
         return owned_id(self.knower, agent)
 
     def entry(self, field: str, entry: LogEntry) -> LogEntry:
-        """An entry of the session log under its stored ids."""
+        """Return an entry of the session log under its stored ids."""
         if not self.owner:
             return entry
         return dataclasses.replace(
@@ -79,7 +79,7 @@ class OwnerScope:
         )
 
     def event(self, field: str, event: Event) -> Event:
-        """An event under its stored ids."""
+        """Return an event under its stored ids."""
         if not self.owner:
             return event
         return dataclasses.replace(
@@ -89,16 +89,16 @@ class OwnerScope:
         )
 
     def owns(self, id: str) -> bool:
-        """Whether a stored id is the owner's; without an owner every id is."""
+        """Return whether a stored id is the owner's; without an owner every id is."""
         return id.startswith(owned_id(self.owner, ""))
 
     def own(self, id: str) -> str:
-        """The caller's id for a stored one; an id of another owner stays as it is."""
+        """Return the caller's id for a stored one; an id of another owner stays as it is."""
         owner, own = split_owned(id)
         return own if owner == self.owner else id
 
     def own_text(self, text: str) -> str:
-        """A text for the caller that names stored ids, as they are or as ``repr`` shows them."""
+        """Replace stored ids in a text by the caller's, both plain and as ``repr`` shows them."""
         prefix = owned_id(self.owner, "")
         if OWNED in text:
             for shown in (
@@ -110,7 +110,7 @@ class OwnerScope:
         return text
 
     def own_error(self, error: HoldfastError) -> None:
-        """Let an error name the caller's ids, in its text and in its attributes."""
+        """Replace stored ids in an error by the caller's, in its text and its attributes."""
         error.args = tuple(
             self.own_text(one) if isinstance(one, str) else one for one in error.args
         )
@@ -119,13 +119,13 @@ class OwnerScope:
                 setattr(error, name, self.own_text(value))
 
     def own_state(self, snapshot: StateSnapshot) -> StateSnapshot:
-        """A snapshot whose problems name the caller's ids."""
+        """Return a snapshot whose problems name the caller's ids."""
         if not self.owner or not snapshot.degraded:
             return snapshot
         return dataclasses.replace(snapshot, degraded=self.own_text(snapshot.degraded))
 
     def own_event(self, event: Event) -> Event:
-        """A stored event under the caller's ids."""
+        """Return a stored event under the caller's ids."""
         if not self.owner:
             return event
         return dataclasses.replace(
@@ -135,7 +135,7 @@ class OwnerScope:
         )
 
     def own_session(self, session: Session) -> Session:
-        """A stored session under the caller's ids."""
+        """Return a stored session under the caller's ids."""
         if not self.owner:
             return session
         return dataclasses.replace(
@@ -146,7 +146,7 @@ class OwnerScope:
 
 
 NO_OWNER = OwnerScope("")
-"""The ids of a tenant as they are."""
+"""The scope of a whole tenant: ids stay as they are."""
 
 NOBODY = OwnerScope("", is_confined=True)
-"""The same, for a view that has only what nobody owns."""
+"""The same, limited to data without an owner."""

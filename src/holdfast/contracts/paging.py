@@ -1,4 +1,4 @@
-"""Where a page of events or of sessions begins, from the cursor of the page before."""
+"""Cursors of pages of events and of sessions."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from holdfast.values.events import Event, Session
 from holdfast.values.identity import AgentId
 
 _NOBODY = AgentId("", "nobody")
-"""A position in a log has no agent."""
+"""A placeholder: a position in a log has no agent."""
 
 
 def event_before(cursor: object, scope: OwnerScope) -> Event | None:
-    """The position of the last event of the page before, under its stored ids.
+    """Return the position of the previous page's last event, under its stored ids.
 
     >>> event_before(None, OwnerScope()) is None
     True
@@ -30,7 +30,7 @@ def event_before(cursor: object, scope: OwnerScope) -> Event | None:
 
 
 def session_before(cursor: object, scope: OwnerScope) -> Session | None:
-    """The position of the last session of the page before, under its stored id.
+    """Return the position of the previous page's last session, under its stored id.
 
     >>> session_before(None, OwnerScope()) is None
     True
@@ -42,7 +42,7 @@ def session_before(cursor: object, scope: OwnerScope) -> Session | None:
 
 
 def cursor_of_event(after: object) -> str | None:
-    """The cursor of the event that was given as ``after``.
+    """Return the cursor of the event that was given as ``after``.
 
     >>> cursor_of_event(None) is None
     True
@@ -53,7 +53,7 @@ def cursor_of_event(after: object) -> str | None:
 
 
 def cursor_of_session(after: object) -> str | None:
-    """The cursor of the session that was given as ``after``.
+    """Return the cursor of the session that was given as ``after``.
 
     >>> cursor_of_session(None) is None
     True

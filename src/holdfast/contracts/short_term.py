@@ -23,14 +23,14 @@ from holdfast.values.states import StateSnapshot, StateWrite
 class ShortTermMemory(Protocol):
     """Key-value state that lives as long as one session, with the methods that every agent needs.
 
-    What our engines have besides is in ``ShortTerm``.
+    ``ShortTerm`` has the further methods of Holdfast's engines.
     """
 
     @abstractmethod
     async def get_state(
         self, session_id: str, *, keys: Sequence[str] | None = None
     ) -> dict[str, Any]:
-        """The state of a session, or ``{}``; with ``keys`` only those of them that are there.
+        """Return the state of a session, or ``{}``; with ``keys`` only those keys, if present.
 
         ::
 
@@ -47,7 +47,7 @@ class ShortTermMemory(Protocol):
         expected_version: int | None = None,
         ttl_seconds: float | None = None,
     ) -> None:
-        """Replace the whole state; ``VersionConflictError`` if it is not at the expected version.
+        """Replace the whole state. Raises ``VersionConflictError`` if it has another version.
 
         ::
 
@@ -75,7 +75,7 @@ class ShortTermMemory(Protocol):
 
     @abstractmethod
     async def clear(self, session_id: str) -> None:
-        """Remove the state of a session, if there is one.
+        """Delete the state of a session, if there is one.
 
         ::
 
@@ -148,7 +148,7 @@ class ShortTerm(ShortTermMemory, Protocol):
     async def snapshot(
         self, session_id: str, *, keys: Sequence[str] | None = None
     ) -> StateSnapshot:
-        """The state with its version and its expiry, read at one moment.
+        """Return the state with its version and its expiry, read atomically.
 
         ::
 
@@ -159,7 +159,7 @@ class ShortTerm(ShortTermMemory, Protocol):
 
 
 class States(Front, ShortTerm):
-    """``ShortTerm`` on any engine; ``ttl_seconds`` is for writes that do not give their own.
+    """``ShortTerm`` on any engine; ``ttl_seconds`` is the default for writes.
 
     ::
 
@@ -173,7 +173,7 @@ class States(Front, ShortTerm):
     async def get_state(
         self, session_id: str, *, keys: Sequence[str] | None = None
     ) -> dict[str, Any]:
-        """The state of a session, or ``{}``."""
+        """Return the state of a session, or ``{}``."""
         session, wanted = self._wanted(session_id, keys)
         if wanted is not None and not wanted:
             return {}
@@ -215,13 +215,13 @@ class States(Front, ShortTerm):
         await self._storage.write(StateWrite(session, values, tuple(dropped), window), expected)
 
     async def clear(self, session_id: str) -> None:
-        """Remove the state of a session."""
+        """Delete the state of a session."""
         await self._storage.clear(self._scope.id("session_id", session_id))
 
     async def snapshot(
         self, session_id: str, *, keys: Sequence[str] | None = None
     ) -> StateSnapshot:
-        """The state with its version and its expiry."""
+        """Return the state with its version and its expiry."""
         found = await self._storage.read(*self._wanted(session_id, keys))
         return self._scope.own_state(found)
 
@@ -240,5 +240,5 @@ class States(Front, ShortTerm):
 
 
 def _keys(field: str, keys: object) -> set[str]:
-    """Top-level keys of a state: a list of any texts."""
+    """Check top-level keys of a state: a list of any texts."""
     return {check_text(f"{field}[{at}]", key) for at, key in enumerate(check_list(field, keys))}

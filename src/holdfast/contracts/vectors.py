@@ -19,7 +19,7 @@ from holdfast.values.filters import parse
 class VectorStore(Protocol):
     """Documents in collections, found by the direction of their embeddings.
 
-    A collection is there as long as it has documents; so is its dimension. Filters are described in
+    A collection, and its dimension, exist as long as it has documents. Filters are described in
     ``holdfast.values.filters``.
 
     Promises:
@@ -86,7 +86,7 @@ class VectorStore(Protocol):
 
     @abstractmethod
     async def add(self, documents: list[Document], *, collection: str = "default") -> list[str]:
-        """Store new documents, all or none; ``AlreadyExistsError`` if an id is taken.
+        """Store new documents, all or none. Raises ``AlreadyExistsError`` if an id is taken.
 
         ::
 
@@ -103,7 +103,7 @@ class VectorStore(Protocol):
         limit: int = 5,
         filter: dict[str, Any] | None = None,
     ) -> list[SearchResult]:
-        """The documents closest to a vector, the closest first, among those that pass the filter.
+        """Return the documents closest to a vector that pass the filter, the closest first.
 
         ::
 
@@ -113,7 +113,7 @@ class VectorStore(Protocol):
 
     @abstractmethod
     async def get(self, ids: list[str], *, collection: str = "default") -> list[Document]:
-        """The documents with these ids, in this order; unknown ids are left out.
+        """Return the documents with these ids, in this order; unknown ids are left out.
 
         ::
 
@@ -123,7 +123,7 @@ class VectorStore(Protocol):
 
     @abstractmethod
     async def upsert(self, documents: list[Document], *, collection: str = "default") -> list[str]:
-        """Store documents, all or none; one that is there is replaced as a whole.
+        """Store documents, all or none. An existing document is replaced as a whole.
 
         ::
 
@@ -133,7 +133,7 @@ class VectorStore(Protocol):
 
     @abstractmethod
     async def delete(self, ids: list[str], *, collection: str = "default") -> int:
-        """Remove documents; how many there were.
+        """Delete documents. Returns how many there were.
 
         ::
 
@@ -143,7 +143,7 @@ class VectorStore(Protocol):
 
     @abstractmethod
     async def list_collections(self) -> list[str]:
-        """The names of the collections that have documents, in order.
+        """Return the names of the collections that have documents, in order.
 
         ::
 
@@ -153,7 +153,7 @@ class VectorStore(Protocol):
 
     @abstractmethod
     async def delete_collection(self, collection: str) -> int:
-        """Remove a collection with all its documents; how many there were.
+        """Delete a collection with all its documents. Returns how many there were.
 
         ::
 
@@ -175,11 +175,11 @@ class Vectors(Front, VectorStore):
         self._embedder = embedder
 
     async def add(self, documents: list[Document], *, collection: str = "default") -> list[str]:
-        """Store new documents, all or none; ``AlreadyExistsError`` if an id is taken."""
+        """Store new documents, all or none. Raises ``AlreadyExistsError`` if an id is taken."""
         return await self._write(documents, collection, replace=False)
 
     async def upsert(self, documents: list[Document], *, collection: str = "default") -> list[str]:
-        """Store documents, all or none; one that is there is replaced as a whole."""
+        """Store documents, all or none. An existing document is replaced as a whole."""
         return await self._write(documents, collection, replace=True)
 
     async def search(
@@ -200,7 +200,7 @@ class Vectors(Front, VectorStore):
         return found.results
 
     async def get(self, ids: list[str], *, collection: str = "default") -> list[Document]:
-        """The documents with these ids, in this order; unknown ids are left out."""
+        """Return the documents with these ids, in this order; unknown ids are left out."""
         name = self._scope.known("collection", collection)
         wanted = list(dict.fromkeys(check_ids("ids", ids)))
         found = await self._storage.get(name, wanted) if wanted else []
@@ -208,18 +208,18 @@ class Vectors(Front, VectorStore):
         return [by_id[key] for key in wanted if key in by_id]
 
     async def delete(self, ids: list[str], *, collection: str = "default") -> int:
-        """Remove documents; how many there were."""
+        """Delete documents. Returns how many there were."""
         name = self._scope.known("collection", collection)
         wanted = list(dict.fromkeys(check_ids("ids", ids)))
         return await self._storage.delete(name, wanted) if wanted else 0
 
     async def list_collections(self) -> list[str]:
-        """The names of the collections that have documents, in order."""
+        """Return the names of the collections that have documents, in order."""
         found = await self._storage.list_collections(*self._scope.names())
         return [self._scope.own(name) for name in found]
 
     async def delete_collection(self, collection: str) -> int:
-        """Remove a collection with all its documents; how many there were."""
+        """Delete a collection with all its documents. Returns how many there were."""
         return await self._storage.delete_collection(self._scope.known("collection", collection))
 
     async def _write(

@@ -1,4 +1,4 @@
-"""How sessions are found when an agent wakes up, as its memory asks for it."""
+"""Waking sessions, as an agent's memory uses it."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ class Wakes(Front, SessionWake):
         self.brings_events = storage.brings_events
 
     async def wake(self, session_id: str) -> Wake:
-        """How a session is found now."""
+        """Return the status of a session."""
         found = await self._storage.wake(self._scope.id("session_id", session_id))
         return self._own(found)
 
     async def wake_all(self, agent_id: Agent) -> Wake | None:
-        """How the sessions that an agent started are found."""
+        """Return the status of the sessions that an agent started."""
         agent = AgentId.parse(self._scope.agent(agent_id))
         found = await self._storage.wake_all(agent)
         if found is None or not self._scope.owner:
             return found
-        # Of a shared memory the sessions of others are not this owner's to know.
+        # With shared memory, leave out the gaps in sessions of other owners.
         gaps = tuple(gap for gap in found.gaps if self._scope.owns(gap.session_id))
         lost = found.status is WakeStatus.GAP and not gaps
         status = WakeStatus.WARM if lost else found.status

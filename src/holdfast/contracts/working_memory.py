@@ -1,4 +1,4 @@
-"""The working state of one session, and the facts of one agent: stores bound to their scope."""
+"""The working state of one session and the facts of one agent, as stores bound to them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from holdfast.values.states import StateSnapshot
 
 @dataclass(frozen=True, slots=True)
 class WorkingMemory:
-    """What an agent works with now: ``ShortTerm`` bound to one session.
+    """The working state: ``ShortTerm`` bound to one session.
 
     ::
 
@@ -26,7 +26,7 @@ class WorkingMemory:
     session_id: str
 
     async def get(self, *, keys: Sequence[str] | None = None) -> dict[str, Any]:
-        """The state, or only some keys of it.
+        """Return the state, or only some of its keys.
 
         ::
 
@@ -35,7 +35,7 @@ class WorkingMemory:
         return await self.store.get_state(self.session_id, keys=keys)
 
     async def snapshot(self) -> StateSnapshot:
-        """The state with its version, for a write that depends on it.
+        """Return the state with its version, for a write that depends on it.
 
         ::
 
@@ -51,7 +51,7 @@ class WorkingMemory:
         expected_version: int | None = None,
         ttl_seconds: float | None = None,
     ) -> None:
-        """Merge keys into it.
+        """Merge keys into the state.
 
         ::
 
@@ -72,7 +72,7 @@ class WorkingMemory:
         expected_version: int | None = None,
         ttl_seconds: float | None = None,
     ) -> None:
-        """Replace it.
+        """Replace the state.
 
         ::
 
@@ -83,7 +83,7 @@ class WorkingMemory:
         )
 
     async def clear(self) -> None:
-        """Remove it.
+        """Delete the state.
 
         ::
 
@@ -104,7 +104,7 @@ class AgentFacts:
     store: LongTermMemory
     agent_id: AgentId
     source: str = ""
-    """What a fact comes from unless the save says so: the session."""
+    """The default source of a fact: the session."""
 
     async def save(
         self,
@@ -120,7 +120,7 @@ class AgentFacts:
         idempotency_key: str | None = None,
         entities: list[str] | None = None,
     ) -> str:
-        """Keep a fact, and return its id; its source is the session unless one is given.
+        """Store a fact, and return its id. Its default source is the session.
 
         ::
 
@@ -149,7 +149,7 @@ class AgentFacts:
         topic: str | None = None,
         min_confidence: float | None = None,
     ) -> list[Memory]:
-        """The facts that answer a query, the best first; for an empty one the most recent.
+        """Return the facts that match a query, best first; the newest for an empty query.
 
         ::
 
@@ -165,7 +165,7 @@ class AgentFacts:
         )
 
     async def get(self, memory_id: str, *, namespace: str = "default") -> Memory | None:
-        """One fact, or ``None``.
+        """Return one fact, or ``None``.
 
         ::
 
@@ -174,7 +174,7 @@ class AgentFacts:
         return await self.store.get(self.agent_id, memory_id, namespace=namespace)
 
     async def delete(self, memory_id: str, *, namespace: str = "default") -> bool:
-        """Forget one fact; whether it was there.
+        """Delete one fact. Returns whether it was there.
 
         ::
 

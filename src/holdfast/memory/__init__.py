@@ -1,4 +1,4 @@
-"""Views on what is stored, made for a model's window: compaction, and the parts of a memory.
+"""Views of stored data for a model's window: compaction, and the parts of a memory.
 
 ::
 

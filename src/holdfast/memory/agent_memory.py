@@ -1,4 +1,4 @@
-"""``AgentMemory`` over the contracts, so that it runs on whatever engines serve them."""
+"""``AgentMemory`` on top of the contracts, so that it runs on any engine."""
 
 from __future__ import annotations
 
@@ -51,18 +51,18 @@ from holdfast.values.wakes import Wake
 
 @dataclass(frozen=True, slots=True)
 class MemoryStores:
-    """The stores of one tenant that a memory is made of; without facts where none are served."""
+    """The stores of one tenant that a memory uses; without facts if no engine stores them."""
 
     episodes: MemoryLog
     short_term: ShortTerm
     wakes: SessionWake
     long_term: LongTermMemory | None = None
     query_words: int = DEFAULT_LIMITS.query_words
-    """By how many different words of a text ``hydrate`` and ``assemble`` recall."""
+    """How many different words of a text ``hydrate`` and ``assemble`` use for recall."""
 
 
 def own_session(agent_id: AgentId) -> str:
-    """The session that is the agent's own: what it keeps and records outside of any other.
+    """Return the agent's own session, for what it stores outside of any other session.
 
     >>> own_session(AgentId.parse("planner/a1"))
     'agent:planner/a1'
@@ -96,12 +96,12 @@ class StoredMemory(AgentMemory):
 
     @property
     def agent_id(self) -> AgentId:
-        """Whose memory it is."""
+        """The agent that the memory belongs to."""
         return self._agent
 
     @property
     def session_id(self) -> str | None:
-        """The session that it is bound to; ``None`` for all of them."""
+        """The session that the memory is bound to; ``None`` means all sessions."""
         return self._session
 
     @property
@@ -127,7 +127,7 @@ class StoredMemory(AgentMemory):
         run_id: str | None = None,
         occurred_at: datetime | None = None,
     ) -> Event:
-        """Write down one thing that happened; with an ``event_id`` a retry is the same event."""
+        """Record one event. With an ``event_id``, a retry has no further effect."""
         return await self._episodes.append_checked(
             self._entry(type, payload, event_id, run_id, occurred_at)
         )
@@ -135,7 +135,7 @@ class StoredMemory(AgentMemory):
     async def record_many(
         self, events: Sequence[Recordable], embeddings: list[list[float]] | None = None
     ) -> list[Event]:
-        """Write down several things, all or none; ``embeddings`` are their vectors."""
+        """Record several events, all or none; ``embeddings`` are their vectors."""
         if not isinstance(events, (list, tuple)):
             raise InvalidInputError("events", f"must be a list, not {_kind(events)}")
         made = [self._recordable(f"events[{at}]", one) for at, one in enumerate(events)]
@@ -149,7 +149,7 @@ class StoredMemory(AgentMemory):
         types: list[str] | None = None,
         where: dict[str, Any] | None = None,
     ) -> list[Event]:
-        """The newest events, ascending."""
+        """Return the newest events, ascending."""
         return await self._episodes.recent(
             self._agent,
             session_id=self._session,
@@ -169,7 +169,7 @@ class StoredMemory(AgentMemory):
         cursor: str | None = None,
         where: dict[str, Any] | None = None,
     ) -> list[Event]:
-        """What happened from ``start`` until before ``end``, in pages."""
+        """Return the events from ``start`` until before ``end``, in pages."""
         return await self._episodes.between(
             self._agent,
             start,
@@ -196,7 +196,7 @@ class StoredMemory(AgentMemory):
         half_life_seconds: float = 7 * DAY_SECONDS,
         where: dict[str, Any] | None = None,
     ) -> list[Recalled]:
-        """What the agent remembers of a question, from all sessions, the best first."""
+        """Return the events that best match a question, from all sessions, the best first."""
         most = check_count("limit", limit)
         reach = check_count("neighbours", neighbours)
         weight = check_weight("recency_weight", recency_weight)
@@ -222,7 +222,7 @@ class StoredMemory(AgentMemory):
     async def hydrate(
         self, query: str | list[float] | None = None, *, limit: int = 5, recent_limit: int = 20
     ) -> Hydrated:
-        """All that an agent needs when it wakes up, read at the same time."""
+        """Return all that an agent needs when it wakes up, read concurrently."""
         newest, most = check_count("recent_limit", recent_limit), check_count("limit", limit)
         if isinstance(query, str):
             query = first_words(check_text("query", query), self._stores.query_words)
@@ -248,7 +248,7 @@ class StoredMemory(AgentMemory):
         facts_limit: int = 5,
         count_tokens: Callable[[ChatMessage], int] | None = None,
     ) -> Assembled:
-        """What a model should see before it answers, in at most ``budget_tokens``."""
+        """Return the context for a model's next answer, in at most ``budget_tokens``."""
         budget, most = check_count("budget_tokens", budget_tokens), check_count("limit", limit)
         newest = check_count("recent_limit", recent_limit)
         facts = check_count("facts_limit", facts_limit)
@@ -270,7 +270,7 @@ class StoredMemory(AgentMemory):
         return dataclasses.replace(found, degraded=found.degraded or problem)
 
     async def _recent(self, found: Wake | None, limit: int) -> list[Event]:
-        """The newest events: from what a wake brought, if that is enough of them, else read."""
+        """Return the newest events: those of the wake if they are enough, else from the log."""
         if found is not None:
             mine = [event for event in found.events if event.agent_id == self._agent]
             whole = bool(found.events) and found.events[0].seq == 1
@@ -279,7 +279,7 @@ class StoredMemory(AgentMemory):
         return await self.recent(limit)
 
     async def _recalled(self, query: str, limit: int) -> tuple[list[Recalled], str]:
-        """What is recalled; where nothing can be, the rest of the memory is still of use."""
+        """Return the recalled events, or none and why: the rest of the memory is still useful."""
         try:
             return await self.recall(query, limit), ""
         except NotSupportedError as error:
@@ -298,7 +298,7 @@ class StoredMemory(AgentMemory):
         run_id: str | None,
         occurred_at: datetime | None,
     ) -> LogEntry:
-        """What is recorded, checked."""
+        """Return the checked entry of an event to record."""
         id_, when, is_message = event_id, occurred_at, isinstance(payload, ChatMessage)
         if isinstance(payload, ChatMessage):
             _check_message_type(type)

@@ -1,8 +1,8 @@
-"""What a model should see of a memory, under a budget: pure, so that it can be tried on anything.
+"""Builds the context for a model from a memory, within a budget: a pure function.
 
-The working state comes first, since the agent cannot go on without it. Half of what then is left
-goes to the newest turns, the rest to facts and recalled events, and what remains to older turns. A
-section is one system message; the turns stay messages of their own, in their order.
+The working state comes first, since the agent cannot continue without it. Half of the remaining
+budget goes to the newest turns, the rest to facts and recalled events, and what then remains to
+older turns. A section is one system message; the turns stay separate messages, in their order.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ RECALLED_TITLE = "What you remember from earlier:"
 
 @dataclass(slots=True)
 class _Draft:
-    """The budget as it is spent, and the account of it."""
+    """The remaining budget, and what was kept and left out."""
 
     count: TokenCounter
     left: int
@@ -55,7 +55,7 @@ class _Draft:
     def section(
         self, kind: ContextKind, title: str, lines: Sequence[tuple[int, str, str, str]]
     ) -> dict[int, str]:
-        """Take as many (index, id, text, line) as fit under one title; their lines by index."""
+        """Take as many (index, id, text, line) as fit under one title. Returns lines by index."""
         taken: dict[int, str] = {}
         spent = 0
         for at, name, text, line in lines:
@@ -82,7 +82,7 @@ def assemble(
     budget_tokens: int,
     count_tokens: Callable[[ChatMessage], int] | None = None,
 ) -> Assembled:
-    r"""Put the parts of a memory together in at most ``budget_tokens``.
+    r"""Combine the parts of a memory in at most ``budget_tokens``.
 
     >>> found = assemble(state={"step": 2}, facts=[], recalled=[], window=[], budget_tokens=100)
     >>> [one.text for one in found.messages]
@@ -134,7 +134,7 @@ def _state(draft: _Draft, state: dict[str, Any]) -> list[ChatMessage]:
 
 
 def _turns(draft: _Draft, messages: list[ChatMessage]) -> list[Turn]:
-    """The window in what stays together, oldest first; a result without its call is left out."""
+    """Group the window into turns, oldest first. A tool result without its call is left out."""
     turns = []
     for turn in turns_of(messages, Window((), 0, draft.count)):
         calls = {call.id for one in turn.messages for call in one.tool_uses}
@@ -147,7 +147,7 @@ def _turns(draft: _Draft, messages: list[ChatMessage]) -> list[Turn]:
 
 
 def _newest(draft: _Draft, turns: list[Turn], share: int) -> list[Turn]:
-    """The newest turns within a share of the budget; the very newest may take more than that."""
+    """Return the newest turns within a share of the budget; the newest one may exceed the share."""
     taken: list[Turn] = []
     spent = 0
     for turn in reversed(turns):
@@ -162,7 +162,7 @@ def _newest(draft: _Draft, turns: list[Turn], share: int) -> list[Turn]:
 
 
 def _older(draft: _Draft, turns: list[Turn], keys: list[tuple[str, str]]) -> list[Turn]:
-    """More of the window, from the newest of the rest back to the first that is too much."""
+    """Return more turns, from the newest of the rest back to the first that does not fit."""
     taken: list[Turn] = []
     full = False
     for turn in reversed(turns):
@@ -189,7 +189,7 @@ def _leave(draft: _Draft, turn: Turn, reason: str) -> None:
 def _recalled(
     draft: _Draft, recalled: Sequence[Recalled], fresh: set[tuple[str, str]]
 ) -> list[str]:
-    """Lines of what is remembered: the best are chosen, and told in the order they happened."""
+    """Return lines of recalled events: the best are chosen, and ordered by time."""
     lines = []
     for at, hit in enumerate(recalled):
         event = hit.event
@@ -220,7 +220,7 @@ def _folded(text: str) -> str:
 
 
 def _as_message(event: Event) -> ChatMessage:
-    """A message as it is; anything else as a note of what happened, under the event's id."""
+    """Return a message event's message; for another event a note of it, under the event's id."""
     if event.type == "message":
         return event.to_message()
     text = f"[{event.type}] {event_text(event.type, event.payload)}"

@@ -1,8 +1,8 @@
-"""Compaction: a view of a transcript that fits a model's window; the source is never touched.
+"""Compaction: a view of a transcript that fits a model's window. The source never changes.
 
-Strategies run in order, each only as far as it must. Whatever they leave, the view ends within the
-budget whenever the system messages alone do: the oldest turns go first. A tool call and its results
-go together or stay together, and system messages always stay.
+Strategies run in order, each only as far as necessary. Whatever they leave, the result is within
+the budget whenever the system messages alone are: the oldest turns are dropped first. A tool call
+and its results are dropped or kept together, and system messages are always kept.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ TokenCounter: TypeAlias = Callable[[ChatMessage], int]
 Summariser: TypeAlias = Callable[[list[ChatMessage]], "str | Awaitable[str]"]
 
 SUMMARY_KEY = "holdfast.summary_of"
-"""In the metadata of a summary: how many messages it stands for."""
+"""The metadata key of a summary: how many messages it replaces."""
 
 
 def estimate_tokens(message: ChatMessage) -> int:
-    """A rough count without a model's tokeniser: a token for four characters of its JSON.
+    """Estimate the tokens without a model's tokeniser: one token per four characters of JSON.
 
     >>> estimate_tokens(ChatMessage.user("hello"))
     20
@@ -37,7 +37,7 @@ def estimate_tokens(message: ChatMessage) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """Messages that stay or go together: one message, or a tool call with its results."""
+    """Messages that are kept or dropped together: one message, or a tool call with its results."""
 
     messages: tuple[ChatMessage, ...]
     indexes: tuple[int, ...]
@@ -48,7 +48,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The transcript on its way through the strategies: its turns, oldest first, and the budget."""
+    """The input and output of a strategy: a transcript's turns, oldest first, and the budget."""
 
     turns: tuple[Turn, ...]
     budget: int
@@ -56,30 +56,30 @@ class Window:
 
     @property
     def tokens(self) -> int:
-        """What all turns cost."""
+        """The tokens of all turns."""
         return sum(turn.tokens for turn in self.turns)
 
     @property
     def fits(self) -> bool:
-        """Whether nothing more has to go."""
+        """Whether the turns fit the budget."""
         return self.tokens <= self.budget
 
     @property
     def loose(self) -> list[Turn]:
-        """The turns that may go, oldest first: all but system messages and the summary."""
+        """The turns that may be dropped, oldest first: all but system messages and the summary."""
         return [turn for turn in self.turns if not turn.pinned and not turn.summary]
 
     def without(self, gone: Sequence[Turn]) -> Window:
-        """The same window, less some turns."""
+        """Return the window without some turns."""
         indexes = {turn.indexes for turn in gone}
         return self.with_turns([turn for turn in self.turns if turn.indexes not in indexes])
 
     def with_turns(self, turns: Sequence[Turn]) -> Window:
-        """The same window with other turns."""
+        """Return the window with other turns."""
         return dataclasses.replace(self, turns=tuple(turns))
 
     def turn(self, messages: Sequence[ChatMessage], indexes: Sequence[int]) -> Turn:
-        """Messages as one turn, counted."""
+        """Return messages as one turn, with their tokens."""
         return Turn(
             tuple(messages), tuple(indexes), sum(max(0, self.count(one)) for one in messages)
         )
@@ -89,7 +89,7 @@ class Strategy(Protocol):
     """One way to make a transcript smaller."""
 
     def apply(self, window: Window) -> Window:
-        """The smaller window; the messages in it are never changed in place.
+        """Return a smaller window. Never change its messages in place.
 
         ::
 
@@ -117,7 +117,7 @@ class SlidingWindow:
         return self.limit
 
     def apply(self, window: Window) -> Window:
-        """Let go of what is older."""
+        """Drop the older turns."""
         loose = window.loose
         kept = check_count("limit", self.limit)
         return window.without(loose[: max(0, len(loose) - kept)])
@@ -141,7 +141,7 @@ class TrimToolResults:
     max_characters: int = 200
 
     def apply(self, window: Window) -> Window:
-        """Shorten one turn's results after the other."""
+        """Shorten the results, turn by turn."""
         with_results = [
             turn for turn in window.loose if any(one.tool_results for one in turn.messages)
         ]
@@ -176,11 +176,11 @@ class TrimToolResults:
 
 @dataclass(frozen=True, slots=True)
 class SummaryCheckpoint:
-    """Puts one summary in the place of the older turns, when they do not fit.
+    """Replaces the older turns by one summary, if they do not fit.
 
     ``summarise`` gets the messages that it replaces and returns text; with ``compact_async`` it may
-    be a coroutine function. The summary is a system message that goes only when nothing else is
-    left to go.
+    be a coroutine function. The summary is a system message that is dropped only when nothing else
+    is left to drop.
 
     >>> turns = [ChatMessage.user("x" * 400) for _ in range(9)]
     >>> view = compact(turns, 400, strategies=[SummaryCheckpoint(lambda old: f"{len(old)} x")])
@@ -192,11 +192,11 @@ class SummaryCheckpoint:
     keep_last: int = 2
 
     def old(self, window: Window) -> list[ChatMessage]:
-        """The messages that a summary would replace; none while everything fits."""
+        """Return the messages that a summary would replace; none if everything fits."""
         return [] if window.fits else [message for _, message in self._indexed(window)]
 
     def replace(self, window: Window, summary: str) -> Window:
-        """The summary where the first of its messages stood."""
+        """Return the window with the summary at the position of the first replaced message."""
         indexed = self._indexed(window)
         message = ChatMessage.system(
             f"Summary of the conversation so far: {summary}", metadata={SUMMARY_KEY: len(indexed)}
@@ -221,7 +221,7 @@ class SummaryCheckpoint:
 
 @dataclass(frozen=True, slots=True)
 class TokenBudget:
-    """Lets go of the oldest turns until the rest fits; what every compaction ends with.
+    """Drops the oldest turns until the rest fits. Every compaction ends with it.
 
     >>> turns = [ChatMessage.user(word) for word in ("one", "two", "three")]
     >>> [one.text for one in compact(turns, 45, strategies=[TokenBudget()])]
@@ -229,7 +229,7 @@ class TokenBudget:
     """
 
     def apply(self, window: Window) -> Window:
-        """The oldest first; a summary only when nothing else is left."""
+        """Drop the oldest turns first; a summary only when nothing else is left."""
         gone: list[Turn] = []
         over = window.tokens - window.budget
         for turn in [*window.loose, *(turn for turn in window.turns if turn.summary)]:
@@ -250,7 +250,7 @@ def compact(
     strategies: Sequence[Strategy | SummaryCheckpoint] = DEFAULT_STRATEGIES,
     count_tokens: TokenCounter = estimate_tokens,
 ) -> list[ChatMessage]:
-    """The transcript as a model may see it: at most ``budget`` tokens, whenever that is possible.
+    """Return the transcript for a model: at most ``budget`` tokens, if that is possible.
 
     >>> view = compact([ChatMessage.system("be brief"), ChatMessage.user("hello")], 30)
     >>> [one.role for one in view]
@@ -299,7 +299,7 @@ def _pipeline(
     strategies: Sequence[Strategy | SummaryCheckpoint],
     count: TokenCounter,
 ) -> Generator[tuple[Summariser, list[ChatMessage]], str, Window]:
-    """Yields what to summarise and is sent the summary, so that asking may be async or not."""
+    """Yield the messages to summarise and receive the summary: the caller may be async or not."""
     _check(messages, strategies)
     window = Window((), check_count("budget", budget), count)
     window = window.with_turns(turns_of(messages, window))

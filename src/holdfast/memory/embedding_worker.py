@@ -1,4 +1,4 @@
-"""The worker that follows the log with an embedder."""
+"""The worker that embeds new events of the log."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _log = logging.getLogger("holdfast.embedding")
 BATCH = 256
 LONGEST_PAUSE_SECONDS = 30.0
 GIVE_BACK_SECONDS = 2.0
-"""How long a worker that is stopped waits for the queue, to give back what it has taken."""
+"""How long a stopped worker waits for the queue to take back its batch."""
 
 
 class EmbeddingWorker:
-    """Embeds what waits, in batches; it may die at any line, and any number may run.
+    """Embeds queued events in batches. It may die at any line, and any number may run.
 
-    A worker that is cancelled gives back what it has taken; what a worker that died had taken waits
-    again after a while. An embedder that is down loses
-    nothing: the log goes on, and the worker goes on when the embedder is back. ::
+    A cancelled worker gives its batch back. The batch of a worker that died is queued again after a
+    while. If the embedder is down, nothing is lost: appends continue, and the worker continues when
+    the embedder is back. ::
 
         worker = EmbeddingWorker(queue, embedder)
         await worker.adopt()
@@ -34,17 +34,17 @@ class EmbeddingWorker:
         self._embedder = embedder
 
     async def adopt(self) -> bool:
-        """Make the embedder's model the log's; whether it was another, or none.
+        """Set the embedder's model as the log's. Returns whether the log had another, or none.
 
-        Everything is then embedded again, while recall goes on by words and by what is embedded
-        already. ::
+        Everything is then embedded again. Meanwhile recall uses words and the vectors that exist.
+        ::
 
             await worker.adopt()
         """
         return await self._queue.adopt(self._embedder.name, self._embedder.dimension)
 
     async def drain(self, progress: Callable[[int], None] | None = None) -> tuple[int, str]:
-        """Embed until nothing waits; how many events, and why it ended early, if it did.
+        """Embed until the queue is empty. Returns how many events, and why it ended early, if so.
 
         ::
 
@@ -68,7 +68,7 @@ class EmbeddingWorker:
         return total, ""
 
     async def _take(self) -> EmbeddingBatch | None:
-        """Take a batch; if this is cancelled before the answer came, give it back."""
+        """Take a batch. If this is cancelled before the reply, give the batch back."""
         taking = asyncio.ensure_future(self._queue.take(BATCH))
         try:
             return await asyncio.shield(taking)
@@ -96,10 +96,10 @@ async def follow(
     home: str,
     poll_seconds: float = 1.0,
 ) -> None:
-    """Embed until cancelled what waits in the logs of all tenants that have the embedder's model.
+    """Embed the queued events of all tenants with the embedder's model, until cancelled.
 
-    The tenant ``home`` gets the model first, if it has another. An outage is waited out, longer
-    each time. ::
+    The tenant ``home`` gets the model first, if it has another. After an outage it retries with
+    growing pauses. ::
 
         task = asyncio.create_task(follow(queue, waiting, embedder, home="acme"))
     """

@@ -1,4 +1,4 @@
-"""What an agent finds when it wakes up, read at the same time."""
+"""Hydration: all that an agent needs when it wakes up, read concurrently."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ async def hydrate(
     recall: Awaitable[list[Recalled]] | None,
     brings: bool,
 ) -> Hydrated:
-    """Do all reads at once, and put together what they say.
+    """Do all reads concurrently, and combine their results.
 
-    ``sessions``: the events are of all sessions, so that the agent may be known where the session
-    that is its own is not, and this tells how all of them are. ``brings``: the wake reads the
-    newest events and the state, and ``recent`` is asked what to make of it. ::
+    ``sessions`` is given if the events are those of all sessions: it returns the status of all of
+    them, since an agent may be known although its own session is new. ``brings``: the wake returns
+    the newest events and the state, and is passed to ``recent``. ::
 
         woken = await hydrate(wake=…, state=…, recent=…, recall=None, sessions=None, …)
     """
@@ -68,7 +68,7 @@ async def hydrate(
 
 
 def _worse(own: WakeStatus, others: WakeStatus) -> WakeStatus:
-    """How an agent is found, by its own session and by the others."""
+    """Return the status of an agent, from that of its own session and those of the others."""
     for status in (WakeStatus.GAP, WakeStatus.RESTORED):
         if status in {own, others}:
             return status

@@ -1,7 +1,7 @@
-"""What may change the order of hits after a search: what stands beside them, and how new they are.
+"""Reranking of hits after a search: by adjacent events, and by recency.
 
-Both are options. What helps in one kind of conversation harms in another, so that the search alone
-decides unless the caller asks otherwise.
+Both are options. What helps in one kind of conversation harms in another, so the search alone
+decides the order unless the caller asks otherwise.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from holdfast.values.errors import InvalidInputError
 from holdfast.values.events import Event, Recalled
 
 NEIGHBOUR_WEIGHT = 0.5
-"""How much of the best score beside it an event is given."""
+"""The share of the best adjacent score that an event gets."""
 
 FIRST = datetime.min.replace(tzinfo=UTC)
 LAST = datetime.max.replace(tzinfo=UTC)
 
 
 def candidates(k: int) -> int:
-    """How many hits to rank anew, so that the best ``k`` of them are found.
+    """Return how many hits to rerank to find the best ``k``.
 
     >>> candidates(5)
     40
@@ -34,7 +34,7 @@ def candidates(k: int) -> int:
 
 
 def check_weight(field: str, value: object) -> float:
-    """A share, from 0 to 1.
+    """Check a weight from 0 to 1.
 
     >>> check_weight("recency_weight", 0)
     0.0
@@ -47,7 +47,7 @@ def check_weight(field: str, value: object) -> float:
 def with_recency(
     hits: Sequence[Recalled], weight: float, half_life_seconds: float, now: datetime
 ) -> list[Recalled]:
-    """The hits by relevance and newness together, the best first.
+    """Return the hits ranked by relevance and recency, the best first.
 
     >>> with_recency([], 0.3, 3600, datetime.now(UTC))
     []
@@ -68,7 +68,7 @@ def with_recency(
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """How far beside a hit to look, and which events count.
+    """How many events before and after a hit to read, and which of them count.
 
     >>> Beside(reach=1).types
     """
@@ -83,7 +83,7 @@ class Beside:
 async def with_neighbours(
     episodes: MemoryLog, hits: Sequence[Recalled], look: Beside, k: int
 ) -> list[Recalled]:
-    """The hits and what stands beside the best ``k`` of them, each with a share of its neighbours.
+    """Return the hits and the events adjacent to the best ``k``, each with a share of scores.
 
     ::
 
@@ -121,7 +121,7 @@ def _mixed(one: Recalled, lent: float) -> Recalled:
 
 
 async def _around(episodes: MemoryLog, event: Event, look: Beside) -> list[Event]:
-    """The agent's events before and after one, by their position in the session."""
+    """Return the agent's events before and after one, by their position in the session."""
     found = await episodes.between(
         event.agent_id,
         look.since or FIRST,

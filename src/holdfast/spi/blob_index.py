@@ -1,4 +1,4 @@
-"""What is known about blobs whose bytes are kept elsewhere, as an engine stores it."""
+"""The index of blobs whose bytes are in an object store, as an engine stores it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RETRY_SECONDS = 300.0
 
 
 class BlobFacts(NamedTuple):
-    """Where the bytes of a blob are, and what they are."""
+    """The object key of a blob's bytes, and their metadata."""
 
     object_key: str
     size_bytes: int
@@ -27,9 +27,10 @@ class BlobIndexStorage(Protocol):
 
     @abstractmethod
     async def put(self, ref: str, facts: BlobFacts, ttl_seconds: float) -> BlobInfo:
-        """Store a ref and return its info; that of a live one if it has the same facts.
+        """Store a ref and return its info; if a live ref has the same facts, return that one's.
 
-        Raises ``condemned(object_key)``, or ``taken_before(ref)`` if another has either.
+        Raises ``condemned(object_key)``, or ``taken_before(ref)`` if another blob has the ref or
+        the object.
         """
 
     @abstractmethod
@@ -46,7 +47,7 @@ class BlobIndexStorage(Protocol):
 
     @abstractmethod
     async def take(self, ref: str) -> IndexedBlob | None:
-        """Hide a live blob, and return it to one caller only."""
+        """Hide a live blob, and return it. Of several callers only one gets it."""
 
     @abstractmethod
     async def take_expired(self, limit: int, retry_seconds: float) -> list[IndexedBlob]:
@@ -62,7 +63,7 @@ class BlobIndexStorage(Protocol):
 
 
 def condemned(object_key: str) -> ConflictError:
-    """The error of a put whose bytes were swept.
+    """Return the error of a put whose bytes were swept.
 
     >>> str(condemned("blobs/4f"))
     "the bytes were swept as nobody's: upload them again"
@@ -72,7 +73,7 @@ def condemned(object_key: str) -> ConflictError:
 
 
 def taken_before(ref: str) -> ConflictError:
-    """The error of a put whose ref or object belongs to another blob.
+    """Return the error of a put whose ref or object belongs to another blob.
 
     >>> str(taken_before("r1"))
     "the ref 'r1' or its object is taken: use new ones"

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 from holdfast.values.blobs import BlobInfo
 
 SMALL_BYTES = 256 << 10
-"""What is hashed at once: handing less to a thread costs more than hashing it."""
+"""Up to this size bytes are hashed in the event loop: a thread would cost more."""
 
 
 class BlobRange(NamedTuple):
@@ -40,7 +40,7 @@ class BlobStorage(Protocol):
     async def open(
         self, ref: str, offset: int, length: int | None, *, whole: bool
     ) -> BlobRange | None:
-        """Return a range of a blob. ``whole`` says that the caller holds all of it in memory."""
+        """Return a range of a blob. ``whole``: the caller keeps all of it in memory."""
 
     @abstractmethod
     async def stat(self, ref: str) -> BlobInfo | None:
@@ -64,7 +64,7 @@ class BlobStorage(Protocol):
 
 
 def end_of(info: BlobInfo, offset: int, length: int | None) -> int:
-    """Where a range of a blob ends.
+    """Return the end of a range of a blob.
 
     >>> from datetime import UTC, datetime
     >>> info = BlobInfo(3, "text/plain", "9f86d0…", datetime.now(UTC), None, pinned=True)
@@ -75,7 +75,7 @@ def end_of(info: BlobInfo, offset: int, length: int | None) -> int:
 
 
 async def hash_more(digest: Any, data: Any) -> None:
-    """Add bytes to a digest; many of them in a thread, so that others go on meanwhile.
+    """Add bytes to a digest. Many bytes are hashed in a thread, to not block the event loop.
 
     ::
 

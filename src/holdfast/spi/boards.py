@@ -10,7 +10,7 @@ from holdfast.values.boards import Task, TaskList, TaskStatus
 
 
 class CardMove(NamedTuple):
-    """What became of a card: where it was, and the card as it is now if it could move."""
+    """The result of a move: the card's status before, and the card if it was moved."""
 
     was: TaskStatus
     card: Task | None
@@ -24,7 +24,7 @@ class BoardStorage(Protocol):
 
     @abstractmethod
     async def put(self, board: TaskList) -> None:
-        """Store a board with its cards, in the place of the one that its agent had, in one step."""
+        """Store a board with its cards, and replace the agent's previous board, in one step."""
 
     @abstractmethod
     async def get(self, board_id: str) -> TaskList | None:
@@ -67,7 +67,7 @@ class BoardStorage(Protocol):
 
     @abstractmethod
     async def reset_card(self, board_id: str, card_id: str) -> Task | None:
-        """Set the status to planned, the count to zero and the note to nothing."""
+        """Set the status to planned, the count of tries to zero and the note to empty."""
 
     @abstractmethod
     async def rename_card(self, board_id: str, card_id: str, title: str) -> Task | None:

@@ -51,4 +51,4 @@ class ChannelStorage(Protocol):
 
     @abstractmethod
     def bell(self, name: str) -> AbstractContextManager[Bell]:
-        """Return what wakes a subscriber of the channel, wherever the publisher is."""
+        """Return a bell that a publish rings, from any process."""

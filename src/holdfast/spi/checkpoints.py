@@ -15,8 +15,8 @@ from holdfast.values.errors import ConflictError
 class CheckpointPut:
     """A checkpoint to store, with the values of the channels that changed.
 
-    ``labels`` are JSON texts, as those of ``checkpoint`` are not to be read. ``None`` in ``values``
-    means that the channel is empty at its version. ``run`` is empty for none. ``expected`` is the
+    ``labels`` are JSON texts; the labels of ``checkpoint`` must not be read. ``None`` in ``values``
+    means that the channel is empty at its version. An empty ``run`` means none. ``expected`` is the
     id of the checkpoint that must be the newest: empty for no checkpoint, ``None`` for any.
     """
 
@@ -32,8 +32,9 @@ class CheckpointPut:
 class CheckpointQuery:
     """Which checkpoints to list: those that meet every condition. ``None`` is no condition.
 
-    Stored thread ids begin with ``begins``, and not with ``begins_not`` unless that is empty. A row
-    comes after ``after``: the id, the thread and the namespace of the last one that was read.
+    Stored thread ids begin with ``begins``, and not with ``begins_not`` unless that is empty.
+    ``after`` is the id, thread and namespace of the last row that was read: the list continues
+    after it.
     """
 
     begins: str
@@ -86,24 +87,25 @@ class CheckpointStorage(Protocol):
     ) -> Sequence[Checkpoint]:
         """Return the parent of a checkpoint, its parent and so on, each at most once.
 
-        Each has the values and writes of those ``channels`` that no earlier one has a value of. The
-        last is the one after which none of the channels is left.
+        Each has the values and writes of those ``channels`` for which no earlier one has a value.
+        The list ends once every channel has a value.
         """
 
     @abstractmethod
     async def delete_threads(self, threads: Sequence[str]) -> int:
-        """Delete threads with all they have, and return how many there were."""
+        """Delete threads with everything in them, and return how many there were."""
 
     @abstractmethod
     async def delete_runs(self, runs: Sequence[str], begins: str, begins_not: str) -> int:
-        """Delete the checkpoints of runs with their writes, and values that no other one names.
+        """Delete the checkpoints and writes of runs, and values that no other checkpoint uses.
 
-        Only threads whose stored ids begin as a query says. Returns how many checkpoints.
+        Only in threads whose stored ids match ``begins`` and ``begins_not``, as in a query. Returns
+        how many checkpoints.
         """
 
     @abstractmethod
     async def copy_thread(self, source: str, target: str) -> int:
-        """Copy what the target does not have, and return how many checkpoints.
+        """Copy the checkpoints that the target does not have, and return how many.
 
         The target gets the source's ``ttl_seconds`` if that has any.
         """
@@ -112,13 +114,14 @@ class CheckpointStorage(Protocol):
     async def prune(self, threads: Sequence[str], keep: int) -> int:
         """Delete all but the newest checkpoints of each namespace and the ancestors they need.
 
-        A checkpoint needs its ancestors up to where each channel has a value that has none at its
-        own version, but writes in the namespace. Values go as in ``delete_runs``.
+        Some channels have no value at the checkpoint's own version, but have writes in the
+        namespace. For these, a checkpoint needs its ancestors up to the one that has the value.
+        Values are deleted as in ``delete_runs``.
         """
 
 
 def forked(thread: str, expected: str, newest: str) -> ConflictError:
-    """The error of a put whose expected parent is not the newest checkpoint.
+    """Return the error of a put whose expected parent is not the newest checkpoint.
 
     >>> print(forked("t1", "c1", "c2"))
     thread 't1': the newest checkpoint is 'c2', not 'c1': read the thread again

@@ -1,4 +1,4 @@
-"""A document on its way into a vector store: checked, its content and metadata as JSON text."""
+"""A checked document, to be stored in a vector store: its content and metadata as JSON text."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from holdfast.values.errors import (
 
 @dataclass(slots=True)
 class DocumentDraft:
-    """What an engine stores for a document; ``vector`` is empty until the embedder has answered.
+    """What an engine stores for a document; ``vector`` is empty until it is embedded.
 
     >>> [draft] = draft_documents([Document.from_text("x", id="d1")], replace=False)
     >>> draft.id, draft.metadata, draft.vector
@@ -40,7 +40,7 @@ class DocumentDraft:
 
 
 def draft_documents(documents: object, *, replace: bool) -> list[DocumentDraft]:
-    """Check a batch; the same id twice in it is refused.
+    """Check a batch. Raises an error if an id is in it twice.
 
     >>> draft_documents([], replace=True)
     []
@@ -84,7 +84,7 @@ def _draft(document: object, at: str) -> DocumentDraft:
 async def embed_drafts(
     drafts: Sequence[DocumentDraft], embedder: Embedder | None, *, engine: str
 ) -> None:
-    """Compute the vectors that are missing; ``engine`` is named in the errors.
+    """Compute the missing vectors. The errors name ``engine``.
 
     ::
 
@@ -111,7 +111,7 @@ async def embed_drafts(
 
 
 def stored_document(id: str, content: str, metadata: str, vector: list[float]) -> Document:
-    """The document that a draft was made of; ``vector`` is the caller's from now on.
+    """Return the document of a stored draft. The caller owns ``vector`` from then on.
 
     >>> stored_document("d1", '[{"type":"text","text":"x"}]', "{}", [1.0]).text
     'x'
@@ -120,7 +120,7 @@ def stored_document(id: str, content: str, metadata: str, vector: list[float]) -
 
 
 def stored_result(id: str, content: str, metadata: str, score: float) -> SearchResult:
-    """The document that a draft was made of, as a search found it.
+    """Return the document of a stored draft as a search result.
 
     >>> stored_result("d1", '[{"type":"text","text":"x"}]', "{}", 0.5).score
     0.5

@@ -1,4 +1,4 @@
-"""Text to vectors: what recall by meaning needs from a model."""
+"""Embedding of texts: what recall by meaning needs of a model."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ class Embedder(Protocol):
     """Turns texts into vectors of one dimension.
 
     ``name`` and ``dimension`` are stored with each vector, so that a change of model is noticed.
-    Some models embed a question otherwise than a passage: ``mode`` says which it is. An embedder
-    may fail as it likes: stores call it through ``embed_texts``. One that never answers is given
-    up: ``holdfast.open()`` waits 10 seconds, or as long as its attribute ``limit_seconds`` says.
+    Some models embed a question differently from a passage: ``mode`` names which it is. An embedder
+    may raise any error: stores call it through ``embed_texts``. A call that never returns times
+    out: ``holdfast.open()`` waits 10 seconds, or the embedder's attribute ``limit_seconds``.
     """
 
     @property
     @abstractmethod
     def name(self) -> str:
-        """The model, as it is recorded beside its vectors."""
+        """The name of the model, which is stored with its vectors."""
 
     @property
     @abstractmethod
     def dimension(self) -> int:
-        """How many numbers a vector has."""
+        """The number of components of a vector."""
 
     @abstractmethod
     async def embed(
         self, texts: Sequence[str], *, mode: EmbeddingMode = "passage"
     ) -> Sequence[Sequence[float]]:
-        """One vector for each text, in order.
+        """Return one vector for each text, in order.
 
         ::
 
@@ -52,7 +52,7 @@ class Embedder(Protocol):
 async def embed_texts(
     embedder: Embedder, texts: Sequence[str], *, mode: EmbeddingMode = "passage"
 ) -> list[list[float]]:
-    """The vectors of an embedder, checked; whatever goes wrong in it is an ``EngineError``.
+    """Embed texts, and check the vectors. Raises ``EngineError`` for any error of the embedder.
 
     ::
 
@@ -66,8 +66,7 @@ async def embed_texts(
     except HoldfastError:
         raise
     except Exception as error:
-        # An embedder is anybody's code over anybody's driver, and no driver's error crosses a
-        # contract.
+        # An embedder is third-party code over any driver, and no driver error may leave a contract.
         raise EngineError(engine, f"{type(error).__name__}: {error}") from error
     if len(vectors) != len(texts):
         raise EngineError(engine, f"gave {len(vectors)} vectors for {len(texts)} texts")
@@ -83,10 +82,10 @@ async def embed_texts(
 async def embed_possible(
     embedder: Embedder, texts: Sequence[str]
 ) -> tuple[list[list[float] | None], str]:
-    """The vectors of the texts that can be embedded, ``None`` for the others, and a reason.
+    """Return a vector for each text, ``None`` if it cannot be embedded, and the reason.
 
-    A batch that fails is tried in halves, so that a text which the model refuses keeps back itself
-    alone. An embedder that answers to nothing any more is not asked again for each half. ::
+    A batch that fails is split in halves and retried, so that a text which the model refuses does
+    not affect the others. If the embedder no longer answers, the halves are not retried. ::
 
         vectors, problem = await embed_possible(embedder, texts)
     """

@@ -1,4 +1,4 @@
-"""What waits to be embedded: the log goes first, and the embedder follows it."""
+"""The queue of events without a vector: an append does not wait for the embedder."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from holdfast.spi.embedding import Embedder, embed_possible, embed_texts
 from holdfast.values.errors import HoldfastError
 
 TAKEN_SECONDS = 120.0
-"""How long a worker has what it took; then others may take it."""
+"""How long a worker holds a batch; after that, others may take it."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogRange:
-    """A part of a session's log that is dealt with up to ``done``.
+    """A range of a session's log that is processed up to ``done``.
 
     >>> LogRange("a1", session_key=1, epoch=1, first_seq=1, done=9).done
     9
@@ -31,7 +31,7 @@ class LogRange:
 
 @dataclass(frozen=True, slots=True)
 class EventPosition:
-    """Where an event stands.
+    """The position of an event.
 
     >>> EventPosition(session_key=1, epoch=1, seq=7).seq
     7
@@ -57,36 +57,36 @@ class EmbeddingBatch:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingStatus:
-    """How far the embedder is behind the log.
+    """The backlog of the embedder.
 
     >>> EmbeddingStatus().waiting
     0
     """
 
     model: str = ""
-    """The model that the log is embedded by; empty before the first."""
+    """The model of the log's vectors; empty before the first."""
 
     dimension: int = 0
     embedded: int = 0
     outdated: int = 0
-    """Events that still have a vector of an earlier model, which recall leaves out."""
+    """Events that still have a vector of an earlier model, which recall ignores."""
 
     given: int = 0
-    """Events whose writers gave their vectors."""
+    """Events whose vectors came from their writers."""
 
     waiting: int = 0
-    """At most so many events wait for a vector."""
+    """An upper bound on the number of events that wait for a vector."""
 
     refused: int = 0
-    """Events that the model refused while it took others."""
+    """Events that the model refused while it accepted others."""
 
 
 class EmbeddingQueue(Protocol):
-    """What waits to be embedded, of one tenant; any number of workers may share it."""
+    """The embedding queue of one tenant; any number of workers may share it."""
 
     @abstractmethod
     async def adopt(self, model: str, dimension: int) -> bool:
-        """Make a model the log's: all that has no vector of it waits for one. Whether it is new.
+        """Set the log's model, and queue all events without its vector. Returns whether it is new.
 
         ::
 
@@ -95,7 +95,7 @@ class EmbeddingQueue(Protocol):
 
     @abstractmethod
     async def catch_up(self) -> int:
-        """Take in what was appended since; how many ranges.
+        """Queue the events that were appended since the last call. Returns how many ranges.
 
         ::
 
@@ -104,7 +104,7 @@ class EmbeddingQueue(Protocol):
 
     @abstractmethod
     async def take(self, limit: int, *, seconds: float = TAKEN_SECONDS) -> EmbeddingBatch | None:
-        """About ``limit`` events, for a worker that has them for a while; ``None`` when none wait.
+        """Take about ``limit`` events for ``seconds``. Returns ``None`` if none wait.
 
         ::
 
@@ -120,16 +120,16 @@ class EmbeddingQueue(Protocol):
         model: str,
         dimension: int,
     ) -> bool:
-        """Keep what was embedded; ``None`` is an event that the model refused.
+        """Store the vectors of a batch; ``None`` is an event that the model refused.
 
-        Whether it was kept: not when the log has another model by now. ::
+        Returns whether they were stored: they are not if the log has another model by now. ::
 
             await queue.keep(batch, vectors, model=embedder.name, dimension=embedder.dimension)
         """
 
     @abstractmethod
     async def give_back(self, batch: EmbeddingBatch) -> None:
-        """Let a batch that was taken wait for somebody else.
+        """Put a batch back into the queue, for any worker.
 
         ::
 
@@ -138,7 +138,7 @@ class EmbeddingQueue(Protocol):
 
     @abstractmethod
     async def retry_refused(self) -> int:
-        """Let what the model refused wait once more; how many events.
+        """Queue the events again that the model refused. Returns how many.
 
         ::
 
@@ -147,7 +147,7 @@ class EmbeddingQueue(Protocol):
 
     @abstractmethod
     async def status(self) -> EmbeddingStatus:
-        """How far the embedder is behind the log.
+        """Return the backlog of the embedder.
 
         ::
 
@@ -158,10 +158,10 @@ class EmbeddingQueue(Protocol):
 async def embed_batch(
     queue: EmbeddingQueue, embedder: Embedder, batch: EmbeddingBatch
 ) -> tuple[bool, str]:
-    """Embed a batch and keep it; whether it is done, and what the embedder said against it.
+    """Embed a batch and store its vectors. Returns whether it is done, and the embedder's error.
 
-    A text that the model refuses keeps back itself alone. An embedder that answers to nothing is
-    down: then the batch goes on waiting. ::
+    A text that the model refuses does not affect the others. If the embedder does not answer at
+    all, the batch is put back into the queue. ::
 
         done, problem = await embed_batch(queue, embedder, batch)
     """

@@ -1,4 +1,4 @@
-"""An engine of another distribution: what its entry point returns."""
+"""The interface of an engine from another distribution, which its entry point returns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GROUP = "holdfast.engines"
 
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
-    """What the settings of a state say about an engine.
+    """The settings of a state that concern an engine.
 
     >>> EngineOptions().command_timeout_seconds
     60
@@ -36,24 +36,24 @@ class Engine(Protocol):
     """
 
     name: str
-    """What it is called in errors and in ``holdfast doctor``."""
+    """Its name in errors and in ``holdfast doctor``."""
 
     version: str
-    """What ``holdfast doctor`` shows of it."""
+    """The version that ``holdfast doctor`` shows."""
 
     durability: str
-    """What a write that has returned survives, in a sentence."""
+    """One sentence on what an acknowledged write survives."""
 
     contracts: frozenset[str]
-    """What it stores, by the attributes of ``State``: ``history``, ``boards``, …"""
+    """The contracts that it stores, by the attributes of ``State``: ``history``, ``boards``, …"""
 
     @abstractmethod
     def storage(self, contract: str, tenant: str) -> Any:
-        """Return the storage of one of its contracts for a tenant, as ``holdfast.spi`` has it."""
+        """Return the storage of a contract for a tenant, a Protocol of ``holdfast.spi``."""
 
     @abstractmethod
     async def ping(self) -> None:
-        """Return if it answers. Raises ``UnavailableError`` if not."""
+        """Check that it answers. Raises ``UnavailableError`` if it does not."""
 
     @abstractmethod
     async def aclose(self) -> None:
@@ -66,8 +66,8 @@ class TaskEngine(Engine, Protocol):
 
     @abstractmethod
     def work(self) -> WorkStorage:
-        """Return what tells workers which tenants have work."""
+        """Return the storage from which workers learn which tenants have work."""
 
 
 OpenEngine: TypeAlias = Callable[[str, EngineOptions], Awaitable[Engine]]
-"""What an entry point names: takes the whole URL and the options, returns the connected engine."""
+"""The function of an entry point: takes the whole URL and options, returns a connected engine."""

@@ -20,10 +20,10 @@ from holdfast.values.payload_filters import filterable
 
 @dataclass(frozen=True, slots=True)
 class EventScope:
-    """Whose events, and which of them; ``None`` is all.
+    """Which events of which agent; ``None`` means no condition.
 
-    Without an agent they are all agents' events: of the whole tenant, or in the sessions of one
-    owner or of nobody. A session that is named is one of these.
+    Without an agent they are the events of all agents: of the whole tenant, or in the sessions of
+    one owner, or in those without an owner. A session that is named is one of these.
 
     >>> EventScope("writer/ana", "s1").types
     """
@@ -36,14 +36,14 @@ class EventScope:
     """Before this time."""
 
     where: Filter | None = None
-    """What their payloads are filtered by (``holdfast.values.payload_filters``)."""
+    """The filter on their payloads (``holdfast.values.payload_filters``)."""
 
     owner: str | None = None
-    """Whose sessions, if there is no agent; empty for those that nobody owns."""
+    """The owner of the sessions, if there is no agent; empty for sessions without an owner."""
 
     names: tuple[str, str] = ("", "")
-    """What the names of agents begin with, if there is no agent, and, if it is not empty, what they
-    do not begin with."""
+    """If there is no agent: the prefix that names of agents have, and the prefix that they do not
+    have; the second one may be empty."""
 
     def has_agent(self, agent: str) -> bool:
         """Return whether events of an agent can be among them."""
@@ -67,17 +67,18 @@ class EventScope:
     def _has_owner(self, entry: LogEntry) -> bool:
         if self.owner is None:
             return True
-        # Nobody's agents have no reserved name: others are of owners, or wait for one.
+        # An agent without an owner has no reserved name. Agents with one belong to an owner, or
+        # wait for one to be assigned.
         mine = bool(self.owner) or self.has_agent(entry.agent)
         return mine and split_owned(entry.session)[0] == self.owner
 
 
 MAX_RECALLED_AGENTS = 100
-"""So many agents are searched at once."""
+"""How many agents one search may cover."""
 
 
 def too_many_agents() -> InvalidInputError:
-    """The error of a search over more than ``MAX_RECALLED_AGENTS`` agents.
+    """Return the error of a search over more than ``MAX_RECALLED_AGENTS`` agents.
 
     >>> too_many_agents().field
     'agent_id'
@@ -133,9 +134,9 @@ class EventStorage(Protocol):
 
         Everything that was appended before is searched. A blank text finds the newest events.
 
-        Without an agent, the words of an event are weighed by what its own agent said, and the
+        Without an agent, the word weights of an event come from its own agent's events, and the
         scores of all agents are compared. Raises ``too_many_agents`` if more than
-        ``MAX_RECALLED_AGENTS`` agents, as the scope names them, have events; not for a blank text.
+        ``MAX_RECALLED_AGENTS`` agents in the scope have events, but not for a blank text.
         """
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""A fact on its way into long-term memory, and the errors of a save that conflicts."""
+"""A checked fact, to be stored in long-term memory, and the errors of a conflicting save."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class FactDraft:
 
     @property
     def fingerprint(self) -> str:
-        """All that was said but the key: two saves with one key must agree in it.
+        """All fields except the key. Two saves with one key must have the same fingerprint.
 
         >>> FactDraft("a", key="k").fingerprint == FactDraft("a").fingerprint
         True
@@ -39,7 +39,7 @@ class FactDraft:
 
     @property
     def lifetime(self) -> timedelta | None:
-        """How long it is kept; ``None`` is forever.
+        """How long the fact is kept; ``None`` means forever.
 
         >>> FactDraft("a").lifetime is None
         True
@@ -48,7 +48,7 @@ class FactDraft:
 
 
 def used_before(id: str, key: str) -> ConflictError:
-    """The error of a save whose key stands for another memory.
+    """Return the error of a save whose key was used for another memory.
 
     >>> str(used_before("m1", "k1"))
     "idempotency key 'k1' was used to save something else"
@@ -57,7 +57,7 @@ def used_before(id: str, key: str) -> ConflictError:
 
 
 def superseded_before(id: str, successor: str) -> ConflictError:
-    """The error of a save that comes too late to supersede a memory.
+    """Return the error of a save that supersedes an already superseded memory.
 
     >>> str(superseded_before("m1", "m2"))
     "memory 'm1' is superseded already: supersede 'm2'"

@@ -15,18 +15,18 @@ class GraphStorage(Protocol):
 
     @abstractmethod
     async def put_entities(self, drafts: Sequence[EntityDraft]) -> None:
-        """Store entities, all or none. One whose id is there is replaced and keeps its edges."""
+        """Store entities, all or none. An existing id is replaced and keeps its relationships."""
 
     @abstractmethod
     async def put_relationships(self, drafts: Sequence[RelationshipDraft]) -> None:
-        """Store relationships, all or none. One whose id is there is replaced, ends included.
+        """Store relationships, all or none. An existing id is replaced, with its ends.
 
         Raises ``NotFoundError("entity", id)`` if an end is not there.
         """
 
     @abstractmethod
     async def walk(self, walk: Walk) -> SubGraph:
-        """Return what is within reach of an entity; nothing if the entity is not there."""
+        """Return the part of the graph that a walk reaches; nothing if its start is not there."""
 
     @abstractmethod
     async def delete_entity(self, entity_id: str) -> bool:

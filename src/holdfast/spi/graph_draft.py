@@ -1,4 +1,4 @@
-"""What goes into a graph store, checked: properties as JSON text, and the names to find it by."""
+"""Checked input of a graph store: properties as JSON text, and the names for lookup."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from holdfast.values.text import name_key
 
 @dataclass(frozen=True, slots=True)
 class EntityDraft:
-    """An entity on its way in; ``names`` are the folded ones that it is found by.
+    """A checked entity; ``names`` are the folded names by which it is found.
 
     >>> [draft] = draft_entities([Entity("Project", {"name": "Project-X"}, "p1")])
     >>> draft.names
@@ -29,7 +29,7 @@ class EntityDraft:
 
 @dataclass(frozen=True, slots=True)
 class RelationshipDraft:
-    """A relationship on its way in.
+    """A checked relationship.
 
     >>> [draft] = draft_relationships([Relationship("ravi", "x", "works_on", {}, "r1")])
     >>> draft.source, draft.target, draft.properties
@@ -45,7 +45,7 @@ class RelationshipDraft:
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """The arguments of a walk, checked; without ``types`` it follows all.
+    """The checked arguments of a walk; without ``types`` it follows all.
 
     >>> Walk("ravi", 2, ["knows"], "out", 10).types
     ['knows']
@@ -59,7 +59,7 @@ class Walk:
 
 
 def draft_entities(entities: object) -> list[EntityDraft]:
-    """Check a batch; the same id twice in it is refused.
+    """Check a batch. Raises an error if an id is in it twice.
 
     >>> draft_entities([])
     []
@@ -77,7 +77,7 @@ def draft_entities(entities: object) -> list[EntityDraft]:
 
 
 def draft_relationships(relationships: object) -> list[RelationshipDraft]:
-    """Check a batch; the same id twice in it is refused.
+    """Check a batch. Raises an error if an id is in it twice.
 
     >>> draft_relationships([])
     []
@@ -99,7 +99,7 @@ def draft_relationships(relationships: object) -> list[RelationshipDraft]:
 
 
 def folded_names(names: object) -> list[str]:
-    """Names as they are looked up.
+    """Return names folded as they are for lookup.
 
     >>> folded_names(["Project-X", "RAVI"])
     ['project x', 'ravi']

@@ -9,7 +9,7 @@ from holdfast.values.keys import ApiKey, KeyScope
 
 
 class KeyDraft(NamedTuple):
-    """A new key; the digest is that of its text."""
+    """A new key, with the digest of its text."""
 
     id: str
     digest: str
@@ -23,7 +23,7 @@ class KeyStorage(Protocol):
     """The keys of one tenant. Every argument is checked. A revoked or expired key is not live."""
 
     tenant: str
-    """Whose keys they are."""
+    """The tenant that owns the keys."""
 
     @abstractmethod
     async def create(self, draft: KeyDraft) -> ApiKey:
@@ -48,7 +48,7 @@ class KeyStorage(Protocol):
     async def rotate(
         self, key_id: str, new_id: str, digest: str, grace_seconds: float
     ) -> ApiKey | None:
-        """Store a key like a live one, and return it; ``None`` if that one is not live.
+        """Store a copy of a live key under a new id and digest. ``None`` if the key is not live.
 
         The old key expires after ``grace_seconds``, or earlier if it would have anyway.
         """

@@ -1,4 +1,4 @@
-"""An event on its way into a session log: checked, its payload as the codec's text."""
+"""A checked event, to be stored in a session log: its payload is the codec's text."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class LogEntry:
 
     @classmethod
     def of_event(cls, field: str, event: object) -> Self:
-        """Check an event; the errors name ``field``."""
+        """Return the entry of a checked event. Errors name ``field``."""
         if not isinstance(event, Event):
             raise InvalidInputError(field, f"must be an Event, not {type(event).__name__}")
         entry = cls(
@@ -66,7 +66,7 @@ class LogEntry:
     def of_message(
         cls, field: str, message: ChatMessage, *, agent: str, session: str, run: str
     ) -> Self:
-        """Check a message of a transcript; the errors name ``field``."""
+        """Return the entry of a checked transcript message. Errors name ``field``."""
         body = _text_body(field, message)
         if body is None:
             body = encode_json(message_to_payload(message, field=field), field=field)
@@ -74,7 +74,7 @@ class LogEntry:
         return cls(agent, session, "message", body, message.id, run, when)
 
     def check_message(self, field: str) -> None:
-        """Refuse a body that is no message's; the error names ``field``."""
+        """Raise an error that names ``field`` if the body is not a message."""
         try:
             message_from_body(self.body, id=self.id, created_at=self.occurred_at)
         except CodecError as error:
@@ -84,28 +84,29 @@ class LogEntry:
 
     @property
     def key(self) -> str:
-        """Its name within the tenant; ids hold no control characters, so it is unambiguous."""
+        """Its key within the tenant: unambiguous, because ids have no control characters."""
         return f"{self.session}\x00{self.id}"
 
     def content(self) -> tuple[str, ...]:
-        """What makes a second event with the same id the same event: all but its time.
+        """What must be equal for a second event with the same id to be a retry: all but the time.
 
-        A caller that builds an event again for a retry gives it another time. The SQL functions
+        The time is left out because a caller that rebuilds an event for a retry gives it another
+        time. The SQL functions
         and Lua scripts compare the same four values.
         """
         return (self.agent, self.type, self.run, self.body)
 
     def check_same(self, other: LogEntry) -> None:
-        """Refuse another event under the same id."""
+        """Raise ``ConflictError`` if ``other`` is another event under the same id."""
         if self.content() != other.content():
             raise another_body(self.session, self.id)
 
     def to_row(self, seq: int) -> MessageRow:
-        """A message of a transcript as an engine returns it."""
+        """Return the entry as the transcript row that an engine returns."""
         return (self.body, self.id, self.occurred_at, seq)
 
     def to_event(self, epoch: int, seq: int) -> Event:
-        """A new event for the caller to keep, at its position."""
+        """Return a new event at its position, which the caller owns."""
         return Event(
             agent_id=AgentId.parse(self.agent),
             session_id=self.session,
@@ -120,7 +121,7 @@ class LogEntry:
 
 
 def _text_body(field: str, message: object) -> str | None:
-    """The body of a message that is nothing but one text, as most are, without the detour."""
+    """Return the body of a message with one text block only. A fast path: most messages are."""
     if type(message) is not ChatMessage or message.name or message.metadata != {}:
         return None
     content = message.content
@@ -137,7 +138,7 @@ E = TypeVar("E", bound=LogEntry)
 
 
 def another_body(session: str, id: str) -> ConflictError:
-    """The error of a second event under a known id.
+    """Return the error of a second event under a known id.
 
     >>> another_body("s1", "e1").key
     'e1'
@@ -151,7 +152,7 @@ def another_body(session: str, id: str) -> ConflictError:
 
 
 def distinct(entries: Iterable[E]) -> dict[str, E]:
-    """Entries by key, a repeated one once; the same id with two bodies is a conflict.
+    """Return entries by key, each once. Raises ``ConflictError`` if an id has two bodies.
 
     >>> distinct([])
     {}
@@ -165,7 +166,7 @@ def distinct(entries: Iterable[E]) -> dict[str, E]:
 
 
 def check_embeddings(embeddings: object, count: int) -> list[list[float]] | None:
-    """One checked vector for each of ``count`` events, or ``None``.
+    """Check the vectors of ``count`` events, one for each. ``None`` stays ``None``.
 
     >>> check_embeddings([[3, 4]], 1)
     [[3.0, 4.0]]
@@ -186,7 +187,7 @@ def check_embeddings(embeddings: object, count: int) -> list[list[float]] | None
 
 
 class TranscriptPage(NamedTuple):
-    """Which part of a transcript is asked for, checked.
+    """A checked request for a part of a transcript.
 
     >>> TranscriptPage.of(limit=None, offset=2, recent_limit=None, after_seq=None).offset
     2
@@ -206,7 +207,7 @@ class TranscriptPage(NamedTuple):
         recent_limit: int | None,
         after_seq: int | None,
     ) -> Self:
-        """Check the bounds; ``recent_limit`` goes alone."""
+        """Check the bounds; ``recent_limit`` cannot be combined with the others."""
         page = cls(
             check_optional_count("limit", limit),
             check_optional_count("offset", offset) or 0,

@@ -15,7 +15,7 @@ FactScope: TypeAlias = tuple[str, str]
 
 
 class FactFilter(NamedTuple):
-    """Which facts of a scope a search may return, and how many; any topic is ``None``."""
+    """Which facts of a scope a search may return, and how many. ``None`` means any topic."""
 
     limit: int
     topic: str | None
@@ -24,10 +24,10 @@ class FactFilter(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FactQuestion:
-    """A query, and what is known about it.
+    """A query with its entities and its vector.
 
-    ``entities`` are those that it names, and their neighbours, with what each counts. ``vector`` is
-    its embedding by ``model``, ``None`` if there is none.
+    ``entities`` are the entities that it names, and their neighbours, each with its weight.
+    ``vector`` is its embedding by ``model``, or ``None``.
     """
 
     text: str
@@ -39,7 +39,7 @@ class FactQuestion:
 
 
 class UnindexedFact(NamedTuple):
-    """A live fact that a search could not look at, and what it lacks. ``ref`` is the engine's."""
+    """A live fact that is not indexed yet, and what it lacks. ``ref`` is the engine's own id."""
 
     ref: Any
     content: str
@@ -48,7 +48,7 @@ class UnindexedFact(NamedTuple):
 
 
 class FoundFacts(NamedTuple):
-    """What a search found, the best first, and the facts of the scope that it could not look at."""
+    """What a search found, the best first, and the facts of the scope that are not indexed yet."""
 
     memories: list[Memory]
     unindexed: Sequence[UnindexedFact]
@@ -58,7 +58,7 @@ class LongTermStorage(Protocol):
     """The facts of one tenant. Every argument is checked. An expired fact is not there."""
 
     name: str
-    """The engine, as errors name it."""
+    """The engine's name in errors."""
 
     @abstractmethod
     async def save(self, scope: FactScope, memory_id: str, draft: FactDraft, language: str) -> str:
@@ -90,7 +90,7 @@ class LongTermStorage(Protocol):
 
     @abstractmethod
     async def recent(self, scope: FactScope, wanted: FactFilter) -> list[Memory]:
-        """Return the newest facts that are not superseded, found by ``recent``."""
+        """Return the newest facts that are not superseded, with ``recent`` as what found them."""
 
     @abstractmethod
     async def search(
@@ -107,5 +107,5 @@ class LongTermStorage(Protocol):
     ) -> None:
         """Store what facts of one scope lacked: their words, and vectors of the question's model.
 
-        ``None`` stands for no vector. A fact that was deleted or superseded since is left out.
+        ``None`` means no vector. A fact that was deleted or superseded since is skipped.
         """

@@ -1,4 +1,4 @@
-"""Sessions that get other ids: from before owners were kept apart, or assigned by an operator."""
+"""Renaming of sessions: those from before owners had separate ids, or assigned by an operator."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
 Moved: TypeAlias = Literal["moved", "absent", "hot", "taken"]
-"""Moved; not there; not while the hot store numbers it; or the new id is in use."""
+"""Renamed; not found; refused while the hot store numbers it; or the new id is in use."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionMove:
-    """A session that is to be moved to the ids of its owner.
+    """A session to rename to an id of its owner.
 
     >>> SessionMove("acme", "c1", "ana").needs_hot_store
     False
@@ -21,10 +21,10 @@ class SessionMove:
     tenant: str
     session: str
     owner: str | None
-    """``None`` where several owners used it: an operator must assign it."""
+    """``None`` if several owners used it: an operator must assign it."""
 
     needs_hot_store: bool = False
-    """Whether a part of it may be in the hot store alone."""
+    """Whether a part of it may be in the hot store only."""
 
 
 class SessionMoves(Protocol):
@@ -32,15 +32,15 @@ class SessionMoves(Protocol):
 
     @abstractmethod
     async def any(self) -> bool:
-        """Whether there is anything to move."""
+        """Return whether there is anything to move."""
 
     @abstractmethod
     async def skip_empty(self) -> None:
-        """Forget moves of sessions of which nothing is stored."""
+        """Delete the moves of sessions that have no stored data."""
 
     @abstractmethod
     async def pending(self, *, after: SessionMove | None = None, limit: int) -> list[SessionMove]:
-        """Sessions to move, in order, after the last one of the page before."""
+        """Return sessions to move, in order, after the last one of the previous page."""
 
     @abstractmethod
     async def move(self, tenant: str, old: tuple[str, str], new: tuple[str, str]) -> Moved:
@@ -48,8 +48,8 @@ class SessionMoves(Protocol):
 
     @abstractmethod
     async def done(self, move: SessionMove) -> None:
-        """Forget a move that is made."""
+        """Delete a finished move."""
 
     @abstractmethod
     async def unassigned(self, *, limit: int) -> list[tuple[str, str]]:
-        """Tenants and contexts whose sessions wait for an owner."""
+        """Return tenants and contexts whose sessions wait for an owner."""

@@ -53,16 +53,16 @@ class StateStorage(Protocol):
 class HotStates(StateStorage, Protocol):
     """States in front of a durable store, which may have those that are absent here.
 
-    A write to an absent state raises ``AbsentStateError``, unless it says that the durable store
-    has none either: what was lost is restored before it is written to.
+    A write to an absent state raises ``AbsentStateError``, so that a lost state is restored before
+    it is written to. With ``base`` the caller confirms that the durable store has none either.
     """
 
     writer: str
-    """This process, which acknowledges writes before they are saved; empty if it does not."""
+    """The id of this process if it acknowledges writes before they are saved, else empty."""
 
     @abstractmethod
     def shard_of(self, session: str) -> int:
-        """Where a session lives."""
+        """Return the shard of a session."""
 
     @abstractmethod
     async def put(
@@ -73,12 +73,12 @@ class HotStates(StateStorage, Protocol):
         base: int | None = None,
         registered: int | None = None,
     ) -> Written:
-        """Do a write and return its version; an absent state is made only with a ``base``.
+        """Write to a state and return its version. Creates an absent state only with a ``base``.
 
         ``base`` is the version at which the durable store has no state, 0 if it never had one.
 
-        ``UnregisteredError`` unless the durable store knows that this process writes to the state:
-        ``registered`` is the number with which it was registered since the last such error.
+        Raises ``UnregisteredError`` unless this process is registered in the durable store as a
+        writer of the state. ``registered`` is the number with which it registered after that error.
         """
 
     @abstractmethod
@@ -91,22 +91,22 @@ class HotStates(StateStorage, Protocol):
         as_of: datetime | None = None,
         eviction: int = 0,
     ) -> bool:
-        """Bring a state back, unless it was written since; whether there is one now.
+        """Restore a state, unless it was written since. Returns whether there is one now.
 
         ``base`` is the version that the durable store has.
-        ``unsaved``: it has more than what was saved, so that it is to be saved again. ``as_of``:
-        later writes of others may be lost; its readers are told, until it is written to.
-        ``RemovedStateError`` if the state was evicted or cleared later than ``eviction``: then the
-        durable store may have another one by now, and is read again.
+        ``unsaved``: it includes unsaved writes, so it must be saved again. ``as_of``: later writes
+        of other processes may be lost; readers get this time until the state is written to. Raises
+        ``RemovedStateError`` if the state was evicted or cleared later than ``eviction``: the
+        durable store may have a newer state by now, so the caller must read it again.
         """
 
     @abstractmethod
     async def forget(self, session: str, *, version: int) -> bool:
-        """Remove a state that is still at a version; whether it was."""
+        """Delete a state if it is still at a version. Returns whether it was."""
 
     @abstractmethod
     async def merge(self, fallback: FallbackWrite, *, base: int | None = None) -> Written:
         """Apply fallback writes once. Returns the version with them, 0 if there is no state now.
 
-        As with ``put``, an absent state is made only with a ``base``.
+        As with ``put``, an absent state is created only with a ``base``.
         """

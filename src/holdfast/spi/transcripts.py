@@ -20,7 +20,7 @@ __all__ = [
 
 
 class TranscriptKey(NamedTuple):
-    """Whose transcript it is: an agent, in its canonical form, and a session."""
+    """The key of a transcript: an agent, in its canonical form, and a session."""
 
     agent: str
     session: str

@@ -25,10 +25,10 @@ class VectorStorage(Protocol):
     """
 
     name: str
-    """The engine, as errors name it."""
+    """The engine's name in errors."""
 
     max_dimension: int
-    """The most numbers that a vector may have."""
+    """The highest dimension that a vector may have."""
 
     @abstractmethod
     async def write(
@@ -46,7 +46,7 @@ class VectorStorage(Protocol):
     ) -> Nearest:
         """Return the documents closest to a vector that pass the filter, ties by id.
 
-        If the dimension is not that of the query, the results are of no account.
+        If the collection has another dimension than the query, the caller ignores the results.
         """
 
     @abstractmethod

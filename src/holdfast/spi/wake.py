@@ -1,4 +1,4 @@
-"""How a session is found when its agent wakes up: new, at hand, brought back, or damaged."""
+"""Waking a session: whether it is new, warm, restored, or has a gap."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from holdfast.values.wakes import Wake
 
 @runtime_checkable
 class SessionWake(Protocol):
-    """Tells a new session from a known one, and a whole one from one that has lost something."""
+    """Detects whether a session is new, and whether events of it are lost."""
 
     brings_events: bool = False
-    """Whether ``wake`` reads the newest events and the state, so that nobody else needs to."""
+    """Whether ``wake`` returns the newest events and the state, so that callers need not read
+    them."""
 
     @abstractmethod
     async def wake(self, session_id: str) -> Wake:
-        """How a session is found now; a hot store takes it in again if it must.
+        """Return the status of a session. A hot store loads it first if necessary.
 
         ::
 
@@ -28,9 +29,9 @@ class SessionWake(Protocol):
         """
 
     async def wake_all(self, agent_id: AgentId) -> Wake | None:  # noqa: ARG002 - for stores below
-        """How the sessions that an agent started are found, the gaps with their sessions.
+        """Return the status of the sessions that an agent started, and their gaps.
 
-        ``None`` where a store cannot lose anything of them. ::
+        Returns ``None`` if the store cannot lose events. ::
 
             found = await wakes.wake_all(AgentId("writer", "ana"))
         """

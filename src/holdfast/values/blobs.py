@@ -1,4 +1,4 @@
-"""What is known of a blob."""
+"""The metadata of blobs."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 MAX_CHUNK_BYTES = 1 << 20
-"""The largest chunk that ``open`` hands out."""
+"""The largest chunk that ``open`` yields."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexedBlob:
-    """A ref, where its bytes are, and what is known about them.
+    """A ref, the key of its bytes in the object store, and their metadata.
 
     >>> from datetime import UTC, datetime
     >>> info = BlobInfo(3, "text/plain", "9f86d0…", datetime.now(UTC), None, pinned=True)
@@ -26,7 +26,7 @@ class IndexedBlob:
 
 @dataclass(frozen=True, slots=True)
 class BlobInfo:
-    """What is known about a blob without reading it.
+    """The metadata of a blob.
 
     >>> from datetime import UTC
     >>> when = datetime(2030, 1, 1, tzinfo=UTC)

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class TaskStatus(StrEnum):
-    """Where a card stands.
+    """The status of a card.
 
     >>> TaskStatus("in_progress") is TaskStatus.IN_PROGRESS
     True
@@ -24,7 +24,7 @@ class TaskStatus(StrEnum):
 
     @property
     def terminal(self) -> bool:
-        """Whether the card is done with: only ``force_retry`` can revive it."""
+        """Whether the status is final: only ``force_retry`` can change it."""
         return self in {TaskStatus.SUCCEEDED, TaskStatus.ABANDONED}
 
 
@@ -45,7 +45,7 @@ class Task:
 
 
 Card = Task
-"""The same by a name that says it is no durable task; that one is a ``TaskRecord``."""
+"""Another name for ``Task``, to tell it from a durable task, which is a ``TaskRecord``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class ChannelEvent:
-    """An event as the channel keeps it.
+    """An event as the channel stores it.
 
     >>> from datetime import UTC
     >>> ChannelEvent("e1", "7", {"done": True}, datetime(2030, 1, 1, tzinfo=UTC)).cursor
@@ -18,7 +18,7 @@ class ChannelEvent:
 
     id: str
     cursor: str
-    """Where the event stands: what ``cursor=`` takes. Opaque; the channel's own."""
+    """The event's position, for the argument ``cursor``. Opaque, and valid for its channel only."""
 
     event: dict[str, Any]
     published_at: datetime

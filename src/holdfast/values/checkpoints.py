@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 
 class TypedBytes(NamedTuple):
-    """Serialised bytes, and how they were serialised. A store never looks inside.
+    """Serialised bytes, and their format. A store never interprets them.
 
     >>> TypedBytes("json", b"[1]").kind
     'json'
@@ -33,7 +33,7 @@ class Write:
     channel: str
     value: TypedBytes
     path: str = ""
-    """Where the task is in the graph: writes are ordered by it."""
+    """The path of the task in the graph: writes are ordered by it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Checkpoint:
     body: TypedBytes
     metadata: TypedBytes
     labels: Mapping[str, Any] = field(default_factory=dict)
-    """What ``list`` filters by; ``run_id`` is what ``delete_runs`` finds."""
+    """Labels for the filters of ``list``; ``delete_runs`` uses the label ``run_id``."""
     versions: Mapping[str, str] = field(default_factory=dict)
     values: Mapping[str, TypedBytes] = field(default_factory=dict)
     writes: tuple[Write, ...] = ()

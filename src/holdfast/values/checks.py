@@ -1,7 +1,7 @@
-"""What every engine refuses in the same words: the checks of ids, limits and vectors.
+"""Checks of ids, limits and vectors, with the same errors on every engine.
 
-An engine calls these before its first write, so that bad input is refused alike everywhere and
-leaves nothing behind.
+They run before the first write, so that every engine refuses bad input in the same way and writes
+nothing.
 """
 
 from __future__ import annotations
@@ -23,18 +23,19 @@ _MIN_NORM, _MAX_NORM = 1e-15, 1e15
 
 
 def check_id(field: str, value: object) -> str:
-    """An id: 1 to 512 bytes of UTF-8 without control characters.
+    """Check an id: 1 to 512 bytes of UTF-8 without control characters.
 
     >>> check_id("session_id", "s1")
     's1'
     """
     if type(value) is str and value.isascii() and value.isprintable() and len(value) in _ID_LENGTHS:
-        # As nearly all are: a letter is a byte, and what is not printable is a control character.
+        # The fast path of nearly all ids: in ASCII a character is a byte, and only control
+        # characters are not printable.
         return value
     text = check_text(field, value)
     if not text:
         raise InvalidInputError(field, "must not be empty")
-    # An owner and an id, each of which was checked.
+    # A stored id consists of an owner and an id, each of which was checked.
     most = _MAX_OWNED_BYTES if text.startswith(RESERVED) else MAX_ID_BYTES
     if len(text) > most or len(text.encode()) > most:
         raise InvalidInputError(field, f"must be at most {MAX_ID_BYTES} bytes of UTF-8")
@@ -45,7 +46,7 @@ def check_id(field: str, value: object) -> str:
 
 
 def check_optional_id(field: str, value: object) -> str:
-    """An id, or the empty string for none.
+    """Check an id, or an empty string for none.
 
     >>> check_optional_id("run_id", "")
     ''
@@ -54,7 +55,7 @@ def check_optional_id(field: str, value: object) -> str:
 
 
 def check_absent_id(field: str, value: object) -> str:
-    """An id, or the empty string where it is left out, as ``None`` or empty.
+    """Check an id. Returns ``""`` if it is ``None`` or empty.
 
     >>> check_absent_id("run_id", None), check_absent_id("run_id", "r1")
     ('', 'r1')
@@ -63,7 +64,7 @@ def check_absent_id(field: str, value: object) -> str:
 
 
 def check_unreserved(field: str, value: str) -> str:
-    """An id from outside, which must not begin as the library's own do.
+    """Check an id from a caller: it must not begin with the library's reserved prefix.
 
     >>> check_unreserved("context_id", "c1")
     'c1'
@@ -76,7 +77,7 @@ def check_unreserved(field: str, value: str) -> str:
 
 
 def check_ids(field: str, values: object) -> list[str]:
-    """A list of ids; a single string is refused, since it would be read letter by letter.
+    """Check a list of ids. Refuses a single string, which would be read letter by letter.
 
     >>> check_ids("ids", ["a", "b"])
     ['a', 'b']
@@ -85,7 +86,7 @@ def check_ids(field: str, values: object) -> list[str]:
 
 
 def check_list(field: str, values: object) -> Sequence[object]:
-    """A list or a tuple.
+    """Check a list or a tuple.
 
     >>> check_list("titles", ["a"])
     ['a']
@@ -96,13 +97,13 @@ def check_list(field: str, values: object) -> Sequence[object]:
 
 
 def _called(value: object) -> str:
-    # Arrays and the numbers in them, whoever made them, become Python's own the same way.
+    # Arrays of any library, and their numbers, convert to Python values in the same way.
     name = type(value).__name__
     return f"{name}: use .tolist()" if hasattr(value, "tolist") else name
 
 
 def check_text(field: str, value: object) -> str:
-    """Text that UTF-8 can hold; any length, U+0000 included.
+    """Check text that UTF-8 can encode: any length, U+0000 included.
 
     >>> check_text("content", "low tide")
     'low tide'
@@ -121,7 +122,7 @@ def check_text(field: str, value: object) -> str:
 
 
 def check_count(field: str, value: object) -> int:
-    """A whole number of at least 0: limits, offsets, depths.
+    """Check a whole number of at least 0: limits, offsets, depths.
 
     >>> check_count("limit", 0)
     0
@@ -136,7 +137,7 @@ def check_count(field: str, value: object) -> int:
 
 
 def check_optional_count(field: str, value: object) -> int | None:
-    """A count, or ``None`` for no bound.
+    """Check a count, or ``None`` for no limit.
 
     >>> check_optional_count("limit", None) is None
     True
@@ -145,7 +146,7 @@ def check_optional_count(field: str, value: object) -> int | None:
 
 
 def check_seconds(field: str, value: object) -> float:
-    """A span of time: above 0 and at most a hundred years.
+    """Check a duration: above 0 and at most a hundred years.
 
     >>> check_seconds("ttl_seconds", 60)
     60
@@ -158,7 +159,7 @@ def check_seconds(field: str, value: object) -> float:
 
 
 def check_time(field: str, value: object) -> datetime:
-    """An aware datetime, turned to UTC.
+    """Check an aware datetime, and convert it to UTC.
 
     >>> check_time("since", datetime(2030, 1, 1, tzinfo=UTC)).year
     2030
@@ -187,9 +188,9 @@ def check_dimension(field: str, vector: Sized, dimension: int) -> None:
 
 
 def check_vector(field: str, value: object, *, dimension: int | None = None) -> list[float]:
-    """A vector as 32-bit floats: finite, of usable length, of the collection's dimension.
+    """Check a vector of 32-bit floats: finite, with a usable norm and the collection's dimension.
 
-    The length is bounded on both sides because a 32-bit engine squares it.
+    The norm has a lower and an upper bound because a 32-bit engine squares it.
 
     >>> check_vector("embedding", [3, 4])
     [3.0, 4.0]

@@ -1,4 +1,4 @@
-"""Where time comes from: a real clock, and one that a test moves by hand."""
+"""Sources of time: the system clock, and a clock that a test sets."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Tells the time as an aware UTC datetime.
+    """A source of the current time.
 
     >>> SystemClock().now().tzinfo is UTC
     True
     """
 
     def now(self) -> datetime:
-        """The present moment, aware, in UTC.
+        """Return the current time as an aware UTC datetime.
 
         ::
 
@@ -31,12 +31,12 @@ class SystemClock:
     """
 
     def now(self) -> datetime:
-        """The present moment, aware, in UTC."""
+        """Return the current time as an aware UTC datetime."""
         return datetime.now(UTC)
 
 
 class ManualClock:
-    """A clock that stands still until it is moved, for tests of expiry and leases.
+    """A clock that changes only when a test sets it, for tests of expiry and leases.
 
     >>> clock = ManualClock(datetime(2030, 1, 1, tzinfo=UTC))
     >>> clock.advance(60)
@@ -48,17 +48,17 @@ class ManualClock:
         self._now = start or datetime.now(UTC)
 
     def now(self) -> datetime:
-        """The moment the clock was last moved to."""
+        """Return the time to which the clock was last set."""
         return self._now
 
     def advance(self, seconds: float) -> None:
-        """Move forward; a clock never goes back."""
+        """Move the clock forward. It refuses to go back."""
         if seconds < 0:
             raise ValueError("a clock never goes back")
         self._now += timedelta(seconds=seconds)
 
     def turn_back(self, seconds: float) -> None:
-        """Move back, as the clock of a machine that is corrected.
+        """Move the clock back, as when a machine's clock is corrected.
 
         >>> clock = ManualClock(datetime(2030, 1, 1, tzinfo=UTC))
         >>> clock.turn_back(60)

@@ -4,8 +4,7 @@ What comes out equals what went in: U+0000, ``1e16``, ``-0.0`` and the order of 
 JSON cannot hold exactly is refused by path before anything is written: NaN and infinities, lone
 surrogates, integers beyond 64 bits, keys that are not text, nesting deeper than 64, other types.
 
-Messages carry a format version. A higher one than this code knows is a ``CodecError``, never a
-guess.
+Messages have a format version. A version that this code does not know raises ``CodecError``.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ _decoder = msgspec.json.Decoder()
 
 
 def encode_json(value: Any, *, field: str = "value") -> str:
-    """A JSON value as text; ``InvalidInputError`` names the path of what cannot be kept exactly.
+    """Encode a JSON value. ``InvalidInputError`` names the path of what cannot be stored exactly.
 
     >>> encode_json({"a": [1, 1e16, -0.0, None]})
     '{"a":[1,1e16,-0.0,null]}'
@@ -56,7 +55,7 @@ def encode_json(value: Any, *, field: str = "value") -> str:
 
 
 def encode_object(value: Any, *, field: str) -> str:
-    """A JSON object as text: metadata, properties, payloads.
+    """Encode a JSON object: metadata, properties, payloads.
 
     >>> encode_object({"b": 1, "a": 2}, field="metadata")
     '{"b":1,"a":2}'
@@ -67,7 +66,7 @@ def encode_object(value: Any, *, field: str) -> str:
 
 
 def encode_fields(value: Any, *, field: str) -> dict[str, str]:
-    """A JSON object as one text per top-level key, for stores that merge by key.
+    """Encode a JSON object as one text per top-level key, for stores that merge by key.
 
     >>> encode_fields({"b": 1, "a": [2]}, field="state")
     {'b': '1', 'a': '[2]'}
@@ -79,7 +78,7 @@ def encode_fields(value: Any, *, field: str) -> dict[str, str]:
 
 
 def decode_json(text: str | bytes) -> Any:
-    """The value that ``encode_json`` wrote; ``CodecError`` for anything else.
+    """Decode what ``encode_json`` wrote. Raises ``CodecError`` for anything else.
 
     >>> decode_json('{"a":[1,1e16]}')
     {'a': [1, 1e+16]}
@@ -91,7 +90,7 @@ def decode_json(text: str | bytes) -> Any:
 
 
 def _is_plain(value: Any, depth: int) -> bool:
-    """A quick look that most values pass; what does not is looked at closely, for its path."""
+    """A quick check that most values pass. The others get the full check, which finds the path."""
     kind = type(value)
     if kind is str:
         return bool(value.isascii()) or _is_unicode(value)
@@ -114,7 +113,7 @@ def _is_unicode(text: str) -> bool:
 
 
 def plain(value: Any, *, field: str = "value") -> Any:
-    """A deep copy made of plain JSON types, checked; subclasses such as enums lose their class.
+    """Return a checked deep copy of plain JSON types; subclasses such as enums lose their class.
 
     >>> plain({"a": [1, 2]})
     {'a': [1, 2]}
@@ -174,14 +173,14 @@ def _spell(path: tuple[str | int, ...]) -> str:
     spelled = str(first)
     for step in rest:
         spelled += f"[{step}]" if isinstance(step, int) else f".{step}"
-    # A hostile key may hold anything; the path must still print.
+    # A hostile key may contain any character; the path must still be printable.
     return spelled.encode("utf-8", "backslashreplace").decode()[:500]
 
 
 def block_to_json(block: ContentBlock, *, field: str = "block") -> dict[str, Any]:
-    """A block as an object with its ``type``; bytes become base64.
+    """Return a block as an object with its ``type``; bytes become base64.
 
-    Free values inside it are checked when the whole is encoded.
+    Free values inside it are checked later, when the whole is encoded.
 
     >>> block_to_json(TextBlock("hi"))
     {'type': 'text', 'text': 'hi'}
@@ -225,7 +224,7 @@ def _check_slot(slot: str, value: Any, name: str) -> None:
 
 
 def blocks_to_json(blocks: Sequence[ContentBlock], *, field: str) -> list[dict[str, Any]]:
-    """Blocks as objects, for ``encode_json`` to check and write.
+    """Return blocks as objects, for ``encode_json`` to check and write.
 
     >>> blocks_to_json([TextBlock("hi")], field="content")
     [{'type': 'text', 'text': 'hi'}]
@@ -236,7 +235,7 @@ def blocks_to_json(blocks: Sequence[ContentBlock], *, field: str) -> list[dict[s
 
 
 def block_from_json(raw: Any) -> ContentBlock:
-    """The block that ``block_to_json`` wrote, or an ``UnknownBlock`` that keeps it whole.
+    """Return the block that ``block_to_json`` wrote, or an ``UnknownBlock`` with all its data.
 
     >>> block_from_json({"type": "text", "text": "hi"})
     TextBlock(text='hi')
@@ -264,7 +263,7 @@ def block_from_json(raw: Any) -> ContentBlock:
 
 
 def blocks_from_json(raw: Any) -> list[ContentBlock]:
-    """The blocks that ``blocks_to_json`` wrote.
+    """Return the blocks that ``blocks_to_json`` wrote.
 
     >>> blocks_from_json([{"type": "text", "text": "hi"}])
     [TextBlock(text='hi')]
@@ -275,9 +274,9 @@ def blocks_from_json(raw: Any) -> list[ContentBlock]:
 
 
 def message_to_payload(message: ChatMessage, *, field: str = "message") -> dict[str, Any]:
-    """A message as the payload of its event; id and time are the event's own.
+    """Return a message as the payload of its event; the event has its id and time.
 
-    Free values inside it are checked when the whole is encoded.
+    Free values inside it are checked later, when the whole is encoded.
 
     >>> message_to_payload(ChatMessage.user("hi"))
     {'v': 1, 'role': 'user', 'content': [{'type': 'text', 'text': 'hi'}]}
@@ -303,9 +302,9 @@ def message_to_payload(message: ChatMessage, *, field: str = "message") -> dict[
 def message_from_payload(
     payload: Mapping[str, Any], *, id: str, created_at: datetime, seq: int | None = None
 ) -> ChatMessage:
-    """The message in the payload of an event; a plain string as ``content`` is one text block.
+    """Return the message in an event's payload; a plain string as ``content`` is one text block.
 
-    So is an object in it that has nothing but ``text``.
+    So is an object in ``content`` that has only the key ``text``.
 
     >>> from datetime import UTC
     >>> when = datetime(2030, 1, 1, tzinfo=UTC)
@@ -330,7 +329,7 @@ def message_from_payload(
         content = [{"text": content}]
     elif not isinstance(content, list):
         raise CodecError("stored content is not a list of blocks")
-    # An event may carry text without a type: whoever made it did not use ``Event.of_message``.
+    # A block may have text and no type if the caller did not use ``Event.of_message``.
     blocks = [
         TextBlock(block["text"]) if _is_bare_text(block) else block_from_json(block)
         for block in content
@@ -343,7 +342,7 @@ def _is_bare_text(block: Any) -> bool:
 
 
 def encode_message(message: ChatMessage) -> str:
-    """A whole message as text, id and time included, for stores that keep messages by themselves.
+    """Encode a whole message with id and time, for stores that keep messages outside of events.
 
     >>> decode_message(encode_message(ChatMessage.user("hi"))).text
     'hi'
@@ -356,7 +355,7 @@ def encode_message(message: ChatMessage) -> str:
 
 
 def decode_message(text: str | bytes, *, seq: int | None = None) -> ChatMessage:
-    """The message that ``encode_message`` wrote.
+    """Decode the message that ``encode_message`` wrote.
 
     >>> decode_message(encode_message(ChatMessage.user("hi"))).role
     'user'

@@ -1,4 +1,4 @@
-"""What is said: content blocks, and the messages made of them.
+"""Content blocks, and the messages made of them.
 
 A block is one piece of content. Media blocks hold exactly one of ``url``, ``data`` (bytes) and
 ``blob_ref`` (a ref of the ``Blobs``). A block that this version does not know is kept whole as
@@ -127,7 +127,7 @@ class ToolResultBlock:
 
 @dataclass(frozen=True, slots=True)
 class ReasoningBlock:
-    """A model's thinking, with the provider's signature where it needs one back.
+    """A model's thinking, with the signature that some providers need back.
 
     >>> ReasoningBlock("first, the tides").signature
     ''
@@ -211,7 +211,7 @@ Content: TypeAlias = str | Sequence[ContentBlock]
 
 
 class MessageFields(TypedDict, total=False):
-    """What a message may be given beside its content."""
+    """The optional fields of a message."""
 
     name: str
     metadata: dict[str, Any]
@@ -223,8 +223,8 @@ class MessageFields(TypedDict, total=False):
 class ChatMessage:
     """One turn of a conversation.
 
-    ``id`` is minted here, before the first try to store it, so that a retry is the same message.
-    ``seq`` is its position in the session's log, set by stores; it takes no part in equality.
+    ``id`` is created here, before the first attempt to store it, so that a retry has the same id.
+    ``seq`` is its position in the session's log, set by stores; equality ignores it.
 
     >>> ChatMessage.user("hello").text
     'hello'
@@ -252,7 +252,7 @@ class ChatMessage:
 
     @classmethod
     def system(cls, content: Content, **fields: Unpack[MessageFields]) -> ChatMessage:
-        """An instruction that stands above the conversation.
+        """Return a system message: an instruction for the conversation.
 
         >>> ChatMessage.system("be brief").role
         'system'
@@ -261,7 +261,7 @@ class ChatMessage:
 
     @classmethod
     def user(cls, content: Content, **fields: Unpack[MessageFields]) -> ChatMessage:
-        """What the user said.
+        """Return a message of the user.
 
         >>> ChatMessage.user("hello", name="ana").name
         'ana'
@@ -270,7 +270,7 @@ class ChatMessage:
 
     @classmethod
     def assistant(cls, content: Content, **fields: Unpack[MessageFields]) -> ChatMessage:
-        """What the model answered.
+        """Return a message of the model.
 
         >>> ChatMessage.assistant([TextBlock("a"), TextBlock("b")]).text
         'ab'
@@ -348,7 +348,7 @@ def stored_message(  # noqa: PLR0917 - the order of its fields, and keywords wou
     created_at: datetime,
     seq: int | None,
 ) -> ChatMessage:
-    """A message made of values that were checked when they were stored.
+    """Return a message from values that were checked when they were stored.
 
     It is filled as a draft and then becomes a ``ChatMessage``, which has the same slots: a page of
     500 messages is made of them, and a frozen dataclass takes three times as long to fill.
@@ -392,7 +392,7 @@ def _texts(blocks: Sequence[ContentBlock]) -> list[str]:
 
 
 def text_of(blocks: Sequence[ContentBlock]) -> str:
-    """The text in blocks, joined: what an embedder or an index reads.
+    """Return the joined text of blocks, which embedders and indexes read.
 
     >>> text_of([TextBlock("low "), TextBlock("tide")])
     'low tide'

@@ -1,4 +1,4 @@
-"""Where a page of a listing ended, as text that only the listing reads."""
+"""Cursors: the end of a page of a listing, as opaque text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from holdfast.values.errors import InvalidInputError
 
 
 def encode_cursor(when: datetime, *names: str) -> str:
-    """Where a page ended, as text that only ``decode_cursor`` reads.
+    """Encode the end of a page as opaque text, for ``decode_cursor``.
 
     >>> from datetime import UTC
     >>> when = datetime(2030, 1, 1, tzinfo=UTC)
@@ -24,7 +24,7 @@ def encode_cursor(when: datetime, *names: str) -> str:
 
 
 def decode_cursor(cursor: object, *, names: int) -> tuple[datetime, list[str]]:
-    """The time and the names in a cursor; one that no such listing gave is refused.
+    """Return the time and the names in a cursor. Refuses one that no such listing returned.
 
     >>> decode_cursor("nonsense", names=1)
     Traceback (most recent call last):

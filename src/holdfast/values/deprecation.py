@@ -1,4 +1,4 @@
-"""Old names that still work, with a warning that says the new one."""
+"""Deprecated names that still work, with a warning that names the new one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def warn_deprecated(old: str, new: str, *, frames: int = 1) -> None:
-    """Warn the caller's caller, or one more frame out, that a name has gone.
+    """Warn the caller's caller, or one more frame out, that a name is deprecated.
 
     >>> with warnings.catch_warnings(record=True) as seen:
     ...     warnings.simplefilter("always")
@@ -54,8 +54,8 @@ def moved(module: str, names: Mapping[ModuleType, Iterable[str]]) -> Callable[[s
 def renamed(**names: str | tuple[str, Callable[[Any], Any]]) -> Callable[[F], F]:
     """Let a function or a class take keywords by their old names too: ``@renamed(k="limit")``.
 
-    The signature stays as it is, for ``inspect`` and for a type checker. Where the value has
-    another form now, the new name comes with a function: ``after=("cursor", cursor_of)``.
+    The signature stays as it is, for ``inspect`` and for a type checker. If the form of the value
+    has changed, pass a function that converts it: ``after=("cursor", cursor_of)``.
 
     >>> @renamed(k="limit")
     ... def recall(query, *, limit=5):

@@ -13,7 +13,7 @@ from holdfast.values.ids import new_id
 class Document:
     """A chunk of content to be found by meaning; not the ``DocumentBlock`` of a message.
 
-    Without an ``id`` it is given one here, so that a retry stores the same document. Without an
+    Without an ``id`` it gets one here, so that a retry stores the same document. Without an
     ``embedding`` the store's embedder computes it from the text.
 
     >>> Document.from_text("low tide at noon", metadata={"kind": "note"}).text

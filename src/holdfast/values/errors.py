@@ -4,7 +4,7 @@
 
     HoldfastError
     ├── NotFoundError (LookupError)            it is not there, or not yours
-    ├── ConflictError                          somebody else's write, or an earlier one, stands
+    ├── ConflictError                          another or an earlier write was stored first
     │   ├── AlreadyExistsError
     │   ├── VersionConflictError
     │   ├── IllegalTransitionError
@@ -51,7 +51,7 @@ def _restore(cls: type[HoldfastError], args: tuple[Any, ...], facts: dict[str, A
 
 
 class NotFoundError(HoldfastError, LookupError):
-    """The thing named by ``kind`` and ``key`` is not there, has expired, or is not yours.
+    """The thing named by ``kind`` and ``key`` does not exist, has expired, or is another owner's.
 
     >>> NotFoundError("blob", "b_1").kind
     'blob'
@@ -79,7 +79,7 @@ class ConflictError(HoldfastError):
 
 
 class AlreadyExistsError(ConflictError):
-    """``add`` met an id that is taken; use the store's ``upsert`` to overwrite.
+    """The id of an ``add`` is taken; use the store's ``upsert`` to overwrite.
 
     >>> AlreadyExistsError("document", "d1").kind
     'document'
@@ -153,7 +153,7 @@ class InvalidInputError(HoldfastError, ValueError):
 
 
 class NotSupportedError(HoldfastError):
-    """``engine`` cannot do ``capability``; ``why`` says what to use or configure instead.
+    """``engine`` does not support ``capability``; ``why`` names what to use or configure instead.
 
     >>> NotSupportedError("redis", "graph", why="open a postgresql:// URL").engine
     'redis'
@@ -183,7 +183,7 @@ class ConfigError(HoldfastError):
 
 
 class UnknownSchemeError(ConfigError):
-    """A URL or a setting has a value that nobody knows; ``known`` lists the ones that are.
+    """A URL or a setting has an unknown value; ``known`` lists the known ones.
 
     >>> UnknownSchemeError("mysql", known=["memory", "postgresql"]).known
     ('memory', 'postgresql')
@@ -238,7 +238,7 @@ class SchemaError(ConfigError):
 
 
 class BackPressureError(HoldfastError):
-    """The store takes nothing more for now; nothing was written.
+    """The store refuses writes for now; nothing was written.
 
     >>> BackPressureError(retry_after_seconds=2.0).retry_after_seconds
     2.0
@@ -252,7 +252,7 @@ class BackPressureError(HoldfastError):
 
 
 class EngineError(HoldfastError):
-    """The server behind the contract failed in a way that is not the caller's doing.
+    """The server behind the contract failed, not through the caller's fault.
 
     >>> EngineError("postgres", "out of disk").engine
     'postgres'
@@ -264,7 +264,7 @@ class EngineError(HoldfastError):
 
 
 class UnavailableError(EngineError, ConnectionError):
-    """The server cannot be reached; nothing was written, so trying again is safe.
+    """The server cannot be reached; nothing was written, so a retry is safe.
 
     >>> isinstance(UnavailableError("redis", "connection refused"), ConnectionError)
     True
@@ -272,7 +272,7 @@ class UnavailableError(EngineError, ConnectionError):
 
 
 class TimedOutError(EngineError, TimeoutError):
-    """No answer in time; the write may stand, so try again only with the same id.
+    """No answer in time; the write may have been done, so retry only with the same id.
 
     >>> isinstance(TimedOutError("postgres", "no answer in 5 s"), TimeoutError)
     True

@@ -11,7 +11,7 @@ from holdfast.values.errors import CodecError
 
 
 def event_text(type: str, payload: dict[str, Any]) -> str:
-    """The text to index for an event of ``type``; the speaker's name stands in front of a message.
+    """Return the text to index for an event of ``type``; a message begins with the speaker's name.
 
     >>> event_text("message", {"role": "user", "name": "Ana", "content": "low tide"})
     'Ana: low tide'

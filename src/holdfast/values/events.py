@@ -13,7 +13,7 @@ from holdfast.values.identity import AgentId
 from holdfast.values.ids import new_id
 
 KNOWN_TYPES = ("message", "tool_call", "tool_result", "decision", "observation")
-"""Types with a text of their own for recall; any other type is legal too."""
+"""Types that recall converts to text in a special way; any other type is legal too."""
 
 
 def _utc_now() -> datetime:
@@ -24,7 +24,7 @@ def _utc_now() -> datetime:
 class Event:
     """One thing that happened in a session.
 
-    ``id`` is minted by the producer before the first try, so that a retry is the same event.
+    The producer creates ``id`` before the first attempt, so that a retry has the same id.
     ``epoch`` and ``seq`` are set by the store: together they are its position in the session's log.
 
     >>> Event(AgentId.parse("planner/a1"), "s1", "decision", {"use": "postgres"}).seq
@@ -48,7 +48,7 @@ class Event:
     def of_message(
         cls, agent_id: AgentId, session_id: str, message: ChatMessage, *, run_id: str = ""
     ) -> Event:
-        """A message as an event: what ``history.append`` writes.
+        """Return a message as an event, as ``history.append`` writes it.
 
         >>> Event.of_message(AgentId.parse("a1"), "s1", ChatMessage.user("hi")).type
         'message'
@@ -65,11 +65,11 @@ class Event:
 
     @property
     def cursor(self) -> str:
-        """Where a page ends whose last event this is: what ``between`` takes. Opaque."""
+        """The cursor of a page that ends with this event, for ``between``. Opaque."""
         return encode_cursor(self.occurred_at, self.session_id, str(self.epoch), str(self.seq))
 
     def to_message(self) -> ChatMessage:
-        """The message in an event of type ``message``.
+        """Return the message in an event of type ``message``.
 
         >>> Event.of_message(AgentId.parse("a1"), "s1", ChatMessage.user("hi")).to_message().text
         'hi'
@@ -84,8 +84,8 @@ class Recalled:
     """An event that recall found, and why.
 
     ``score`` is in [0, 1]. ``found_by`` names the arms that found it (``lexical``, ``semantic``,
-    ``recent``), ``scores`` what each arm gave it. ``degraded`` is empty, or says which arm could
-    not answer.
+    ``recent``), ``scores`` has the score of each arm. ``degraded`` is empty, or names the arm that
+    could not answer.
 
     >>> event = Event(AgentId.parse("a1"), "s1", "decision", {"use": "postgres"})
     >>> Recalled(event, 1.0, ("lexical",), {"lexical": 2.3}).degraded
@@ -114,5 +114,5 @@ class Session:
 
     @property
     def cursor(self) -> str:
-        """Where a page ends whose last session this is: what ``list_sessions`` takes. Opaque."""
+        """The cursor of a page that ends with this session, for ``list_sessions``. Opaque."""
         return encode_cursor(self.started_at, self.id)

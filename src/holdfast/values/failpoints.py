@@ -1,4 +1,4 @@
-"""Named points between two durable steps, where a test may interrupt; nothing otherwise.
+"""Named points between two durable steps, where a test can inject a failure.
 
 A point without a hook costs one lookup in an empty dict.
 """
@@ -37,7 +37,7 @@ FAILPOINTS = (
     "state_fallback.after_read",
     "state_fallback.after_merge",
 )
-"""All points, in the order in which the steps stand."""
+"""All points, in the order of the steps."""
 
 _hooks: dict[str, Callable[[], None]] = {}
 
@@ -55,7 +55,7 @@ def hit(name: str) -> None:
 
 @contextmanager
 def failpoint(name: str, hook: Callable[[], None]) -> Iterator[None]:
-    """Call ``hook`` at a point, for as long as the block lasts; it may raise, or kill the process.
+    """Call ``hook`` at a point until the block ends. It may raise, or kill the process.
 
     >>> seen = []
     >>> with failpoint("append.after_hot", lambda: seen.append(1)):

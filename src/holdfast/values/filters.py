@@ -8,8 +8,8 @@
     {"author.name": "Ravi"}               a nested key
     {"$or": [{"a": 1}, {"b": 1}]}         of filters: $and, $or, $not
 
-``parse`` gives a tree of six kinds of node for an engine to compile, and ``matches`` says what it
-means. ``docs/reference/filters.md`` holds the truth table.
+``parse`` returns a tree of six kinds of node for an engine to compile, and ``matches`` defines its
+meaning. ``docs/reference/filters.md`` holds the truth table.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class OneOf:
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """The value at a path, or an element of the list there, stands in an order to ``value``.
+    """The value at a path, or an element of the list there, is less or greater than ``value``.
 
     >>> matches(Compare(("price",), "$gt", 10), {"price": 12.5})
     True
@@ -110,9 +110,9 @@ Filter: TypeAlias = OneOf | Compare | Exists | And | Or | Not
 
 
 def parse(filter: Mapping[str, Any] | None, *, field: str = "filter") -> Filter:
-    """Read a filter; ``InvalidInputError`` names the path of what is wrong in it.
+    """Parse a filter. ``InvalidInputError`` names the path of what is wrong in it.
 
-    ``None`` and ``{}`` hold for everything.
+    ``None`` and ``{}`` match everything.
 
     >>> parse({"price": {"$lt": 20}})
     Compare(path=('price',), order='$lt', value=20)
@@ -121,7 +121,7 @@ def parse(filter: Mapping[str, Any] | None, *, field: str = "filter") -> Filter:
 
 
 def escape(key: str) -> str:
-    r"""A metadata key as it is written in a filter, so that no dot or dollar in it is special.
+    r"""Escape a metadata key for a filter, so that no dot or dollar in it is special.
 
     >>> print(escape("v1.2"))
     v1\.2
@@ -133,7 +133,7 @@ def escape(key: str) -> str:
 
 
 def matches(filter: Filter, metadata: Mapping[str, Any]) -> bool:
-    """Whether metadata passes a parsed filter.
+    """Return whether metadata passes a parsed filter.
 
     >>> matches(parse({"author.name": "Ravi"}), {"author": {"name": "Ravi"}})
     True
@@ -166,7 +166,7 @@ _MISSING: Any = object()
 def _find(metadata: Mapping[str, Any], path: Path) -> Any:
     found: Any = metadata
     for key in path:
-        # A list is not entered by a path: its elements have no names.
+        # A path does not go into a list: its elements have no names.
         if not isinstance(found, Mapping) or key not in found:
             return _MISSING
         found = found[key]
@@ -181,14 +181,14 @@ def _candidates(metadata: Mapping[str, Any], path: Path) -> list[Any]:
 
 
 def _comparable(value: Any) -> tuple[str, Any]:
-    """A value with its kind, so that values of two kinds are never equal and never in order."""
+    """Return a value with its kind: values of two kinds are never equal, less or greater."""
     match value:
         case bool():
             return "bool", value
         case int():
             return "number", value
         case float():
-            # By what its JSON text says, as in a database: 2.0**60 is written 1.152921504606847e18,
+            # Compared by its JSON text, as in a database: 2.0**60 is written 1.152921504606847e18,
             # which is not the integer 2**60.
             return "number", int(Decimal(repr(value))) if abs(value) >= 2**53 else value
         case str():
@@ -196,7 +196,7 @@ def _comparable(value: Any) -> tuple[str, Any]:
         case None:
             return "null", value
         case _:
-            # An object, or a list in a list, equals nothing that a filter can say.
+            # An object, or a list in a list, equals no value that a filter can contain.
             return "other", _MISSING
 
 
@@ -223,12 +223,12 @@ def _key(key: Any, at: str) -> str:
 
 
 def spell(key: str) -> str:
-    """A key as an error shows it.
+    """Return a key as an error shows it.
 
     >>> spell("price")
     'price'
     """
-    # A key may hold anything and be of any length; the path must still print.
+    # A key may have any characters and any length; the path must still be printable.
     return (key if key.isprintable() else key.encode("unicode_escape").decode())[:100]
 
 

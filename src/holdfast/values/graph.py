@@ -15,7 +15,7 @@ Direction: TypeAlias = Literal["both", "out", "in"]
 class Entity:
     """A node: a label such as ``Person``, and free properties.
 
-    The property ``name``, if it is text, is what it is found by, beside its id.
+    It is found by its id, and by the property ``name`` if that is text.
 
     >>> Entity("Person", {"name": "Ravi"}, "ravi").label
     'Person'
@@ -45,7 +45,7 @@ class Relationship:
 class SubGraph:
     """What a walk found: entities by distance and then id, relationships by id.
 
-    ``truncated`` says that the walk reached more entities than were asked for.
+    ``truncated``: the walk reached more entities than its limit.
 
     >>> SubGraph((), ()).truncated
     False
@@ -57,7 +57,7 @@ class SubGraph:
 
 
 def entity_keys(entity_id: str, properties: dict[str, Any]) -> list[str]:
-    """The folded names that an entity is found by: its id's and its name's.
+    """Return the folded names by which an entity is found: of its id and of its name.
 
     >>> entity_keys("p1", {"name": "Project-X"})
     ['p1', 'project x']

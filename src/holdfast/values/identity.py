@@ -1,4 +1,4 @@
-"""Who an agent is."""
+"""The identity of agents."""
 
 from __future__ import annotations
 
@@ -62,17 +62,17 @@ class AgentId:
 
 @lru_cache(maxsize=4096)
 def _parsed(text: str) -> AgentId:
-    """The same few agents are named again and again, and an id does not change."""
+    """Cached: the same few agents are parsed again and again, and an id is immutable."""
     kind, _, key = text.partition("/")
     return AgentId(kind, key) if kind and key else AgentId("", text)
 
 
 Agent: TypeAlias = AgentId | str
-"""An agent, or its canonical string: the same wherever one is taken."""
+"""An agent, or its canonical string: every method accepts both."""
 
 
 class AllAgents(Enum):
-    """In place of an agent, where a question may go over all of them.
+    """The type of ``ALL_AGENTS``, for methods that can cover all agents.
 
     >>> AllAgents.ALL_AGENTS is ALL_AGENTS
     True
@@ -82,7 +82,7 @@ class AllAgents(Enum):
 
 
 ALL_AGENTS: Final = AllAgents.ALL_AGENTS
-"""All agents of the tenant, or of the owner whose front is asked."""
+"""All agents of the tenant, or of the front's owner."""
 
 AnyAgent: TypeAlias = Agent | Literal[AllAgents.ALL_AGENTS]
 """An agent, or all of them."""

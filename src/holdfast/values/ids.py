@@ -1,4 +1,4 @@
-"""Identifiers minted by Holdfast."""
+"""Identifiers that Holdfast creates."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _used = 0
 
 
 def _random(count: int) -> bytes:
-    """Random bytes of the system, asked for once in a few hundred ids; under the lock."""
+    """Return random bytes of the system, read once for a few hundred ids. Needs the lock."""
     global _pool, _used  # noqa: PLW0603 - one pool for the process
     if _used + count > len(_pool):
         _pool, _used = os.urandom(_POOL_BYTES), 0
@@ -25,7 +25,7 @@ def _random(count: int) -> bytes:
 
 
 def _forget_pool() -> None:
-    """A child of a fork has random bytes of its own."""
+    """Discard the pool after a fork, so that the child does not repeat the parent's bytes."""
     global _pool, _used
     _pool, _used = b"", 0
 
@@ -35,7 +35,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def new_id() -> str:
-    """A UUIDv7: unique, and ordered by the time of minting within a process.
+    """Return a UUIDv7: unique, and ordered by the time of creation within a process.
 
     >>> first, second = new_id(), new_id()
     >>> first < second and len(first) == 36
@@ -45,7 +45,7 @@ def new_id() -> str:
     with _lock:
         now = time.time_ns() // 1_000_000
         if now > _last_ms:
-            # 41 random bits leave 2^41 ids of room below the top of the 42-bit counter.
+            # 41 random bits leave room for 2^41 ids below the top of the 42-bit counter.
             _last_ms, _counter = now, int.from_bytes(_random(6)) >> 7
         else:
             _counter += 1
@@ -58,7 +58,7 @@ def new_id() -> str:
 
 
 def new_ref() -> str:
-    """An opaque, unguessable reference of 160 random bits, in letters safe for URLs and keys.
+    """Return an opaque reference of 160 random bits, in characters safe for URLs and keys.
 
     >>> len(new_ref())
     27

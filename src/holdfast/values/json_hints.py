@@ -20,7 +20,7 @@ _HINTS = {
 
 
 def json_hint(value: object) -> str:
-    """What to do with a value that is not JSON.
+    """Return a hint how to convert a value that is not JSON.
 
     >>> json_hint((1, 2))
     'use a list'

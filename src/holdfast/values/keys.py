@@ -1,4 +1,4 @@
-"""What is known of an API key."""
+"""API keys, without their secrets."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 
 USE_SECONDS = 60.0
-"""How exactly the last use of a key is known: it is written at most this often."""
+"""The precision of the last use of a key: it is written at most once in this time."""
 
 
 class KeyScope(StrEnum):
@@ -24,12 +24,12 @@ class KeyScope(StrEnum):
     """Read what belongs to the key's owner, and change nothing."""
 
     OPERATOR = "operator"
-    """As owner; and read the tasks of every owner of the tenant, and the figures of the service."""
+    """As owner, and read the tasks of every owner of the tenant, and the service's metrics."""
 
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """What is known of a key; the key itself is shown once, when it is made, and never stored.
+    """A key without its text, which is shown once, at creation, and never stored.
 
     >>> ApiKey("k1", "acme", "ana", datetime(2030, 1, 1)).revoked_at is None
     True
@@ -37,30 +37,30 @@ class ApiKey:
 
     id: str
     tenant: str
-    """Whose data its holder reaches."""
+    """The tenant whose data its holder can access."""
 
     owner: str
-    """As whom the holder acts there."""
+    """The owner as whom the holder acts."""
 
     created_at: datetime
     name: str = ""
-    """What people call it."""
+    """A name for people."""
 
     revoked_at: datetime | None = None
     scope: KeyScope = KeyScope.OWNER
     ttl_seconds: float | None = None
-    """How long it was made to last; ``None`` is for ever. A rotated key lasts as long again."""
+    """Its lifetime from creation; ``None`` means forever. A rotated key gets the same lifetime."""
 
     expires_at: datetime | None = None
-    """When it ends: ``ttl_seconds`` after it was made, or earlier if it was rotated."""
+    """When it expires: ``ttl_seconds`` after its creation, or earlier if it was rotated."""
 
     last_used_at: datetime | None = None
-    """When it was last verified, up to a minute ago; ``None`` is never."""
+    """When it was last verified, exact to a minute; ``None`` means never."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewApiKey:
-    """A key that was just made, with the text that its holder sends.
+    """A new key, with the text that its holder sends.
 
     >>> made = NewApiKey(ApiKey("k1", "acme", "ana", datetime(2030, 1, 1)), "hf_mfrw2zi_secret")
     >>> made.text in repr(made)

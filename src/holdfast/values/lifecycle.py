@@ -1,6 +1,6 @@
-"""The life of a task: its states, and the one table of legal edges between them.
+"""The lifecycle of a task: its states, and the table of legal edges between them.
 
-Every engine asks this table before it moves a task; a database checks it again by itself.
+Every engine checks this table before it changes a task's state; a database checks it again.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from holdfast.values.errors import IllegalTransitionError, InvalidInputError
 
 
 class TaskState(StrEnum):
-    """Where a task is. The names are A2A's; ``paused`` is our own.
+    """The state of a task. The names are those of A2A; ``paused`` is Holdfast's.
 
     >>> TaskState("input-required") is TaskState.INPUT_REQUIRED
     True
@@ -30,7 +30,7 @@ class TaskState(StrEnum):
 
 
 class Actor(StrEnum):
-    """Who may take an edge: a client, the worker that holds the lease, or recovery.
+    """Who may make a transition: a client, the worker that holds the lease, or recovery.
 
     >>> Actor.RECOVERY.value
     'recovery'
@@ -44,7 +44,7 @@ class Actor(StrEnum):
 TERMINAL = frozenset(
     {TaskState.COMPLETED, TaskState.FAILED, TaskState.CANCELED, TaskState.REJECTED}
 )
-"""The states that nothing leaves."""
+"""The final states, which have no outgoing edge."""
 
 WAITING = frozenset({TaskState.INPUT_REQUIRED, TaskState.AUTH_REQUIRED})
 """The states in which a task waits for a client's answer."""
@@ -52,7 +52,7 @@ WAITING = frozenset({TaskState.INPUT_REQUIRED, TaskState.AUTH_REQUIRED})
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """One legal move: from where (``None`` before the first), to where, by whom, and when.
+    """One legal transition: from a state (``None`` at submit), to a state, by whom, and when.
 
     >>> EDGES[0].to_state.value, EDGES[0].when
     ('submitted', 'a client submits it')
@@ -124,7 +124,7 @@ _ACTORS = {(edge.from_state, edge.to_state): edge.actors for edge in EDGES}
 
 
 def is_legal(from_state: TaskState | None, to_state: TaskState, by: Actor) -> bool:
-    """Whether there is such an edge for this actor.
+    """Return whether there is such an edge for this actor.
 
     >>> is_legal(TaskState.SUBMITTED, TaskState.WORKING, Actor.WORKER)
     True
@@ -135,7 +135,7 @@ def is_legal(from_state: TaskState | None, to_state: TaskState, by: Actor) -> bo
 
 
 def check_edge(task_id: str, from_state: TaskState | None, to_state: TaskState, by: Actor) -> None:
-    """Refuse a move that the table does not have.
+    """Raise ``IllegalTransitionError`` for a transition that is not in the table.
 
     >>> check_edge("t1", TaskState.PAUSED, TaskState.SUBMITTED, Actor.CLIENT)
     """
@@ -146,7 +146,7 @@ def check_edge(task_id: str, from_state: TaskState | None, to_state: TaskState, 
 
 
 def check_state(field: str, value: object) -> TaskState:
-    """A state, or its name.
+    """Check a state, given as the enum or its name.
 
     >>> check_state("to", "completed")
     <TaskState.COMPLETED: 'completed'>

@@ -1,7 +1,7 @@
-"""How large a value, a filter, a question and a walk may be.
+"""Limits on the size of a value, a filter, a query and a walk.
 
-Limits are for new writes and new questions. What is stored is read, flushed and replayed whatever
-its size.
+Limits apply to new writes and new queries. Stored data is read, flushed and replayed whatever its
+size.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SPACED = re.compile(r"\S+")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of one state; 0 switches one off.
+    """The limits of one state; 0 disables a limit.
 
     >>> Limits().value_bytes
     1048576
@@ -32,7 +32,7 @@ class Limits:
     """One message, event, state, document, fact, entity or channel event, as JSON text."""
 
     filter_terms: int = 256
-    """The conditions of a filter, each counted once for every value it compares with."""
+    """The conditions of a filter; a condition counts once for each value that it compares with."""
 
     query_words: int = 512
     """The distinct words of a question."""
@@ -107,7 +107,7 @@ DEFAULT_LIMITS = Limits()
 
 
 def first_words(text: str, most: int) -> str:
-    """The beginning of a text with at most so many different words; all of it if ``most`` is 0.
+    """Return the start of a text with at most ``most`` different words; all of it if that is 0.
 
     >>> first_words("low tide at low noon", 3)
     'low tide at'

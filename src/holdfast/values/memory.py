@@ -1,4 +1,4 @@
-"""What an agent finds when it wakes up, and what fits its prompt."""
+"""The results of ``hydrate`` and ``assemble``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ContextKind: TypeAlias = Literal["state", "fact", "recalled", "recent"]
 
 @dataclass(frozen=True, slots=True)
 class Hydrated:
-    """What an agent finds when it wakes up.
+    """What an agent needs when it wakes up: status, state, events and recalled events.
 
     >>> Hydrated(WakeStatus.NEW).recent
     []
@@ -29,20 +29,20 @@ class Hydrated:
     recent: list[Event] = field(default_factory=list)
     recalled: list[Recalled] = field(default_factory=list)
     gaps: tuple[Gap, ...] = ()
-    """What is lost of the session's log, or may be, when the status is ``gap``; of an agent's whole
-    memory, what is of all sessions that it started."""
+    """The ranges of the session's log that are lost, or may be, if the status is ``gap``. For an
+    agent's whole memory, those of all sessions that it started."""
 
     state_as_of: datetime | None = None
-    """``None``: the state is whole. Otherwise Redis lost it, and it is what was saved at this time:
-    writes that another process had acknowledged later may be missing."""
+    """``None`` if the state is complete. Otherwise Redis lost it, and this is when it was saved:
+    later writes that another process acknowledged may be missing."""
 
     degraded: str = ""
-    """Empty, or which part of recall could not answer or what is not the newest, and why."""
+    """Empty, or which part of recall failed or which part is outdated, and why."""
 
 
 @dataclass(frozen=True, slots=True)
 class ContextItem:
-    """One thing that was considered for a prompt.
+    """One item that was considered for a prompt.
 
     >>> ContextItem("fact", "m1", 12).reason
     ''
@@ -52,12 +52,12 @@ class ContextItem:
     id: str
     tokens: int
     reason: str = ""
-    """Why it was left out; empty for what was kept."""
+    """Why it was left out; empty if it was kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class Assembled:
-    """A prompt's worth of memory, and the account of it.
+    """The part of a memory that fits a prompt, and what was kept and left out.
 
     >>> Assembled([], budget_tokens=100).tokens
     0

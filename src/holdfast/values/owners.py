@@ -1,7 +1,7 @@
-"""How the ids of an owner are kept apart from everybody else's.
+"""Stored ids of owners, which separate the data of each owner.
 
-An engine stores the agents and sessions of an owner under ids that begin with the owner. Ids that
-come from outside never begin with ``holdfast.``, so no client can name one.
+An engine stores the agents and sessions of an owner under ids that begin with the owner. Ids from
+callers never begin with ``holdfast.``, so no client can name a stored id.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from enum import Enum
 from typing import Final, Literal, TypeAlias
 
 RESERVED = "holdfast."
-"""What ids that come from outside must not begin with."""
+"""The prefix that ids from callers must not have."""
 
 OWNED = f"{RESERVED}owner:"
 UNASSIGNED = f"{RESERVED}unassigned:"
-"""Before the id of a context that several owners used before owners were kept apart."""
+"""The prefix of a context's id that several owners used before ids were separate per owner."""
 
 MemoryScope: TypeAlias = Literal["owner", "shared"]
-"""Whether recall and facts are the owner's own, or shared by all owners of the agent."""
+"""Whether recall and facts are separate per owner, or shared by all owners of the agent."""
 
 
 class AnyOwner(Enum):
-    """The type of ``ANY_OWNER``; not a text, so that no input of a client can be it.
+    """The type of ``ANY_OWNER``. It is not text, so that no client input can be equal to it.
 
     >>> ANY_OWNER
     ANY_OWNER
@@ -38,16 +38,16 @@ ANY_OWNER: Final = AnyOwner.ANY_OWNER
 """Every owner of a tenant, for operators: ``state.tasks.list(owner=ANY_OWNER)``."""
 
 Owner: TypeAlias = str | AnyOwner | None
-"""Whose tasks a call is about: an owner's, ``""`` for those that nobody owns, ``ANY_OWNER``.
+"""The owner of the tasks: an owner, ``""`` for tasks without one, or ``ANY_OWNER``.
 
-``None`` is that of the state: of a view by ``for_owner()`` its owner, else every owner.
+``None`` is the owner of the state: that of a view by ``for_owner()``, else every owner.
 """
 
 _FORM = re.compile(rf"{re.escape(OWNED)}(\d{{1,3}}):")
 
 
 def owned_id(owner: str, id: str) -> str:
-    """The id under which an owner's agent or session is stored; without an owner the id itself.
+    """Return the stored id of an owner's agent or session; without an owner the id itself.
 
     >>> owned_id("ana", "c1"), owned_id("", "c1")
     ('holdfast.owner:3:ana:c1', 'c1')
@@ -56,7 +56,7 @@ def owned_id(owner: str, id: str) -> str:
 
 
 def split_owned(id: str) -> tuple[str, str]:
-    """The owner and the id that ``owned_id`` made one of.
+    """Split an id that ``owned_id`` returned into the owner and the id.
 
     >>> split_owned("holdfast.owner:3:ana:c1"), split_owned("c1")
     (('ana', 'c1'), ('', 'c1'))

@@ -1,4 +1,4 @@
-"""Filters over the payload of an event: by its scalars at the top level, and by nothing else."""
+"""Filters over the payload of an event: only by the scalars at its top level."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from holdfast.values.filters import (
 )
 
 MAX_TEXT_BYTES = 256
-"""A longer text in a payload is as if it were not there."""
+"""Filters ignore a longer text in a payload."""
 
 
 def filterable(payload: Any) -> dict[str, Scalar]:
-    """What a filter sees of a payload.
+    """Return the part of a payload that a filter can use.
 
     >>> filterable({"use": "postgres", "cost": 3, "tags": ["db"], "why": "x" * 257})
     {'use': 'postgres', 'cost': 3}
@@ -37,7 +37,7 @@ def filterable(payload: Any) -> dict[str, Scalar]:
 
 
 def parse_where(where: Mapping[str, Any] | None, *, field: str = "where") -> Filter | None:
-    """Read a filter over payloads; ``None`` if it holds for everything.
+    """Parse a filter over payloads. Returns ``None`` if it matches everything.
 
     >>> parse_where({"use": "postgres"})
     OneOf(path=('use',), values=('postgres',))

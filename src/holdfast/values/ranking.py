@@ -1,4 +1,4 @@
-"""One BM25 and one fusion of scores, so that every engine ranks alike.
+"""BM25 and the fusion of scores, the same for every engine.
 
 BM25 adds up, over the query's lexemes that a text holds, how rare the lexeme is (``idf``) times how
 much of the text it makes up (``saturation``).
@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from holdfast.values.errors import InvalidInputError
 
 K1 = 0.9
-"""How soon a repeated lexeme stops adding weight."""
+"""The ``k1`` of BM25: how soon a repeated lexeme stops adding weight."""
 
 B = 0.4
-"""How far a long text is held against itself: 0 not at all, 1 in full.
+"""The ``b`` of BM25: how much the length of a text lowers its score, from 0 to 1.
 
 The pair (0.9, 0.4) is the usual one for passages. On the turns of LoCoMo it recalls more at 5 than
 (1.2, 0.75), the pair for pages: 0.566 against 0.553. No other conversations were measured.
@@ -31,7 +31,7 @@ LINK_WEIGHT = 0.25
 
 
 def idf(documents: int, holding: int) -> float:
-    """How much a lexeme tells that ``holding`` of ``documents`` texts have; always above 0.
+    """Return the weight of a lexeme that ``holding`` of ``documents`` texts have; above 0.
 
     >>> idf(100, 1) > idf(100, 50) > idf(100, 100) > 0
     True
@@ -40,7 +40,7 @@ def idf(documents: int, holding: int) -> float:
 
 
 def saturation(times: int, length: int, average_length: float) -> float:
-    """How much a lexeme counts that stands ``times`` in a text of ``length`` lexemes.
+    """Return the weight of a lexeme that occurs ``times`` in a text of ``length`` lexemes.
 
     >>> saturation(1, 10, 10.0) < saturation(2, 10, 10.0) < K1 + 1
     True
@@ -51,7 +51,7 @@ def saturation(times: int, length: int, average_length: float) -> float:
 
 @dataclass(slots=True)
 class LexicalIndex:
-    """An inverted index in the process: which texts hold a lexeme, how often, and how long each is.
+    """An in-process inverted index: which texts have a lexeme, how often, and their lengths.
 
     It ranks over the texts that were added to it, so an index belongs to one scope, such as one
     agent.
@@ -76,7 +76,7 @@ class LexicalIndex:
         return id in self._lengths
 
     def add(self, id: str, tokens: Iterable[str]) -> None:
-        """Index a text under its id; an id that is there already is replaced."""
+        """Index a text under its id. An existing id is replaced."""
         self.remove(id)
         counts = Counter(tokens)
         for lexeme, times in counts.items():
@@ -86,7 +86,7 @@ class LexicalIndex:
         self._total_length += counts.total()
 
     def remove(self, id: str) -> bool:
-        """Forget a text; whether it was there."""
+        """Delete a text. Returns whether it was there."""
         if id not in self._lengths:
             return False
         for lexeme in self._lexemes.pop(id):
@@ -102,10 +102,10 @@ class LexicalIndex:
         query_tokens: Iterable[str],
         only: Container[str] | Callable[[str], bool] | None = None,
     ) -> dict[str, float]:
-        """The BM25 of every text that holds at least one of the query's lexemes.
+        """Return the BM25 score of every text that has at least one of the query's lexemes.
 
-        ``only`` leaves out other texts from the answer; the weights are still those of the whole
-        index, so that a score does not depend on a filter.
+        ``only`` limits the result to some texts. The weights are still those of the whole index, so
+        that a score does not depend on a filter.
         """
         allowed = only if only is None or callable(only) else only.__contains__
         average = self._total_length / len(self._lengths) if self._lengths else 0.0
@@ -124,10 +124,10 @@ class LexicalIndex:
 
 
 def normalise(scores: Mapping[str, float]) -> dict[str, float]:
-    """The scores of one arm alone in (0, 1], in the same order, the best at 1.
+    """Scale the scores of a single arm to (0, 1], in the same order; the best becomes 1.
 
-    Scores above 0, such as BM25, keep their ratios. Where one is 0 or less, as a cosine may be,
-    all are moved up so that the least is 1 before they are divided by the greatest.
+    Scores above 0, such as BM25, keep their ratios. If one is 0 or less, as a cosine may be, all
+    are shifted so that the least is 1, and then divided by the greatest.
 
     >>> normalise({"a": 4.0, "b": 1.0})
     {'a': 1.0, 'b': 0.25}
@@ -147,12 +147,12 @@ def fuse(
     *,
     lexical_weight: float = LEXICAL_WEIGHT,
 ) -> dict[str, float]:
-    """The scores of two arms as one, in [0, 1], for every id that either arm found.
+    """Fuse the scores of two arms into one, in [0, 1], for every id that either arm found.
 
-    Each arm is spread over [0, 1] from its least to its greatest score. An id that an arm did not
+    Each arm is scaled to [0, 1] from its least to its greatest score. An id that an arm did not
     find has 0 in it. The lexical arm's least is 0, the BM25 of a text without a word of the query,
-    as soon as the semantic arm found such a text. An arm whose scores are all alike, or that found
-    one id only, tells no order: it gives 1 where its score is above 0, else 0.
+    as soon as the semantic arm found such a text. An arm whose scores are all equal, or that found
+    one id only, defines no order: it gives 1 if its score is above 0, else 0.
 
     >>> fused = fuse({"a": 3.0, "b": 1.0}, {"a": 0.2, "b": 0.4, "c": 0.3})
     >>> [(id, round(score, 2)) for id, score in fused.items()]
@@ -180,7 +180,7 @@ def _spread(scores: Mapping[str, float]) -> dict[str, float]:
 def blend(
     scores: Mapping[str, float], linked: Mapping[str, float], *, weight: float = LINK_WEIGHT
 ) -> dict[str, float]:
-    """Scores in [0, 1] together with those of links, in [0, 1] too, for every id that either has.
+    """Blend scores in [0, 1] with those of links, also in [0, 1], for every id that either has.
 
     Without any link the scores stay as they are.
 

@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class StateSnapshot:
-    """A state with its version, for compare and set, and with the moment it expires.
+    """A state with its version, for compare-and-set, and its expiry.
 
     >>> StateSnapshot({"step": 2}, version=7).version
     7
@@ -18,22 +18,22 @@ class StateSnapshot:
 
     state: dict[str, Any]
     version: int = 0
-    """What ``expected_version`` takes; 0 when there is no state."""
+    """The value for ``expected_version``; 0 if there is no state."""
 
     expires_at: datetime | None = None
     """When the state expires unless it is written again; ``None`` for never."""
 
     degraded: str = ""
-    """Empty, or why this may not be the newest: the store that has it does not answer."""
+    """Empty, or why this may be outdated: the store that has the newest state is down."""
 
     as_of: datetime | None = None
-    """``None``, or when this was saved: the hot store lost its data since, and with it any write
-    that another process had acknowledged after this time."""
+    """``None``, or when this was saved. The hot store has lost its data since then, with any write
+    that another process acknowledged after this time."""
 
 
 @dataclass(frozen=True, slots=True)
 class StateWrite:
-    """A write to a state, checked: what it sets, what it removes, and what was there before.
+    """A checked write to a state: the keys that it sets and drops, and its time to live.
 
     >>> StateWrite("s1", {"step": "2"}).fresh
     False
@@ -44,7 +44,7 @@ class StateWrite:
     dropped: Sequence[str] = ()
     ttl_seconds: float | None = None
     fresh: bool = False
-    """Nothing of what was there before is left but its window."""
+    """Whether it replaces the whole state. The time to live of the old state is kept."""
 
     gone: bool = False
-    """The state is removed, window and all."""
+    """Whether it deletes the state, with its time to live."""

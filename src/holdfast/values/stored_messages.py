@@ -1,8 +1,8 @@
-"""Messages from the texts that a store keeps, a page of them at a time.
+"""Decodes stored messages, a page at a time.
 
-msgspec reads a body in one call, strictly: every field of the message and of its blocks has to be
-one that is known. Whatever it refuses (a block or a field of another version, media, text instead
-of blocks, damage) is read by ``message_from_payload``, which keeps it whole or raises the error.
+msgspec decodes a body in one call, strictly: it accepts only known fields of the message and its
+blocks. What it refuses (a block or a field of another version, media, text instead of blocks,
+damage) is decoded by ``message_from_payload``, which keeps all data or raises the error.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ _put_text = vars(TextBlock)["text"].__set__
 def messages_from_rows(
     rows: Iterable[tuple[str | bytes, str, datetime, int | None]],
 ) -> list[ChatMessage]:
-    """The messages in stored rows; ``CodecError`` at the first that cannot be read.
+    """Return the messages in stored rows. Raises ``CodecError`` at the first unreadable one.
 
     >>> from datetime import UTC
     >>> body = '{"v":1,"role":"user","content":[{"type":"text","text":"hi"}]}'
@@ -122,7 +122,8 @@ def messages_from_rows(
         content: list[ContentBlock] = []
         for part in read.content:
             if type(part) is _Text:
-                # As most are. A frozen dataclass takes twice as long to set its own field.
+                # The fast path of most blocks: the constructor of a frozen dataclass takes twice as
+                # long.
                 block = _make(TextBlock)
                 _put_text(block, part.text)
                 content.append(block)
@@ -135,7 +136,7 @@ def messages_from_rows(
 def message_from_body(
     body: str | bytes, *, id: str, created_at: datetime, seq: int | None = None
 ) -> ChatMessage:
-    """The message in the stored payload of an event.
+    """Return the message in the stored payload of an event.
 
     >>> from datetime import UTC
     >>> body = '{"v":1,"role":"user","content":[{"type":"text","text":"hi"}]}'

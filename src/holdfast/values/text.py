@@ -1,12 +1,13 @@
-"""The one tokeniser: text in, the lexemes that every engine indexes and looks up out.
+"""The tokeniser: converts text to the lexemes that every engine indexes and looks up.
 
 Words are runs of letters, marks and digits, after NFKC and case folding: ``ﬁ`` is ``fi``. An
 underscore ends a word, so that ``user_id`` is found by ``user``; an apostrophe inside a word does
-not. A symbol such as an emoji is a word by itself. Everything else separates.
+not. A symbol such as an emoji is one word. Every other character separates words.
 
-Scripts that are written without spaces (Han, kana, Thai, Lao, Burmese, Khmer), and Hangul, whose
-endings are glued on, have no words to see: a run of them gives each of its characters and each pair
-of neighbours. A pair is rarer than a character, so that it weighs more in a ranking; the single
+Scripts without spaces between words (Han, kana, Thai, Lao, Burmese, Khmer), and Hangul, whose
+endings are part of the word, cannot be split into words: a run of them gives each of its characters
+and each pair of adjacent characters. A pair is rarer than a character, so that it weighs more in a
+ranking; the single
 characters find words of one character.
 """
 
@@ -25,8 +26,8 @@ from holdfast.values.errors import InvalidInputError
 MAX_NAME_WORDS = 6
 LANGUAGES: tuple[str, ...] = tuple(sorted(Stemmer.algorithms()))
 
-# Words that stand in every second sentence and tell nothing about it. Negations are among them:
-# a bag of words cannot say what they negate.
+# Words that occur in every second sentence and do not describe it. Negations are among them: a bag
+# of words does not show what they negate.
 _ENGLISH = """
 a about above after again against all also am an and any are aren't as at be because been before
 being below between both but by can can't cannot could couldn't d did didn't do does doesn't doing
@@ -42,7 +43,7 @@ yourselves
 """
 STOP_WORDS: dict[str, frozenset[str]] = {"english": frozenset(_ENGLISH.split())}
 
-# In a text whose separators are spaces already.
+# For a text whose separators are already spaces.
 _WORDS = re.compile(r"[^ ']+(?:'[^ ']+)*")
 _UNSPACED = (
     "\u0e00-\u0eff"  # Thai, Lao
@@ -58,11 +59,11 @@ _APOSTROPHES = frozenset("'\u2018\u2019\u02bc")
 
 
 MAX_LEXEME = 64
-"""How many characters of a word count: an entry of a database's index is bounded."""
+"""How many characters of a word are used: the size of a database's index entry is limited."""
 
 
 class _Separators(dict[int, str]):
-    """What becomes of each character before the text is split at spaces; filled as they come up."""
+    """What replaces each character before the text is split at spaces; computed on first use."""
 
     def __missing__(self, point: int) -> str:
         char = chr(point)
@@ -70,7 +71,7 @@ class _Separators(dict[int, str]):
         if char in _APOSTROPHES:
             kept = "'"
         elif kind == "Cf" or 0xFE00 <= point <= 0xFE0F or 0xE0100 <= point <= 0xE01EF:
-            # Joiners, marks of direction and variation selectors stand inside words and emoji.
+            # Joiners, direction marks and variation selectors occur inside words and emoji.
             kept = ""
         elif kind[0] in "LNM":
             kept = char
@@ -85,7 +86,7 @@ _of_thread = threading.local()
 
 
 def tokenize(text: str, *, language: str = "english") -> list[str]:
-    """The lexemes of a text, in its order, repeats included: words folded, sifted and stemmed.
+    """Return the lexemes of a text, in order, with repeats: folded, without stop words, stemmed.
 
     The language chooses the Snowball stemmer and, for English, the stop words.
 
@@ -98,13 +99,14 @@ def tokenize(text: str, *, language: str = "english") -> list[str]:
     stop = STOP_WORDS.get(language, frozenset())
     words = [word for word in _words(text) if word not in stop]
     if language != "english":
-        # Snowball's English knows the apostrophe; elsewhere it parts two words, as in l'homme.
+        # Snowball's English handles the apostrophe; in other languages it separates words, as in
+        # l'homme.
         words = [part for word in words for part in word.split("'")]
     return [lexeme[:MAX_LEXEME] for lexeme in stemmer.stemWords(words) if lexeme]
 
 
 def check_language(field: str, language: object) -> str:
-    """A language that the tokeniser knows.
+    """Check a language of the tokeniser.
 
     >>> check_language("language", "french")
     'french'
@@ -115,7 +117,7 @@ def check_language(field: str, language: object) -> str:
 
 
 def name_key(name: str) -> str:
-    """A name as it is looked up: its folded words, whole, whatever stands between them.
+    """Return a name as it is looked up: its folded words, unstemmed, whatever separates them.
 
     >>> name_key("Project-X") == name_key("project x")
     True
@@ -124,7 +126,7 @@ def name_key(name: str) -> str:
 
 
 def names_in(text: str) -> list[str]:
-    """The keys of all names of up to six words that a text may hold, each once.
+    """Return the keys of all names of up to six words that a text may contain, each once.
 
     >>> names_in("Ravi's team")
     ['ravi', 'ravi s', 'ravi s team', 's', 's team', 'team']
@@ -151,7 +153,7 @@ def _name_words(text: str) -> list[str]:
 def _separated(text: str) -> str:
     if text.isascii():
         return text.lower().translate(_separators)
-    # Normalised twice: folding undoes some compositions.
+    # Normalised twice: case folding undoes some compositions.
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     return folded.translate(_separators)
 
@@ -170,7 +172,7 @@ def _words(text: str) -> Iterator[str]:
 
 
 def _stemmer(language: str) -> Stemmer.Stemmer:
-    # A stemmer keeps a cache without a lock, so that two threads must not share it.
+    # A stemmer has a cache without a lock, so two threads must not share it.
     stemmers: dict[str, Stemmer.Stemmer] = _of_thread.__dict__
     if language not in stemmers:
         stemmers[language] = Stemmer.Stemmer(check_language("language", language))

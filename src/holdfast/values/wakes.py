@@ -1,4 +1,4 @@
-"""How a session was found, and what of it is lost."""
+"""The result of waking a session: its status, and its gaps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from holdfast.values.states import StateSnapshot
 
 
 class WakeStatus(StrEnum):
-    """How a session was found.
+    """The status of a session when an agent wakes up.
 
     >>> WakeStatus("new") is WakeStatus.NEW
     True
@@ -19,16 +19,16 @@ class WakeStatus(StrEnum):
     NEW = "new"
     """Nothing was ever written to it."""
     WARM = "warm"
-    """All of it is at hand."""
+    """It is complete, and nothing had to be restored."""
     RESTORED = "restored"
-    """It was no longer in the hot store, and was brought back whole from the durable one."""
+    """It was no longer in the hot store, and was restored completely from the durable one."""
     GAP = "gap"
-    """Something that was acknowledged is lost, or may be; ``gaps`` says which, of what."""
+    """Acknowledged events are lost, or may be; ``gaps`` has their ranges."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wake:
-    """How a session was found, from durable marks and never from what happens to be empty.
+    """The status of a session. It comes from stored records, never from an empty result.
 
     >>> Wake(WakeStatus.GAP, gaps=(Gap(epoch=1, from_seq=41, to_seq=60),)).gaps[0].from_seq
     41
@@ -36,19 +36,19 @@ class Wake:
 
     status: WakeStatus
     events: list[Event] = field(default_factory=list)
-    """What of its log came along, ascending; a store that only looked brings nothing."""
+    """Its newest events, ascending, if the store has read them."""
 
     gaps: tuple[Gap, ...] = ()
     state: StateSnapshot | None = None
-    """Its working state, where the store read it along."""
+    """Its working state, if the store has read it."""
 
     degraded: str = ""
-    """Empty, or why there may be newer events than these, and up to where the log is known."""
+    """Empty, or why newer events may be missing, and up to which position the log is known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A range of a session's log of which something is lost, or may be.
+    """A range of a session's log in which events are lost, or may be.
 
     >>> Gap(epoch=1, from_seq=41, to_seq=60).from_seq
     41
@@ -58,9 +58,9 @@ class Gap:
     from_seq: int
     to_seq: int
     certain: bool = True
-    """Whether numbers of the range were given to events that are lost. If not, a process that is
-    gone may have acknowledged some, none or all of them: ``to_seq`` is only the highest that it
-    could have used."""
+    """Whether events with numbers of the range are known to be lost. If not, a process that has
+    ended may have acknowledged some, none or all of them: ``to_seq`` is only the highest number
+    that it could have used."""
 
     session_id: str = ""
-    """The session, where the gaps of all sessions of an agent are listed."""
+    """The session, if the gaps of all sessions of an agent are listed."""

@@ -1,4 +1,4 @@
-"""What happened to a task, as it happens and afterwards."""
+"""The timeline of a task, live and afterwards, and feedback on the task."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from holdfast.values.tasks.replay import replay
 class AuditLedger(Protocol):
     """One ordered timeline for each task: transitions, requests, messages, steps, artifacts.
 
-    The timeline's ``seq`` runs from 1 without a gap; a task's ``version`` is the last of it. So a
-    snapshot and ``follow(after_seq=snapshot.version)`` together miss nothing and repeat nothing,
-    on any instance. Feedback is about the task, not a part of it, and stands beside the timeline.
+    The timeline's ``seq`` runs from 1 without a gap; a task's ``version`` is the last ``seq``. So a
+    snapshot and ``follow(after_seq=snapshot.version)`` together miss nothing and repeat nothing, on
+    any instance. Feedback is about the task, not a part of it, and is not in the timeline.
 
     Promises:
 
@@ -78,9 +78,9 @@ class AuditLedger(Protocol):
         owner: Owner = None,
         max_bytes: int | None = None,
     ) -> list[TaskEvent]:
-        """The timeline of a task, or its events above a cursor; ``[]`` for an unknown task.
+        """Return the timeline of a task, or its events above a cursor; ``[]`` for an unknown task.
 
-        With ``max_bytes`` only as many as fit as JSON text, but always the first one.
+        With ``max_bytes`` only as many events as fit as JSON text, but always the first one.
 
         ::
 
@@ -93,10 +93,10 @@ class AuditLedger(Protocol):
     def follow(
         self, task_id: str, *, after_seq: int = 0, owner: Owner = None
     ) -> AsyncIterator[TaskEvent]:
-        """The events of a task above a cursor, then each as it happens, until the task has ended.
+        """Yield the events of a task above a cursor, then each new one, until the task has ended.
 
-        ``NotFoundError`` at the first step if there is no such task. It also ends when the task is
-        removed with its context.
+        The first step raises ``NotFoundError`` if there is no such task. It also ends when the task
+        is deleted with its context.
 
         ::
 
@@ -107,7 +107,7 @@ class AuditLedger(Protocol):
 
     @abstractmethod
     async def replay(self, task_id: str, at_seq: int, *, owner: Owner = None) -> TaskRecord | None:
-        """The task as it was after the event ``at_seq``, with messages and artifacts.
+        """Return the task as it was after the event ``at_seq``, with messages and artifacts.
 
         ::
 
@@ -126,9 +126,9 @@ class AuditLedger(Protocol):
         feedback_id: str | None = None,
         owner: Owner = None,
     ) -> Feedback:
-        """Store what somebody thinks of a task, in whatever state that is.
+        """Store feedback on a task, whatever its state.
 
-        A ``feedback_id`` makes it idempotent: the same again is taken once.
+        A ``feedback_id`` makes it idempotent: a retry has no further effect.
 
         ::
 
@@ -138,7 +138,7 @@ class AuditLedger(Protocol):
 
     @abstractmethod
     async def list_feedback(self, task_id: str, *, owner: Owner = None) -> list[Feedback]:
-        """The feedback on a task, in the order it was given.
+        """Return the feedback on a task, in the order it was given.
 
         ::
 
@@ -160,7 +160,7 @@ class AuditCalls(LedgerCalls, AuditLedger):
         owner: Owner = None,
         max_bytes: int | None = None,
     ) -> list[TaskEvent]:
-        """The events of a task above a cursor, ascending; ``[]`` for an unknown task."""
+        """Return the events of a task above a cursor, ascending; ``[]`` for an unknown task."""
         found = await self._storage.events(
             task_key(task_id, owner),
             check_count("after_seq", after_seq),
@@ -173,7 +173,7 @@ class AuditCalls(LedgerCalls, AuditLedger):
     async def follow(
         self, task_id: str, *, after_seq: int = 0, owner: Owner = None
     ) -> AsyncIterator[TaskEvent]:
-        """The events of a task above a cursor, then each as it happens, until it has ended."""
+        """Yield the events of a task above a cursor, then each new one, until it has ended."""
         seen, key = check_count("after_seq", after_seq), task_key(task_id, owner)
         found = await self._storage.next_events(key, seen)
         if found is None:
@@ -183,7 +183,8 @@ class AuditCalls(LedgerCalls, AuditLedger):
                 for event in found.events:
                     yield event.load(task_id)
                     seen = event.seq
-                # The state is that of the version, which may be ahead of the events read with it.
+                # ``found.state`` belongs to ``found.version``, which may be ahead of the events
+                # read with it.
                 if seen >= found.version:
                     if found.state in TERMINAL:
                         return
@@ -191,7 +192,7 @@ class AuditCalls(LedgerCalls, AuditLedger):
                 found = await self._storage.next_events(key, seen)
 
     async def replay(self, task_id: str, at_seq: int, *, owner: Owner = None) -> TaskRecord | None:
-        """The task as it was after the event ``at_seq``, with messages and artifacts."""
+        """Return the task as it was after the event ``at_seq``, with messages and artifacts."""
         until = check_count("at_seq", at_seq)
         found = await self._storage.first_events(task_key(task_id, owner), until)
         if found is None:
@@ -209,7 +210,7 @@ class AuditCalls(LedgerCalls, AuditLedger):
         feedback_id: str | None = None,
         owner: Owner = None,
     ) -> Feedback:
-        """Store what somebody thinks of a task, in whatever state that is."""
+        """Store feedback on a task, whatever its state."""
         feedback = StoredFeedback(
             check_absent_id("feedback_id", feedback_id) or new_id(),
             check_text("text", text),
@@ -221,7 +222,7 @@ class AuditCalls(LedgerCalls, AuditLedger):
         return (await self._storage.append_feedback(key, feedback)).load(task_id)
 
     async def list_feedback(self, task_id: str, *, owner: Owner = None) -> list[Feedback]:
-        """The feedback on a task, in the order it was given."""
+        """Return the feedback on a task, in the order it was given."""
         found = await self._storage.list_feedback(task_key(task_id, owner))
         return [feedback.load(task_id) for feedback in found]
 

@@ -1,4 +1,4 @@
-"""What every task ledger refuses in the same words, and what it makes of the rest."""
+"""Checks of task arguments, with the same errors on every ledger."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from holdfast.values.tasks.records import Lease
 
 
 def asks_nothing(task_id: str, state: str) -> IllegalTransitionError:
-    """What an answer to a task is refused with that waits for none.
+    """Return the error of an answer to a task that waits for none.
 
     >>> str(asks_nothing("t1", "working"))
     "task 't1' asks nothing, it is working: answer when it is input-required or auth-required"
@@ -32,7 +32,7 @@ def asks_nothing(task_id: str, state: str) -> IllegalTransitionError:
 
 
 def check_owner(owner: object) -> str | None:
-    """An owner, ``""`` for what nobody owns, or ``None`` for every owner.
+    """Check an owner: ``""`` for tasks without an owner, ``None`` for every owner.
 
     >>> check_owner(ANY_OWNER) is None
     True
@@ -41,7 +41,7 @@ def check_owner(owner: object) -> str | None:
 
 
 def check_agents(agents: object) -> set[AgentId] | None:
-    """The agents whose tasks a worker takes; ``None`` for those of all.
+    """Check the agents whose tasks a worker claims; ``None`` means all.
 
     >>> sorted(map(str, check_agents(["writer", "team/reader"])))
     ['team/reader', 'writer']
@@ -53,7 +53,7 @@ def check_agents(agents: object) -> set[AgentId] | None:
 
 
 def check_lease(lease: object) -> Lease:
-    """A lease that names a task and a fence.
+    """Check a lease: it names a task and a fence.
 
     >>> from datetime import datetime
     >>> check_lease(Lease("t1", 1, "w1", datetime(2030, 1, 1))).fence
@@ -67,7 +67,7 @@ def check_lease(lease: object) -> Lease:
 
 
 def check_leases(leases: object) -> list[Lease]:
-    """Leases, each on another task.
+    """Check leases, each on another task.
 
     >>> check_leases([])
     []
@@ -79,7 +79,7 @@ def check_leases(leases: object) -> list[Lease]:
 
 
 def check_step(key: object, *, field: str = "step") -> StepKey:
-    """The key of a step.
+    """Check the key of a step.
 
     >>> str(check_step(StepKey("fetch")))
     'step:fetch:1'
@@ -90,7 +90,7 @@ def check_step(key: object, *, field: str = "step") -> StepKey:
 
 
 def check_extras(wanted: TaskState, *, run_after: object, progress: bool, ask: object) -> None:
-    """Refuse what does not go with the state that a worker reports.
+    """Raise an error for arguments that do not fit the state which a worker reports.
 
     >>> check_extras(TaskState.COMPLETED, run_after=None, progress=False, ask=None)
     """
@@ -105,7 +105,7 @@ def check_extras(wanted: TaskState, *, run_after: object, progress: bool, ask: o
 
 
 def message_named(result: object) -> str:
-    """The id of the message that a step's result stands for, as of a question or a remark.
+    """Return the id of the message that a step's result names, such as a question, or ``""``.
 
     >>> message_named({"message_id": "m1"}), message_named([1])
     ('m1', '')
@@ -118,7 +118,7 @@ def message_named(result: object) -> str:
 
 
 def check_entry(entry: object) -> OutboxEntry:
-    """An entry that ``claim_outbox`` or ``list_outbox`` gave.
+    """Check an entry that ``claim_outbox`` or ``list_outbox`` returned.
 
     >>> check_entry("e1")
     Traceback (most recent call last):

@@ -1,4 +1,4 @@
-"""What must not outlive a task."""
+"""Cleanup marks: what must be deleted after a task has ended."""
 
 from __future__ import annotations
 
@@ -21,19 +21,20 @@ from holdfast.values.tasks.cleanup import CleanupKind, CleanupMark
 from holdfast.values.tasks.records import Lease
 
 RETRY_SECONDS = 60.0
-"""When a claimed mark that was not deleted is due again, unless told."""
+"""The default time after which a claimed mark that was not deleted is due again."""
 
 _KINDS: tuple[CleanupKind, ...] = get_args(CleanupKind)
 
 
 @runtime_checkable
 class CleanupLedger(Protocol):
-    """Marks of what a task must not leave behind, for whoever comes first after it has ended.
+    """Marks of what must not outlive a task, for any process that cleans up after it has ended.
 
     A worker stores a mark, then writes the thing: a crash in between leaves a mark of nothing,
     never a thing without a mark. When the task has ended its marks are due, except those of files
-    of its artifacts; when it is removed with its context all of them are. To carry a mark out must
-    be idempotent: it is done, then the mark is deleted, and a crash in between does it again.
+    of its artifacts. When it is deleted with its context, all of them are. Carrying out a mark must
+    be idempotent: it is carried out, then deleted, and after a crash in between it is carried out
+    again.
 
     Promises:
 
@@ -62,7 +63,7 @@ class CleanupLedger(Protocol):
     async def add_cleanup(
         self, lease: Lease, kind: CleanupKind, ref: str, *, agent: str = ""
     ) -> None:
-        """Store a mark of the leased task; the same again changes nothing.
+        """Store a mark of the leased task. A retry has no further effect.
 
         ::
 
@@ -77,7 +78,7 @@ class CleanupLedger(Protocol):
     ) -> list[CleanupMark]:
         """Take up to ``limit`` due marks, the longest due first; each is due again later.
 
-        So a mark that cannot be carried out holds up no other, and two sweeps share the work.
+        So a mark that cannot be carried out does not block others, and two sweeps share the work.
 
         ::
 
@@ -88,7 +89,7 @@ class CleanupLedger(Protocol):
 
     @abstractmethod
     async def list_cleanup(self, task_id: str) -> list[CleanupMark]:
-        """The due marks of one task, claimed or not; ``[]`` while it is live.
+        """Return the due marks of one task, claimed or not; ``[]`` while it is live.
 
         ::
 
@@ -100,7 +101,7 @@ class CleanupLedger(Protocol):
     async def list_context_cleanup(
         self, context_id: str, *, owner: str | None = None
     ) -> list[CleanupMark]:
-        """The due marks of all tasks that a context has or had, claimed or not.
+        """Return the due marks of all tasks that a context has or had, claimed or not.
 
         ::
 
@@ -111,9 +112,9 @@ class CleanupLedger(Protocol):
 
     @abstractmethod
     async def keep_files(self, task_id: str, refs: Sequence[str]) -> bool:
-        """Mark blobs as files of the task's artifacts: due when the task is removed, not before.
+        """Mark blobs as files of the task's artifacts: due when the task is deleted, not before.
 
-        ``False``, with nothing stored, if there is no such task any more.
+        Returns ``False``, with nothing stored, if the task does not exist any more.
 
         ::
 
@@ -123,7 +124,7 @@ class CleanupLedger(Protocol):
 
     @abstractmethod
     async def delete_cleanup(self, marks: Sequence[CleanupMark]) -> int:
-        """Delete marks that were carried out, all of one task; how many there were.
+        """Delete marks that were carried out, all of one task. Returns how many there were.
 
         ::
 
@@ -138,7 +139,7 @@ class CleanupCalls(LedgerCalls, CleanupLedger):
     async def add_cleanup(
         self, lease: Lease, kind: CleanupKind, ref: str, *, agent: str = ""
     ) -> None:
-        """Store a mark of the leased task; the same again changes nothing."""
+        """Store a mark of the leased task. A retry has no further effect."""
         mark = check_mark(check_lease(lease).task_id, kind, ref, agent)
         await self._storage.add_cleanup(lease, mark)
 
@@ -150,28 +151,28 @@ class CleanupCalls(LedgerCalls, CleanupLedger):
         return await self._storage.claim_cleanup(most, later)
 
     async def list_cleanup(self, task_id: str) -> list[CleanupMark]:
-        """The due marks of one task, claimed or not; ``[]`` while it is live."""
+        """Return the due marks of one task, claimed or not; ``[]`` while it is live."""
         return await self._storage.list_cleanup(check_id("task_id", task_id))
 
     async def list_context_cleanup(
         self, context_id: str, *, owner: str | None = None
     ) -> list[CleanupMark]:
-        """The due marks of all tasks that a context has or had, claimed or not."""
+        """Return the due marks of all tasks that a context has or had, claimed or not."""
         return await self._storage.list_context_cleanup(context_key(context_id, owner))
 
     async def keep_files(self, task_id: str, refs: Sequence[str]) -> bool:
-        """Mark blobs as files of the task's artifacts: due when the task is removed."""
+        """Mark blobs as files of the task's artifacts: due when the task is deleted."""
         task = check_id("task_id", task_id)
         return await self._storage.keep_files(task, check_ids("refs", refs))
 
     async def delete_cleanup(self, marks: Sequence[CleanupMark]) -> int:
-        """Delete marks that were carried out, all of one task; how many there were."""
+        """Delete marks that were carried out, all of one task. Returns how many there were."""
         given = check_marks(marks)
         return await self._storage.delete_cleanup(given[0].task_id, given) if given else 0
 
 
 def check_mark(task_id: object, kind: object, ref: object, agent: object = "") -> CleanupMark:
-    """A mark, checked.
+    """Return a checked mark.
 
     >>> check_mark("t1", "run", "c1", "writer").agent
     'writer'
@@ -188,7 +189,7 @@ def check_mark(task_id: object, kind: object, ref: object, agent: object = "") -
 
 
 def check_marks(marks: object) -> list[CleanupMark]:
-    """Marks of one task.
+    """Check marks, all of one task.
 
     >>> check_marks([])
     []

@@ -19,13 +19,13 @@ from holdfast.values.tasks.records import MAX_ATTEMPTS, TaskPage, TaskRecord
 class ClientLedger(Protocol):
     """Tasks as their clients see them.
 
-    A task belongs to the owner it was submitted for. To every other owner it is as if it were not
-    there, on every path. Where ``owner`` is left out, it is that of the state: of a view by
-    ``state.for_owner()`` its owner, else every owner, which is ``ANY_OWNER``: the operator finds
-    every task of the tenant. ``owner=""`` is for tasks that nobody owns, and a task that is
-    submitted without an owner is one of them.
+    A task belongs to the owner it was submitted for. For every other owner it does not exist, on
+    every path. The default of ``owner`` is that of the state: the owner of a view by
+    ``state.for_owner()``, else ``ANY_OWNER``, with which the operator finds every task of the
+    tenant. ``owner=""`` means tasks without an owner, and a task that is submitted without an owner
+    is one of them.
 
-    Only ``get`` and ``list`` fill in messages and artifacts; the other records are without.
+    Only ``get`` and ``list`` return messages and artifacts; the records of other methods have none.
 
     Promises:
 
@@ -120,9 +120,10 @@ class ClientLedger(Protocol):
     ) -> TaskRecord:
         """Queue a task for an agent, and return it with its id at once.
 
-        ``submit_key`` makes it idempotent for its owner: the same key and content is the same task,
-        the same key with other content a ``ConflictError``. Content is all that is given but the
-        message's id and time, and ``push``. Without ``context_id`` the task gets a new context, or
+        ``submit_key`` makes it idempotent for its owner: the same key and content returns the same
+        task, the same key with other content raises ``ConflictError``. Content is all arguments
+        except the message's id and time, and ``push``. Without ``context_id`` the task gets a new
+        context, or
         that of ``retry_of``, which must be a terminal task of the same owner. Neither
         ``context_id`` nor ``owner`` may begin with ``holdfast.``.
 
@@ -142,10 +143,10 @@ class ClientLedger(Protocol):
         artifacts: bool = True,
         max_bytes: int | None = None,
     ) -> TaskRecord | None:
-        """A task, or ``None``; with its last ``messages_limit`` messages (all, unless told).
+        """Return a task, or ``None``, with its last ``messages_limit`` messages (default: all).
 
-        ``max_bytes`` bounds its artifacts and messages together, as JSON text: artifacts come all
-        or not at all, and then the newest messages that fit, but always the newest one. What was
+        ``max_bytes`` bounds its artifacts and messages together, as JSON text: it returns all
+        artifacts or none, then the newest messages that fit, but always the newest one. What is
         left out is not read, and the record is ``truncated``.
         ::
 
@@ -155,7 +156,7 @@ class ClientLedger(Protocol):
 
     @abstractmethod
     async def message_bytes(self, task_id: str, *, owner: Owner = None) -> int:
-        """How many bytes the messages of a task take as JSON text; 0 for an unknown task.
+        """Return the size of a task's messages as JSON text, in bytes; 0 for an unknown task.
 
         ::
 
@@ -180,12 +181,13 @@ class ClientLedger(Protocol):
         count: bool = False,
         max_bytes: int | None = None,
     ) -> TaskPage:
-        """A page of tasks, those whose state changed last first.
+        """Return a page of tasks, the latest change of state first.
 
-        A task that changes between two pages moves to the front; all others come exactly once.
+        A task that changes between two pages moves to the front; all others are returned exactly
+        once.
         ``updated_after`` includes that moment. ``count=True`` counts all that match. With
-        ``max_bytes`` the page ends before the task that does not fit; the first task always comes,
-        truncated as by ``get`` if it has to be.
+        ``max_bytes`` the page ends before the task that does not fit; the first task is always
+        returned, truncated as by ``get`` if necessary.
 
         ::
 
@@ -198,10 +200,10 @@ class ClientLedger(Protocol):
     async def respond(
         self, task_id: str, message: ChatMessage, *, owner: Owner = None
     ) -> TaskRecord:
-        """Answer the question of a waiting task, which goes back to the queue.
+        """Answer the question of a waiting task, which returns to the queue.
 
-        Idempotent by the message's id: the same answer again changes nothing, whatever the task
-        does by now. ``IllegalTransitionError`` if the task waits for no answer.
+        Idempotent by the message's id: a retry has no effect, whatever the task's state is by then.
+        Raises ``IllegalTransitionError`` if the task waits for no answer.
 
         ::
 
@@ -211,7 +213,7 @@ class ClientLedger(Protocol):
 
     @abstractmethod
     async def cancel(self, task_id: str, *, owner: Owner = None, note: str = "") -> TaskRecord:
-        """Stop a task: at once when nobody works on it, else by a request to its worker.
+        """Cancel a task: at once if no worker holds it, else by a request to its worker.
 
         A terminal task stays as it is.
 
@@ -223,7 +225,7 @@ class ClientLedger(Protocol):
 
     @abstractmethod
     async def pause(self, task_id: str, *, owner: Owner = None, note: str = "") -> TaskRecord:
-        """Hold a task: at once when it is queued, else as soon as it would go back to the queue.
+        """Pause a task: at once if it is queued, else when it would return to the queue.
 
         ::
 
@@ -233,7 +235,7 @@ class ClientLedger(Protocol):
 
     @abstractmethod
     async def resume(self, task_id: str, *, owner: Owner = None, note: str = "") -> TaskRecord:
-        """Let a paused task go on, or withdraw a pause that was only requested.
+        """Resume a paused task, or withdraw a pause that was only requested.
 
         ::
 
@@ -247,7 +249,7 @@ class ClientLedger(Protocol):
     ) -> TaskRecord:
         """Submit the work of a terminal task again, as a new task of the same owner and context.
 
-        It begins with a copy of the first message, under an id of its own.
+        It begins with a copy of the first message, under a new id.
 
         ::
 

@@ -80,8 +80,8 @@ class ClientCalls(LedgerCalls, ClientLedger):
     ) -> TaskRecord:
         """Submit the work of a terminal task again, as a new task of the same owner and context."""
         name, key = check_absent_id("submit_key", submit_key), task_key(task_id, owner)
-        # Two steps: what is read of the old task never changes, and the new one is submitted only
-        # if the old one is still there and has ended.
+        # Two round trips are safe: the fields read from the old task never change, and the new one
+        # is submitted only if the old one still exists and has ended.
         old = await self._storage.first_message(key)
         if old is None:
             raise NotFoundError("task", task_id)
@@ -99,13 +99,13 @@ class ClientCalls(LedgerCalls, ClientLedger):
         artifacts: bool = True,
         max_bytes: int | None = None,
     ) -> TaskRecord | None:
-        """A task, or ``None``; with its last ``messages_limit`` messages (all, unless told)."""
+        """Return a task, or ``None``, with its last ``messages_limit`` messages (default: all)."""
         extent = _check_extent(messages_limit, artifacts, max_bytes)
         found = await self._storage.get(task_key(task_id, owner), extent)
         return None if found is None else found.load()
 
     async def message_bytes(self, task_id: str, *, owner: Owner = None) -> int:
-        """How many bytes the messages of a task take as JSON text; 0 for an unknown task."""
+        """Return the size of a task's messages as JSON text, in bytes; 0 for an unknown task."""
         return await self._storage.message_bytes(task_key(task_id, owner))
 
     @renamed(history_length="messages_limit")
@@ -124,7 +124,7 @@ class ClientCalls(LedgerCalls, ClientLedger):
         count: bool = False,
         max_bytes: int | None = None,
     ) -> TaskPage:
-        """A page of tasks, those whose state changed last first."""
+        """Return a page of tasks, the latest change of state first."""
         wanted = TaskFilter(
             check_owner(owner),
             None if context_id is None else check_id("context_id", context_id),
@@ -146,7 +146,7 @@ class ClientCalls(LedgerCalls, ClientLedger):
     async def respond(
         self, task_id: str, message: ChatMessage, *, owner: Owner = None
     ) -> TaskRecord:
-        """Answer the question of a waiting task, which goes back to the queue."""
+        """Answer the question of a waiting task, which returns to the queue."""
         answer, key = StoredMessage.of(message), task_key(task_id, owner)
         try:
             found = await self._storage.respond(key, answer, encode_json({"message_id": answer.id}))
@@ -155,15 +155,15 @@ class ClientCalls(LedgerCalls, ClientLedger):
         return found.load()
 
     async def cancel(self, task_id: str, *, owner: Owner = None, note: str = "") -> TaskRecord:
-        """Stop a task: at once when nobody works on it, else by a request to its worker."""
+        """Cancel a task: at once if no worker holds it, else by a request to its worker."""
         return await self._request("cancel", task_id, owner, note)
 
     async def pause(self, task_id: str, *, owner: Owner = None, note: str = "") -> TaskRecord:
-        """Hold a task: at once when it is queued, else as soon as it would go back there."""
+        """Pause a task: at once if it is queued, else when it would return to the queue."""
         return await self._request("pause", task_id, owner, note)
 
     async def resume(self, task_id: str, *, owner: Owner = None, note: str = "") -> TaskRecord:
-        """Let a paused task go on, or withdraw a pause that was only requested."""
+        """Resume a paused task, or withdraw a pause that was only requested."""
         return await self._request("resume", task_id, owner, note)
 
     async def _request(self, what: Request, task_id: str, owner: Owner, note: str) -> TaskRecord:
@@ -178,7 +178,7 @@ def _check_states(states: object) -> frozenset[TaskState]:
 
 
 def _check_extent(messages_limit: object, artifacts: object, max_bytes: object) -> Extent:
-    """How much of a task is read."""
+    """Check which parts of a task are read."""
     return Extent(
         check_optional_count("messages_limit", messages_limit),
         bool(artifacts),

@@ -1,4 +1,4 @@
-"""Conversations that tasks share, and which of their messages are not copied yet."""
+"""Contexts: conversations that tasks share, and which of their messages are not copied yet."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from holdfast.values.tasks.records import (
 )
 
 CONTEXT_MESSAGES = 50
-"""Among how many of a context's last messages those are looked for that are not copied yet."""
+"""How many of a context's last messages are searched for uncopied ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskMessage:
-    """A message with the task that it was said in.
+    """A message and the task that it belongs to.
 
     >>> TaskMessage("t1", AgentId.parse("writer"), "ana", "c1", 2, ChatMessage.user("hi")).owner
     'ana'
@@ -54,8 +54,8 @@ class TaskMessage:
 class TranscriptLedger(Protocol):
     """Which messages of tasks are not copied into the session logs of their contexts yet.
 
-    A task is marked when all of its messages are copied. A task that goes on is unmarked, so that
-    what is said later is copied too. Workers call this for all owners of a tenant.
+    A task is marked when all of its messages are copied. A task that continues is unmarked, so that
+    later messages are copied too. Workers call this for all owners of a tenant.
 
     Promises:
 
@@ -75,9 +75,9 @@ class TranscriptLedger(Protocol):
     async def resting_messages(
         self, *, agents: Collection[Agent], limit: int = 100
     ) -> list[TaskMessage]:
-        """All messages of up to ``limit`` tasks that are not marked and that nobody works on.
+        """Return all messages of up to ``limit`` tasks that are not marked and not working.
 
-        Tasks that wait in the queue are left out: a worker will begin them soon.
+        Queued tasks are left out: a worker will start them soon.
 
         ::
 
@@ -95,7 +95,7 @@ class TranscriptLedger(Protocol):
         owner: str | None = None,
         limit: int = CONTEXT_MESSAGES,
     ) -> list[TaskMessage]:
-        """Those of a context's last messages whose tasks are not marked.
+        """Return those of a context's last messages whose tasks are not marked.
 
         ::
 
@@ -105,7 +105,7 @@ class TranscriptLedger(Protocol):
 
     @abstractmethod
     async def mark_copied(self, tasks: Sequence[tuple[str, int]]) -> set[str]:
-        """Mark tasks, given by id and version; returns the ids of those that still exist.
+        """Mark tasks, given by id and version. Returns the ids of those that still exist.
 
         ::
 
@@ -116,11 +116,11 @@ class TranscriptLedger(Protocol):
 
 @runtime_checkable
 class ContextLedger(Protocol):
-    """The contexts of tasks: made on first use, with the messages of all their tasks in order.
+    """The contexts of tasks: created on first use, with the messages of all their tasks in order.
 
-    A context belongs to the owner of its first task, and its id is the owner's: what another
-    owner calls ``c1`` is another context, so that nobody learns which ids others use. Where the
-    owner is left out, it is that of the state, or nobody.
+    A context belongs to the owner of its first task, and ids are separate per owner: another
+    owner's ``c1`` is another context, so that no owner learns which ids others use. The default of
+    ``owner`` is that of the state, else no owner.
 
     Promises:
 
@@ -154,7 +154,7 @@ class ContextLedger(Protocol):
     async def list_contexts(
         self, *, owner: Owner = None, limit: int = 50, cursor: str | None = None
     ) -> ContextPage:
-        """Contexts, the newest first (those of one moment by id, descending), without messages.
+        """Return contexts without messages, the newest first, then by id, descending.
 
         ::
 
@@ -171,10 +171,10 @@ class ContextLedger(Protocol):
         messages_limit: int | None = None,
         max_bytes: int | None = None,
     ) -> ContextRecord | None:
-        """A context with its last ``messages_limit`` messages (all, unless told), or ``None``.
+        """Return a context, or ``None``, with its last ``messages_limit`` messages (default: all).
 
-        With ``max_bytes`` only the newest that fit as JSON text, but always the newest one; then
-        the record is ``truncated``.
+        With ``max_bytes`` only the newest that fit as JSON text, but always the newest one. If
+        messages are left out, the record is ``truncated``.
 
         ::
 
@@ -184,9 +184,9 @@ class ContextLedger(Protocol):
 
     @abstractmethod
     async def clear_context(self, context_id: str, *, owner: str | None = None) -> int:
-        """Remove a context with its tasks, and return how many those were.
+        """Delete a context with its tasks. Returns how many tasks there were.
 
-        Live ones go too: their workers' leases are lost, and whoever follows them is at the end.
+        Live tasks are deleted too: their workers lose the leases, and ``follow`` ends.
 
         ::
 
@@ -201,7 +201,7 @@ class ContextCalls(LedgerCalls, ContextLedger, TranscriptLedger):
     async def list_contexts(
         self, *, owner: Owner = None, limit: int = 50, cursor: str | None = None
     ) -> ContextPage:
-        """Contexts, the newest first (those of one moment by id, descending), without messages."""
+        """Return contexts without messages, the newest first, then by id, descending."""
         whose, most = check_owner(owner), check_count("limit", limit)
         after = None
         if cursor is not None:
@@ -209,7 +209,7 @@ class ContextCalls(LedgerCalls, ContextLedger, TranscriptLedger):
             after = ContextAfter(when, context_id, of)
         if most == 0:
             return ContextPage([])
-        # One more than asked for tells whether there is a next page.
+        # One more than requested, to detect whether there is a next page.
         found = await self._storage.list_contexts(whose, after, min(most + 1, MOST))
         page, last = found[:most], None
         if len(found) > most:
@@ -225,7 +225,7 @@ class ContextCalls(LedgerCalls, ContextLedger, TranscriptLedger):
         messages_limit: int | None = None,
         max_bytes: int | None = None,
     ) -> ContextRecord | None:
-        """A context with its last ``messages_limit`` messages (all, unless told), or ``None``."""
+        """Return a context with its last ``messages_limit`` messages, or ``None``."""
         extent = Extent(
             check_optional_count("messages_limit", messages_limit),
             max_bytes=check_optional_count("max_bytes", max_bytes),
@@ -237,13 +237,13 @@ class ContextCalls(LedgerCalls, ContextLedger, TranscriptLedger):
         return replace(found.context, messages=messages, truncated=found.truncated)
 
     async def clear_context(self, context_id: str, *, owner: str | None = None) -> int:
-        """Remove a context with its tasks, and return how many those were."""
+        """Delete a context with its tasks. Returns how many tasks there were."""
         return await self._storage.clear_context(context_key(context_id, owner))
 
     async def resting_messages(
         self, *, agents: Collection[Agent], limit: int = 100
     ) -> list[TaskMessage]:
-        """All messages of up to ``limit`` tasks that are not marked and that nobody works on."""
+        """Return all messages of up to ``limit`` tasks that are not marked and not working."""
         names = {AgentId.parse(one) for one in agents}
         found = await self._storage.resting_messages(names, check_count("limit", limit))
         return [_load(said) for said in found]
@@ -257,13 +257,13 @@ class ContextCalls(LedgerCalls, ContextLedger, TranscriptLedger):
         owner: str | None = None,
         limit: int = CONTEXT_MESSAGES,
     ) -> list[TaskMessage]:
-        """Those of a context's last messages whose tasks are not marked."""
+        """Return those of a context's last messages whose tasks are not marked."""
         names, key = {AgentId.parse(one) for one in agents}, context_key(context_id, owner)
         found = await self._storage.context_messages(key, names, check_count("limit", limit))
         return [_load(said) for said in found]
 
     async def mark_copied(self, tasks: Sequence[tuple[str, int]]) -> set[str]:
-        """Mark tasks, given by id and version; returns the ids of those that still exist."""
+        """Mark tasks, given by id and version. Returns the ids of those that still exist."""
         return await self._storage.mark_copied(
             [_check_version(at, one) for at, one in enumerate(check_list("tasks", tasks))]
         )
@@ -274,7 +274,7 @@ def _load(said: SaidMessage) -> TaskMessage:
 
 
 def _check_version(at: int, given: object) -> tuple[str, int]:
-    """The id and the version of a task."""
+    """Check the id and the version of a task."""
     if not isinstance(given, tuple) or len(given) != 2:
         raise InvalidInputError(f"tasks[{at}]", "must be the id and the version of a task")
     return check_id(f"tasks[{at}]", given[0]), check_count(f"tasks[{at}]", given[1])

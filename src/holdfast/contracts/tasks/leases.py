@@ -1,4 +1,4 @@
-"""Who works on a task: claims, leases, and what becomes of the work."""
+"""Claims and leases of tasks, and how a worker ends its work."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ from holdfast.values.tasks.records import LEASE_SECONDS, ClaimedTask, Lease, Tas
 
 @runtime_checkable
 class LeaseLedger(Protocol):
-    """Tasks as a queue for workers, with leases that fence off whoever lost one.
+    """Tasks as a queue for workers, with leases and fences.
 
     Each claim raises the task's fence. A worker's write is accepted while the task is ``working``
     under the fence of its lease, and refused with ``LeaseLostError``, with nothing written,
-    afterwards. A lease that has expired may be taken by ``recover_expired``; until that happens its
-    holder may still write and even extend it, since nobody else can have worked in between.
+    afterwards. ``recover_expired`` takes back expired leases. Until then the holder may still write
+    and even extend the lease, since no other worker can have had the task in between.
 
     ``attempts`` counts claims since the last progress. A stored step, an answer, a pause, a sleep
     and a release are progress. A task whose attempt ends without progress at ``max_attempts``
-    fails, with the reason, instead of going back to the queue.
+    fails, with the reason, instead of returning to the queue.
 
-    Where a task would leave ``working``, a requested cancel comes first, whatever the worker
-    reports; and where it would go back to the queue, a requested pause holds it as ``paused``.
+    When a task leaves ``working``, a requested cancel takes precedence, whatever the worker
+    reports. When it would return to the queue, a requested pause makes it ``paused``.
 
     Promises:
 
@@ -123,10 +123,10 @@ class LeaseLedger(Protocol):
         serial_contexts: bool = True,
         messages_limit: int | None = None,
     ) -> list[ClaimedTask]:
-        """Take up to ``limit`` tasks that are due, those that have waited longest first.
+        """Claim up to ``limit`` tasks that are due, those that have waited longest first.
 
         ``serial_contexts`` takes at most one task of a context and none of a context that has a
-        task at work. Tasks come with their messages, all unless ``messages_limit`` says less.
+        task at work. Tasks include their last ``messages_limit`` messages (default: all).
 
         ::
 
@@ -137,7 +137,7 @@ class LeaseLedger(Protocol):
 
     @abstractmethod
     async def heartbeat(self, lease: Lease, *, lease_seconds: float = LEASE_SECONDS) -> Lease:
-        """Hold a task for ``lease_seconds`` from now; the answer tells what clients requested.
+        """Extend a lease to ``lease_seconds`` from now. Returns it with the clients' requests.
 
         ::
 
@@ -159,7 +159,7 @@ class LeaseLedger(Protocol):
         progress: bool = False,
         ask: StepKey | None = None,
     ) -> TaskRecord:
-        """End or suspend the work; the record says what became of it.
+        """End or suspend the work. The returned record has the state that the task reached.
 
         To ``submitted`` it is a failed attempt that is tried again after ``run_after``, or with
         ``progress=True`` a sleep. To ``input-required`` or ``auth-required``, ``message`` is the
@@ -176,7 +176,8 @@ class LeaseLedger(Protocol):
     async def complete_many(self, leases: Sequence[Lease]) -> list[TaskState | None]:
         """End the work on several tasks in one step, each as ``transition`` to ``completed`` does.
 
-        Where each task went, in the order of the leases; ``None`` for a lease that is lost.
+        Returns the state that each task reached, in the order of the leases; ``None`` for a lost
+        lease.
 
         ::
 
@@ -186,7 +187,7 @@ class LeaseLedger(Protocol):
 
     @abstractmethod
     async def release(self, lease: Lease, *, note: str = "") -> TaskRecord:
-        """Hand a task back unfinished, as a worker does that stops, without counting an attempt.
+        """Return an unfinished task to the queue without counting an attempt, as on shutdown.
 
         ::
 
@@ -198,8 +199,8 @@ class LeaseLedger(Protocol):
     async def recover_expired(self, *, limit: int = 100) -> list[TaskRecord]:
         """Take back tasks whose lease has expired, the longest expired first.
 
-        Any worker may call it at any time. The records say what became of each: ``submitted``, or
-        ``failed`` at ``max_attempts``, ``canceled`` or ``paused`` where that was requested.
+        Any worker may call it at any time. The records have the new state of each: ``submitted``,
+        ``failed`` at ``max_attempts``, or ``canceled`` or ``paused`` if that was requested.
 
         ::
 
@@ -222,7 +223,7 @@ class LeaseCalls(LedgerCalls, LeaseLedger):
         serial_contexts: bool = True,
         messages_limit: int | None = None,
     ) -> list[ClaimedTask]:
-        """Take up to ``limit`` tasks that are due, those that have waited longest first."""
+        """Claim up to ``limit`` tasks that are due, those that have waited longest first."""
         claim = TaskClaim(
             check_id("worker", worker),
             check_agents(agents),
@@ -237,7 +238,7 @@ class LeaseCalls(LedgerCalls, LeaseLedger):
         ]
 
     async def heartbeat(self, lease: Lease, *, lease_seconds: float = LEASE_SECONDS) -> Lease:
-        """Hold a task for ``lease_seconds`` from now; the answer tells what clients requested."""
+        """Extend a lease to ``lease_seconds`` from now. Returns it with the clients' requests."""
         seconds = check_seconds("lease_seconds", lease_seconds)
         return await self._storage.heartbeat(check_lease(lease), seconds)
 
@@ -252,7 +253,7 @@ class LeaseCalls(LedgerCalls, LeaseLedger):
         progress: bool = False,
         ask: StepKey | None = None,
     ) -> TaskRecord:
-        """End or suspend the work; the record says what became of it."""
+        """End or suspend the work. The returned record has the state that the task reached."""
         outcome = Outcome(
             check_state("to", to),
             None if message is None else StoredMessage.of(message),
@@ -273,7 +274,7 @@ class LeaseCalls(LedgerCalls, LeaseLedger):
         return [reached.get(lease.task_id) for lease in checked]
 
     async def release(self, lease: Lease, *, note: str = "") -> TaskRecord:
-        """Hand a task back unfinished, without counting an attempt."""
+        """Return an unfinished task to the queue without counting an attempt."""
         text = check_text("note", note)
         return (await self._storage.release(check_lease(lease), text)).load()
 

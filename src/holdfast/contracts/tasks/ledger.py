@@ -26,12 +26,12 @@ class TaskLedger(
     CleanupLedger,
     Protocol,
 ):
-    """Everything about durable tasks; each concern is a Protocol of its own, with its promises.
+    """Everything about durable tasks. Each concern is a separate Protocol with its promises.
 
     ``ClientLedger``: submit, read, answer, cancel, pause, retry. ``LeaseLedger``: claim, heartbeat,
     transition, release, recover. ``ProgressLedger``: messages, steps, artifacts. ``AuditLedger``:
     events, follow, history, replay, feedback. ``ContextLedger``: conversations. ``PushLedger``:
-    push configs and the outbox. ``TranscriptLedger``: what is to be copied into session logs.
+    push configs and the outbox. ``TranscriptLedger``: messages to copy into session logs.
     ``CleanupLedger``: what must not outlive a task.
 
     Every method is one atomic step: it happens as a whole or, with an error, not at all.

@@ -23,16 +23,16 @@ from holdfast.values.tasks.records import Artifact, Lease
 class ProgressLedger(Protocol):
     """The output of a task, and the steps that a resumed handler does not repeat.
 
-    Every write shows the lease, and is refused with ``LeaseLostError`` once that is lost (see
+    Every write needs the lease, and raises ``LeaseLostError`` once it is lost (see
     ``LeaseLedger``). Each write adds one thing; nothing is ever rewritten.
 
-    A step is stored once under its key (kind, name, occurrence); the first stored wins. Storing
-    one is progress: it sets the task's ``attempts`` back to 0.
+    A step is stored once under its key (kind, name, occurrence); the first stored wins. Storing one
+    is progress: it resets the task's ``attempts`` to 0.
 
     Artifact chunks belong to their attempt: the first chunk that a later attempt writes to an
-    artifact replaces what it held, so that a resumed stream is never partial and full. A chunk
-    written in a step is not lost with that: when the resumed handler passes the stored step,
-    ``restore_artifacts`` puts the step's chunks back where they belong.
+    artifact replaces what it held, so that a resumed stream is never partial and full. This does
+    not lose a chunk that was written in a step: when the resumed handler passes the stored step,
+    ``restore_artifacts`` writes the step's chunks again at that point.
 
     Promises:
 
@@ -80,8 +80,9 @@ class ProgressLedger(Protocol):
     ) -> ChatMessage:
         """Add a message to the task and return it as stored.
 
-        The same id and body again does nothing. With ``step``, the message is stored once under
-        that key: a resumed handler that says it again, in whatever words, gets the first one back.
+        A retry with the same id and body has no effect. With ``step``, the message is stored once
+        under that key: a resumed handler that appends it again, with whatever text, gets the first
+        one back.
 
         ::
 
@@ -95,7 +96,8 @@ class ProgressLedger(Protocol):
     ) -> StepRecord:
         """Store the result of a step, and return the one that is stored: the first wins.
 
-        ``digest`` stands for the step's arguments; ``ConflictError`` if the stored one has another.
+        ``digest`` is that of the step's arguments. Raises ``ConflictError`` if the stored step has
+        another.
 
         ::
 
@@ -105,7 +107,7 @@ class ProgressLedger(Protocol):
 
     @abstractmethod
     async def steps(self, task_id: str) -> list[StepRecord]:
-        """The stored steps of a task, for its worker, in the order they were stored.
+        """Return the stored steps of a task, for its worker, in the order they were stored.
 
         The answer to a question is a step as well: its kind is ``ask``, and its result names the
         message, ``{"message_id": ...}``. So is a message appended under a key.
@@ -129,7 +131,7 @@ class ProgressLedger(Protocol):
         last_chunk: bool = False,
         step: StepKey | None = None,
     ) -> ArtifactChunk:
-        """Write a chunk of an artifact and return it as a stream shows it.
+        """Write a chunk of an artifact. Returns it as it appears in a stream.
 
         Without ``append`` it replaces what the artifact held. ``step`` names the step in which it
         is written. Appending after the last chunk is a ``ConflictError``.
@@ -143,7 +145,7 @@ class ProgressLedger(Protocol):
 
     @abstractmethod
     async def restore_artifacts(self, lease: Lease, step: StepKey) -> list[ArtifactChunk]:
-        """Write the chunks of a stored step again in this attempt; they are returned.
+        """Write the chunks of a stored step again in this attempt, and return them.
 
         A resumed handler calls it as it passes the step. In the attempt that ran the step, and
         when it was called before, nothing is written.
@@ -158,7 +160,7 @@ class ProgressLedger(Protocol):
 
     @abstractmethod
     async def artifacts(self, task_id: str, *, owner: Owner = None) -> list[Artifact]:
-        """The artifacts of a task, in the order they were begun.
+        """Return the artifacts of a task, in the order they were begun.
 
         ::
 
@@ -170,7 +172,7 @@ class ProgressLedger(Protocol):
     async def get_artifact(
         self, task_id: str, artifact_id: str, *, owner: Owner = None
     ) -> Artifact | None:
-        """One artifact of a task, or ``None``.
+        """Return one artifact of a task, or ``None``.
 
         ::
 
@@ -203,7 +205,7 @@ class ProgressCalls(LedgerCalls, ProgressLedger):
         return (await self._storage.record_step(check_lease(lease), step)).load(lease.task_id)
 
     async def steps(self, task_id: str) -> list[StepRecord]:
-        """The stored steps of a task, for its worker, in the order they were stored."""
+        """Return the stored steps of a task, for its worker, in the order they were stored."""
         found = await self._storage.steps(check_id("task_id", task_id))
         return [step.load(task_id) for step in found]
 
@@ -219,7 +221,7 @@ class ProgressCalls(LedgerCalls, ProgressLedger):
         last_chunk: bool = False,
         step: StepKey | None = None,
     ) -> ArtifactChunk:
-        """Write a chunk of an artifact and return it as a stream shows it."""
+        """Write a chunk of an artifact. Returns it as it appears in a stream."""
         blocks = list[Any](check_list("parts", parts))
         chunk = StoredChunk(
             check_id("artifact_id", artifact_id),
@@ -233,20 +235,20 @@ class ProgressCalls(LedgerCalls, ProgressLedger):
         return (await self._storage.append_chunk(check_lease(lease), chunk)).load()
 
     async def restore_artifacts(self, lease: Lease, step: StepKey) -> list[ArtifactChunk]:
-        """Write the chunks of a stored step again in this attempt; they are returned."""
+        """Write the chunks of a stored step again in this attempt, and return them."""
         key = check_step(step)
         found = await self._storage.restore_chunks(check_lease(lease), key)
         return [chunk.load() for chunk in found]
 
     async def artifacts(self, task_id: str, *, owner: Owner = None) -> list[Artifact]:
-        """The artifacts of a task, in the order they were begun."""
+        """Return the artifacts of a task, in the order they were begun."""
         found = await self._storage.chunks(task_key(task_id, owner), None)
         return load_artifacts(task_id, found)
 
     async def get_artifact(
         self, task_id: str, artifact_id: str, *, owner: Owner = None
     ) -> Artifact | None:
-        """One artifact of a task, or ``None``."""
+        """Return one artifact of a task, or ``None``."""
         key, name = task_key(task_id, owner), check_id("artifact_id", artifact_id)
         found = load_artifacts(task_id, await self._storage.chunks(key, name))
         return found[0] if found else None

@@ -26,7 +26,7 @@ from holdfast.values.tasks.push import OutboxEntry, PushConfig
 from holdfast.values.tasks.records import LEASE_SECONDS
 
 DELIVERY_ATTEMPTS = 12
-"""How often a delivery is tried before it is given up, unless told."""
+"""The default number of attempts before a delivery is given up."""
 
 
 @runtime_checkable
@@ -34,8 +34,8 @@ class PushLedger(Protocol):
     """Push configs of tasks, and the deliveries that they cause.
 
     An entry is written to the outbox in the same step as the message, the transition or the
-    artifact chunk that it announces, one for each push config that the task has. Deliveries are at
-    least once: who dies between sending and ``mark_delivered`` leaves the entry to be sent again.
+    artifact chunk that it announces, one for each push config that the task has. Delivery is at
+    least once: if a process dies between sending and ``mark_delivered``, the entry is sent again.
 
     Promises:
 
@@ -83,9 +83,9 @@ class PushLedger(Protocol):
         owner: Owner = None,
         max_configs: int | None = None,
     ) -> None:
-        """Store a push config under its id; ``NotFoundError`` if there is no such task.
+        """Store a push config under its id. Raises ``NotFoundError`` if there is no such task.
 
-        ``InvalidInputError`` if the task has ``max_configs`` others already.
+        Raises ``InvalidInputError`` if the task has ``max_configs`` others already.
         ::
 
             await ledger.upsert_push_config(task.id, PushConfig("p1", "https://example.org/hook"))
@@ -96,7 +96,7 @@ class PushLedger(Protocol):
     async def get_push_config(
         self, task_id: str, config_id: str, *, owner: Owner = None
     ) -> PushConfig | None:
-        """One push config of a task, or ``None``.
+        """Return one push config of a task, or ``None``.
 
         ::
 
@@ -106,7 +106,7 @@ class PushLedger(Protocol):
 
     @abstractmethod
     async def list_push_configs(self, task_id: str, *, owner: Owner = None) -> list[PushConfig]:
-        """The push configs of a task, ordered by id.
+        """Return the push configs of a task, ordered by id.
 
         ::
 
@@ -118,7 +118,7 @@ class PushLedger(Protocol):
     async def delete_push_config(
         self, task_id: str, config_id: str, *, owner: Owner = None
     ) -> bool:
-        """Remove a push config with whatever was on its way to it; whether it was there.
+        """Delete a push config and its undelivered entries. Returns whether it was there.
 
         ::
 
@@ -135,11 +135,11 @@ class PushLedger(Protocol):
         per_owner: int | None = None,
         busy: Mapping[str, int] | None = None,
     ) -> list[OutboxEntry]:
-        """Take entries that are due, the oldest first; nobody else gets them for the lease.
+        """Claim entries that are due, the oldest first, for ``lease_seconds``.
 
-        Of one push config at most one entry is out at a time, so that news arrive in order. With
-        ``per_owner`` owners take turns, and none has more than that many entries, with those that
-        ``busy`` counts for it.
+        Of one push config at most one entry is claimed at a time, so that events arrive in order.
+        With ``per_owner`` owners take turns, and none has more than that many entries, including
+        those that ``busy`` counts for it.
 
         ::
 
@@ -151,7 +151,7 @@ class PushLedger(Protocol):
 
     @abstractmethod
     async def mark_delivered(self, entry: OutboxEntry) -> bool:
-        """Remove an entry that has arrived; whether it was still there.
+        """Delete a delivered entry. Returns whether it was still there.
 
         ::
 
@@ -163,10 +163,9 @@ class PushLedger(Protocol):
     async def mark_failed(
         self, entry: OutboxEntry, error: str, *, max_attempts: int = DELIVERY_ATTEMPTS
     ) -> bool:
-        """Let an entry wait for its next attempt, or give it up after ``max_attempts``.
+        """Schedule the next attempt of an entry, or give it up after ``max_attempts``.
 
-        Nothing happens, and the answer is false, when the entry is gone or somebody else has
-        claimed it since.
+        Returns ``False``, with nothing changed, if the entry is gone or was claimed again since.
 
         ::
 
@@ -176,7 +175,7 @@ class PushLedger(Protocol):
 
     @abstractmethod
     async def list_outbox(self, task_id: str, *, owner: Owner = None) -> list[OutboxEntry]:
-        """What is still on its way for a task, and what was given up, in order.
+        """Return the undelivered and the given up entries of a task, in order.
 
         ::
 
@@ -196,7 +195,7 @@ class PushCalls(LedgerCalls, PushLedger):
         owner: Owner = None,
         max_configs: int | None = None,
     ) -> None:
-        """Store a push config under its id; ``NotFoundError`` if there is no such task."""
+        """Store a push config under its id. Raises ``NotFoundError`` if there is no such task."""
         stored, key = StoredPush.of(config), task_key(task_id, owner)
         most = check_optional_count("max_configs", max_configs)
         if not await self._storage.upsert_push_config(key, stored, most) and most is not None:
@@ -205,20 +204,20 @@ class PushCalls(LedgerCalls, PushLedger):
     async def get_push_config(
         self, task_id: str, config_id: str, *, owner: Owner = None
     ) -> PushConfig | None:
-        """One push config of a task, or ``None``."""
+        """Return one push config of a task, or ``None``."""
         key = task_key(task_id, owner)
         found = await self._storage.push_configs(key, check_id("config_id", config_id))
         return found[0].load() if found else None
 
     async def list_push_configs(self, task_id: str, *, owner: Owner = None) -> list[PushConfig]:
-        """The push configs of a task, ordered by id."""
+        """Return the push configs of a task, ordered by id."""
         found = await self._storage.push_configs(task_key(task_id, owner), None)
         return [config.load() for config in found]
 
     async def delete_push_config(
         self, task_id: str, config_id: str, *, owner: Owner = None
     ) -> bool:
-        """Remove a push config with whatever was on its way to it; whether it was there."""
+        """Delete a push config and its undelivered entries. Returns whether it was there."""
         key = task_key(task_id, owner)
         return await self._storage.delete_push_config(key, check_id("config_id", config_id))
 
@@ -230,7 +229,7 @@ class PushCalls(LedgerCalls, PushLedger):
         per_owner: int | None = None,
         busy: Mapping[str, int] | None = None,
     ) -> list[OutboxEntry]:
-        """Take entries that are due, the oldest first; nobody else gets them for the lease."""
+        """Claim entries that are due, the oldest first, for ``lease_seconds``."""
         claim = OutboxClaim(
             check_count("limit", limit),
             check_seconds("lease_seconds", lease_seconds),
@@ -240,14 +239,14 @@ class PushCalls(LedgerCalls, PushLedger):
         return [entry.load() for entry in await self._storage.claim_outbox(claim)]
 
     async def mark_delivered(self, entry: OutboxEntry) -> bool:
-        """Remove an entry that has arrived; whether it was still there."""
+        """Delete a delivered entry. Returns whether it was still there."""
         key = _entry_key(entry)
         return key is not None and await self._storage.mark_delivered(key)
 
     async def mark_failed(
         self, entry: OutboxEntry, error: str, *, max_attempts: int = DELIVERY_ATTEMPTS
     ) -> bool:
-        """Let an entry wait for its next attempt, or give it up after ``max_attempts``."""
+        """Schedule the next attempt of an entry, or give it up after ``max_attempts``."""
         text, most = check_text("error", error), check_count("max_attempts", max_attempts)
         key = _entry_key(entry)
         if key is None:
@@ -256,20 +255,20 @@ class PushCalls(LedgerCalls, PushLedger):
         return await self._storage.mark_failed(key, failure)
 
     async def list_outbox(self, task_id: str, *, owner: Owner = None) -> list[OutboxEntry]:
-        """What is still on its way for a task, and what was given up, in order."""
+        """Return the undelivered and the given up entries of a task, in order."""
         found = await self._storage.outbox(task_key(task_id, owner))
         return [entry.load() for entry in found]
 
 
 def _entry_key(entry: OutboxEntry) -> EntryKey | None:
-    """Which entry it is; ``None`` if it does not have the name that a ledger gave it."""
+    """Return the key of an entry; ``None`` if its id is not one that a ledger gave."""
     event = check_entry(entry).event
     key = EntryKey(event.task_id, entry.config.id, event.seq)
     return key if key.id == entry.id else None
 
 
 def delivery_delay(attempts: int) -> timedelta:
-    """How long to wait after so many failed attempts: doubling from a second up to an hour.
+    """Return the delay after a number of failed attempts: doubles from a second up to an hour.
 
     >>> delivery_delay(1).total_seconds(), delivery_delay(4).total_seconds()
     (1.0, 8.0)
@@ -278,7 +277,7 @@ def delivery_delay(attempts: int) -> timedelta:
 
 
 def too_many_configs(most: int) -> InvalidInputError:
-    """What one push config too many is refused with.
+    """Return the error of one push config too many.
 
     >>> str(too_many_configs(20))
     'push: the task has 20 push configs, which is the limit: delete one first'
@@ -289,7 +288,7 @@ def too_many_configs(most: int) -> InvalidInputError:
 
 
 def check_busy(busy: object) -> dict[str, int]:
-    """How many entries of each owner are on their way.
+    """Check the number of entries per owner that are being delivered.
 
     >>> check_busy(None), check_busy({"ana": 2})
     ({}, {'ana': 2})

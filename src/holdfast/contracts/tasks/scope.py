@@ -1,4 +1,4 @@
-"""What all calls of the ledger share: the engine behind them, and whose tasks they are about."""
+"""What all calls of the ledger share: the engine's storage, and the checked keys."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from holdfast.spi.tasks.records import ContextKey, TaskKey
 from holdfast.values.checks import check_absent_id, check_id
 
 MOST = (1 << 63) - 1
-"""The largest number that an engine is given."""
+"""The largest number that is passed to an engine."""
 
 
 class LedgerCalls:
-    """Calls of a ledger, on what an engine stores."""
+    """Base class of the ledger's calls, with the engine's storage."""
 
     def __init__(self, storage: TaskStorage) -> None:
         self._storage = storage
 
 
 def task_key(task_id: object, owner: object) -> TaskKey:
-    """A task as an owner sees it, checked.
+    """Return the checked key of a task for an owner.
 
     >>> task_key("t1", "ana")
     TaskKey(task_id='t1', owner='ana')
@@ -28,7 +28,7 @@ def task_key(task_id: object, owner: object) -> TaskKey:
 
 
 def context_key(context_id: object, owner: object) -> ContextKey:
-    """A context of an owner, checked.
+    """Return the checked key of an owner's context.
 
     >>> context_key("c1", "ana")
     ContextKey(owner='ana', context_id='c1')

@@ -15,15 +15,15 @@ _KINDS: tuple[WorkKind, ...] = get_args(WorkKind)
 
 @runtime_checkable
 class WorkSignal(Protocol):
-    """The doorbell of the queues of all tenants; it belongs to the operator, not to a tenant.
+    """Notifications about the queues of all tenants; for the operator, not for a tenant.
 
-    A ring is a hint: it may come for nothing, and a worker that hears none still looks now and
+    A notification is a hint: there may be no work, and a worker that gets none still polls now and
     then.
     """
 
     @abstractmethod
     async def tenants(self, kind: WorkKind = "due", *, limit: int = 100) -> list[str]:
-        """The tenants that have work of a kind, in order.
+        """Return the tenants that have work of a kind, in order.
 
         ::
 
@@ -46,8 +46,8 @@ class WorkSignal(Protocol):
     def requests(self, worker: str) -> AsyncGenerator[None, None]:
         """Yield when a client may have asked to cancel, pause or resume a task of this worker.
 
-        It yields once at the start, for what came before. A notice can be lost; the next heartbeat
-        of the task returns the request in any case.
+        It yields once at the start, for earlier requests. A notification can be lost; the next
+        heartbeat of the task returns the request in any case.
 
         ::
 
@@ -69,7 +69,7 @@ class Work(WorkSignal):
         self._storage = storage
 
     async def tenants(self, kind: WorkKind = "due", *, limit: int = 100) -> list[str]:
-        """The tenants that have work of a kind, in order."""
+        """Return the tenants that have work of a kind, in order."""
         if kind not in _KINDS:
             raise InvalidInputError("kind", f"must be one of {', '.join(_KINDS)}")
         return await self._storage.tenants(kind, check_count("limit", limit))
@@ -79,5 +79,5 @@ class Work(WorkSignal):
         await self._storage.wait(check_seconds("timeout_seconds", timeout_seconds))
 
     def requests(self, worker: str) -> AsyncGenerator[None, None]:
-        """Yield when a client may have asked something of a task of this worker."""
+        """Yield when a client may have made a request to a task of this worker."""
         return self._storage.requests(check_id("worker", worker))

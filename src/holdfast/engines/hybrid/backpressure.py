@@ -13,9 +13,10 @@ from holdfast.values.errors import BackPressureError
 class BackpressureLimits:
     """Limits on the age of the oldest unflushed event and on the memory that Redis uses.
 
-    Beyond a soft limit an append waits until it is flushed. Beyond a hard limit it is refused. The
-    limits on memory are for the tenants whose unflushed events take at least an average share;
-    the others go on up to ``last_memory``, so that one tenant cannot stop another.
+    Above a soft limit an append waits until its events are flushed. Above a hard limit it fails
+    with ``BackPressureError``. ``soft_memory`` and ``hard_memory`` apply to the tenants whose
+    unflushed events take at least an average share. The other tenants may append up to
+    ``last_memory``, so that one tenant cannot block another.
 
     >>> BackpressureLimits().hard_age_seconds
     3600
@@ -76,7 +77,7 @@ class Backpressure:
         return self._stats.oldest_seconds >= self._limits.soft_age_seconds or self._is_large(tenant)
 
     def _full(self, tenant: str) -> str:
-        """Why a tenant may not append, or nothing."""
+        """Return why a tenant may not append, or ``""`` if it may."""
         stats, limits = self._stats, self._limits
         if stats.oldest_seconds >= limits.hard_age_seconds:
             return (
@@ -92,6 +93,6 @@ class Backpressure:
         return ""
 
     def _is_large(self, tenant: str) -> bool:
-        """Whether the unflushed events of a tenant take at least an average share."""
+        """Return whether the unflushed events of a tenant take at least an average share."""
         waiting = self._stats.bytes_by_tenant
         return waiting.get(tenant, 0) * len(waiting) >= sum(waiting.values())

@@ -14,10 +14,10 @@ from holdfast.values.errors import HoldfastError, TimedOutError, UnavailableErro
 T = TypeVar("T")
 
 DOUBT_SECONDS = 10.0
-"""For so long after an outage, other processes may still treat the hot store as down."""
+"""How long after an outage other processes may still treat the hot store as down."""
 
 DOWN_SECONDS = 1.0
-"""After a failure, calls fail at once for so long without trying the hot store."""
+"""How long after a failure calls fail at once, without a call to the hot store."""
 
 
 class HotStoreDownError(Exception):
@@ -34,7 +34,7 @@ class HotStoreDownError(Exception):
 class CircuitBreaker:
     """The circuit breaker that all stores of a ``State`` share for their hot store.
 
-    A call times out after ``patience_seconds`` and at most a quarter more. ::
+    A call times out after ``patience_seconds``, or up to a quarter later. ::
 
         breaker = CircuitBreaker(broken_at=lambda: engine.broken_at)
         window = await breaker.call(lambda: hot.window("s1"))
@@ -96,7 +96,7 @@ class CircuitBreaker:
         self._failed, self.down_until = False, 0.0
 
     def _was_given_up(self, task: asyncio.Task[Any]) -> bool:
-        """Whether this breaker cancelled the task, and nobody else did."""
+        """Return whether this breaker, and no other code, cancelled the task."""
         if task not in self._given_up:
             return False
         return task.uncancel() <= self._given_up.pop(task)

@@ -1,4 +1,4 @@
-"""Who waits in this process for a commit that names an event, and what became of the event."""
+"""The writers of this process that wait for the commit of an event, and the event's outcome."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from holdfast.spi.hybrid.hot_log import HotTurn
 
 @dataclass(slots=True)
 class Waiting:
-    """An entry that somebody waits for; ``outcome`` is set once a commit has named it."""
+    """An entry that a writer waits for; ``outcome`` is set once a commit of this process has it."""
 
     one: PositionedEntry
     outcome: Outcome | None = None
 
     @property
     def name(self) -> tuple[str, str]:
-        """What a turn has in common with it."""
+        """The session and event id, by which a flushed turn is matched."""
         return self.one.entry.session, self.one.entry.id
 
 
 class Commits:
-    """The entries that writers wait for, by shard: every flush of this process settles its own.
+    """The entries that writers wait for, by shard. Each flush of this process sets their outcomes.
 
     ::
 
@@ -40,7 +40,7 @@ class Commits:
     def waiting(
         self, tenant: str, shard: int, entries: Sequence[PositionedEntry]
     ) -> Iterator[list[Waiting]]:
-        """Wait for entries, for as long as the block lasts."""
+        """Register entries to wait for, until the block ends."""
         named = self._waiting.setdefault((tenant, shard), {})
         waits = [Waiting(one) for one in entries]
         for wait in waits:
@@ -58,7 +58,7 @@ class Commits:
     def named(
         self, tenant: str, shard: int, turns: Sequence[HotTurn], outcomes: Sequence[Outcome]
     ) -> None:
-        """A commit has named these turns."""
+        """Set the outcome of every waiting entry that is among these committed turns."""
         waiting = self._waiting.get((tenant, shard))
         if waiting:
             for turn, outcome in zip(turns, outcomes, strict=True):

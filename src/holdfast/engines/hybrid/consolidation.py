@@ -1,7 +1,8 @@
-"""The consolidator: takes events from the hot log into the durable one, and nothing on the way.
+"""The consolidator: moves events from the hot log to the durable log and loses none.
 
-Any number of processes may run one, and each may die on any line: what was claimed and not
-acknowledged is claimed again by the next, and what was stored already is known by its id.
+Any number of processes may run one, and each may die on any line. The next consolidator claims
+again the turns that were claimed and not acknowledged. It recognizes an event that is already
+stored by its id.
 """
 
 from __future__ import annotations
@@ -43,12 +44,15 @@ BEHIND_AT_ONCE = 100
 """How many such sessions are advanced in one step."""
 
 DEADLY_DELIVERIES = 10
-"""A turn that was handed out so often, at the end alone, kills whoever stores it."""
+"""A turn that was delivered more often than this becomes a dead letter.
+
+It crashes the consolidators: its last deliveries contained this turn alone.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How much a consolidator takes at once, how often it looks, and when a session rests.
+    """The batch size of a consolidator, its polling interval, and when a session counts as idle.
 
     >>> Pace().batch
     500
@@ -58,18 +62,18 @@ class Pace:
     interval_seconds: float = 0.2
     rested_seconds: float = 900
     unused_seconds: float = 0
-    """Saved states that were not used for so long are evicted; 0: none are."""
+    """Saved states that were unused for this long are evicted; 0 disables eviction."""
     longest_pause_seconds: float = 5.0
 
 
 class Consolidator:
     """Flushes shards, unloads idle sessions, and advances the hot log where it is behind.
 
-    ``advance_epoch`` advances a session of a tenant in the hot log to an epoch;
-    ``states`` flushes the working states of a tenant in a shard; ``evict`` removes some of them
-    from the hot store, if they are saved and unused; ``fallback_writes`` applies the writes that
-    the durable store took while the hot one was down, and is called every few seconds; ``flushed``
-    hears which turns were committed; ``settle`` looks after sessions that others found incomplete.
+    ``advance_epoch`` advances a session of a tenant in the hot log to an epoch. ``states`` flushes
+    the working states of a tenant in a shard. ``evict`` removes those of some states from the hot
+    store that are saved and unused. ``fallback_writes`` applies the writes that the durable store
+    took while the hot one was down; it is called every few seconds. ``flushed`` is called with the
+    turns that were committed. ``settle`` settles sessions in which another process found a gap.
     ::
 
         consolidator = Consolidator(hot, durable, advance_epoch=advance_epoch)
@@ -104,13 +108,13 @@ class Consolidator:
         self._locks: dict[tuple[str, int], asyncio.Lock] = {}
         self._commits = Commits()
         self.stuck: dict[tuple[str, int], str] = {}
-        """Shards whose last round failed over something that waits there, and how."""
+        """Shards whose last round failed because of their own data, with the error."""
         self.metrics = metrics or HybridMetrics()
 
     async def run(self, stop: asyncio.Event, *, tenants: Collection[str] | None = None) -> None:
-        """Consolidate until told to stop; an outage is waited out with growing pauses.
+        """Consolidate until ``stop`` is set. After a failure it retries with growing pauses.
 
-        ``tenants`` leaves the others' events to other consolidators. ::
+        With ``tenants`` it skips the events of all other tenants. ::
 
             await consolidator.run(stop, tenants=["acme"])
         """
@@ -130,7 +134,7 @@ class Consolidator:
                 await _wait(stop, pause)
 
     async def run_once(self, *, tenants: Collection[str] | None = None) -> bool:
-        """Everything that is there to do now; whether there was a full batch, so perhaps more."""
+        """Do all work that is due. Returns whether a batch was full, so that there may be more."""
         work = await self._hot.work(
             rested_seconds=self._pace.rested_seconds, unused_seconds=self._pace.unused_seconds
         )
@@ -150,13 +154,13 @@ class Consolidator:
         return more
 
     async def _round(self, tenant: str, shard: int) -> bool:
-        """One batch of a shard and its states; whatever fails there stops no other shard."""
+        """Flush a batch of a shard and its states. An error there does not stop other shards."""
         try:
             done = await self.flush_shard(tenant, shard)
             if self._states is not None:
                 await self._states(tenant, shard)
         except (UnavailableError, TimedOutError):
-            raise  # a store is away: the other shards would only wait for it as well
+            raise  # a store is down, so the other shards would fail too
         except Exception as error:  # noqa: BLE001 - one shard of a worker's loop: the others go on
             self._note_stuck(tenant, shard, error)
             return False
@@ -164,7 +168,7 @@ class Consolidator:
         return done is not None and done >= self._pace.batch
 
     async def _evict_states(self, tenant: str, shard: int, sessions: Sequence[str]) -> None:
-        """Evict states of a shard; a failure there stops no other shard."""
+        """Evict states of a shard. An error there does not stop other shards."""
         if self._evict is None:
             return
         try:
@@ -199,7 +203,7 @@ class Consolidator:
                 await self._settle()
 
     async def drain(self, *, limit_seconds: float | None = None) -> bool:
-        """Consolidate all that is there at the beginning; whether it was done in time.
+        """Consolidate everything that is in the hot log now. Returns whether it finished in time.
 
         ::
 
@@ -218,7 +222,7 @@ class Consolidator:
             return False
 
     async def drain_shard(self, tenant: str, shard: int) -> None:
-        """Consolidate all that is in a shard at the beginning.
+        """Consolidate everything that is in a shard now.
 
         ::
 
@@ -231,7 +235,7 @@ class Consolidator:
                 break
             if done is None:
                 await _moment()
-                # Somebody else is at it: what they flush is not ours to wait for twice.
+                # Another process flushes this shard. What it has flushed need not be waited for.
                 left = min(left, await self._hot.length(tenant, shard))
             else:
                 left -= done
@@ -240,7 +244,9 @@ class Consolidator:
                 pass
 
     async def flush_shard(self, tenant: str, shard: int) -> int | None:
-        """Make the oldest batch of a shard durable; how many, ``None`` if somebody else is at it.
+        """Make the oldest batch of a shard durable.
+
+        Returns the number of turns, or ``None`` if another process is flushing the shard.
 
         ::
 
@@ -275,7 +281,7 @@ class Consolidator:
     async def _give_back(self, tenant: str, shard: int, turns: Sequence[HotTurn]) -> None:
         """Do not count this delivery: the failure was an outage or a cancelled call.
 
-        The count of deliveries finds the turns that make consolidators fail or die.
+        The delivery count serves to find the turns that make consolidators fail or crash.
         """
         if turns:
             with suppress(EngineError):
@@ -286,8 +292,8 @@ class Consolidator:
     ) -> list[PositionedEntry]:
         """Flush until each entry was committed or has left the hot log.
 
-        Returns those that no commit of this process has stored at their position: whoever
-        acknowledges them looks them up in the durable log first. They may be lost. ::
+        Returns the entries that no commit of this process has stored at their position. They may be
+        lost: the caller must look them up in the durable log before it acknowledges them. ::
 
             unnamed = await consolidator.through("acme", hot, positioned)
         """
@@ -304,7 +310,8 @@ class Consolidator:
     ) -> list[PositionedEntry]:
         lock = self._locks.setdefault((tenant, shard), asyncio.Lock())
         with self._commits.waiting(tenant, shard, entries) as waits:
-            # Those who wait for the lock find their entries committed by who had it.
+            # A writer that waited for the lock may find its entries committed by the previous
+            # holder.
             async with lock:
                 left = [wait for wait in waits if wait.outcome is None]
                 while left:
@@ -312,8 +319,8 @@ class Consolidator:
                     left = [wait for wait in left if wait.outcome is None]
                     if not left:
                         break
-                    # Neither in the hot log nor in a commit of ours: committed by somebody else,
-                    # or lost. An empty stream does not say which.
+                    # Neither in the hot log nor in a commit of this process: either another process
+                    # committed it, or it is lost. An empty stream does not show which.
                     gone = {id(one) for one in await hot.missing([wait.one for wait in left])}
                     left = [wait for wait in left if id(wait.one) not in gone]
                     if left and not done:

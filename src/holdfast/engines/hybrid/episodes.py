@@ -1,4 +1,4 @@
-"""Session logs at the speed of the hot log, with the truth in the durable one."""
+"""Session logs at the speed of the hot log; the durable log is authoritative."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from holdfast.values.events import Event, Recalled, Session
 
 
 class HybridEpisodes(EpisodeStorage):
-    """``EpisodeStorage`` over a hot and a durable log; ``durable`` is that of the durable engine.
+    """``EpisodeStorage`` over a hot and a durable log; ``durable`` is the durable engine's.
 
-    Searches read the durable log alone: what the agents have just said is flushed to it first. ::
+    Searches read the durable log only. The agents' newest events are flushed to it first. ::
 
         episodes = HybridEpisodes(log, PostgresEpisodes(engine))
     """
@@ -33,7 +33,7 @@ class HybridEpisodes(EpisodeStorage):
         if vectors is None:
             return await self._log.append(entries)
         await self._log.durable.check_dimension(len(vectors[0]))
-        # A vector belongs to a stored event.
+        # A vector can only be stored for an event that is in the durable log.
         stored = await self._log.append(entries, commit=True)
         await self._log.durable.keep_vectors(entries, vectors)
         return stored
@@ -65,7 +65,7 @@ class HybridEpisodes(EpisodeStorage):
 
     async def search(self, scope: EventScope, text: str, limit: int) -> list[Recalled]:
         """Return the best events by words and meaning."""
-        # Ranks of words depend on all that the agent ever said, so they are made where that is.
+        # Word ranks depend on all events of the agent, so the durable log computes them.
         degraded = await self._flush(scope)
         return _degraded(await self._durable.search(scope, text, limit), degraded)
 
@@ -98,7 +98,7 @@ class HybridEpisodes(EpisodeStorage):
         return await self._log.clear(session, agent=agent, run=run, types=types)
 
     async def _late(self, scope: EventScope) -> list[PositionedEntry]:
-        """The events of a scope that are not durable yet."""
+        """Return the events of a scope that are not durable yet."""
         if scope.session is None:
             late: Iterable[PositionedEntry] = await self._log.tail(scope.agent)
         else:
@@ -107,7 +107,7 @@ class HybridEpisodes(EpisodeStorage):
         return [one for one in late if scope.has(one.entry)]
 
     async def _flush(self, scope: EventScope) -> str:
-        """Make durable what the agents of a scope said; empty, or why some of it is not."""
+        """Flush the events of a scope's agents. Returns ``""``, or why some are not durable."""
         tail = await self._log.tail(scope.agent)
         if late := [one for one in tail if scope.has_agent(one.entry.agent)]:
             try:
@@ -129,7 +129,7 @@ def _degraded(found: list[Recalled], degraded: str) -> list[Recalled]:
 def _merged(
     stored: Iterable[Event], late: Iterable[PositionedEntry], *, in_session: bool
 ) -> list[Event]:
-    """Each event once, as it is stored if it is, in order."""
+    """Return each event once, in order; the stored version wins."""
     found = {(one.session_id, one.id): one for one in stored}
     for one in late:
         found.setdefault((one.entry.session, one.entry.id), one.to_event())

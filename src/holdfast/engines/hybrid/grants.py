@@ -1,4 +1,4 @@
-"""Who numbers the sessions of a tenant: the hot log with a grant, or the durable log itself."""
+"""Which log numbers the events of a session: the hot log under a grant, else the durable log."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _log = logging.getLogger("holdfast.hybrid")
 
 
 class Grants:
-    """Loads sessions into the hot log, and knows in which of them it is behind.
+    """Loads sessions into the hot log, and tracks the sessions in which the hot log is behind.
 
     ``behind`` maps such sessions to the epoch that they have in the durable log. ::
 
@@ -53,7 +53,7 @@ class Grants:
         self.flush: Callable[[str], Awaitable[None]] | None = None
         """Flushes a session."""
         self.recover: Callable[[str], Awaitable[None]] | None = None
-        """Writes to the durable log what this process wrote to a session and the hot log lost."""
+        """Writes those events of this process to the durable log that the hot log lost."""
 
     def mark_behind(self, entries: Sequence[PositionedEntry]) -> None:
         """Record that the hot log is behind in these sessions; the next append advances it first.
@@ -67,7 +67,7 @@ class Grants:
             self.behind[session] = max(one.epoch, self.behind.get(session, 0))
 
     async def compare(self, session: str, window: Window) -> str:
-        """Find out whether the hot log is behind in a session. Returns why it could not, or ``""``.
+        """Check whether the hot log is behind in a session. Returns an error text, or ``""``.
 
         ::
 
@@ -82,7 +82,7 @@ class Grants:
         return ""
 
     async def catch_up(self, sessions: Iterable[str]) -> None:
-        """Advance the hot log in those of the sessions in which it is behind.
+        """Advance the hot log in the sessions in which it is behind.
 
         ::
 
@@ -116,7 +116,7 @@ class Grants:
     async def settle(self, session: str) -> None:
         """Record that nothing which this process acknowledged in a session is lost.
 
-        First it writes to the durable log what it remembers and the hot log has lost. ::
+        It first writes the events that it remembers and the hot log has lost to the durable log. ::
 
             await grants.settle("s1")
         """
@@ -145,7 +145,7 @@ class Grants:
 
     @asynccontextmanager
     async def held(self, session: str, *, seconds: float = 5) -> AsyncIterator[None]:
-        """Hold the lock of a session, among all processes.
+        """Hold the lock of a session across all processes.
 
         ::
 
@@ -197,5 +197,5 @@ class Grants:
 
 
 def _numbers(window: Window, epoch: int) -> bool:
-    """Whether the hot log numbers a session already, in this epoch or a later one."""
+    """Return whether the hot log numbers a session already, in this epoch or a later one."""
     return window.hot and window.known is not None and window.known.epoch >= epoch

@@ -1,4 +1,4 @@
-"""How far this process has seen the log of each session, of as many as it remembers."""
+"""The highest log position that this process has seen, for its most recently used sessions."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from holdfast.spi.hybrid.hot_entry import PositionedEntry
 _log = logging.getLogger("holdfast.hybrid")
 
 SESSIONS = 10_000
-"""Of how many sessions it is known; those that were seen last."""
+"""How many sessions are remembered: the most recently seen."""
 
 
 class Horizon:
     """The highest position that was read or written, by session.
 
-    It counts and reports the reads that cannot see so far. ::
+    It counts and logs the degraded reads: those that may miss newer events. ::
 
         why = horizon.degraded("s1", error)
     """
@@ -32,7 +32,7 @@ class Horizon:
         return session in self._positions
 
     def reach(self, entries: Sequence[PositionedEntry]) -> None:
-        """These entries were seen."""
+        """Record that this process has seen these entries."""
         for one in entries:
             session = one.entry.session
             before = self._positions.pop(session, one.position)
@@ -43,7 +43,7 @@ class Horizon:
     def degraded(
         self, session: str, why: HotStoreDownError, reached: tuple[int, int] | None = None
     ) -> str:
-        """Count a read that cannot see the hot log, and log how far it sees; the report of it."""
+        """Count and log a read without the hot log. Returns a message with the known positions."""
         self._metrics.degraded_reads += 1
         text = f"session {session}: Redis does not answer, newer events may be missing"
         if reached is not None:

@@ -1,7 +1,7 @@
 """The session log of one tenant, hot in one store and durable in another.
 
-Only one place numbers a session at a time: the hot log while it holds a grant of the durable one,
-the durable log otherwise. So events are never numbered twice, whichever store is lost.
+Only one log numbers a session's events at a time: the hot log while it holds a grant from the
+durable log, the durable log otherwise. So no number is used twice, whichever store is lost.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from holdfast.values.failpoints import hit
 _log = logging.getLogger("holdfast.hybrid")
 
 _BEYOND = (1 << 62, 0)
-"""A floor that no position is above: the window alone is never enough."""
+"""A floor above every position: with it, the window alone is never enough."""
 
 AckLevel: TypeAlias = Literal["hot", "fsync", "committed"]
 
@@ -40,9 +40,9 @@ AckLevel: TypeAlias = Literal["hot", "fsync", "committed"]
 class HybridLog:
     """Appends, reads back and clears the sessions of one tenant.
 
-    ``level`` says what an acknowledged append has survived; ``breaker`` knows whether the hot log
-    is up: while it is down, appends go to the durable log. ``behind`` are sessions in which the hot
-    log is behind, by the epoch that they have in the durable log. ::
+    ``level`` sets when an append is acknowledged. While ``breaker`` reports the hot log as down,
+    appends go to the durable log. ``behind`` maps the sessions in which the hot log is behind to
+    their epoch in the durable log. ::
 
         log = HybridLog(hot, durable, consolidator, tenant="acme", level="committed")
     """
@@ -92,10 +92,10 @@ class HybridLog:
     async def append(
         self, entries: Sequence[LogEntry], *, commit: bool = False
     ) -> list[PositionedEntry]:
-        """Append what is new, all or nothing; returns all entries as they are stored, in order.
+        """Append the new entries, all or none. Returns all entries as they are stored, in order.
 
-        The ids make it idempotent: after a lost answer it may simply run again. ``commit`` waits
-        until it is durable, whatever the level. ::
+        Event ids make this idempotent: after a lost answer the caller may retry. ``commit=True``
+        waits until the entries are durable, whatever the level. ::
 
             stored = await log.append(entries)
         """
@@ -120,13 +120,14 @@ class HybridLog:
         if self._unflushed.due:
             await self._back.look()
         if settled != self._grants.settled:
-            # It was on its way while this process said that it misses nothing.
+            # The append was in flight while this process settled a session. It may be lost and not
+            # recorded as a gap, so check for it now.
             for session in {one.entry.session for one in new}:
                 await self._back.recover(session)
         return new
 
     async def commit(self, entries: Sequence[PositionedEntry]) -> None:
-        """Have entries of the hot log flushed, for a reader who needs them in the durable one.
+        """Flush entries of the hot log, for a reader that needs them in the durable log.
 
         ::
 
@@ -137,9 +138,10 @@ class HybridLog:
     async def newest(
         self, session: str, count: int, chosen: Callable[[PositionedEntry], bool]
     ) -> tuple[bool, list[PositionedEntry]]:
-        """Whether the hot log has the newest of the chosen entries of a session, and those.
+        """Return whether the hot log has the newest chosen entries of a session, and these entries.
 
-        If it has not all of them, what it has comes with those that are not flushed. ::
+        If it does not, the second value is all chosen entries of the window, flushed and unflushed.
+        ::
 
             enough, found = await log.newest("s1", 20, lambda one: one.entry.type == "message")
         """
@@ -150,7 +152,9 @@ class HybridLog:
         return enough, found
 
     async def window(self, session: str, *, last: int | None = None) -> Window:
-        """What is at hand of a session; what this process wrote when the hot log does not answer.
+        """Return a session's window in the hot log.
+
+        While the hot log is down, it is the unflushed entries that this process wrote.
 
         ::
 
@@ -176,12 +180,12 @@ class HybridLog:
         ):
             self._seen.degraded(session, HotStoreDownError(why, sure=True))
         if not found.hot or session in self._behind:
-            # The durable log may have gone on without it.
+            # The durable log may have newer entries than the hot log.
             return dataclasses.replace(found, hot=False, floor=_BEYOND)
         return found
 
     async def tail(self, agent: str | None) -> list[PositionedEntry]:
-        """What an agent, or every agent, has in all sessions that is not flushed.
+        """Return the unflushed entries of one agent or all agents, in all sessions.
 
         ::
 
@@ -200,7 +204,7 @@ class HybridLog:
         return found
 
     def forget(self, turns: Sequence[HotTurn]) -> None:
-        """Turns were flushed: this process need not remember them any more.
+        """Forget turns that were flushed.
 
         ::
 
@@ -217,7 +221,9 @@ class HybridLog:
         run: str | None = None,
         types: list[str] | None = None,
     ) -> int:
-        """Remove what matches: the tombstone first, so that no late flush brings it back.
+        """Delete the matching entries. Returns how many.
+
+        The tombstone is written first, so that no later flush restores them.
 
         ::
 
@@ -232,7 +238,7 @@ class HybridLog:
             )
 
         try:
-            # A refill that is under way would bring back what it has read.
+            # A concurrent load of the session would write back the entries that it has read.
             async with self._grants.held(session, seconds=30):
                 return await self._clear(session, covered, agent=agent, run=run, types=types)
         except HotStoreDownError as error:
@@ -253,7 +259,7 @@ class HybridLog:
         cleared = await self.durable.clear(session, agent=agent, run=run, types=types, until=until)
         hit("clear.after_durable")
         if cleared.until is not None and cleared.until != until:
-            # More was flushed meanwhile, and is gone: look again what stands in the window.
+            # More entries were flushed meanwhile and are deleted: read the window again.
             window = await self._breaker.call(lambda: self.hot.window(session))
         last = cleared.until or BEGINNING
         gone = [one for one in window.entries if covered(one) and one.position <= last]
@@ -264,7 +270,7 @@ class HybridLog:
         return len(fresh | set(cleared.ids))
 
     async def settle(self, session: str) -> None:
-        """Say that this process misses nothing of a session that others found incomplete.
+        """Record that nothing which this process acknowledged in a session is lost.
 
         ::
 
@@ -273,7 +279,7 @@ class HybridLog:
         await self._grants.settle(session)
 
     async def is_settled(self) -> bool:
-        """Whether all that this process has acknowledged is durable.
+        """Return whether all events that this process acknowledged are durable.
 
         ::
 
@@ -283,7 +289,7 @@ class HybridLog:
         return not self._unflushed
 
     async def advance_epoch(self, session: str, epoch: int) -> None:
-        """Advance a session in the hot log to an epoch of the durable log, unless it is there.
+        """Advance a session in the hot log to at least this epoch of the durable log.
 
         ::
 
@@ -307,7 +313,10 @@ class HybridLog:
     async def _append_fallback(
         self, batch: Sequence[LogEntry], why: HotStoreDownError
     ) -> list[PositionedEntry]:
-        """Past the hot log, which does not answer; it is raised before it numbers again."""
+        """Append to the durable log while the hot log is down.
+
+        The hot log is advanced to the new epoch before it numbers the session again.
+        """
         try:
             stored = await self.durable.append(batch)
         except (UnavailableError, TimedOutError) as error:
@@ -330,7 +339,7 @@ class HybridLog:
             raise
 
     async def _slow_down(self, entries: list[PositionedEntry]) -> list[PositionedEntry]:
-        """Wait for the commit as at level committed; the acknowledgement stands without it."""
+        """Wait for the commit. After a timeout, acknowledge the append without it, and log it."""
         try:
             return await self._back.committed(entries, limit_seconds=self._breaker.patience_seconds)
         except TimedOutError as error:
@@ -345,12 +354,12 @@ def _newest(
     newest = found[len(found) - count :] if count < len(found) else found
     if len(newest) == count and (not newest or newest[0].position > window.floor):
         return True, newest
-    # Of a log that is at hand from its beginning, all is enough, however little it is.
+    # If the window holds the whole log, all entries found are enough, however few.
     return window.floor == BEGINNING and not window.cut, found
 
 
 def once(entries: Iterable[PositionedEntry]) -> list[PositionedEntry]:
-    """Each entry once: a retry that came after its id was forgotten stands there again.
+    """Return each entry once. A retry after the hot log dropped the id appends the entry again.
 
     >>> once([])
     []

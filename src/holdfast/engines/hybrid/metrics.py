@@ -1,4 +1,4 @@
-"""What the hybrid memory counts: plain numbers, which a server exports under the names here."""
+"""The metrics of the hybrid memory, and the names under which a server exports them."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class HybridMetrics:
     evicted: int = 0
 
     def samples(self, stats: HotStats, *, ttl_seconds: float) -> Iterator[tuple[str, float]]:
-        """Every number under its name, for a scrape."""
+        """Yield each metric's name and value, for a scrape."""
         yield PENDING, float(stats.pending)
         yield OLDEST, stats.oldest_seconds
         yield QUARANTINED, float(stats.quarantined)
@@ -85,7 +85,7 @@ class HybridMetrics:
 
 
 def headroom(stats: HotStats, *, ttl_seconds: float) -> float:
-    """How much of a window's time to live is left before the oldest event, from 1 down.
+    """Return the share of a window's time to live that the oldest event has left; 1 is all of it.
 
     >>> headroom(HotStats(1, 900.0), ttl_seconds=3600)
     0.75

@@ -1,4 +1,4 @@
-"""Committing working states: who waits shares one read of the hot store and one commit."""
+"""Commits of working states: concurrent writers share one read of the hot store and one commit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class _Waiting:
 
 
 class StateCommits:
-    """Saves the states that writers wait for, all of a shard at once.
+    """Saves the states that writers wait for, one batch per shard.
 
     ::
 
@@ -36,13 +36,13 @@ class StateCommits:
         self._locks: dict[tuple[str, int], asyncio.Lock] = {}
 
     async def commit(self, tenant: str, shard: int, session: str, written: Written) -> bool:
-        """Whether a version that includes the write is committed; if not, the write is lost."""
+        """Commit a write. Returns whether the durable store has it; if not, the write is lost."""
         mine = _Waiting(session, written)
         waiting = self._waiting.setdefault((tenant, shard), [])
         waiting.append(mine)
         try:
             async with self._locks.setdefault((tenant, shard), asyncio.Lock()):
-                # Those who wait for the lock find their states saved by who had it.
+                # A writer that waited for the lock may find its state saved by the previous holder.
                 if mine.committed is None:
                     await self._save(tenant, shard, [*waiting])
         finally:
@@ -69,10 +69,10 @@ async def save(
     shard: int,
     states: Sequence[SavedState],
 ) -> list[SavedState]:
-    """Save states; those that were, or had been.
+    """Save states. Returns those that are saved, now or before.
 
-    One that was restored from an older version than the last does not have what was saved since. It
-    is removed from the hot store, and restored from the last when it is next used. ::
+    A state that was restored from an outdated version lacks what was saved since. It is removed
+    from the hot store, and restored from the newest version when it is next used. ::
 
         kept = await save(dirty, durable, "acme", 7, states)
     """
@@ -89,7 +89,7 @@ async def save(
 
 
 def _includes(kept: SavedState | None, written: Written) -> bool:
-    """Whether a write is in what is kept: in its lineage, or before a clear that came later."""
+    """Return whether the saved state includes a write, or a later clear replaced it."""
     if kept is None or kept.version < written.version:
         return False
     return kept.gone or kept.lineage == written.lineage

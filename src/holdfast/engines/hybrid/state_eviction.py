@@ -1,14 +1,16 @@
-"""Evicting working states from the hot store: only what is saved, and only while nobody uses it.
+"""Eviction of working states from the hot store: only states that are saved and unused.
 
-Three steps, and whoever does them may die after each:
+It has three steps. The process may die after each:
 
-1. In the hot store: the states are chosen, and their writers do not count as registered any more.
-2. In the durable store: where it has that very version, and nobody has registered since step 1, the
-   state needs no writer any more. From here on its absence from the hot store is no loss.
-3. In the hot store: the states that were not written since step 1 are removed.
+1. In the hot store: choose the states, and unregister their writers.
+2. In the durable store: delete the recorded writers of each state that it has in exactly that
+   version and to which no writer has registered since step 1. From here on the absence of such a
+   state from the hot store is no loss.
+3. In the hot store: delete the states that were not written since step 1.
 
-A state that leaves after step 2 by another way, such as ``FLUSHALL``, is restored whole as well. A
-writer after step 1 is registered first: step 2 sees that, or it comes after step 2.
+A state that disappears after step 2 in another way, such as by ``FLUSHALL``, is restored in full
+too. A writer after step 1 registers before it writes: either step 2 sees the registration, or the
+writer registers after step 2.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ async def evict_states(
     *,
     unused_seconds: float,
 ) -> int:
-    """Evict those of the states that are saved and unused; returns how many.
+    """Evict the states that are saved and unused. Returns how many.
 
     ::
 

@@ -25,7 +25,7 @@ _log = logging.getLogger("holdfast.hybrid")
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What there is of a state outside of the hot store.
+    """A state as it exists outside the hot store: saved, and remembered by this process.
 
     >>> Kept(None, base=0, stamp=0, as_of=None).mine
     False
@@ -42,14 +42,14 @@ class Kept:
     """When it was saved, if another process may have acknowledged writes since."""
 
     eviction: int = 0
-    """The last eviction from the hot store that the durable one knows of."""
+    """The last eviction from the hot store that the durable store has recorded."""
 
     mine: bool = False
-    """Whether writes of this process are in it that were not saved."""
+    """Whether it includes unsaved writes of this process."""
 
 
 class StateRestoring:
-    """Restores the states of one tenant, with what this process wrote and nobody has saved.
+    """Restores the states of one tenant, including this process's unsaved writes.
 
     ::
 
@@ -75,7 +75,7 @@ class StateRestoring:
         self._flights: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def restored(self, session_id: str) -> tuple[bool, Kept]:
-        """Bring back what was saved, once for all who ask; whether there is a state now.
+        """Restore a state, once for concurrent callers. Returns whether the hot store has one now.
 
         ::
 
@@ -108,11 +108,11 @@ class StateRestoring:
             try:
                 return await self._breaker.call(restore), kept
             except RemovedStateError as error:
-                # What was read before the eviction may not be the newest: it is read again.
+                # What was read before the eviction may be outdated: read it again.
                 eviction = error.eviction
 
     async def kept(self, session_id: str) -> Kept:
-        """Read a state as it was saved, with what this process wrote to it since.
+        """Return a state as it was saved, with the writes of this process since then.
 
         ::
 

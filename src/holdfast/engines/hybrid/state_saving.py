@@ -29,7 +29,7 @@ async def save_states(
 ) -> int:
     """Save some states that have changed. Returns how many.
 
-    A state that changes again meanwhile keeps its mark, and is saved again. ::
+    A state that changes again meanwhile stays marked as changed, and is saved again. ::
 
         await save_states(dirty, durable, "acme", 7)
     """

@@ -72,14 +72,14 @@ class HybridStates(StateStorage):
         )
 
     async def read(self, session: str, keys: Collection[str] | None) -> StateSnapshot:
-        """Return a state, or some keys of it; as of the last save without the hot store."""
+        """Return a state, or some of its keys. While the hot store is down: as of the last save."""
         try:
             await self._catch_up(session)
             while True:
                 found = await self._breaker.call(lambda: self._hot.read(session, keys))
                 if found.version:
                     return found
-                # What is restored may be lost again before it is read.
+                # The restored state may be lost again before it is read, hence the loop.
                 there, kept = await self._restoring.restored(session)
                 if not there:
                     return dataclasses.replace(found, as_of=kept.as_of)
@@ -87,7 +87,7 @@ class HybridStates(StateStorage):
             return await self._durably(session, keys, error)
 
     async def write(self, write: StateWrite, expected: int | None) -> None:
-        """Replace or patch a state; a fallback write if the hot store is down."""
+        """Replace or patch a state. While the hot store is down, it makes a fallback write."""
         try:
             written = await self._put(write, expected)
             if self._committed or not self._unsaved.add(write, written):
@@ -115,7 +115,7 @@ class HybridStates(StateStorage):
             await self._write_fallback(StateWrite(session, gone=True), error)
 
     async def complete(self, session_id: str, found: StateSnapshot | None) -> StateSnapshot:
-        """The state of a session, where what the hot store had of it was read along, if anything.
+        """Return a session's state. ``found`` is the hot store's, if the caller has read it.
 
         ::
 
@@ -156,7 +156,7 @@ class HybridStates(StateStorage):
             self._late.pop(session_id, None)
 
     async def _merge(self, fallback: FallbackWrite, *, newest: bool) -> Written:
-        """Apply fallback writes; ``newest``: after all that this process wrote to the hot state."""
+        """Apply fallback writes. ``newest``: they came after what this process wrote."""
         session, lost = fallback.write.session, False
         base: int | None = None
         written: Written | None = None
@@ -191,17 +191,18 @@ class HybridStates(StateStorage):
     async def _put_hot(
         self, write: StateWrite, expected_version: int | None = None, *, base: int | None = None
     ) -> Written:
-        """Write to the hot state, with what was lost or evicted restored first."""
+        """Write to the hot state. A lost or evicted state is restored first."""
         put = partial(self._hot.put, write, expected_version=expected_version, base=base)
         while True:
             try:
                 return await self._breaker.call(put)
             except AbsentStateError:
                 there, kept = await self._restoring.restored(write.session)
-                # A base that is not the newest any more is found out before it is saved.
+                # If this base is outdated by then, the save detects it.
                 put = partial(put, base=None if there else kept.base)
             except UnregisteredError as error:
-                # Who may miss something after a loss is known before anything is acknowledged.
+                # Register the writer before any write is acknowledged: after a loss, the registered
+                # writers are those that may have lost writes.
                 last = error.eviction
                 await self._saved.register(self._tenant, write.session, self._writer, eviction=last)
                 hit("state_write.after_register")
@@ -210,7 +211,7 @@ class HybridStates(StateStorage):
     async def _commit(
         self, session: str, written: Written, again: Callable[[], Awaitable[Written]]
     ) -> None:
-        """Wait until a version that includes a write is committed; a lost write is done again."""
+        """Wait until a version that includes a write is committed. A lost write is repeated."""
         shard = self._hot.shard_of(session)
         try:
             async with asyncio.timeout(COMMIT_SECONDS):
@@ -218,7 +219,7 @@ class HybridStates(StateStorage):
                     _log.warning("Redis lost a write to state %s: done again", session)
                     written = await again()
         except UnavailableError as error:
-            # Where the durable store answers, it keeps the write beside the state.
+            # If the durable store answers the next call, it keeps this as a fallback write.
             raise HotStoreDownError(str(error), sure=False) from error
         except TimeoutError as error:
             if isinstance(error, TimedOutError):
@@ -226,7 +227,7 @@ class HybridStates(StateStorage):
             raise TimedOutError("hybrid", "the commit of a state takes too long") from None
 
     def saved(self, states: Sequence[SavedState]) -> None:
-        """States were saved: this process need not remember what it wrote to them.
+        """Forget the writes of this process to states that were saved.
 
         ::
 
@@ -236,7 +237,7 @@ class HybridStates(StateStorage):
             self._unsaved.forget(one.session, version=one.version)
 
     async def is_settled(self) -> bool:
-        """Whether all that this process has acknowledged is saved.
+        """Return whether all writes that this process acknowledged are saved.
 
         ::
 
@@ -246,7 +247,7 @@ class HybridStates(StateStorage):
         return not self._unsaved
 
     async def _look(self) -> None:
-        """Forget what others have saved; once in a while."""
+        """Forget the writes that other processes have saved. Called once in a while."""
         kept = await self._saved.versions(self._tenant, self._unsaved.looked())
         self.saved(list(kept.values()))
 
@@ -254,7 +255,7 @@ class HybridStates(StateStorage):
         return await self._breaker.call(lambda: self._hot.forget(session_id, version=version))
 
     async def _write_fallback(self, write: StateWrite, why: HotStoreDownError) -> None:
-        """Keep a write in the durable store, until the hot one answers."""
+        """Keep a write in the durable store until the hot store is back."""
         if write.gone:
             self._unsaved.forget(write.session)
         try:
@@ -296,7 +297,7 @@ class HybridStates(StateStorage):
 
 
 def _undecided(why: HotStoreDownError) -> UnavailableError | TimedOutError:
-    """Which version is the newest only the hot store knows."""
+    """Return the error of a write with an expected version: only the hot store can compare it."""
     if why.sure:
         return UnavailableError("redis", f"a write that expects a version needs it: {why}")
     return TimedOutError("redis", f"a write that expects a version may have been done: {why}")

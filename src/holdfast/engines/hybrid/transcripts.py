@@ -1,4 +1,4 @@
-"""Transcripts at the speed of the hot log, with the truth in the durable one."""
+"""Transcripts at the speed of the hot log; the durable log is authoritative."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from holdfast.spi.transcripts import MessageRow, TranscriptKey, Transcripts
 
 
 class HybridTranscripts(Transcripts):
-    """``Transcripts`` over a hot and a durable log; ``durable`` are those of the durable engine.
+    """``Transcripts`` over a hot and a durable log; ``durable`` is the durable engine's.
 
     ::
 
@@ -65,7 +65,7 @@ class HybridTranscripts(Transcripts):
     async def _merged(
         self, key: TranscriptKey, late: list[PositionedEntry], page: TranscriptPage
     ) -> Sequence[MessageRow]:
-        """The durable transcript and what is not in it yet, in the order of the log."""
+        """Return the durable transcript with the unflushed messages, in log order."""
         stored = await self._durable.read(key, page)
         known = {row[1] for row in stored}
         positions = {one.entry.id: one.position for one in late}
@@ -76,7 +76,7 @@ class HybridTranscripts(Transcripts):
         ]
         if not fresh:
             return stored
-        # A number grows with its epoch, so that it alone orders the messages of both.
+        # Numbers keep growing across epochs, so the number alone orders both kinds.
         return sorted([*stored, *fresh], key=lambda one: (one[3], positions.get(one[1], (0, 0))))
 
 
@@ -85,5 +85,5 @@ def _chosen(agent: str) -> Callable[[PositionedEntry], bool]:
 
 
 def _mine(window: Window, agent: str) -> list[PositionedEntry]:
-    """The agent's messages in a window, each once."""
+    """Return the agent's messages in a window, each once."""
     return once(filter(_chosen(agent), window.entries))

@@ -1,7 +1,7 @@
-"""What this process wrote to the hot stores and had acknowledged, until it is durable.
+"""The writes to the hot stores that this process acknowledged and that are not durable yet.
 
-It is read back while the hot store does not answer, and written to the durable store if the hot one
-has lost it. The memory that it takes is bounded: beyond the bound a write waits for its commit.
+While the hot store is down, reads include them. If the hot store loses them, this process writes
+them to the durable store. Their memory is bounded: above the bound a write waits for its commit.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from holdfast.spi.hybrid.state_snapshots import FallbackWrite, Written
 from holdfast.values.states import StateWrite
 
 MOST = 50_000
-"""How many events, and writes to how many states, a process remembers for one tenant."""
+"""How many events, and how many written states, a process remembers for one tenant."""
 
 MOST_BYTES = 64 << 20
-"""How many bytes of each."""
+"""How many bytes of events, and of states, it remembers."""
 
 LOOK_EVERY = 1000
-"""After so many writes it is looked up which of them other processes have made durable."""
+"""After this many writes the process looks up which of them others have made durable."""
 
 
 class Unflushed:
-    """The events of one tenant that this process had acknowledged and has not seen flushed.
+    """The events of one tenant that this process acknowledged and has not seen flushed.
 
     ::
 
@@ -59,11 +59,11 @@ class Unflushed:
         return self._added >= LOOK_EVERY
 
     def looked(self) -> None:
-        """It was looked up."""
+        """Restart the count of writes until the next lookup."""
         self._added = 0
 
     def add(self, entries: Sequence[PositionedEntry]) -> bool:
-        """Remember entries; whether there was room."""
+        """Remember entries. Returns ``False``, and remembers none, if there is no room."""
         size = sum(map(_size, entries))
         if self._count + len(entries) > self._most or self._bytes + size > self._most_bytes:
             return False
@@ -77,11 +77,11 @@ class Unflushed:
         return True
 
     def of(self, session: str) -> list[PositionedEntry]:
-        """Those of a session, in the order of its log."""
+        """Return the remembered entries of a session, in log order."""
         return sorted(self._sessions.get(session, {}).values(), key=lambda one: one.position)
 
     def forget(self, names: Iterable[tuple[str, str]]) -> None:
-        """Forget events by session and id: they are durable, or gone for good."""
+        """Forget events, by session and id, that are durable or deleted."""
         for session, id_ in names:
             mine = self._sessions.get(session)
             one = None if mine is None else mine.pop(id_, None)
@@ -92,7 +92,7 @@ class Unflushed:
                     del self._sessions[session]
 
     def suspects(self, session: str, window: Window) -> bool:
-        """Whether the hot log should have an entry of a session, and does not show it."""
+        """Return whether the window lacks an entry of this process that it should have."""
         mine = self._sessions.get(session)
         if not mine:
             return False
@@ -108,7 +108,7 @@ class Unflushed:
 
 
 class Unsaved:
-    """The writes to states of one tenant that this process had acknowledged and not seen saved.
+    """The writes to states of one tenant that this process acknowledged and has not seen saved.
 
     ::
 
@@ -132,12 +132,12 @@ class Unsaved:
         return self._added >= LOOK_EVERY
 
     def looked(self) -> list[str]:
-        """It is looked up now, for these sessions."""
+        """Restart the count of writes until the next lookup. Returns the sessions to look up."""
         self._added = 0
         return list(self._states)
 
     def add(self, write: StateWrite, written: Written) -> bool:
-        """Remember a write, put together with those before it; whether there was room."""
+        """Remember a write, merged with the earlier ones. Returns ``False`` if there is no room."""
         before = self._states.get(write.session)
         whole = write if before is None else _together(before[0], write)
         size = _weight(whole) - (0 if before is None else before[3])
@@ -152,7 +152,7 @@ class Unsaved:
         return True
 
     def get(self, session: str) -> tuple[FallbackWrite, Written] | None:
-        """What was written to a state, and the newest version of it."""
+        """Return the merged writes to a state, and its newest version."""
         found = self._states.get(session)
         if found is None:
             return None
@@ -161,7 +161,7 @@ class Unsaved:
         return FallbackWrite(write, written.version, cleared=False, written_at=at, now=now), written
 
     def forget(self, session: str, *, version: int | None = None) -> None:
-        """Forget writes up to a version, or all: they are saved, or gone for good."""
+        """Forget the writes to a state up to a version, or all. They are saved or deleted."""
         found = self._states.get(session)
         if found is not None and (version is None or found[1].version <= version):
             self._bytes -= found[3]
@@ -169,7 +169,7 @@ class Unsaved:
 
 
 def _together(first: StateWrite, then: StateWrite) -> StateWrite:
-    """Two writes to one state as one."""
+    """Merge two writes to one state."""
     ttl = first.ttl_seconds if then.ttl_seconds is None else then.ttl_seconds
     if then.fresh:
         return dataclasses.replace(then, ttl_seconds=ttl)

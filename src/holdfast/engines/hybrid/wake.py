@@ -1,4 +1,4 @@
-"""How sessions are found, in the hot store or restored from the durable one."""
+"""Waking sessions: from the hot store, or restored from the durable one."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from holdfast.values.wakes import Wake, WakeStatus
 
 
 class HybridWake(SessionWake):
-    """``SessionWake`` over a hot and a durable log, and the states beside them.
+    """``SessionWake`` over a hot and a durable log, and the working states.
 
-    A session that has only a working state is no new one. ::
+    A session that has only a working state does not count as new. ::
 
         wakes = HybridWake(log, states)
     """
@@ -26,11 +26,11 @@ class HybridWake(SessionWake):
         self._states = states
 
     async def wake_all(self, agent_id: AgentId) -> Wake:
-        """How the sessions that an agent started are found."""
+        """Return the status of the sessions that an agent started."""
         return await self._log.wake_all(str(agent_id))
 
     async def wake(self, session_id: str) -> Wake:
-        """The newest events of a session and its state, and whether anything of it is missing."""
+        """Return a session's newest events, its state, and whether events are missing."""
         found = await self._log.wake(session_id)
         state = await self._states.complete(session_id, found.state)
         known = found.status is WakeStatus.NEW and state.version

@@ -1,4 +1,4 @@
-"""How sessions are found when an agent wakes up: at hand, restored, or with something missing."""
+"""Waking sessions: warm in the hot log, restored from the durable log, or with a gap."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from holdfast.values.states import StateSnapshot
 from holdfast.values.wakes import Wake, WakeStatus
 
 WOKEN = 200
-"""How many sessions of an agent, the newest, are looked at when it wakes up as a whole."""
+"""How many of an agent's sessions, newest first, ``wake_all`` checks."""
 
 
 class Waker:
@@ -43,9 +43,9 @@ class Waker:
         self._seen = seen
 
     async def wake(self, session: str) -> Wake:
-        """What is at hand of a session; a cold one is brought back first, once for all who ask.
+        """Return a session's window. A cold session is loaded first, once for concurrent callers.
 
-        With what the hot store has of its working state, read at the same time.
+        It includes the hot store's working state, read in the same round trip.
 
         ::
 
@@ -78,7 +78,7 @@ class Waker:
         return _woken(window, WakeStatus.RESTORED, state)
 
     async def _wake_without(self, session: str, why: HotStoreDownError) -> Wake:
-        """A session without the hot log: what is durable, and what this process wrote."""
+        """Wake a session without the hot log: its durable events, and those this process wrote."""
         late = await self._back.unseen(self._back.unflushed.of(session))
         tail = await self._durable.tail(session, WINDOW)
         reached, gaps = await self._durable.reached(session)
@@ -92,7 +92,7 @@ class Waker:
         return Wake(status, [one.to_event() for one in entries], gaps, degraded=degraded)
 
     async def wake_all(self, agent: str) -> Wake:
-        """How the sessions that an agent started are found: those that the hot log lost are woken.
+        """Return the status of an agent's sessions, and wake those that the hot log lost.
 
         ::
 

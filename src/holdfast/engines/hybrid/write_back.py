@@ -1,4 +1,4 @@
-"""Acknowledging at level committed: only what a commit of the durable log has named."""
+"""Level ``committed``: acknowledge an event only once the durable log has committed it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COMMIT_SECONDS = 30.0
 
 
 class WriteBack:
-    """Sees to it that entries of the hot log of one tenant are in the durable one.
+    """Ensures that entries of one tenant's hot log reach the durable log.
 
     ::
 
@@ -54,10 +54,11 @@ class WriteBack:
     async def committed(
         self, entries: Sequence[PositionedEntry], *, limit_seconds: float = COMMIT_SECONDS
     ) -> list[PositionedEntry]:
-        """Entries as they are stored, once the durable log has committed every one of them.
+        """Wait until the durable log has committed all entries. Returns them as they are stored.
 
-        What the hot log has lost meanwhile is written to the durable log here: it is still at
-        hand. ``TimedOutError`` when it takes too long: whoever repeats it finds out.
+        Entries that the hot log has lost meanwhile are written to the durable log from ``entries``.
+        Raises ``TimedOutError`` if it takes too long: a retry with the same ids finds out whether
+        they were stored.
         """
         stored = {one.entry.key: one for one in entries}
         try:
@@ -74,16 +75,17 @@ class WriteBack:
         return list(stored.values())
 
     async def _flushed(self, entries: Sequence[PositionedEntry]) -> list[PositionedEntry]:
-        """Have entries flushed; those that no commit of this process has named."""
+        """Flush entries. Returns those that no commit of this process has stored."""
         try:
             return await self._consolidator.through(self._tenant, self._hot, entries)
         except (UnavailableError, TimedOutError) as error:
-            # Where the durable log answers, it is asked, and has them in a moment.
+            # If the durable log answers, the caller looks the entries up there and writes those
+            # missing.
             _log.warning("%d events are not flushed: %s", len(entries), error)
             return list(entries)
 
     async def _read_back(self, entries: Sequence[PositionedEntry]) -> list[PositionedEntry]:
-        """Entries that left the hot log as the durable log has them; it is given the lost ones."""
+        """Return entries as the durable log has them. Those that it lacks are written to it."""
         stored: list[PositionedEntry] = []
         lost: list[LogEntry] = []
         for one, found in zip(entries, await self._durable.find(entries), strict=True):
@@ -102,7 +104,7 @@ class WriteBack:
         return stored + await self._rewrite(lost)
 
     async def _rewrite(self, lost: Sequence[LogEntry]) -> list[PositionedEntry]:
-        """Write to the durable log what the hot log lost before it was flushed."""
+        """Write entries to the durable log that the hot log lost before they were flushed."""
         if not lost:
             return []
         stored = await self._durable.append(lost)
@@ -115,7 +117,7 @@ class WriteBack:
         return stored
 
     async def recover(self, session: str) -> None:
-        """Write to the durable log what this process wrote to a session and the hot log has lost.
+        """Write those entries of this process to the durable log that the hot log has lost.
 
         Raises ``HotStoreDownError`` if the hot log does not answer: it is then unknown whether
         anything is lost. ::
@@ -125,14 +127,14 @@ class WriteBack:
         mine = self.unflushed.of(session)
         if not mine:
             return
-        # In this order: what has left the hot log since is in the durable one.
+        # In this order: an entry that left the hot log by being flushed is in the durable log.
         gone = await self._breaker.call(lambda: self._hot.missing(mine))
         lost = await self._absent(gone)
         await self._rewrite([one.entry for one in lost])
         self._forget(lost)
 
     async def drain(self, session: str) -> None:
-        """Have everything flushed that waits in the shard of a session.
+        """Flush all unflushed entries in the shard of a session.
 
         ::
 
@@ -141,7 +143,7 @@ class WriteBack:
         await self._consolidator.drain_shard(self._tenant, self._hot.shard_of(session))
 
     async def unseen(self, entries: Sequence[PositionedEntry]) -> list[PositionedEntry]:
-        """Those of the entries that this process remembers which the durable log has not.
+        """Return the entries that the durable log does not have. Forget the others.
 
         ::
 
@@ -153,7 +155,7 @@ class WriteBack:
         return found
 
     async def look(self) -> None:
-        """Forget what others have flushed; once in a while.
+        """Forget the entries that other processes have flushed. Called once in a while.
 
         ::
 
@@ -167,7 +169,7 @@ class WriteBack:
             _log.warning("what was flushed is not looked up: %s", error)
 
     async def _absent(self, entries: Sequence[PositionedEntry]) -> list[PositionedEntry]:
-        """Those that the durable log has nothing of; the others are forgotten."""
+        """Return the entries that the durable log does not have. Forget the others."""
         if not entries:
             return []
         found = await self._durable.find(entries)
@@ -183,7 +185,7 @@ class WriteBack:
 
 
 def positioned(batch: Sequence[LogEntry], appended: Appended) -> list[PositionedEntry]:
-    """Entries with where the hot log has put them, as it has them.
+    """Return entries with the positions and times that the hot log gave them.
 
     >>> positioned([], Appended({}, {}))
     []

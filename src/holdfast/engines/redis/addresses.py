@@ -1,4 +1,4 @@
-"""URLs become clients of the driver."""
+"""Creates the driver's clients from URLs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OURS: dict[str, Any] = {"protocol": 2, "decode_responses": False}
 
 
 def is_cluster(url: str) -> bool:
-    """Whether a URL names a cluster; an unknown scheme is refused.
+    """Return whether a URL names a cluster. Raises ``ConfigError`` for an unknown scheme.
 
     >>> is_cluster("redis+cluster://node1:7000")
     True
@@ -34,7 +34,7 @@ def is_cluster(url: str) -> bool:
 
 
 def connection_pool(url: str, **options: Any) -> ConnectionPool:
-    """What makes connections to the server of a URL; nothing is connected.
+    """Return a connection pool for the server of a URL. It does not connect yet.
 
     >>> connection_pool("redis://localhost:6380/1").connection_kwargs["port"]
     6380
@@ -50,7 +50,7 @@ def connection_pool(url: str, **options: Any) -> ConnectionPool:
 
 
 def cluster_client(url: str, **options: Any) -> RedisCluster:
-    """A client of the cluster of a URL, which may name several nodes; nothing is connected.
+    """Return a client for the cluster of a URL, which may name several nodes. It does not connect.
 
     >>> len(cluster_client("redis+cluster://a:1,b:2").nodes_manager.startup_nodes)
     2
@@ -71,7 +71,7 @@ def cluster_client(url: str, **options: Any) -> RedisCluster:
 
 
 def _unreadable() -> ConfigError:
-    # Without the driver's words: they may quote a part of the password.
+    # Without the driver's message, which may contain a part of the password.
     return ConfigError(
         "redis: the URL cannot be read: write redis://user:password@host:port/db, "
         "unix:///path?db=0 or redis+cluster://host:port,host:port, "

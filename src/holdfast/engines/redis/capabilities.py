@@ -1,4 +1,4 @@
-"""What a server is and how durable an answer of it is: asked once, explained in words."""
+"""A server's version and mode, and how durable its acknowledged writes are. Read once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LEVELS: tuple[Level, ...] = ("none", "unproved", "hot", "fsync")
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """The server's version and mode, and what its settings mean for a write that was answered.
+    """The server's version and mode, and what its settings mean for an acknowledged write.
 
     >>> about = Capabilities("Valkey", "9.1.0", appendonly="yes", appendfsync="always")
     >>> about.durability
@@ -37,7 +37,7 @@ class Capabilities:
 
     @property
     def level(self) -> Level:
-        """``fsync``, ``hot`` or ``none``; ``unproved`` where the server does not tell."""
+        """``fsync``, ``hot`` or ``none``; ``unproved`` if the server does not show its settings."""
         if self.appendonly == "no":
             return "none"
         if None in {self.appendonly, self.appendfsync, self.no_appendfsync_on_rewrite}:
@@ -47,7 +47,7 @@ class Capabilities:
 
     @property
     def durability(self) -> str:
-        """What an acknowledged write survives, in a sentence."""
+        """One sentence on what an acknowledged write survives."""
         match self.level:
             case "fsync":
                 return "fsync: every write is on disk before it is acknowledged"
@@ -65,14 +65,14 @@ class Capabilities:
 
     @property
     def unsafe(self) -> str:
-        """Why an acknowledged write could vanish while the server runs; empty when it could not."""
+        """Why the server could lose an acknowledged write while it runs, or ``""``."""
         if self.maxmemory and self.maxmemory_policy.startswith("allkeys-"):
             return f"maxmemory-policy is {self.maxmemory_policy}"
         return ""
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What to change, each with the setting that does it.
+        """What to change, each with the setting to use.
 
         >>> Capabilities("Redis", "7.2.4", appendonly="no", maxmemory=1 << 30).warnings
         ('appendonly is no: set `appendonly yes` and `appendfsync always`',)
@@ -104,7 +104,7 @@ class Capabilities:
         return tuple(found)
 
     def describe(self) -> str:
-        """One line for a person.
+        """Return one line for people to read.
 
         >>> Capabilities("Valkey", "9.1.0", mode="cluster").describe()
         'Valkey 9.1.0, cluster'
@@ -113,14 +113,14 @@ class Capabilities:
 
 
 async def read_capabilities(server: Server) -> Capabilities:
-    """Ask every server that holds data; what counts is the weakest."""
+    """Read the capabilities of every server that holds data. Returns those of the weakest."""
     info = [_info(text) for text in await server.call_each(("info",))]
     settings: list[dict[str, str]] = [{} for _ in info]
     for name in SETTINGS:
         try:
             answers = await server.call_each(("config", "get", name))
         except ResponseError:
-            # Managed servers refuse it, each with an error of its own.
+            # Managed servers refuse it, each with a different error.
             continue
         for found, answer in zip(settings, answers, strict=True):
             found.update(_texts(pairs_of(answer)))
@@ -130,7 +130,7 @@ async def read_capabilities(server: Server) -> Capabilities:
 
 
 def weakest(servers: Sequence[Capabilities]) -> Capabilities:
-    """The server that keeps the least: a chain is as strong as it.
+    """Return the least durable of the servers.
 
     >>> one, other = (Capabilities("Valkey", "9.1.0", appendonly=on) for on in ("no", "yes"))
     >>> weakest([other, one]).level

@@ -13,7 +13,7 @@ from holdfast.values.errors import ConflictError
 
 
 class RedisChannels(ChannelStorage):
-    """``ChannelStorage`` in streams; a publish wakes subscribers by a message of Redis.
+    """``ChannelStorage`` in streams; a publish wakes subscribers through Redis pub/sub.
 
     ::
 
@@ -27,7 +27,7 @@ class RedisChannels(ChannelStorage):
     async def publish(
         self, name: str, event_id: str, text: str, retention_seconds: float
     ) -> StoredEvent:
-        """Append an event, or find the one with the same id."""
+        """Append an event and return it, or the one with the same id."""
         args = (event_id, text, duration(retention_seconds))
         # Safe to repeat: with the same id it is the same event.
         answer = await self._engine.run("channel_publish", self._keys(name).all(), args, safe=True)
@@ -52,7 +52,7 @@ class RedisChannels(ChannelStorage):
         return int(await self._engine.command(newest, "hget", newest, "n", safe=True) or 0)
 
     def bell(self, name: str) -> AbstractContextManager[Bell]:
-        """Return what rings when the channel has a new event."""
+        """Return a bell that rings when the channel has a new event."""
         return self._engine.singleton(Listener).bell(self._keys(name).events)
 
     def _keys(self, name: str) -> ChannelKeys:

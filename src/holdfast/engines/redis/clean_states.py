@@ -1,4 +1,4 @@
-"""The states of all tenants that are saved, and leave Redis when nobody uses them."""
+"""The saved states of all tenants, which are evicted from Redis once they are unused."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from holdfast.engines.redis.timestamps import duration
 from holdfast.spi.hybrid.state_snapshots import CleanStates, Eviction, SavedState
 
 REGISTER_SECONDS = 60
-"""For how long a state stays that a process registers for in order to write to it."""
+"""How long a state is not evicted after a process registered to write to it."""
 
 
 class RedisCleanStates(CleanStates):
     """``CleanStates`` of the states that ``RedisDirtyStates`` has seen saved.
 
-    Reads count as use by what the server itself keeps (``OBJECT IDLETIME``), in whole seconds. ::
+    A read counts as use. The server measures it (``OBJECT IDLETIME``), in whole seconds. ::
 
         clean = RedisCleanStates(engine)
     """
@@ -32,13 +32,13 @@ class RedisCleanStates(CleanStates):
     async def begin_eviction(
         self, tenant: str, shard: int, sessions: Sequence[str], *, unused_seconds: float
     ) -> Eviction:
-        """Choose those that are saved and were not used for so long."""
+        """Choose the states that are saved and have been unused for ``unused_seconds``."""
         keys = ShardKeys.of(tenant, shard)
         names = [encode(session) for session in sessions]
         where = (keys.clean, keys.dirty, keys.removed)
         spans = (duration(unused_seconds), duration(REGISTER_SECONDS))
         given = (*spans, keys.tenant, f"{keys.prefix}st:", *names)
-        # Safe to repeat: the eviction whose number was lost never goes on.
+        # Safe to repeat: an eviction whose number was lost has no further steps.
         number, found = await self._quarantine.guard(
             lambda: self._engine.run("state_evicting", where, given, safe=True),
             (*where, *(f"{keys.prefix}st:{name}" for name in names)),

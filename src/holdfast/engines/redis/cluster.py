@@ -24,7 +24,7 @@ class Cluster:
 
     mode = "cluster"
     broken_at = -math.inf
-    """The driver does not tell."""
+    """Unknown: the driver does not report it."""
 
     def __init__(self, client: RedisCluster, *, limit: int, owns: bool) -> None:
         self._client = client
@@ -33,28 +33,28 @@ class Cluster:
         self._closed = False
 
     async def call(self, key: str, command: Command) -> Any:
-        """Send one command to the node of the key; its answer."""
+        """Send one command to the node that has the key, and return its reply."""
         async with self._turns:
             if self._closed:
                 raise ClosedError
             try:
-                # Finds the nodes again after one was lost; else it does nothing.
+                # Discovers the nodes again after one was lost; otherwise it does nothing.
                 await self._client.initialize()
                 node = self._client.get_node_from_key(key)
             except DRIVER_ERRORS as error:
                 raise NotSentError(error) from error
-            # With a node named, the driver follows a moved key, but repeats nothing by itself.
+            # With an explicit target node the driver follows a moved key, but does not retry.
             options = {"target_nodes": node, NEVER_DECODE: True}
             return await self._client.execute_command(*command, **options)
 
     async def call_many(self, calls: Sequence[tuple[str, Command]]) -> list[Any]:
-        """Send commands at once; their answers, each an error in its place if it failed."""
+        """Send commands at once, and return their replies; a failed one's is its error."""
         return await asyncio.gather(
             *(self.call(key, command) for key, command in calls), return_exceptions=True
         )
 
     async def call_each(self, command: Command) -> list[Any]:
-        """Send one command to every primary; their answers."""
+        """Send one command to every primary, and return their replies."""
         await self._client.initialize()
         return [
             await node.execute_command(*command, **{NEVER_DECODE: True})
@@ -62,12 +62,12 @@ class Cluster:
         ]
 
     def listen(self) -> Any:
-        """A connection of one's own to any primary: a published word reaches all nodes."""
+        """Return a new connection to any primary: a published message reaches all nodes."""
         node = self._client.get_random_primary_node()
         return node.connection_class(**node.connection_kwargs)
 
     async def aclose(self) -> None:
-        """Close a client of our own."""
+        """Close the client, unless it is borrowed."""
         self._closed = True
         if self._owns:
             await self._client.aclose()

@@ -1,8 +1,8 @@
-"""Connections to one server, and how a command goes over them.
+"""Connections to one server, and how a command is sent over them.
 
-The driver's own way from a command to its answer costs as much as the server does. So a command is
-packed by hiredis, the connection that was used last is used next, and one timer closes those that
-do not answer.
+The driver's own code path from a command to its reply takes as much time as the server does. So
+hiredis packs a command, the most recently used connection is used next, and one timer closes the
+connections whose command has timed out.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Command: TypeAlias = tuple[Any, ...]
 
 
 class Server(Protocol):
-    """What the engine asks of a server or a cluster."""
+    """What the engine needs of a server or a cluster."""
 
     mode: str
 
@@ -33,34 +33,34 @@ class Server(Protocol):
         """When a connection was last found broken, by the monotonic clock."""
 
     def call(self, key: str, command: Command) -> Awaitable[Any]:
-        """Send one command to where the key lives; its answer."""
+        """Send one command to the server that has the key, and return its reply."""
 
     async def call_many(self, calls: Sequence[tuple[str, Command]]) -> list[Any]:
-        """Send commands at once; their answers, each an error in its place if it failed."""
+        """Send commands at once, and return their replies; a failed one's is its error."""
 
     async def call_each(self, command: Command) -> list[Any]:
-        """Send one command to every server that holds data; their answers."""
+        """Send one command to every server that holds data, and return their replies."""
 
     def listen(self) -> Any:
-        """A connection of one's own, not connected yet."""
+        """Return a new connection that is not connected yet."""
 
     async def aclose(self) -> None:
-        """Close what is ours."""
+        """Close the connections that the engine owns."""
 
 
 class Lender(Protocol):
-    """Where connections come from and go back to."""
+    """A connection pool: lends connections and takes them back."""
 
     broken_at: float
 
     async def take(self) -> Any:
-        """A connection that is ready."""
+        """Return a connection that is ready."""
 
     def give(self, connection: Any) -> Awaitable[None] | None:
-        """Back again; what is left to wait for, if anything."""
+        """Give a connection back. Returns what the caller must await, if anything."""
 
     async def aclose(self) -> None:
-        """Close what is ours."""
+        """Close the connections that the engine owns."""
 
 
 class SingleServer:
@@ -87,32 +87,32 @@ class SingleServer:
         return self._lender.broken_at
 
     def call(self, key: str, command: Command) -> Awaitable[Any]:  # noqa: ARG002 - all live here
-        """Send one command; its answer."""
+        """Send one command, and return its reply."""
         return self._exchange(pack_command(command))
 
     async def call_many(self, calls: Sequence[tuple[str, Command]]) -> list[Any]:
-        """Send commands in one go; their answers."""
+        """Send commands at once, and return their replies."""
         packed = b"".join(pack_command(command) for _, command in calls)
         answers: list[Any] = await self._exchange(packed, len(calls))
         return answers
 
     async def call_each(self, command: Command) -> list[Any]:
-        """Send one command; its answer, alone."""
+        """Send one command, and return its reply in a list."""
         return [await self.call("", command)]
 
     def listen(self) -> Any:
-        """A connection of one's own."""
+        """Return a new connection."""
         return self._pool.make_connection()
 
     async def aclose(self) -> None:
-        """Close the connections that are ours."""
+        """Close the engine's own connections."""
         self._closed = True
         self._deadlines.close()
         await asyncio.gather(*self._cuts)
         await self._lender.aclose()
 
     async def _exchange(self, packed: bytes, answers: int | None = None) -> Any:
-        """Send what is packed; the one answer, or a list of as many as were asked for."""
+        """Send packed commands, and return one reply, or a list of ``answers`` replies."""
         if self._closed:
             raise ClosedError
         connection = await self._lender.take()
@@ -135,7 +135,7 @@ class SingleServer:
                 await giving
 
     def _cut(self, connection: Any) -> None:
-        """Close a connection that has had no answer for too long."""
+        """Close a connection whose command has timed out."""
         self._overdue.add(connection)
         cut = asyncio.create_task(connection.disconnect(nowait=True))
         self._cuts.add(cut)
@@ -146,12 +146,12 @@ async def _answer(connection: Any) -> Any:
     try:
         return await connection.read_response(disable_decoding=True)
     except ResponseError as error:
-        # An answer too, and the answers after it are still to be read.
+        # An error is a reply too, and the replies after it must still be read.
         return error
 
 
 def pairs_of(answer: Any) -> dict[bytes, bytes]:
-    """An answer of names and values: a flat list, or a dict from a borrowed client of RESP 3.
+    """Convert a reply of names and values: a flat list, or a dict if a borrowed client uses RESP 3.
 
     >>> pairs_of([b"a", b"1"])
     {b'a': b'1'}
@@ -162,7 +162,7 @@ def pairs_of(answer: Any) -> dict[bytes, bytes]:
 
 
 class OwnConnections:
-    """Connections that the engine makes and closes; the one used last is used next.
+    """The engine's own connection pool; the most recently used connection is used next.
 
     ::
 
@@ -189,7 +189,7 @@ class OwnConnections:
         """When a connection was last found broken, by the monotonic clock."""
 
     async def take(self) -> Any:
-        """A connection that is ready: a free one, a new one, or the next that comes back."""
+        """Return a ready connection: a free one, a new one, or the next that is given back."""
         while not self._free and len(self._all) >= self._limit:
             await self._wait()
         if self._closed:
@@ -201,13 +201,14 @@ class OwnConnections:
             connection = self._make()
             self._all.add(connection)
         try:
-            # Also true of one that the server has closed meanwhile.
+            # ``can_read`` is also true if the server has closed the connection meanwhile.
             if connection.is_connected and await connection.can_read():
                 await connection.disconnect(nowait=True)
             if not connection.is_connected:
                 if used:
                     self.broken_at = time.monotonic()
-                # The greeting too: the driver bounds only the way to the socket.
+                # Includes the handshake: the driver's timeout covers only the connection of the
+                # socket.
                 async with asyncio.timeout(self._connect_seconds):
                     await connection.connect()
         except BaseException as error:
@@ -219,7 +220,7 @@ class OwnConnections:
         return connection
 
     def give(self, connection: Any) -> Awaitable[None] | None:
-        """Back on top; who has waited longest goes on."""
+        """Put a connection on top of the free ones, and wake the longest waiter."""
         if self._closed:
             closing: Awaitable[None] = connection.disconnect(nowait=True)
             return closing
@@ -232,7 +233,7 @@ class OwnConnections:
         return None
 
     async def aclose(self) -> None:
-        """Close all of them."""
+        """Close all connections."""
         self._closed = True
         for waiter in self._waiting:
             if not waiter.done():
@@ -258,7 +259,7 @@ class OwnConnections:
             raise
 
     def _pass_on(self, waiter: asyncio.Future[None]) -> None:
-        """Let nobody miss a connection that came back to one who went away."""
+        """Wake the next waiter if this one was cancelled after it was woken."""
         if waiter.done() and not waiter.cancelled():
             following = next((one for one in self._waiting if not one.done()), None)
             if following is not None:
@@ -266,7 +267,7 @@ class OwnConnections:
 
 
 class BorrowedConnections:
-    """Connections of somebody else's pool; they go back after each command.
+    """Connections of a borrowed client's pool; they are given back after each command.
 
     ::
 
@@ -274,22 +275,22 @@ class BorrowedConnections:
     """
 
     broken_at = -math.inf
-    """The pool does not tell."""
+    """Unknown: the pool does not report it."""
 
     def __init__(self, pool: Any) -> None:
         self._pool = pool
 
     async def take(self) -> Any:
-        """One of the pool's."""
+        """Return a connection from the pool."""
         try:
             return await self._pool.get_connection()
         except DRIVER_ERRORS as error:
             raise NotSentError(error) from error
 
     def give(self, connection: Any) -> Awaitable[None] | None:
-        """Back to the pool."""
+        """Give a connection back to the pool."""
         giving: Awaitable[None] = self._pool.release(connection)
         return giving
 
     async def aclose(self) -> None:
-        """Nothing here is ours."""
+        """Do nothing: the pool is borrowed."""

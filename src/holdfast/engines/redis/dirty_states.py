@@ -19,7 +19,7 @@ from holdfast.values.errors import CodecError
 class RedisDirtyStates(DirtyStates):
     """``DirtyStates`` of the states that ``RedisStates`` writes with ``snapshots``.
 
-    ``evictable``: what is saved is removed later when nobody uses it. ::
+    ``evictable``: saved states are evicted later, once they are unused. ::
 
         dirty = RedisDirtyStates(engine)
     """
@@ -30,7 +30,7 @@ class RedisDirtyStates(DirtyStates):
         self._quarantine = engine.singleton(Quarantine)
 
     async def changed(self, tenant: str, shard: int, *, limit: int) -> list[SavedState]:
-        """Some of them."""
+        """Return some of the changed states."""
         keys = ShardKeys.of(tenant, shard)
         found = await self._quarantine.guard(
             lambda: self._engine.run(
@@ -41,7 +41,7 @@ class RedisDirtyStates(DirtyStates):
         return await self._readable(keys, found)
 
     async def read(self, tenant: str, shard: int, sessions: Sequence[str]) -> list[SavedState]:
-        """Those of some sessions."""
+        """Return the states of some sessions."""
         keys = ShardKeys.of(tenant, shard)
         names = [encode(session) for session in sessions]
         found = await self._quarantine.guard(
@@ -53,7 +53,7 @@ class RedisDirtyStates(DirtyStates):
         return [one for one in await self._readable(keys, found) if one.version]
 
     async def drop(self, tenant: str, shard: int, states: Sequence[SavedState]) -> None:
-        """Remove states of a lineage."""
+        """Delete states, if they are still of that lineage."""
         keys = ShardKeys.of(tenant, shard)
         given: list[Any] = [keys.prefix]
         for one in states:
@@ -61,7 +61,7 @@ class RedisDirtyStates(DirtyStates):
         await self._engine.run("state_drop", (keys.dirty,), given, safe=True)
 
     async def saved(self, tenant: str, shard: int, states: Sequence[SavedState]) -> None:
-        """Take the marks off."""
+        """Clear the dirty marks of saved states."""
         keys = ShardKeys.of(tenant, shard)
         given: list[Any] = [keys.tenant, f"{keys.prefix}st:"]
         for one in states:
@@ -74,7 +74,7 @@ class RedisDirtyStates(DirtyStates):
         )
 
     async def _readable(self, keys: ShardKeys, found: Sequence[Any]) -> list[SavedState]:
-        """States from what a script found; one that is damaged is moved and stops no other."""
+        """Decode the states that a script returned. A damaged one is quarantined and skipped."""
         states: list[SavedState] = []
         for name, *rest in found:
             try:
@@ -96,7 +96,7 @@ def _saved(session: str, marked: int, fields: dict[bytes, bytes]) -> SavedState:
         fields.pop(own, None)
     values = {field[1:].decode(): text.decode() for field, text in fields.items()}
     for text in values.values():
-        decode_json(text)  # what is damaged never takes the place of what was saved
+        decode_json(text)  # a damaged value must never replace the saved one
     return SavedState(
         session,
         int(version),

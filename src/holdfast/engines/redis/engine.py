@@ -1,4 +1,4 @@
-"""The connections to one Redis or Valkey, and how a command or a script runs on them."""
+"""The engine: connections to one Redis or Valkey, on which commands and scripts run."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from holdfast.engines.retry_log import tell_retries
 from holdfast.values.errors import ConfigError, UnavailableError
 
 RETRY_SECONDS = 15.0
-"""How long a call that may be repeated is repeated: a restart of the server goes unnoticed."""
+"""How long an idempotent call is retried: long enough for a restart of the server."""
 
 _LOGGER = "holdfast.redis"
 tell_retries()
@@ -51,9 +51,9 @@ P = TypeVar("P", bound=_Singleton)
 
 
 class Redis:
-    """One server or one cluster, by a URL of our own or through somebody else's client.
+    """One server or one cluster, opened by URL or through a borrowed client.
 
-    Nothing but what every Redis since 6.2 and every Valkey has is used: no modules.
+    It uses only what every Redis since 6.2 and every Valkey has: no modules.
 
     ::
 
@@ -93,8 +93,8 @@ class Redis:
     ) -> Self:
         """Connect by ``redis://``, ``rediss://``, ``unix://`` or ``redis+cluster://``, and check.
 
-        ``shards`` is written at the first open of a server and must stay what it is.
-        ``allow_unsafe`` accepts a ``maxmemory-policy`` that evicts what was acknowledged.
+        ``shards`` is stored at the first open of a server and must not change. ``allow_unsafe``
+        accepts a ``maxmemory-policy`` that evicts acknowledged data.
 
         ::
 
@@ -133,7 +133,7 @@ class Redis:
         command_timeout_seconds: float = 10,
         allow_unsafe: bool = False,
     ) -> Self:
-        """Borrow a client of ``redis.asyncio``; it is never closed here.
+        """Borrow a client of ``redis.asyncio``. The engine never closes it.
 
         ::
 
@@ -174,24 +174,24 @@ class Redis:
         return cast("P", self._singletons[kind])
 
     def listen(self) -> Any:
-        """A connection of one's own, to listen with; whoever asks for it closes it."""
+        """Return a new connection for pub/sub. The caller closes it."""
         return self._server.listen()
 
     async def aclose(self) -> None:
-        """Close the connections of our own; a borrowed client stays open."""
+        """Close the engine's own connections. A borrowed client stays open."""
         for one in self._singletons.values():
             await one.aclose()
         await self._server.aclose()
 
     async def ping(self) -> None:
-        """Ask every server that holds data for an answer, once."""
+        """Send ``PING`` to every server that holds data, without a retry."""
         with _mapped(wrote=False):
             await self._server.call_each(("ping",))
 
     async def command(self, key: str, *command: Any, safe: bool) -> Any:
-        """One command about one key, in small letters: the driver leaves its answer alone then.
+        """Run one command on one key. In lower case, so that the driver does not convert the reply.
 
-        ``safe``: it may run twice, being a read or idempotent, so it is retried.
+        ``safe``: it is a read or idempotent, so it is retried.
         """
         try:
             return await self._server.call(key, command)
@@ -201,7 +201,7 @@ class Redis:
     async def run(
         self, script: str, keys: Sequence[str], args: Sequence[Any], *, safe: bool
     ) -> Any:
-        """One script on the keys of one shard."""
+        """Run a script on keys of one shard."""
         digest = self.scripts[script].digest
         try:
             return await self._server.call(keys[0], ("evalsha", digest, len(keys), *keys, *args))
@@ -213,7 +213,7 @@ class Redis:
     async def run_many(
         self, script: str, calls: Sequence[tuple[Sequence[str], Sequence[Any]]], *, safe: bool
     ) -> list[Any]:
-        """One script on several shards, in one round trip; each is carried out by itself."""
+        """Run a script on several shards, in one round trip. It is atomic per shard only."""
         digest = self.scripts[script].digest
         if not calls:
             return []
@@ -235,7 +235,7 @@ class Redis:
         *,
         safe: bool,
     ) -> Any:
-        """The answer, or that of another try where the first failed and may be repeated."""
+        """Return the reply. If the call failed and may be repeated, retry it."""
         if not isinstance(answer, BaseException):
             return answer
         if not isinstance(answer, _FAILURES):
@@ -245,9 +245,9 @@ class Redis:
         return await self._again(answer, lambda: self._server.call(keys[0], whole), safe=safe)
 
     async def _again(self, error: BaseException, call: Callable[[], Any], *, safe: bool) -> Any:
-        """Retry what may be retried, for a while; else raise our own error."""
+        """Retry a failed call for a while if that is safe; else raise Holdfast's error for it."""
         if isinstance(error, NoScriptError):
-            # The server does not know the script, or not any more: it gets it with this call.
+            # The server does not have the script, or has lost it: this call sends its text.
             try:
                 return await call()
             except _FAILURES as failed:
@@ -273,7 +273,7 @@ class Redis:
 
 @contextmanager
 def _mapped(*, wrote: bool) -> Iterator[None]:
-    """Raise our error in the place of a driver's."""
+    """Convert the driver's errors to Holdfast's."""
     try:
         yield
     except _FAILURES as error:

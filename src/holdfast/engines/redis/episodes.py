@@ -1,4 +1,4 @@
-"""The events of a session in Redis alone: until it expires, and by position and time only."""
+"""The events of a session in Redis alone: they expire, and are read by position or time only."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from holdfast.values.errors import NotSupportedError
 from holdfast.values.events import Event, Recalled
 
 _NOTES = "!"
-"""Stands before an agent in the name of its other stream; an encoded name never holds it."""
+"""Prefix of an agent's name in the key of its second stream. An encoded name never has it."""
 
 _PAGE = 500
 _ELSEWHERE = 'open a Postgres with it: holdfast.open("postgresql://…", redis="redis://…")'
 
 
 class RedisEvents(EventStorage):
-    """``EventStorage`` of a Redis by itself: messages in the transcript, the rest beside it.
+    """``EventStorage`` in Redis alone: messages in the transcript, other events in a second stream.
 
-    It is kept for ``ttl_seconds`` after its last event. Redis by itself reads one agent in one
-    session at a time, and searches nothing by words or meaning. ::
+    A session is kept for ``ttl_seconds`` after its last event. Redis alone reads one agent in one
+    session at a time, and has no search by words or meaning. ::
 
         events = RedisEvents(engine, tenant="acme")
     """
@@ -100,15 +100,15 @@ class RedisEvents(EventStorage):
         return sorted(found, key=_seq)[:limit]
 
     async def search(self, scope: EventScope, text: str, limit: int) -> list[Recalled]:  # noqa: ARG002 - not here
-        """Not here: a window that expires has no index of words."""
+        """Raise ``NotSupportedError``: a window that expires has no index of words."""
         raise self._no_recall()
 
     async def nearest(self, scope: EventScope, vector: list[float], limit: int) -> NearestEvents:  # noqa: ARG002 - not here
-        """Not here: there are no vectors."""
+        """Raise ``NotSupportedError``: there are no vectors."""
         raise self._no_recall()
 
     async def _pages(self, key: str, first: int) -> AsyncIterator[list[Any]]:
-        """A stream from a number on, a part at a time."""
+        """Yield the entries of a stream from a number on, in pages."""
         start = str(first)
         while True:
             page = await self._engine.command(
@@ -152,14 +152,14 @@ def _streams(agent: str, types: list[str] | None) -> list[str]:
 
 
 def _body(entry: LogEntry) -> str:
-    """The body; with its type in front where the stream does not tell it."""
+    """Return the body, after its type unless the stream implies the type."""
     if entry.type == "message":
         return entry.body
     return f"{encode_json(entry.type)}\n{entry.body}"
 
 
 def _events(page: Iterable[Any], agent: str, scope: EventScope) -> list[Event]:
-    """The events of a page that are in the scope."""
+    """Return the events of a page that are in the scope."""
     found = []
     for number, (_, key, _, run, _, when, _, body) in page:
         kind, payload = "message", body.decode()

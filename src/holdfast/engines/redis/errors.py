@@ -1,7 +1,7 @@
-"""The errors of redis-py become ours: by what is known about the command that failed.
+"""Converts errors of redis-py to Holdfast's, by what is known about the failed command.
 
-A command that was never sent, or that the server refused before it did anything, wrote nothing:
-``UnavailableError``. One that was sent and not answered may have written: ``TimedOutError``.
+A command that was never sent, or that the server refused before it ran, wrote nothing:
+``UnavailableError``. One that was sent and got no reply may have written: ``TimedOutError``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ DRIVER_ERRORS = (
     OSError,
     TimeoutError,
 )
-"""All that redis-py raises: the roots of its errors, and what a socket raises."""
+"""All errors that redis-py raises: its base classes, and the errors of a socket."""
 
 Maker: TypeAlias = Callable[[str], HoldfastError]
 
@@ -46,7 +46,7 @@ REFUSED_FOR_NOW = (
     driver.SlotNotCoveredError,
     driver.MaxConnectionsError,
 )
-"""The command was not carried out, whatever it was: it may be sent again."""
+"""The command was not executed, so any command may be sent again."""
 
 
 def _credentials(text: str) -> HoldfastError:
@@ -69,7 +69,7 @@ def _full(text: str) -> HoldfastError:
 
 
 def _cluster(text: str) -> HoldfastError:
-    # One class for nodes that do not answer and for a server that is no node at all.
+    # The driver has one class for nodes that do not answer and for a server that is no node.
     if "not enabled" in text:
         return ConfigError(f"{ENGINE}: {text}: open it with redis:// instead of redis+cluster://")
     return UnavailableError(ENGINE, text)
@@ -109,7 +109,7 @@ _BY_CLASS: dict[type[BaseException], Maker | None] = {
     TimeoutError: None,
     OSError: None,
 }
-"""Our error for each of the driver's; ``None`` where it depends on whether it may have written."""
+"""Holdfast's error for each driver error; ``None`` if it depends on whether it may have written."""
 
 _BY_PREFIX: dict[str, Maker] = {
     "MISCONF": _unavailable,
@@ -118,11 +118,11 @@ _BY_PREFIX: dict[str, Maker] = {
     "NOAUTH": _credentials,
     "NOTBUSY": _unavailable,
 }
-"""Answers that the driver has no class for, by their first word."""
+"""Error replies that the driver has no class for, by their first word."""
 
 
 class NotSentError(OSError):
-    """There was no connection; nothing was sent, so that trying again is safe."""
+    """There was no connection. Nothing was sent, so a retry is safe."""
 
     def __init__(self, cause: BaseException) -> None:
         super().__init__(_text(cause))
@@ -134,7 +134,7 @@ class ClosedError(Exception):
 
 
 def rule_of(kind: type[BaseException]) -> type[BaseException] | None:
-    """The class by whose rule an error is mapped: its own, or the nearest above it.
+    """Return the class whose rule maps an error: its own class, or the nearest base class.
 
     >>> rule_of(driver.MovedError).__name__
     'MovedError'
@@ -143,7 +143,7 @@ def rule_of(kind: type[BaseException]) -> type[BaseException] | None:
 
 
 def to_holdfast(error: BaseException, *, wrote: bool) -> HoldfastError:
-    """Our error for a driver's; ``wrote`` says that the lost command may have written.
+    """Return Holdfast's error for a driver's. ``wrote``: the failed command may have written.
 
     >>> to_holdfast(ConnectionRefusedError("no server"), wrote=True)
     UnavailableError('redis: no server')
@@ -171,7 +171,7 @@ def to_holdfast(error: BaseException, *, wrote: bool) -> HoldfastError:
 
 
 def may_retry(error: BaseException, *, safe: bool) -> bool:
-    """Whether the same command may be sent again: it did nothing, or it may be done twice.
+    """Return whether the command may be sent again: it had no effect, or it is idempotent.
 
     >>> may_retry(driver.BusyLoadingError("loading"), safe=False)
     True
@@ -181,7 +181,7 @@ def may_retry(error: BaseException, *, safe: bool) -> bool:
     if isinstance(error, REFUSED_FOR_NOW) or type(error) is driver.ClusterError:
         return True
     if isinstance(error, (TimeoutError, driver.TimeoutError)):
-        # Whoever asked has waited long enough.
+        # The caller has already waited for the full timeout.
         return False
     lost = isinstance(error, (driver.ConnectionError, driver.InvalidResponse, OSError))
     return safe and lost and isinstance(to_holdfast(error, wrote=False), UnavailableError)

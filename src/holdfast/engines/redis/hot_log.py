@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 
 class RedisHotLog(HotLog):
-    """``HotLog`` on a standalone server; a batch over several sessions is one script too.
+    """``HotLog`` on a standalone server; a batch of several sessions is one script call too.
 
     ::
 
@@ -62,7 +62,7 @@ class RedisHotLog(HotLog):
         self._room = min(self._marks.soft, self._marks.hard)
 
     def shard_of(self, session: str) -> int:
-        """Where a session lives."""
+        """Return the shard of a session."""
         return self._keys(session).shard
 
     async def append(self, entries: Sequence[LogEntry]) -> Appended | Cold | UsedUp:
@@ -70,7 +70,7 @@ class RedisHotLog(HotLog):
         if len(entries) == 1 and (appended := await self._append_one(entries[0])):
             return appended
         sessions: dict[str, list[LogEntry]] = {}
-        # In the order of their ids: so they begin when they begin together.
+        # By session id: new sessions of one batch are then also created in this order.
         for entry in sorted(entries, key=lambda one: one.session):
             sessions.setdefault(entry.session, []).append(entry)
         where: list[str] = []
@@ -99,7 +99,7 @@ class RedisHotLog(HotLog):
         return _refused(answer, list(sessions), batch)
 
     async def _append_one(self, entry: LogEntry) -> Appended | None:
-        """As nearly all are appended; ``None``, and nothing written, where more is to be said."""
+        """Append one entry in the common case. Otherwise write nothing and return ``None``."""
         keys = HotKeys.of(self._tenant, entry.session, self._engine.shards)
         name, payload = f"{keys.name}:{encode(entry.id)}", pack(entry)
         # Safe to repeat: a known id is not appended here.
@@ -115,14 +115,14 @@ class RedisHotLog(HotLog):
         return Appended({key: (int(epoch), int(seq))}, {key: mark.decode()})
 
     async def window(self, session: str, *, last: int | None = None) -> Window:
-        """What is at hand of a session, or the newest of it."""
+        """Return the window of a session, or its newest entries."""
         keys = self._keys(session)
         where = (keys.meta, keys.window, keys.late, keys.log)
         args = () if last is None else (last,)
         return await self._read(where, args, lambda found: _window(session, found, last))
 
     async def look(self, session: str) -> tuple[Window, StateSnapshot]:
-        """What is at hand of a session and of its working state."""
+        """Return the window and the working state of a session."""
         keys = self._keys(session)
         state = SessionKeys.of(self._tenant, session, self._engine.shards).state
         where = (keys.meta, keys.window, keys.late, keys.log, state)
@@ -131,7 +131,7 @@ class RedisHotLog(HotLog):
         )
 
     async def tail(self, agent: str | None) -> list[PositionedEntry]:
-        """What an agent, or every agent, has that is not flushed."""
+        """Return the unflushed entries of one agent or all agents."""
         shards = [ShardKeys.of(self._tenant, one) for one in range(self._engine.shards)]
         found = await self._run(
             "hot_tail",
@@ -181,15 +181,15 @@ class RedisHotLog(HotLog):
         for one in entries:
             where.append(keys.event(one.entry.id))
             given += (f"{one.epoch} {one.seq}", _remembered(one.entry), pack(one.entry))
-        # Safe to repeat: the same grant is not taken twice.
+        # Safe to repeat: the same grant is not applied twice.
         await self._run("hot_load", where, given)
 
     async def set_gaps(self, session: str, gaps: Sequence[Gap]) -> None:
-        """What is lost of a session by now."""
+        """Set the gaps of a session."""
         await self._run("hot_lost", (self._keys(session).meta,), (_text(gaps),))
 
     async def known(self, sessions: Sequence[str]) -> dict[str, int]:
-        """The grant versions of those sessions that the hot log knows."""
+        """Return the grant versions of the sessions that are in the hot log."""
         if not sessions:
             return {}
         found = await self._run("hot_known", [self._keys(one).meta for one in sessions], ())
@@ -203,7 +203,7 @@ class RedisHotLog(HotLog):
     async def forget(
         self, session: str, gone: Sequence[PositionedEntry], ids: dict[str, tuple[int, int]]
     ) -> None:
-        """Drop entries from the window, and ids from what was seen."""
+        """Delete entries from the window, and the remembered event ids."""
         keys = self._keys(session)
         positions = {**ids, **{one.entry.id: one.position for one in gone}}
         listed = list(positions.items())
@@ -218,7 +218,7 @@ class RedisHotLog(HotLog):
             )
 
     async def missing(self, entries: Sequence[PositionedEntry]) -> list[PositionedEntry]:
-        """Those entries that are not in the streams."""
+        """Return the entries that are not in the streams."""
         gone: list[PositionedEntry] = []
         for start in range(0, len(entries), _AT_ONCE):
             part = entries[start : start + _AT_ONCE]
@@ -234,7 +234,7 @@ class RedisHotLog(HotLog):
         return gone
 
     async def _run(self, script: str, keys: Sequence[str], args: Sequence[Any]) -> Any:
-        """A script that may be repeated; what is damaged is moved out of its way."""
+        """Run an idempotent script. Damaged values are quarantined, and it runs again."""
         try:
             return await self._engine.run(script, keys, args, safe=True)
         except EngineError as error:
@@ -243,7 +243,7 @@ class RedisHotLog(HotLog):
         return await self._engine.run(script, keys, args, safe=True)
 
     async def _read(self, keys: Sequence[str], args: Sequence[Any], made: Callable[[Any], T]) -> T:
-        """What is made of a session's window; one that cannot be read is moved, and absent."""
+        """Read a session's window. An unreadable one is quarantined and counts as absent."""
         found = await self._run("hot_window", keys, args)
         try:
             return made(found)
@@ -269,14 +269,14 @@ def _appended(batch: Sequence[LogEntry], crowded: int, positions: bytes, marks: 
 
 
 def _remembered(entry: LogEntry) -> str:
-    """What is kept of an event by its id, beside its position."""
+    """Return what is stored under an event's id next to its position: digest and time."""
     return f"{digest(entry)} {entry.occurred_at.isoformat()}"
 
 
 def _refused(
     answer: Sequence[Any], sessions: Sequence[str], batch: Sequence[LogEntry]
 ) -> Cold | UsedUp:
-    """Why nothing was written."""
+    """Return why nothing was written, or raise it."""
     match answer:
         case b"COLD", at:
             return Cold(sessions[at - 1])
@@ -294,7 +294,7 @@ def _window(session: str, found: Sequence[Any], last: int | None = None) -> Wind
         return Window(orphaned=bool(waiting))
     epoch, seq, grant_version, cold, floor, gaps = about
     name = encode(session).encode()
-    # What cannot be read of what waits becomes a dead letter.
+    # An unreadable unflushed entry is skipped here. The consolidator makes it a dead letter.
     late = [one for value in waiting if (one := _readable(name, *value.split(b"\n", 1)))]
     entries = [*(_entry(session, value) for value in durable), *late]
     low, high = (floor.decode() or "0 0").split()
@@ -320,12 +320,12 @@ def _entry(session: str, value: bytes) -> PositionedEntry:
 
 
 def _text(gaps: Sequence[Gap]) -> str:
-    """Gaps as they stand in a session."""
+    """Return gaps in the form in which a session stores them."""
     return " ".join(f"{gap.epoch} {gap.from_seq} {gap.to_seq} {int(gap.certain)}" for gap in gaps)
 
 
 def _readable(name: bytes, head: bytes, payload: bytes) -> PositionedEntry | None:
-    """An entry of the log, unless it cannot be read."""
+    """Return an entry of the log, or ``None`` if it cannot be read."""
     mark, _, position = head.partition(b" ")
     try:
         return _positioned(unquote(name.decode()), mark.decode(), position, payload)

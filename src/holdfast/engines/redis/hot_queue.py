@@ -1,4 +1,4 @@
-"""The hot log of all tenants, as consolidators see it, in Redis."""
+"""The hot log of all tenants in Redis, as consolidators read it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from holdfast.values.checks import check_id
 from holdfast.values.errors import InvalidInputError
 
 SUSPECT_DELIVERIES = 5
-"""A turn that was handed out so often is handed out alone: it may be killing its consumers."""
+"""A turn that was delivered this often is delivered alone: it may crash its consumers."""
 
 BATCH_BYTES = 16 << 20
 _CONSUMER = "consolidator"
@@ -27,8 +27,8 @@ _HOW = {Outcome.STORED: 1, Outcome.COVERED: 0, Outcome.KNOWN: 0, Outcome.DEAD: 2
 class RedisHotQueue(HotQueue):
     """``HotQueue`` over the streams of all shards.
 
-    ``window`` is how many events of a session stay at hand after the flush, and
-    ``window_seconds`` for how long once the session rests. ::
+    ``window`` is how many events of a session stay in Redis after the flush. ``window_seconds`` is
+    for how long, once the session is idle. ::
 
         queue = RedisHotQueue(engine)
     """
@@ -42,7 +42,7 @@ class RedisHotQueue(HotQueue):
         self.window_seconds = window_seconds
 
     async def work(self, *, rested_seconds: float, unused_seconds: float = 0) -> Work:
-        """What there is to do now."""
+        """Return the work that is due."""
         tags = [_tag(shard) for shard in range(self._engine.shards)]
         spans = (duration(rested_seconds), duration(unused_seconds) if unused_seconds else "")
         calls = [((f"{tag}work", f"{tag}idle", f"{tag}clean"), spans) for tag in tags]
@@ -62,7 +62,7 @@ class RedisHotQueue(HotQueue):
         return Work(tuple(flush), tuple(idle), tuple(states))
 
     async def length(self, tenant: str, shard: int) -> int:
-        """How many turns wait."""
+        """Return the number of turns in a shard."""
         log = f"{ShardKeys.of(tenant, shard).prefix}hot"
         waiting = await self._quarantine.guard(
             lambda: self._engine.command(log, "xlen", log, safe=True), [log]
@@ -70,9 +70,9 @@ class RedisHotQueue(HotQueue):
         return int(waiting)
 
     async def claim(self, tenant: str, shard: int, *, limit: int) -> list[HotTurn]:
-        """The oldest turns of a shard."""
+        """Claim the oldest turns of a shard."""
         log = f"{ShardKeys.of(tenant, shard).prefix}hot"
-        # Safe to repeat: what the lost answer held is handed out again.
+        # Safe to repeat: the turns of the lost reply are delivered again.
         given = (_CONSUMER, limit, SUSPECT_DELIVERIES, BATCH_BYTES)
         turns = await self._quarantine.guard(
             lambda: self._engine.run("hot_claim", (log,), given, safe=True),
@@ -81,18 +81,18 @@ class RedisHotQueue(HotQueue):
         return [_turn(shard, *turn) for turn in turns]
 
     async def give_back(self, tenant: str, shard: int, turns: Sequence[HotTurn]) -> None:
-        """Take one delivery back."""
+        """Subtract one delivery from the count of claimed turns."""
         given: list[Any] = [_CONSUMER]
         for turn in turns:
             given += (turn.mark, turn.deliveries)
-        # Safe to repeat: how often a turn was delivered is compared.
+        # Safe to repeat: the script compares the delivery count.
         log = f"{ShardKeys.of(tenant, shard).prefix}hot"
         await self._engine.run("hot_give_back", (log,), given, safe=True)
 
     async def acknowledge(
         self, tenant: str, shard: int, turns: Sequence[tuple[HotTurn, Outcome]]
     ) -> None:
-        """Drop turns that are durable."""
+        """Delete turns that are durable."""
         keys = ShardKeys.of(tenant, shard)
         tag = _tag(shard)
         given: list[Any] = [encode(tenant), keys.prefix, self._window, SEEN_SECONDS * 1000]
@@ -103,7 +103,7 @@ class RedisHotQueue(HotQueue):
         for turn, _ in turns:
             session = HotKeys.of(tenant, turn.session, self._engine.shards)
             touched += (session.meta, session.window, session.late, session.event(turn.event_id))
-        # Safe to repeat: what is gone is gone.
+        # Safe to repeat: a deleted turn stays deleted.
         await self._quarantine.guard(
             lambda: self._engine.run("hot_acknowledge", where, given, safe=True), touched
         )
@@ -130,7 +130,7 @@ class RedisHotQueue(HotQueue):
         )
 
     async def stats(self) -> HotStats:
-        """How far behind."""
+        """Return the size and age of the backlog."""
         tags = [_tag(shard) for shard in range(self._engine.shards)]
         calls = [((f"{tag}work", f"{tag}bad"), (tag,)) for tag in tags]
         answers = await self._quarantine.guard(
@@ -154,7 +154,7 @@ class RedisHotQueue(HotQueue):
 
 
 def _session(member: bytes) -> tuple[str, str]:
-    """The tenant and the session that a member of a shard's set is."""
+    """Return the tenant and session of a member of a shard's set."""
     tenant, _, session = member.decode().partition(":")
     return unquote(tenant), unquote(session)
 
@@ -164,14 +164,14 @@ def _tag(shard: int) -> str:
 
 
 def _turn(shard: int, mark: bytes, said: list[bytes], deliveries: int) -> HotTurn:
-    """A turn, or, of an entry that cannot be read, all its bytes under a name of its own."""
+    """Return a turn. An unreadable entry becomes one with all its bytes, named by its stream id."""
     turn = mark.decode()
     try:
         _, name, _, position, _, _, _, payload = said
         session, _, event = name.decode().partition(":")
         epoch, seq = map(int, position.decode().split(" "))
         session, event = check_id("session", unquote(session)), check_id("event", unquote(event))
-        epoch.to_bytes(4, signed=True)  # as Postgres keeps them
+        epoch.to_bytes(4, signed=True)  # the integer types of Postgres
         seq.to_bytes(8, signed=True)
     except (ValueError, OverflowError, InvalidInputError):
         return HotTurn(turn, "", f"stream entry {shard}/{turn}", 0, 0, resp(said), deliveries)

@@ -1,32 +1,31 @@
-"""Every key that Holdfast has in Redis is made here, and nowhere else.
+"""All key names that Holdfast uses in Redis. No other module builds one.
 
-``hf:{s07}:<tenant>:<kind>:<name>``: the tag of the shard is the only thing in braces, so that all
-keys of a session live on one node and a script that touches them runs on Cluster. What a user
-names is encoded: neither ``:``, ``{``, ``}``, ``*``, ``?`` nor a control character can come from
-outside.
+``hf:{s07}:<tenant>:<kind>:<name>``: the shard is the hash tag, so all keys of a session are on one
+node, and a script that uses them runs on Cluster. Names from users are encoded, so they cannot add
+``:``, ``{``, ``}``, ``*``, ``?`` or a control character to a key.
 
 ========================================  ======  =================================================
 key                                       type    what it holds
 ========================================  ======  =================================================
 ``hf:{s00}:shards``                       string  how many shards there are; written once
 ``hf:{sNN}:work``                         set     tenants with something to flush in the shard
-``hf:{sNN}:idle``                         zset    hot sessions that rest, since when
+``hf:{sNN}:idle``                         zset    idle hot sessions, since when
 ``hf:{sNN}:<t>:hot``                      stream  the hot log; consumer group ``holdfast``
-``hf:{sNN}:<t>:ses:<session>``            hash    a hot session: its grant, and how far it is
-``hf:{sNN}:<t>:win:<session>``            list    its window: what is durable of what was said last
-``hf:{sNN}:<t>:late:<session>``           list    what is not durable yet: turns of the hot log
+``hf:{sNN}:<t>:ses:<session>``            hash    a hot session: its grant and last position
+``hf:{sNN}:<t>:win:<session>``            list    its window: the newest durable events
+``hf:{sNN}:<t>:late:<session>``           list    its unflushed events: turns of the hot log
 ``hf:{sNN}:<t>:evt:<session>:<event>``    string  an event's position, digest and time
-``hf:{sNN}:<t>:warm:<session>``           string  who is warming a session
+``hf:{sNN}:<t>:warm:<session>``           string  the lock of a session
 ``hf:{sNN}:<t>:st:<session>``             hash    the state; fields of the user begin with ``=``
-``hf:{sNN}:<t>:aside:<session>``          string  the last write to it that came from Postgres
+``hf:{sNN}:<t>:aside:<session>``          string  the last fallback write applied to it
 ``hf:{sNN}:<t>:versions``                 string  the last version that a state was given
 ``hf:{sNN}:<t>:dirty``                    zset    states that are not in the durable store yet
-``hf:{sNN}:clean``                        zset    states that are, since when
-``hf:{sNN}:<t>:removed``                  zset    states evicted or cleared lately, by the number of
-                                                  that; under the empty name the last eviction
+``hf:{sNN}:clean``                        zset    states that are saved, since when
+``hf:{sNN}:<t>:removed``                  zset    recently evicted or cleared states, by eviction
+                                                  number; the empty name has the last eviction
 ``hf:{sNN}:<t>:idx:<session>``            hash    message ids, runs and the last number
 ``hf:{sNN}:<t>:msg:<session>:<agent>``    stream  a transcript; the id of an entry is its number
-``hf:{sNN}:<t>:msg:<session>:!<agent>``   stream  what an agent recorded that is no message
+``hf:{sNN}:<t>:msg:<session>:!<agent>``   stream  the other events of an agent
 ``hf:{sNN}:<t>:chan:<name>``              stream  a channel; the id of an entry is its number
 ``hf:{sNN}:<t>:chid:<name>``              hash    the numbers of its events by their ids
 ``hf:{sNN}:<t>:chex:<name>``              zset    when they expire
@@ -46,11 +45,11 @@ DEFAULT_SHARDS = 16
 MAX_SHARDS = 1024
 SHARDS = "hf:{s00}:shards"
 _SAFE = re.compile("[A-Za-z0-9_.~-]+").fullmatch
-"""What is encoded as it is, as nearly all ids are."""
+"""Text that needs no encoding, as nearly all ids."""
 
 
 def encode(text: str) -> str:
-    """User text in letters that mean nothing in a key or a pattern; equal only for equal text.
+    """Encode user text without characters that are special in a key or pattern. It is injective.
 
     >>> encode("a:b{c}*")
     'a%3Ab%7Bc%7D%2A'
@@ -60,7 +59,7 @@ def encode(text: str) -> str:
 
 @lru_cache(maxsize=1024)
 def encode_agent(agent: str) -> str:
-    """As ``encode``, for what is named again and again.
+    """Encode like ``encode``, with a cache: the same agents are encoded again and again.
 
     >>> encode_agent("writer/ana")
     'writer%2Fana'
@@ -69,7 +68,7 @@ def encode_agent(agent: str) -> str:
 
 
 def shard_of(tenant: str, name: str, shards: int) -> int:
-    """Where a session or a channel lives: the same in every process and version.
+    """Return the shard of a session or channel. It is the same in every process and version.
 
     >>> shard_of("default", "s1", 16)
     0
@@ -79,7 +78,7 @@ def shard_of(tenant: str, name: str, shards: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class ShardKeys:
-    """The keys that a tenant has once in a shard.
+    """The keys that a tenant has once per shard.
 
     >>> ShardKeys.of("acme", 7).dirty
     'hf:{s07}:acme:dirty'
@@ -93,11 +92,11 @@ class ShardKeys:
     clean: str
     removed: str
     tenant: str
-    """The tenant as it stands in keys."""
+    """The tenant as it is encoded in keys."""
 
     @classmethod
     def of(cls, tenant: str, shard: int) -> ShardKeys:
-        """The keys of a tenant in a shard."""
+        """Return the keys of a tenant in a shard."""
         tag = f"hf:{{s{shard:02}}}:"
         prefix = f"{tag}{encode(tenant)}:"
         return cls(
@@ -122,22 +121,22 @@ class SessionKeys:
 
     common: ShardKeys
     name: str
-    """The session as it stands in keys."""
+    """The session as it is encoded in keys."""
 
     state: str
     index: str
     messages: str
-    """The beginning of the keys of its transcripts."""
+    """The prefix of the keys of its transcripts."""
 
     aside: str
 
     @classmethod
     def of(cls, tenant: str, session: str, shards: int) -> SessionKeys:
-        """The keys of a session; those of the last few thousand are at hand."""
+        """Return the keys of a session. Those of the last few thousand sessions are cached."""
         return _session_keys(tenant, session, shards)
 
     def transcript(self, agent: str) -> str:
-        """The messages of one agent."""
+        """Return the key of one agent's messages."""
         return self.messages + encode_agent(agent)
 
 
@@ -165,7 +164,7 @@ class HotKeys:
 
     shard: int
     tenant: str
-    """The tenant and the session as they stand in keys."""
+    """The tenant and the session as they are encoded in keys."""
 
     name: str
     prefix: str
@@ -179,16 +178,16 @@ class HotKeys:
 
     @classmethod
     def of(cls, tenant: str, session: str, shards: int) -> HotKeys:
-        """The keys of a session; those of the last few thousand are at hand."""
+        """Return the keys of a session. Those of the last few thousand sessions are cached."""
         return _hot_keys(tenant, session, shards)
 
     def event(self, event_id: str) -> str:
-        """Where it is remembered that an event was seen."""
+        """Return the key that remembers an event's id."""
         return f"{self.prefix}evt:{self.name}:{encode(event_id)}"
 
     @property
     def member(self) -> str:
-        """The session among all tenants' of the shard."""
+        """The session's member name in the sets that all tenants of the shard share."""
         return f"{self.tenant}:{self.name}"
 
 
@@ -227,11 +226,11 @@ class ChannelKeys:
 
     @classmethod
     def of(cls, tenant: str, name: str, shards: int) -> ChannelKeys:
-        """The keys of a channel."""
+        """Return the keys of a channel."""
         prefix = ShardKeys.of(tenant, shard_of(tenant, name, shards)).prefix
         encoded = encode(name)
         return cls(*(f"{prefix}{kind}:{encoded}" for kind in ("chan", "chid", "chex", "chno")))
 
     def all(self) -> tuple[str, str, str, str]:
-        """In the order in which the scripts take them."""
+        """Return all keys, in the order in which the scripts take them."""
         return self.events, self.ids, self.expiries, self.newest

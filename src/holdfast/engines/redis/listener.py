@@ -1,4 +1,4 @@
-"""The ear of a process: one connection on which published words wake those who wait."""
+"""The pub/sub listener of a process: one connection, whose messages wake the waiting tasks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from holdfast.engines.redis.errors import DRIVER_ERRORS
 _log = logging.getLogger("holdfast.redis")
 
 SILENCE_SECONDS = 15.0
-"""After so much silence the other end is asked whether it is there; after twice that it is not."""
+"""After this long without a message it sends ``PING``; after twice this long it reconnects."""
 
 LISTENING_POLL_SECONDS = 5.0
 FIRST_POLL_SECONDS = 0.02
@@ -25,7 +25,7 @@ LAST_PAUSE_SECONDS = 30.0
 
 
 class Bell:
-    """Rings when there may be something new: on a word, or when it is time to look anyway.
+    """Rings when there may be something new: on a message, or when the next poll is due.
 
     ::
 
@@ -41,7 +41,7 @@ class Bell:
         self.rung = asyncio.Event()
 
     async def wait(self, *, found: bool) -> None:
-        """Wait for the next reason to look; what rang before is not lost."""
+        """Wait for the next reason to read. A message that came before the call is not lost."""
         self._patience = FIRST_POLL_SECONDS if found else min(self._patience * 2, LAST_POLL_SECONDS)
         patience = LISTENING_POLL_SECONDS if self._listener.hears else self._patience
         with suppress(TimeoutError):
@@ -51,10 +51,10 @@ class Bell:
 
 
 class Listener:
-    """Wakes those who wait for a topic.
+    """Wakes the tasks that wait for a topic.
 
-    A word is a hint and may be lost: who waits looks now and then without one, often while nothing
-    is heard. ::
+    A message is a hint and may be lost. So a waiting task also polls: rarely while the connection
+    is up, and often while it is down. ::
 
         listener = engine.singleton(Listener)
     """
@@ -69,7 +69,7 @@ class Listener:
 
     @contextmanager
     def bell(self, topic: str) -> Iterator[Bell]:
-        """A bell that rings for a topic."""
+        """Return a bell that rings for a topic."""
         bell = Bell(self)
         bells = self._bells.setdefault(topic, set())
         if not bells:
@@ -86,10 +86,10 @@ class Listener:
                 self._changes.put_nowait(("unsubscribe", topic))
 
     async def aclose(self) -> None:
-        """Hang up; who waits finds out at once that the engine is closed."""
+        """Close the connection, and wake all waiting tasks: they find the engine closed."""
         self._closed = True
         while self._task is not None and not self._task.done():
-            # Again and again: the driver waits in a way that may swallow a cancellation.
+            # In a loop, because the driver may swallow a cancellation.
             self._task.cancel()
             await asyncio.wait({self._task}, timeout=0.1)
         self._ring_all()
@@ -98,7 +98,7 @@ class Listener:
         pause = FIRST_POLL_SECONDS
         while True:
             connection = self._engine.listen()
-            # Silence is normal here, and is dealt with below.
+            # No timeout: long silence is normal here, and ``_listen`` handles it.
             connection.socket_timeout = None
             try:
                 await connection.connect()
@@ -137,14 +137,14 @@ class Listener:
             await asyncio.gather(telling, return_exceptions=True)
 
     async def _tell(self, connection: Any) -> None:
-        """Say which topics are wanted from now on, and which are not any more."""
+        """Subscribe to new topics, and unsubscribe from unused ones."""
         while True:
             word, topic = await self._changes.get()
             if (word == "subscribe") is (topic in self._bells):
                 await connection.send_command(word, topic, check_health=False)
 
     def _hear(self, heard: Any) -> None:
-        """A word about a topic, or the answer that it is listened to: look, in both cases."""
+        """Ring the bells of a topic, for a message and for the confirmation of a subscription."""
         if isinstance(heard, list) and len(heard) == 3 and isinstance(heard[1], bytes):
             for bell in self._bells.get(heard[1].decode(), ()):
                 bell.rung.set()

@@ -1,7 +1,7 @@
-"""Damaged values in Redis: found, moved to keys of their own, and never in anybody's way again.
+"""The quarantine: damaged values in Redis are detected and moved to separate keys.
 
-What Postgres has takes their place, as after a cold start. A moved value stays for a week as it was
-found, under ``hf:{s07}:bad:<key>``; of each shard the newest hundred.
+What Postgres has replaces them, as after a cold start. A moved value is kept unchanged for a week
+under ``hf:{s07}:bad:<key>``; at most the newest hundred per shard.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ KEPT_SECONDS = 7 * 86_400
 """How long a damaged value is kept."""
 
 KEPT = 100
-"""How many of a shard are kept."""
+"""How many damaged values are kept per shard."""
 
 _TYPES = {
     "hot": "stream",
@@ -43,7 +43,7 @@ _TYPES = {
     "clean": "zset",
     "removed": "zset",
 }
-"""What a key holds, by its kind."""
+"""The Redis type of each kind of key."""
 
 _NUMBER = re.compile(rb"[0-9]{1,18}")
 _PLACE = re.compile(rb"[0-9]{1,9} [0-9]{1,18}")
@@ -52,7 +52,7 @@ _SEEN = re.compile(rb"[0-9]{1,9} [0-9]{1,18} [0-9a-f]+( [0-9T:.+-]+)?")
 
 
 def is_damage(error: BaseException) -> bool:
-    """Whether a script or a command failed over what it found, and not over the server.
+    """Return whether a script or command failed because of a damaged value.
 
     >>> is_damage(EngineError("redis", "WRONGTYPE Operation against a key"))
     True
@@ -62,7 +62,7 @@ def is_damage(error: BaseException) -> bool:
 
 
 class Quarantine:
-    """Moves what is damaged out of the way, one for all stores of an engine.
+    """Moves damaged values to the quarantine. All stores of an engine share one.
 
     ::
 
@@ -73,10 +73,10 @@ class Quarantine:
         self._engine = engine
 
     async def aclose(self) -> None:
-        """Nothing is held."""
+        """Do nothing: there is nothing to close."""
 
     async def guard(self, call: Callable[[], Awaitable[Any]], keys: Iterable[str]) -> Any:
-        """A call; if it fails over damaged values they are moved, and it is done again."""
+        """Run a call. If it fails because of damaged values, move them and run it again."""
         try:
             return await call()
         except EngineError as error:
@@ -85,7 +85,7 @@ class Quarantine:
         return await call()
 
     async def check(self, keys: Iterable[str]) -> int:
-        """Move those of the keys that are not what they should be; how many."""
+        """Move the values of these keys that are damaged. Returns how many."""
         found = [key for key in dict.fromkeys(keys) if await self._is_damaged(key)]
         for key in found:
             await self._move(key)
@@ -132,7 +132,7 @@ class Quarantine:
         prefix, _, name = key.partition(f":{kind}:")
         match kind:
             case "win" | "late":
-                # What is flushed is read from Postgres, what is not from the log.
+                # Flushed entries are read from Postgres again, unflushed ones from the log.
                 await self._engine.run(
                     "quarantine_session",
                     (f"{prefix}:hot", f"{prefix}:ses:{name}", f"{prefix}:late:{name}"),
@@ -140,7 +140,7 @@ class Quarantine:
                     safe=True,
                 )
             case "st":
-                # Nothing of it can be saved, and it no longer includes any fallback write.
+                # The state cannot be saved, and it no longer includes any fallback write.
                 await self._ask(key, "zrem", f"{prefix}:dirty", name)
                 await self._ask(key, "del", f"{prefix}:aside:{name}")
             case "dirty":
@@ -151,7 +151,7 @@ class Quarantine:
                 await self._mark_clean(tag, key)
 
     async def _mark_states(self, prefix: str) -> None:
-        """Mark all states of a tenant in a shard: it is not known which were saved."""
+        """Mark all states of a tenant in a shard as dirty: it is unknown which are saved."""
         for state in await self._scan(f"{prefix}:st:*"):
             if not await self._is_damaged(state):
                 version = await self._ask(state, "hget", state, "v")
@@ -159,13 +159,13 @@ class Quarantine:
                 await self._ask(state, "zadd", f"{prefix}:dirty", version, name)
 
     async def _mark_work(self, tag: str, work: str) -> None:
-        """Mark all tenants of a shard that may have something to flush or to save."""
+        """Flag all tenants of a shard that may have something to flush or to save."""
         for kind in ("hot", "dirty"):
             for key in await self._scan(f"{tag}*:{kind}"):
                 await self._ask(work, "sadd", work, key[len(tag) :].removesuffix(f":{kind}"))
 
     async def _mark_clean(self, tag: str, clean: str) -> None:
-        """Note all states of a shard: those that are not saved are found out before they leave."""
+        """List all states of a shard as clean. The eviction detects those that are not saved."""
         seconds, _ = await self._ask(clean, "time")
         for state in await self._scan(f"{tag}*:st:*"):
             tenant, _, name = state[len(tag) :].partition(":st:")
@@ -187,7 +187,7 @@ class Quarantine:
 
 
 def shard_keys(tenant: str, shard: int) -> tuple[str, ...]:
-    """The keys of a shard that all sessions of a tenant share.
+    """Return the keys of a shard that all sessions of a tenant share.
 
     >>> shard_keys("acme", 7)[0]
     'hf:{s07}:acme:hot'
@@ -198,7 +198,7 @@ def shard_keys(tenant: str, shard: int) -> tuple[str, ...]:
 
 
 def session_of(key: str) -> str:
-    """The session that a key is of.
+    """Return the session of a key.
 
     >>> session_of("hf:{s09}:acme:st:a%3Ab")
     'a:b'
@@ -207,7 +207,7 @@ def session_of(key: str) -> str:
 
 
 def _kind(key: str) -> str:
-    """What sort of key it is.
+    """Return the kind of a key.
 
     >>> _kind("hf:{s09}:acme:st:s1"), _kind("hf:{s09}:work")
     ('st', 'work')
@@ -246,7 +246,7 @@ def _is_entry(value: bytes) -> bool:
 
 
 def resp(fields: Sequence[bytes]) -> bytes:
-    r"""The fields of a stream entry as one text, byte for byte, as the protocol writes them.
+    r"""Return the fields of a stream entry as the bytes of one RESP array.
 
     >>> resp([b"k", b"s1:e1"])
     b'*2\r\n$1\r\nk\r\n$5\r\ns1:e1\r\n'

@@ -14,7 +14,7 @@ _INCLUDE = re.compile(r"^-- include (\w+)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A script and the digest by which the server knows it.
+    """A script and its SHA-1 digest, by which the server identifies it.
 
     >>> Script.of("return 1").digest
     'e0e1f9fabfc9d4800c877a703b823ac0578ff8db'
@@ -25,8 +25,8 @@ class Script:
 
     @classmethod
     def of(cls, text: str) -> Script:
-        """A script with its digest."""
-        # It names the script, as the protocol has it; it guards nothing.
+        """Return a script with its digest."""
+        # ``EVALSHA`` identifies scripts by SHA-1; no security depends on it.
         return cls(text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest())
 
 
@@ -41,7 +41,7 @@ def _sources() -> Mapping[str, str]:
 
 
 def load(**instead: str) -> dict[str, Script]:
-    """All scripts by name; ``instead`` replaces files, as a test does with the clock.
+    """Return all scripts by name. ``instead`` replaces files, as a test does with the clock.
 
     >>> "history_append" in load()
     True

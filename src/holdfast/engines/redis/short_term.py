@@ -26,18 +26,19 @@ from holdfast.values.states import StateSnapshot, StateWrite
 
 T = TypeVar("T")
 REMOVED_SECONDS = 600
-"""For how long it is known that a state was evicted or cleared."""
+"""How long the server remembers that a state was evicted or cleared."""
 
 _MARK = "="
-"""What the fields of the user begin with; those of the store do not."""
+"""The prefix of the user's fields; the store's own fields do not have it."""
 
 
 class RedisStates(HotStates):
     """``StateStorage`` in one HASH per session, each value as the codec's JSON text.
 
-    A state with a window is dropped by the server itself when that has passed. With ``snapshots``
-    each write marks its session, so that a consolidator can save it elsewhere, and what is absent
-    here may be there; ``evictable``: what was restored is removed again when nobody uses it. ::
+    The server expires a state that has a time to live. With ``snapshots`` each write marks its
+    state as dirty, so that a consolidator can save it in the durable store; a state that is absent
+    here may then exist there. ``evictable``: restored states are evicted again once they are
+    unused. ::
 
         states = RedisStates(engine, tenant="acme")
     """
@@ -72,7 +73,7 @@ class RedisStates(HotStates):
     async def clear(self, session: str) -> None:
         """Delete a state."""
         state = self._keys(session).state
-        # Not safe to repeat: in between, somebody else's write would be removed by ours.
+        # Not safe to repeat: the repeat could delete another process's write in between.
         await self._engine.command(state, "del", state, safe=False)
 
     async def restore(
@@ -84,14 +85,14 @@ class RedisStates(HotStates):
         as_of: datetime | None = None,
         eviction: int = 0,
     ) -> bool:
-        """Bring a state back, unless it was written since; whether there is one now."""
+        """Restore a state, unless it was written since. Returns whether there is one now."""
         keys = self._keys(state.session)
         common = keys.common
         window, expires = "", ""
         if state.ttl_seconds is not None and state.expires_at is not None:
             window, expires = str(duration(state.ttl_seconds)), str(microseconds(state.expires_at))
         pairs = [part for key, text in state.values.items() for part in (_MARK + key, text)]
-        # Safe to repeat: there is a state then.
+        # Safe to repeat: the second call finds the state.
         there = await self._run(
             "state_restore",
             (
@@ -113,7 +114,7 @@ class RedisStates(HotStates):
         return bool(there)
 
     async def forget(self, session: str, *, version: int) -> bool:
-        """Remove a state that is still at a version."""
+        """Delete a state if it is still at a version. Returns whether it was."""
         keys = self._keys(session)
         gone = await self._run(
             "state_forget",
@@ -145,7 +146,7 @@ class RedisStates(HotStates):
         return Written(int(answer[0]), int(answer[1]))
 
     def shard_of(self, session: str) -> int:
-        """Where a session lives."""
+        """Return the shard of a session."""
         return self._keys(session).common.shard
 
     async def put(
@@ -156,7 +157,7 @@ class RedisStates(HotStates):
         base: int | None = None,
         registered: int | None = None,
     ) -> Written:
-        """Do a write."""
+        """Write to a state, and return its version."""
         keys = self._keys(write.session)
         expected = "" if expected_version is None else expected_version
         window = "" if write.ttl_seconds is None else duration(write.ttl_seconds)
@@ -171,7 +172,7 @@ class RedisStates(HotStates):
             args += ("" if base is None else base, self.writer)
             args.append("" if registered is None else registered)
             args += (keys.name, keys.common.tenant)
-        # Not safe to repeat: in between, somebody else's write would be undone by ours.
+        # Not safe to repeat: the repeat could undo another process's write in between.
         answer = await self._run("state_write", where, args, safe=False)
         if isinstance(answer, list):
             return Written(int(answer[0]), int(answer[1]))
@@ -186,17 +187,17 @@ class RedisStates(HotStates):
     async def _run(
         self, script: str, keys: Sequence[str], args: Sequence[Any], *, safe: bool
     ) -> Any:
-        """A script; beside a durable store, what is damaged is moved out of its way."""
+        """Run a script. With a durable store, damaged values are quarantined."""
         try:
             return await self._engine.run(script, keys, args, safe=safe)
         except EngineError as error:
-            # A script that failed over a value may have written before it.
+            # A script that failed on a damaged value may have written before it failed.
             if not self._snapshots or not is_damage(error) or not await self._moved(keys):
                 raise
         return await self._engine.run(script, keys, args, safe=safe)
 
     async def _read(self, session: str, ask: Sequence[Any], made: Callable[[Any], T]) -> T:
-        """What is made of an answer about a state; one that cannot be read is moved, and absent."""
+        """Read a state. An unreadable one is quarantined and counts as absent."""
         state = self._keys(session).state
         try:
             return made(await self._engine.command(state, *ask, safe=True))
@@ -216,7 +217,7 @@ class RedisStates(HotStates):
 
 
 def snapshot_of(answer: Any) -> StateSnapshot:
-    """A whole state, from all fields of its HASH.
+    """Return a whole state from all fields of its HASH.
 
     >>> snapshot_of([b"v", b"7", b"=step", b"2"])
     StateSnapshot(state={'step': 2}, version=7, expires_at=None, degraded='', as_of=None)

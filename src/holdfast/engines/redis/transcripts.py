@@ -13,15 +13,15 @@ from holdfast.spi.log_entry import LogEntry, TranscriptPage, another_body
 from holdfast.spi.transcripts import MessageRow, TranscriptKey, Transcripts
 
 DEFAULT_TTL_SECONDS = 7 * 86_400.0
-"""How long a transcript is kept after its last message, unless the store is told otherwise."""
+"""The default time for which a transcript is kept after its last message."""
 
 
 class RedisTranscripts(Transcripts):
     """``Transcripts`` in one stream for each agent of a session.
 
-    A transcript is kept for ``ttl_seconds`` after its last message, and with ``None`` until it is
-    cleared: only so is a retention of ``PERMANENT`` what it says. One that has expired begins anew,
-    numbers included; after a clear the numbers go on. ::
+    A transcript is kept for ``ttl_seconds`` after its last message. With ``None`` it is kept until
+    it is cleared: a retention of ``PERMANENT`` needs this. An expired transcript starts anew, and
+    so do its numbers. After a clear the numbers continue. ::
 
         transcripts = RedisTranscripts(engine, tenant="acme", ttl_seconds=None)
     """
@@ -70,7 +70,7 @@ class RedisTranscripts(Transcripts):
     async def clear(self, key: TranscriptKey, run: str | None) -> None:
         """Delete messages."""
         keys = self._keys(key.session)
-        # Not safe to repeat: in between, somebody else's messages would be removed by ours.
+        # Not safe to repeat: the repeat could delete another process's messages in between.
         await self._engine.run(
             "history_clear",
             (keys.index, keys.transcript(key.agent)),

@@ -1,4 +1,4 @@
-"""Whether a session is known, in Redis alone."""
+"""Waking sessions in Redis alone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from holdfast.values.wakes import Wake, WakeStatus
 
 
 class RedisWake(SessionWake):
-    """``SessionWake`` of Redis alone: what has expired was never there.
+    """``SessionWake`` in Redis alone: an expired session counts as new.
 
     ::
 
@@ -23,7 +23,7 @@ class RedisWake(SessionWake):
         self._states = RedisStates(engine, tenant=tenant)
 
     async def wake(self, session_id: str) -> Wake:
-        """New, until something was written to its log or state; and again when all has expired."""
+        """Return ``NEW`` if Redis has neither a log nor a state of the session, else ``WARM``."""
         index = SessionKeys.of(self._tenant, session_id, self._engine.shards).index
         numbered = await self._engine.command(index, "hexists", index, "s", safe=True)
         known = numbered or (await self._states.read(session_id, ())).version > 0

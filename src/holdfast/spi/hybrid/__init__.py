@@ -1,1 +1,1 @@
-"""What the hybrid asks of its two sides: a hot log and states, and durable ones."""
+"""What the hybrid engine needs of its two sides: a hot log and hot states, and durable ones."""

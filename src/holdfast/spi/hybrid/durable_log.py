@@ -21,7 +21,7 @@ from holdfast.values.wakes import Gap
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The last position of a session that the hot log assigned, and by which grant.
+    """The last position that the hot log assigned in a session, and under which grant.
 
     >>> Known(epoch=1, seq=40, grant_version=2).grant_version
     2
@@ -34,7 +34,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Reserved:
-    """Up to which number a grant goes, and who may acknowledge before it is stored.
+    """The highest number of a grant, and the processes that may acknowledge unstored events.
 
     >>> Reserved(1000, ("w1",)).limit
     1000
@@ -63,30 +63,30 @@ class Grant:
 
 
 class Outcome(StrEnum):
-    """What a flush made of an entry.
+    """The outcome of an entry in a flush.
 
     >>> Outcome("stored").kept
     True
     """
 
     STORED = "stored"
-    """It is in the log, now or since an earlier flush."""
+    """The entry is in the log, from this flush or an earlier one."""
     COVERED = "covered"
-    """A clear came first."""
+    """A clear removed the entry before it was stored."""
     KNOWN = "known"
-    """Its id is in the log already, at another position."""
+    """The entry's id is in the log already, at another position."""
     DEAD = "dead"
-    """It cannot be stored as it is, and lies among the dead letters."""
+    """The entry cannot be stored as it is, and is a dead letter."""
 
     @property
     def kept(self) -> bool:
-        """Whether it may still be read at its position."""
+        """Whether the entry may still be read at its position."""
         return self is Outcome.STORED
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What a consolidator hands over: an entry with its position, or bytes that are none.
+    """What a consolidator flushes: an entry with its position, or bytes that are not an entry.
 
     >>> Turn("s1", "e1", 1, 1, b"", entry=None, problem="not an entry").problem
     'not an entry'
@@ -99,12 +99,12 @@ class Turn:
     payload: bytes
     entry: LogEntry | None
     problem: str = ""
-    """Why it is to be put among the dead letters without trying."""
+    """Why it becomes a dead letter without an attempt to store it; empty to try."""
 
 
 @dataclass(frozen=True, slots=True)
 class Flushed:
-    """What became of a batch.
+    """The outcomes of a batch.
 
     >>> Flushed([Outcome.STORED]).behind
     {}
@@ -117,7 +117,7 @@ class Flushed:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What the durable log has of an entry that left the hot log; no outcome if it has nothing.
+    """What the durable log has of an entry that left the hot log; ``None`` as outcome: nothing.
 
     >>> Found(None).stored is None
     True
@@ -128,10 +128,10 @@ class Found:
     """The entry as it is stored."""
 
     other: bool = False
-    """Another event is stored under its id."""
+    """Whether another event is stored under its id."""
 
     rested: bool = False
-    """The session was released by the hot log since, with everything flushed."""
+    """Whether the hot log has unloaded the session since, with everything flushed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,10 +143,10 @@ class Cleared:
     """
 
     ids: dict[str, tuple[int, int]]
-    """With their positions."""
+    """The ids of the removed events, with their positions."""
 
     until: tuple[int, int] | None
-    """Up to which position the clear goes."""
+    """The last position that the clear covers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,11 +169,11 @@ class DeadLetter:
 
 
 class ShardFlush(Protocol):
-    """One transaction that holds a shard: nobody else flushes it until it has ended."""
+    """One transaction that locks a shard: no other process flushes the shard until it ends."""
 
     @abstractmethod
     async def store(self, turns: Sequence[Turn]) -> Flushed:
-        """Store a batch; what cannot be stored goes among the dead letters in the same step."""
+        """Store a batch. What cannot be stored becomes a dead letter in the same transaction."""
 
 
 class DurableLog(Protocol):
@@ -198,34 +198,34 @@ class DurableLog(Protocol):
 
     @abstractmethod
     async def settle(self, session: str, writer: str) -> tuple[Gap, ...]:
-        """A process misses nothing of what it acknowledged in a session; the gaps that are left."""
+        """Record that a process lost nothing in a session. Returns the remaining gaps."""
 
     @abstractmethod
     async def agent_gaps(self, agent: str) -> tuple[Gap, ...]:
-        """The gaps of all sessions that an agent started."""
+        """Return the gaps of all sessions that an agent started."""
 
     @abstractmethod
     async def hot_sessions(self, agent: str, *, limit: int) -> dict[str, int]:
-        """The sessions of an agent that are loaded in the hot log, with their grant versions."""
+        """Return an agent's sessions that are loaded in the hot log, with their grant versions."""
 
     @abstractmethod
     async def append(self, entries: Sequence[LogEntry]) -> list[PositionedEntry]:
-        """Append past the hot log, all or none; takes the numbering back where it was granted.
+        """Append without the hot log, all or none. Revokes the grants of the sessions.
 
         Returns the entries as they are stored, in the same order.
         """
 
     @abstractmethod
     async def reached(self, session: str) -> tuple[tuple[int, int] | None, tuple[Gap, ...]]:
-        """Up to which position a session is stored, ``None`` if it was never numbered; its gaps."""
+        """Return the last stored position of a session, ``None`` if it has none, and its gaps."""
 
     @abstractmethod
     async def find(self, entries: Sequence[PositionedEntry]) -> list[Found]:
-        """What became of entries, in their order, by id and position."""
+        """Look up entries by id and position. Returns one ``Found`` per entry, in order."""
 
     @abstractmethod
     async def tail(self, session: str, limit: int) -> list[PositionedEntry]:
-        """The newest entries of a session, ascending, whoever wrote them."""
+        """Return the newest entries of a session, of all agents, ascending."""
 
     @abstractmethod
     async def clear(
@@ -237,64 +237,65 @@ class DurableLog(Protocol):
         types: list[str] | None,
         until: tuple[int, int] | None,
     ) -> Cleared:
-        """Remove what matches up to a position, and leave a tombstone for what is still on its way.
+        """Delete matching entries up to a position, and write a tombstone for the unflushed ones.
 
-        Without ``until`` nothing is on its way. What was stored meanwhile is removed as well.
+        Without ``until`` there are no unflushed ones. Entries that were stored meanwhile are
+        deleted too.
         """
 
     @abstractmethod
     async def count_messages(self, session: str, agent: str, *, besides: Sequence[str]) -> int:
-        """How many messages an agent has in a session, those with the given ids left out."""
+        """Return how many messages an agent has in a session, without those of the given ids."""
 
     @abstractmethod
     async def check_dimension(self, dimension: int) -> None:
-        """Refuse vectors that are not of the log's dimension."""
+        """Raise an error if the vectors of the log have another dimension."""
 
     @abstractmethod
     async def keep_vectors(
         self, entries: Sequence[LogEntry], vectors: Sequence[Sequence[float]]
     ) -> None:
-        """Keep the vectors of stored events."""
+        """Store the vectors of stored events."""
 
 
 class DurableQueue(Protocol):
-    """The durable log of all tenants, as consolidators and operators see it."""
+    """The durable log of all tenants, for consolidators and operators."""
 
     @abstractmethod
     def flushing(self, tenant: str, shard: int) -> AbstractAsyncContextManager[ShardFlush | None]:
-        """Hold a shard, commit at the end; ``None`` when somebody else holds it."""
+        """Lock a shard, and commit at the end. ``None`` if another process holds the lock."""
 
     @abstractmethod
     async def unload(self, tenant: str, session: str, *, grant_version: int) -> bool:
-        """Revoke the grant of an idle session, unless there is a newer one. Returns whether."""
+        """Revoke the grant of an idle session. Returns ``False`` if there is a newer one."""
 
     @abstractmethod
     async def behind(self, *, limit: int) -> list[tuple[str, str, int]]:
-        """Sessions in which the hot log is behind the durable one: tenant, session, epoch.
+        """Return sessions in which the hot log is behind the durable one: tenant, session, epoch.
 
         The process that appended to the durable log may have died before it advanced the hot log.
         """
 
     @abstractmethod
     async def unsettled(self, writer: str) -> list[tuple[str, str]]:
-        """Tenants and sessions of which a process may have lost something with the hot log."""
+        """Return tenants and sessions in which the hot log may have lost events of a process."""
 
     @abstractmethod
     async def release(self, writer: str) -> None:
-        """A process ends, and all that it acknowledged is stored."""
+        """Unregister a process that ends with everything it acknowledged stored."""
 
     @abstractmethod
     async def dead_letters(self, tenant: str, *, limit: int, after: str = "") -> list[DeadLetter]:
-        """What could not be stored, oldest first."""
+        """Return dead letters, oldest first."""
 
     @abstractmethod
     async def get_dead_letter(self, tenant: str, id: str) -> DeadLetter | None:
-        """One of them."""
+        """Return one dead letter."""
 
     @abstractmethod
     async def replay(self, tenant: str, letter: DeadLetter, entry: LogEntry) -> tuple[int, int]:
-        """Store an entry after all, at its position if that is free; where it stands."""
+        """Store a dead letter's entry, at its position if that is free. Returns its position."""
 
     @abstractmethod
     async def discard(self, tenant: str, id: str) -> bool:
-        """Give one up; whether it was there."""
+        """Delete a dead letter. Returns whether it was there."""

@@ -1,4 +1,4 @@
-"""An event on its way through the hot log: its bytes, and its position."""
+"""An event in the hot log: its bytes and its position."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from holdfast.values.errors import CodecError, InvalidInputError
 from holdfast.values.events import Event
 
 BEGINNING = (0, 0)
-"""Before the first position of every session."""
+"""The position before the first of every session."""
 
 
 @dataclass(frozen=True, slots=True)
 class PositionedEntry:
-    """An entry of a session's log, where it stands, and the mark of its turn in the hot log.
+    """An entry of a session's log, its position, and the stream id of its turn in the hot log.
 
     >>> from datetime import UTC
     >>> entry = LogEntry("a1", "s1", "note", "{}", "e1", "", datetime(2030, 1, 1, tzinfo=UTC))
@@ -31,16 +31,16 @@ class PositionedEntry:
     epoch: int
     seq: int
     mark: str = ""
-    """Which turn of its shard it is; empty when it came from the durable log."""
+    """The id of its turn in the shard's stream; empty if it was read from the durable log."""
 
     @property
     def position(self) -> tuple[int, int]:
-        """Where it stands: order within a session is by this."""
+        """Its position (epoch, seq), by which a session is ordered."""
         return self.epoch, self.seq
 
     @classmethod
     def of(cls, entry: LogEntry, epoch: int, seq: int, first: datetime | None) -> Self:
-        """An entry as it is stored: ``first`` is the time that an earlier append gave it.
+        """Return an entry as it is stored; ``first`` is the time that an earlier append gave it.
 
         >>> entry = LogEntry("a1", "s1", "note", "{}", "e1", "", datetime(2030, 1, 2))
         >>> PositionedEntry.of(entry, 1, 7, datetime(2030, 1, 1)).entry.occurred_at.day
@@ -49,12 +49,12 @@ class PositionedEntry:
         return cls(entry if first is None else replace(entry, occurred_at=first), epoch, seq)
 
     def to_event(self) -> Event:
-        """A new event for the caller to keep."""
+        """Return a new event, which the caller owns."""
         return self.entry.to_event(self.epoch, self.seq)
 
 
 def pack(entry: LogEntry) -> bytes:
-    r"""The bytes of an entry: five lines and the body, none of which can hold a line break.
+    r"""Return an entry as bytes: five lines and the body, none of which can contain a line break.
 
     >>> from datetime import UTC
     >>> pack(LogEntry("a1", "s1", "note", "{}", "e1", "", datetime(2030, 1, 1, tzinfo=UTC)))
@@ -65,7 +65,7 @@ def pack(entry: LogEntry) -> bytes:
 
 
 def unpack(session: str, payload: bytes) -> LogEntry:
-    r"""What ``pack`` made bytes of; anything else is a ``CodecError``.
+    r"""Return the entry that ``pack`` encoded. Raises ``CodecError`` for anything else.
 
     >>> unpack("s1", b'a1\nnote\n\n2030-01-01T00:00:00+00:00\ne1\n{}').id
     'e1'
@@ -78,7 +78,7 @@ def unpack(session: str, payload: bytes) -> LogEntry:
 
 
 def check_entry(entry: LogEntry) -> LogEntry:
-    """Refuse an entry that no append would have let in: its bytes were damaged on the way.
+    """Raise an error for an entry that no append would have accepted: its bytes were damaged.
 
     >>> from datetime import UTC
     >>> when = datetime(2030, 1, 1, tzinfo=UTC)
@@ -97,7 +97,7 @@ def check_entry(entry: LogEntry) -> LogEntry:
 
 
 def digest(entry: LogEntry) -> str:
-    """What tells two events under one id apart; the time is no part of it.
+    """Return a digest of an event's content. The time is not part of it.
 
     >>> entry = LogEntry("a1", "s1", "note", "{}", "e1", "", datetime(2030, 1, 1))
     >>> digest(entry) == digest(replace(entry, occurred_at=datetime(2030, 1, 2)))
@@ -109,7 +109,7 @@ def digest(entry: LogEntry) -> str:
 
 
 def digest_with_time(entry: LogEntry) -> str:
-    """The digest that earlier versions left in Redis: the time is part of it.
+    """Return the digest that earlier versions stored in Redis: the time is part of it.
 
     >>> entry = LogEntry("a1", "s1", "note", "{}", "e1", "", datetime(2030, 1, 1))
     >>> later = replace(entry, occurred_at=datetime(2030, 1, 2))

@@ -1,4 +1,4 @@
-"""The hot log: where events are acknowledged fast, until a consolidator has made them durable.
+"""The hot log: acknowledges events fast, and keeps them until a consolidator has flushed them.
 
 ``HotLog`` is what a writer and a reader of one tenant need, ``HotQueue`` what consolidators need.
 """
@@ -18,25 +18,25 @@ from holdfast.values.states import StateSnapshot
 from holdfast.values.wakes import Gap
 
 WINDOW = 100
-"""How many events of a session stay at hand after they were flushed."""
+"""How many events of a session stay in the hot log after they were flushed."""
 
 SEEN_SECONDS = 3600
-"""How long, at the least, an event id is known after its event was flushed."""
+"""How long, at least, the hot log remembers an event id after the flush."""
 
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """How many turns may wait in one shard of a tenant before writers are held up.
+    """How many turns one shard of a tenant may hold before appends are slowed down or refused.
 
     >>> Marks(soft=10, hard=20).soft
     10
     """
 
     soft: int = 20_000
-    """From here on every append waits until its shard is flushed."""
+    """From this length on every append waits until its shard is flushed."""
 
     hard: int = 200_000
-    """From here on nothing is taken."""
+    """From this length on every append is refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,21 +48,21 @@ class Appended:
     """
 
     positions: dict[str, tuple[int, int]]
-    """By the key of the entry."""
+    """Positions by the key of the entry."""
 
     marks: dict[str, str]
-    """By the key of the entry its turn in its shard; empty for one that was there already."""
+    """Stream ids by the key of the entry; empty for an entry that was there already."""
 
     crowded: bool = False
-    """A soft mark was passed: wait for the flush."""
+    """Whether the soft limit is exceeded: the writer then waits for the flush."""
 
     first: dict[str, datetime] = field(default_factory=dict)
-    """By the key of an entry that was there already the time that it has there."""
+    """Stored times by the key of the entry, for entries that were there already."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cold:
-    """Nothing was written: the hot log does not know where the session's numbers go on.
+    """Nothing was written: the hot log has no grant for the session.
 
     >>> Cold("s1").session
     's1'
@@ -96,26 +96,26 @@ class Window:
     """Whether the hot log numbers this session now."""
 
     known: Known | None = None
-    """Where it was when the hot log last numbered it; ``None`` when it knows nothing."""
+    """The last position that the hot log assigned; ``None`` if it does not know the session."""
 
     floor: tuple[int, int] = BEGINNING
-    """Everything after this position is here; at ``BEGINNING`` the whole log is."""
+    """The window has all entries after this position; with ``BEGINNING``, the whole log."""
 
     entries: list[PositionedEntry] = field(default_factory=list)
     unflushed: frozenset[str] = frozenset()
-    """The ids of those entries that are not known to be durable."""
+    """The ids of the entries that are not known to be durable."""
 
     cut: bool = False
-    """Whether older entries may have been left out, because only the newest were asked for."""
+    """Whether older entries may be left out, because the caller asked for the newest only."""
 
     gaps: tuple[Gap, ...] = ()
     orphaned: bool = False
-    """Entries of the session wait in the hot log, which does not know the session any more."""
+    """Whether the hot log has unflushed entries of the session, but lost its metadata."""
 
 
 @dataclass(frozen=True, slots=True)
 class HotTurn:
-    """An entry in the hands of a consolidator, as bytes.
+    """An entry that a consolidator has claimed, as bytes.
 
     >>> HotTurn("1-0", "s1", "e1", 1, 1, b"", deliveries=1).epoch
     1
@@ -132,25 +132,25 @@ class HotTurn:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What there is to do in the shards: logs and states to flush, sessions to unload.
+    """The work that is due in the shards: logs and states to flush, sessions to unload.
 
     >>> Work().flush
     ()
     """
 
     flush: tuple[tuple[str, int], ...] = ()
-    """Tenants, each with a shard that has something to flush."""
+    """Pairs of a tenant and a shard that has something to flush."""
 
     idle: tuple[tuple[str, str], ...] = ()
-    """Sessions by tenant that have rested long enough."""
+    """Pairs of a tenant and a session that has been idle long enough."""
 
     clean: tuple[tuple[str, int, tuple[str, ...]], ...] = ()
-    """Tenants, each with a shard and sessions whose saved states may have been unused for long."""
+    """Tenant, shard, and the sessions whose saved states may have been unused for long."""
 
 
 @dataclass(frozen=True, slots=True)
 class HotStats:
-    """How far the consolidators are behind.
+    """The backlog of the consolidators.
 
     >>> HotStats(pending=3, oldest_seconds=0.5).memory_ratio
     0.0
@@ -159,10 +159,10 @@ class HotStats:
     pending: int
     oldest_seconds: float
     memory_ratio: float = 0.0
-    """Of the memory that the server may use; 0 when it may use all."""
+    """The used share of the server's ``maxmemory``; 0 if that is not set."""
 
     quarantined: int = 0
-    """Damaged values that were moved out of the way and are still kept."""
+    """How many damaged values are in the quarantine."""
 
     bytes_by_tenant: Mapping[str, int] = field(default_factory=dict)
     """About how much memory the unflushed events of each tenant take."""
@@ -171,39 +171,39 @@ class HotStats:
 class HotLog(Protocol):
     """The hot log of one tenant.
 
-    One script assigns the numbers of a session, and only for a session that was granted to it by
-    the durable log: ``Cold`` and ``UsedUp`` say that a grant is needed first.
+    One script assigns the numbers of a session, and only under a grant of the durable log. ``Cold``
+    and ``UsedUp`` mean that the caller needs a grant, or more numbers, first.
     """
 
     writer: str
-    """This process, which acknowledges events before they are durable; empty if it does not."""
+    """The id of this process if it acknowledges events before they are durable, else empty."""
 
     @abstractmethod
     def shard_of(self, session: str) -> int:
-        """Where a session lives."""
+        """Return the shard of a session."""
 
     @abstractmethod
     async def append(self, entries: Sequence[LogEntry]) -> Appended | Cold | UsedUp:
         """Append entries with different keys, all or none, in one round trip.
 
-        ``ConflictError`` for a known id with another content (see ``LogEntry.content``),
-        ``BackPressureError`` at the hard mark.
+        Raises ``ConflictError`` for a known id with another content (see ``LogEntry.content``), and
+        ``BackPressureError`` at the hard limit.
         """
 
     @abstractmethod
     async def window(self, session: str, *, last: int | None = None) -> Window:
-        """What is at hand of a session, in the order of its log: all of it, or its newest entries.
+        """Return the window of a session in log order: all of it, or its newest entries.
 
-        At least the ``last`` newest; none of those is left out.
+        With ``last`` it has at least that many of the newest entries, if there are so many.
         """
 
     @abstractmethod
     async def look(self, session: str) -> tuple[Window, StateSnapshot]:
-        """What is at hand of a session and of its working state, in one round trip."""
+        """Return the window and the working state of a session, in one round trip."""
 
     @abstractmethod
     async def tail(self, agent: str | None) -> list[PositionedEntry]:
-        """What an agent, or every agent, has in all sessions that is not flushed."""
+        """Return the unflushed entries of one agent or all agents, in all sessions."""
 
     @abstractmethod
     async def lock(self, session: str, *, seconds: float) -> str:
@@ -230,47 +230,47 @@ class HotLog(Protocol):
 
     @abstractmethod
     async def set_gaps(self, session: str, gaps: Sequence[Gap]) -> None:
-        """What is lost of a session by now, if the hot log knows the session."""
+        """Set the gaps of a session, if the hot log knows the session."""
 
     @abstractmethod
     async def known(self, sessions: Sequence[str]) -> dict[str, int]:
-        """The grant versions of those sessions that the hot log knows."""
+        """Return the grant versions of the sessions that the hot log knows."""
 
     @abstractmethod
     async def forget(
         self, session: str, gone: Sequence[PositionedEntry], ids: dict[str, tuple[int, int]]
     ) -> None:
-        """Drop entries from the window, and ids at their positions from what was seen."""
+        """Delete entries from the window, and the remembered ids if at the given positions."""
 
     @abstractmethod
     async def missing(self, entries: Sequence[PositionedEntry]) -> list[PositionedEntry]:
-        """Those entries that are not in the hot log's streams: flushed, or lost."""
+        """Return the entries that are not in the hot log's streams: flushed, or lost."""
 
 
 class HotQueue(Protocol):
-    """The hot log of all tenants, as consolidators see it."""
+    """The hot log of all tenants, for consolidators."""
 
     @abstractmethod
     async def work(self, *, rested_seconds: float, unused_seconds: float = 0) -> Work:
-        """What there is to do now; ``unused_seconds`` 0 leaves out the states to evict."""
+        """Return the work that is due; with 0 ``unused_seconds``, without states to evict."""
 
     @abstractmethod
     async def length(self, tenant: str, shard: int) -> int:
-        """How many turns wait in a shard of a tenant."""
+        """Return the number of turns in a shard of a tenant."""
 
     @abstractmethod
     async def claim(self, tenant: str, shard: int, *, limit: int) -> list[HotTurn]:
-        """The oldest turns of a shard, also those that somebody else has claimed."""
+        """Claim the oldest turns of a shard, also those that another consolidator has claimed."""
 
     @abstractmethod
     async def give_back(self, tenant: str, shard: int, turns: Sequence[HotTurn]) -> None:
-        """Let claimed turns count as not delivered, unless somebody has claimed them since."""
+        """Do not count the delivery of claimed turns, unless they were claimed again since."""
 
     @abstractmethod
     async def acknowledge(
         self, tenant: str, shard: int, turns: Sequence[tuple[HotTurn, Outcome]]
     ) -> None:
-        """Drop turns that are durable; those that were not stored also from the window."""
+        """Delete turns that are durable; those that were not stored also from the window."""
 
     @abstractmethod
     async def unload(self, tenant: str, session: str) -> int | None:
@@ -282,4 +282,4 @@ class HotQueue(Protocol):
 
     @abstractmethod
     async def stats(self) -> HotStats:
-        """How far behind."""
+        """Return the size and age of the backlog."""

@@ -1,4 +1,4 @@
-"""Working states between a hot store and a durable one: who has changed, and what it was."""
+"""Working states between a hot store and a durable one: which changed, and their snapshots."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from holdfast.values.states import StateWrite
 
 @dataclass(frozen=True, slots=True)
 class SavedState:
-    """A state as it is kept: its values as the codec's texts, with version and window.
+    """A state as it is saved: its values as the codec's texts, with version and expiry.
 
     >>> SavedState("s1", 7, {"step": "2"}).version
     7
@@ -25,10 +25,10 @@ class SavedState:
     ttl_seconds: float | None = None
     expires_at: datetime | None = None
     gone: bool = False
-    """It expired, or was cleared, at this version."""
+    """Whether it expired, or was cleared, at this version."""
 
     lineage: int = 0
-    """Which life of the state in the hot store it is of; a restored state begins a new one."""
+    """Which life of the state in the hot store it belongs to; a restore begins a new one."""
 
     base: int = 0
     """The saved version that its lineage began from; 0 if there was none."""
@@ -43,12 +43,12 @@ class SavedState:
     """The processes that may have acknowledged writes which were not saved."""
 
     eviction: int = 0
-    """The number of the last eviction from the hot store that the durable one knows of."""
+    """The number of the last eviction from the hot store that the durable store has recorded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Eviction:
-    """States of one shard that are about to leave the hot store, without their values.
+    """States of one shard that are about to be evicted from the hot store, without their values.
 
     >>> Eviction(7, (SavedState("s1", 3, {}),)).number
     7
@@ -59,12 +59,12 @@ class Eviction:
 
     states: tuple[SavedState, ...] = ()
     doubtful: frozenset[str] = frozenset()
-    """Sessions that were restored after a loss: their writers stay recorded."""
+    """Sessions that were restored after a loss: their writers stay registered."""
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The version that a write has made, and of which life of the state it is.
+    """The version that a write created, and its lineage.
 
     >>> Written(7, lineage=3).version
     7
@@ -125,19 +125,19 @@ class DirtyStates(Protocol):
 
     @abstractmethod
     async def changed(self, tenant: str, shard: int, *, limit: int) -> list[SavedState]:
-        """Some of them."""
+        """Return some of the changed states."""
 
     @abstractmethod
     async def read(self, tenant: str, shard: int, sessions: Sequence[str]) -> list[SavedState]:
-        """Those of some sessions that are there, or were written since."""
+        """Return the states of some sessions that exist or are dirty."""
 
     @abstractmethod
     async def drop(self, tenant: str, shard: int, states: Sequence[SavedState]) -> None:
-        """Remove states of a lineage that the durable store does not take."""
+        """Delete states of a lineage that the durable store does not accept."""
 
     @abstractmethod
     async def saved(self, tenant: str, shard: int, states: Sequence[SavedState]) -> None:
-        """Take the marks off those that were not written since."""
+        """Clear the dirty marks of the states that were not written since."""
 
 
 class DurableStates(Protocol):
@@ -145,27 +145,27 @@ class DurableStates(Protocol):
 
     @abstractmethod
     async def save(self, tenant: str, states: Sequence[SavedState]) -> None:
-        """Keep states, each unless a newer version is there, or one that it does not include."""
+        """Save states. One is skipped if the saved version is newer or is not included in it."""
 
     @abstractmethod
     async def versions(self, tenant: str, sessions: Sequence[str]) -> dict[str, SavedState]:
-        """What is kept of sessions, without the values; also what was cleared or has expired."""
+        """Return saved states without their values, also those that were cleared or expired."""
 
     @abstractmethod
     async def load(self, tenant: str, session: str) -> SavedState | None:
-        """What is kept of a session; ``gone`` if it was cleared or has expired."""
+        """Return the saved state of a session; ``gone`` if it was cleared or has expired."""
 
     @abstractmethod
     async def register(self, tenant: str, session: str, writer: str, *, eviction: int) -> None:
         """Record that a process will acknowledge writes to a state before they are saved.
 
-        ``eviction`` is the number that ``UnregisteredError`` has: no eviction up to that number
-        removes the writer again.
+        ``eviction`` is the number from ``UnregisteredError``: no eviction up to that number removes
+        the writer again.
         """
 
     @abstractmethod
     async def evict(self, tenant: str, eviction: Eviction) -> set[str]:
-        """Find the states that are saved as they are in the hot store, and forget their writers.
+        """Find the states whose saved version is that of the hot store, and delete their writers.
 
         Returns the sessions. A state to which a writer was registered since the eviction began is
         left out.
@@ -173,7 +173,7 @@ class DurableStates(Protocol):
 
     @abstractmethod
     async def clear(self, tenant: str, session: str, *, version: int) -> None:
-        """Remember that a state was cleared at a version, so that no older one comes back."""
+        """Record that a state was cleared at a version, so that no older one is restored."""
 
 
 class CleanStates(Protocol):
@@ -183,7 +183,7 @@ class CleanStates(Protocol):
     async def begin_eviction(
         self, tenant: str, shard: int, sessions: Sequence[str], *, unused_seconds: float
     ) -> Eviction:
-        """Choose those that are saved and were neither written nor read for so long.
+        """Choose states that are saved and were neither written nor read for ``unused_seconds``.
 
         From now on no write to them is acknowledged before its writer is registered again.
         """
@@ -192,9 +192,9 @@ class CleanStates(Protocol):
     async def evict(
         self, tenant: str, shard: int, eviction: Eviction, sessions: Collection[str]
     ) -> int:
-        """Remove states that were not written since the eviction began; returns how many.
+        """Delete states that were not written since the eviction began. Returns how many.
 
-        ``sessions`` are those that the durable store agreed to.
+        ``sessions`` are those that ``DurableStates.evict`` returned.
         """
 
 
@@ -219,7 +219,7 @@ class FallbackWrites(Protocol):
 
 
 class UnregisteredError(Exception):
-    """The durable store does not know yet that this process writes to a state."""
+    """This process is not registered in the durable store as a writer of a state."""
 
     def __init__(self, session: str, *, eviction: int) -> None:
         super().__init__(session)
@@ -237,4 +237,4 @@ class RemovedStateError(Exception):
 
 
 class AbsentStateError(Exception):
-    """There is no state in the hot store; whether there is one elsewhere must be known first."""
+    """The hot store has no state: the caller must first check whether the durable store has one."""

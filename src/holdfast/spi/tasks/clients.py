@@ -17,7 +17,7 @@ Request: TypeAlias = Literal["cancel", "pause", "resume"]
 
 
 class TaskFilter(NamedTuple):
-    """Which tasks a page is of; ``None`` is all."""
+    """Which tasks are on a page; ``None`` means no condition."""
 
     owner: str | None
     context_id: str | None
@@ -48,7 +48,7 @@ class TaskQuery(NamedTuple):
 
 
 class TaskListing(NamedTuple):
-    """The tasks of a page, whether more follow, and how many match in all if that was asked."""
+    """The tasks of a page, whether more follow, and the total number of matches if requested."""
 
     tasks: Sequence[TaskSnapshot]
     more: bool
@@ -88,7 +88,7 @@ class ClientStorage(Protocol):
 
     @abstractmethod
     async def get(self, key: TaskKey, extent: Extent) -> TaskSnapshot | None:
-        """Return a task with what is asked for, or ``None``."""
+        """Return a task with the parts that ``extent`` names, or ``None``."""
 
     @abstractmethod
     async def message_bytes(self, key: TaskKey) -> int:

@@ -1,4 +1,4 @@
-"""The conflicts that an engine of tasks finds in what is stored, in one set of words."""
+"""The conflict errors of task engines, with the same texts on every engine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def other_body(kind: str, key: str) -> ConflictError:
 
 
 def other_content(submit_key: str) -> ConflictError:
-    """A submit key that stands for a task of other content.
+    """A submit key that was used for a task with other content.
 
     >>> str(other_content("k1"))
     "submit key 'k1' was used with other content: use a new key"
@@ -26,7 +26,7 @@ def other_content(submit_key: str) -> ConflictError:
 
 
 def last_chunk_written(artifact_id: str) -> ConflictError:
-    """An artifact that this attempt has ended.
+    """An artifact that this attempt has already finished.
 
     >>> str(last_chunk_written("a1"))
     "artifact 'a1' has its last chunk: begin it anew to change it"

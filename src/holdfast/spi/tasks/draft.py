@@ -1,4 +1,4 @@
-"""A task on its way into a ledger: checked, its JSON as the codec's text."""
+"""A checked task, to be stored in a ledger: its JSON is the codec's text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from holdfast.values.ids import new_id
 from holdfast.values.tasks.records import MAX_ATTEMPTS, TaskRecord, content_digest
 
 _FOREVER = timedelta(days=4_000_000)
-"""More than any two moments of the calendar are apart."""
+"""Longer than the time between any two dates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +38,17 @@ class Draft:
     run_after: datetime | timedelta | None = None
     retry_of: str = ""
     push: tuple[StoredPush, ...] = ()
-    """Each of another id."""
+    """Push configs with different ids."""
 
     id: str = field(default_factory=new_id)
     new_context_id: str = field(default_factory=new_id)
-    """The context of a task that names none."""
+    """The context of the task if the caller names none."""
 
     @classmethod
     def again(
         cls, task: TaskRecord, first: StoredMessage, *, submit_key: str, now: datetime
     ) -> Self:
-        """The work of a task once more; its first message under an id of its own."""
+        """Return a draft that repeats a task; its first message gets a new id."""
         return cls(
             agent=task.agent,
             message=StoredMessage(new_id(), now, first.payload),
@@ -61,7 +61,7 @@ class Draft:
         )
 
     def digest(self) -> str:
-        """What its submit key stands for, the message's id left out; without a key, nothing."""
+        """Return a digest of the content without the message's id; ``""`` without a submit key."""
         if not self.submit_key:
             return ""
         when = self.run_after
@@ -84,7 +84,7 @@ class Draft:
 
 
 def check_run_after(when: object) -> datetime | timedelta | None:
-    """A moment, or how far it is from the engine's now.
+    """Check a ``run_after``: a time, or a ``timedelta`` from the engine's current time.
 
     >>> check_run_after(timedelta(seconds=5))
     datetime.timedelta(seconds=5)
@@ -97,7 +97,7 @@ def check_run_after(when: object) -> datetime | timedelta | None:
 
 
 def beyond_the_calendar() -> InvalidInputError:
-    """The error of a ``run_after`` that no date can say.
+    """Return the error of a ``run_after`` that is out of the range of dates.
 
     >>> beyond_the_calendar().field
     'run_after'

@@ -14,8 +14,8 @@ from holdfast.spi.tasks.stored import StoredPush
 class OutboxClaim(NamedTuple):
     """How much of the outbox is claimed, and for how long.
 
-    With ``per_owner`` owners take turns, those with the fewest ``busy`` entries first, and no owner
-    gets more than that many with those that are busy.
+    With ``per_owner`` owners take turns, those with the fewest ``busy`` entries first. No owner
+    gets more than ``per_owner`` entries, its busy ones included.
     """
 
     limit: int
@@ -25,7 +25,7 @@ class OutboxClaim(NamedTuple):
 
 
 class FailedDelivery(NamedTuple):
-    """A delivery that failed: when it is tried again, or after how many attempts given up."""
+    """A failed delivery: when it is retried, or after how many attempts it is given up."""
 
     attempts: int
     error: str
@@ -34,7 +34,7 @@ class FailedDelivery(NamedTuple):
 
 
 class PushStorage(Protocol):
-    """The push configs of tasks, and what is on its way to them. Every argument is checked.
+    """The push configs of tasks, and the outbox of undelivered events. Every argument is checked.
 
     Each message, transition and artifact chunk that an engine stores is in the same step an entry
     of the outbox for each push config of its task.
@@ -71,7 +71,7 @@ class PushStorage(Protocol):
 
     @abstractmethod
     async def mark_failed(self, key: EntryKey, failure: FailedDelivery) -> bool:
-        """Put an entry off, or give it up. Returns whether that was done.
+        """Postpone an entry, or give it up. Returns whether it did.
 
         It is not if the entry is gone, was given up or has another number of attempts.
         """

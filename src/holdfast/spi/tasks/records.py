@@ -32,21 +32,21 @@ WrittenChunk: TypeAlias = tuple[StoredChunk, datetime]
 
 
 class TaskKey(NamedTuple):
-    """A task as one owner sees it; an ``owner`` of ``None`` is the operator, who sees them all."""
+    """A task and the owner that asks for it. ``None`` is the operator, who sees all tasks."""
 
     task_id: str
     owner: str | None
 
 
 class ContextKey(NamedTuple):
-    """A context: its id is its owner's own."""
+    """A context. Two owners may use the same id for different contexts."""
 
     owner: str
     context_id: str
 
 
 class Extent(NamedTuple):
-    """What is read with a task.
+    """Which parts of a task are read.
 
     The last ``history_length`` messages (``None``: all), and all artifacts or none. ``max_bytes``
     bounds both together, as JSON text: artifacts that do not fit are left out, and then the newest
@@ -60,7 +60,7 @@ class Extent(NamedTuple):
 
 @dataclass(slots=True)
 class StoredTask:
-    """What an engine stores of a task beside its timeline.
+    """What an engine stores of a task, apart from its timeline.
 
     >>> now = datetime(2030, 1, 1)
     >>> StoredTask("t1", "c1", "", AgentId("", "writer"), "{}", 5, "", "", now, now).state.value
@@ -90,7 +90,7 @@ class StoredTask:
 
 
 def lease_on(task: StoredTask) -> Lease:
-    """The lease on a task that is ``working``.
+    """Return the lease on a task that is ``working``.
 
     >>> from dataclasses import replace
     >>> now = datetime(2030, 1, 1)
@@ -127,7 +127,7 @@ class TaskSnapshot(NamedTuple):
     truncated: bool = False
 
     def load(self) -> TaskRecord:
-        """The task as agents read it, made anew."""
+        """Return a new record of the task, as agents read it."""
         task = self.task
         return TaskRecord(
             task.id,
@@ -158,7 +158,7 @@ class TaskSnapshot(NamedTuple):
 
 
 def load_messages(rows: Iterable[MessageRow]) -> list[ChatMessage]:
-    """The messages as agents read them, made anew.
+    """Return new messages, as agents read them.
 
     >>> body = '{"v":1,"role":"user","content":[{"type":"text","text":"hi"}]}'
     >>> load_messages([("m1", datetime(2030, 1, 1), body, 2)])[0].text
@@ -168,7 +168,7 @@ def load_messages(rows: Iterable[MessageRow]) -> list[ChatMessage]:
 
 
 def load_artifacts(task_id: str, chunks: Iterable[WrittenChunk]) -> list[Artifact]:
-    """The artifacts that chunks make, in the order of the chunks.
+    """Return the artifacts that the chunks form, in the order of the chunks.
 
     >>> load_artifacts("t1", [])
     []
@@ -194,7 +194,7 @@ class StoredEvent(NamedTuple):
     body: StoredBody
 
     def load(self, task_id: str) -> TaskEvent:
-        """The entry as agents read it, made anew."""
+        """Return a new event, as agents read it."""
         body: EventBody
         match self.body:
             case StoredMessage() | StoredChunk() as text:
@@ -219,7 +219,7 @@ class EntryKey(NamedTuple):
 
     @property
     def id(self) -> str:
-        """What the entry is called in the outbox."""
+        """The entry's id in the outbox."""
         return f"{self.task_id}/{self.seq}/{self.config_id}"
 
 
@@ -236,7 +236,7 @@ class StoredEntry(NamedTuple):
     dead: bool
 
     def load(self) -> OutboxEntry:
-        """The entry as who delivers it reads it, made anew."""
+        """Return a new entry for the process that delivers it."""
         return OutboxEntry(
             EntryKey(self.task_id, self.config.id, self.event.seq).id,
             self.config.load(),

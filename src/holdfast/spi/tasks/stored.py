@@ -1,7 +1,7 @@
-"""What a ledger stores: entries whose JSON is the codec's text, checked on the way in.
+"""What a ledger stores: checked entries whose JSON is the codec's text.
 
-So every engine keeps the same bytes and refuses the same input, and nothing that a caller holds is
-ever the ledger's own.
+So every engine stores the same bytes and refuses the same input, and a caller never shares an
+object with the ledger.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from holdfast.values.tasks.records import Feedback, content_digest
 
 
 def text_bytes(text: str) -> int:
-    """How many bytes a text has in UTF-8.
+    """Return the length of a text in UTF-8 bytes.
 
     >>> text_bytes("é")
     2
@@ -41,7 +41,7 @@ def text_bytes(text: str) -> int:
 
 
 def fitting(sizes: Iterable[int], max_bytes: int | None) -> int:
-    """How many of some things fit one after the other; the first always does.
+    """Return how many items, in order, fit into ``max_bytes``. The first always counts.
 
     >>> fitting([3, 3, 3], 6), fitting([9, 1], 6), fitting([9, 1], None)
     (2, 1, 2)
@@ -56,7 +56,7 @@ def fitting(sizes: Iterable[int], max_bytes: int | None) -> int:
 
 
 class StoredMessage(NamedTuple):
-    """A message as its payload's text; ``seq`` is that of its event, once it has one.
+    """A message as the text of its payload; ``seq`` is that of its event, once it is stored.
 
     >>> StoredMessage.of(ChatMessage.user("hello"))._replace(seq=3).load().seq
     3
@@ -69,20 +69,20 @@ class StoredMessage(NamedTuple):
 
     @classmethod
     def of(cls, message: ChatMessage, *, field: str = "message") -> StoredMessage:
-        """Check a message and turn it to text."""
+        """Check a message and encode it."""
         payload = encode_json(message_to_payload(message, field=field), field=field)
         return cls(message.id, check_time(f"{field}.created_at", message.created_at), payload)
 
     def digest(self) -> str:
-        """What it says, whatever the order of its keys: two that say the same have the same."""
+        """Return a digest of the content. The order of JSON keys does not change it."""
         return content_digest(decode_json(self.payload))
 
     def same_body(self, other: StoredMessage) -> bool:
-        """Whether the two say the same, whatever the order of their keys."""
+        """Return whether both have the same content, whatever the order of JSON keys."""
         return self.payload == other.payload or self.digest() == other.digest()
 
     def load(self) -> ChatMessage:
-        """The message, made anew."""
+        """Return a new message."""
         return message_from_body(self.payload, id=self.id, created_at=self.created_at, seq=self.seq)
 
 
@@ -103,7 +103,7 @@ class StoredStep:
     chunks: int
 
     def load(self, task_id: str) -> StepRecord:
-        """The step, made anew."""
+        """Return a new step record."""
         return StepRecord(
             task_id,
             self.key,
@@ -133,7 +133,7 @@ class StoredChunk:
     fence: int = 0
 
     def load(self) -> ArtifactChunk:
-        """The chunk, made anew."""
+        """Return a new chunk."""
         return ArtifactChunk(
             self.artifact_id,
             blocks_from_json(decode_json(self.parts)),
@@ -161,14 +161,14 @@ class StoredPush:
 
     @classmethod
     def of(cls, config: object) -> StoredPush:
-        """Check a config and turn it to text."""
+        """Check a config and encode it."""
         if not isinstance(config, PushConfig):
             raise InvalidInputError("push", f"must be a PushConfig, not {type(config).__name__}")
         authentication = encode_object(config.authentication, field="push.authentication")
         return cls(config.id, config.url, config.token, authentication)
 
     def load(self) -> PushConfig:
-        """The config, made anew."""
+        """Return a new config."""
         return PushConfig(self.id, self.url, self.token, decode_json(self.authentication))
 
 
@@ -187,11 +187,11 @@ class StoredFeedback:
     created_at: datetime
 
     def digest(self) -> str:
-        """What it says, whatever the order of its keys: two that say the same have the same."""
+        """Return a digest of the content. The order of JSON keys does not change it."""
         return content_digest([self.text, self.rating, decode_json(self.metadata)])
 
     def load(self, task_id: str) -> Feedback:
-        """The feedback, made anew."""
+        """Return new feedback."""
         return Feedback(
             self.id,
             task_id,

@@ -21,13 +21,13 @@ class Timeline(NamedTuple):
 
 
 class Followed(Protocol):
-    """What a follower waits with."""
+    """Wakes a follower of a timeline."""
 
     @abstractmethod
     async def wait(self, *, found: bool) -> None:
         """Return when the timeline may have grown; ``found``: the last read had events.
 
-        What happens between two waits ends the second one at once.
+        If something happens between two waits, the second one returns at once.
         """
 
 
@@ -46,7 +46,7 @@ class AuditStorage(Protocol):
 
     @abstractmethod
     def following(self, task_id: str) -> AbstractContextManager[Followed]:
-        """Notice what happens to a task."""
+        """Return a context in which a follower is woken by events of a task."""
 
     @abstractmethod
     async def first_events(
@@ -54,7 +54,7 @@ class AuditStorage(Protocol):
     ) -> tuple[StoredTask, Sequence[StoredEvent]] | None:
         """Return a task and its events up to ``until``; ``None`` if there are none.
 
-        The caller reads only what never changes of the task.
+        The caller reads only those fields of the task that never change.
         """
 
     @abstractmethod

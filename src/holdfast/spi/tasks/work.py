@@ -1,4 +1,4 @@
-"""Which tenants have work, as an engine answers it."""
+"""Which tenants have work, as an engine finds it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 from typing import Literal, Protocol, TypeAlias
 
 WorkKind: TypeAlias = Literal["due", "working", "deliveries", "uncopied", "cleanup"]
-"""Tasks to claim, tasks at work, news to deliver, messages to copy, marks of ended tasks."""
+"""Tasks to claim, running tasks, events to deliver, messages to copy, due cleanup marks."""
 
 
 class WorkStorage(Protocol):
@@ -23,4 +23,4 @@ class WorkStorage(Protocol):
 
     @abstractmethod
     def requests(self, worker: str) -> AsyncGenerator[None, None]:
-        """Yield at the start, and when a client may have asked something of a worker's task."""
+        """Yield at the start, and when a client may have made a request to a task of the worker."""

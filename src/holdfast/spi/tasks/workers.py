@@ -16,7 +16,7 @@ from holdfast.values.tasks.records import Lease
 
 
 class TaskClaim(NamedTuple):
-    """Which tasks a worker takes, and for how long; ``agents`` of ``None`` are all."""
+    """Which tasks a worker claims, and for how long. ``agents`` of ``None`` means all."""
 
     worker: str
     agents: Collection[AgentId] | None
@@ -27,7 +27,7 @@ class TaskClaim(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a worker reports of its work; a ``timedelta`` counts from the engine's now."""
+    """The result that a worker reports; a ``timedelta`` counts from the engine's current time."""
 
     to: TaskState
     message: StoredMessage | None
@@ -80,14 +80,14 @@ class LeaseStorage(Protocol):
 
     @abstractmethod
     async def release(self, lease: Lease, note: str) -> TaskSnapshot:
-        """Put a task back where it was in the queue, without counting an attempt."""
+        """Return a task to its position in the queue, without counting an attempt."""
 
     @abstractmethod
     async def recover_expired(self, limit: int) -> list[TaskSnapshot]:
         """Take back tasks whose lease has expired, the longest expired first.
 
-        They keep their place in the queue. A lease that lasts longer from now than it was taken
-        for ends when it should: the clock was set back.
+        They keep their position in the queue. If the clock was set back, a lease may end later than
+        its duration from now. It is then shortened to that duration.
         """
 
 

@@ -1,4 +1,4 @@
-"""What happens to a task: the entries of its one ordered timeline."""
+"""The entries of a task's timeline."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ EventKind: TypeAlias = Literal["transition", "request", "message", "step", "arti
 
 @dataclass(frozen=True, slots=True)
 class StepKey:
-    """The name of one stored step of a task: what it is called, and for the how-manieth time.
+    """The key of one stored step of a task: its name, and a count of steps with that name.
 
-    ``kind`` keeps the names of steps, questions (``ask``), remarks (``say``), sleeps and appends to
-    the transcript (``history``) apart.
+    ``kind`` separates the names of steps, questions (``ask``), remarks (``say``), sleeps and
+    appends to the transcript (``history``).
 
     >>> StepKey("fetch") == StepKey("fetch", occurrence=1, kind="step")
     True
@@ -58,7 +58,7 @@ class Transition:
     at: datetime
     by: Actor
     worker: str = ""
-    """The worker that took or held the lease; empty where none was involved."""
+    """The worker that took or held the lease; empty if none was involved."""
 
     fence: int = 0
     attempt: int = 0
@@ -66,15 +66,15 @@ class Transition:
 
     note: str = ""
     run_after: datetime | None = None
-    """Before this moment nobody can claim the task."""
+    """The task cannot be claimed before this time."""
 
     message_id: str = ""
-    """The message that says more about this change, such as the question that was asked."""
+    """The id of the message that explains this change, such as the question that was asked."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskRequest:
-    """What a client asked of a task that could not be done at once.
+    """A client's request to a task that could not be carried out at once.
 
     >>> TaskRequest("cancel").what
     'cancel'
@@ -86,9 +86,9 @@ class TaskRequest:
 
 @dataclass(frozen=True, slots=True)
 class StepRecord:
-    """The stored result of a step, which therefore never runs again.
+    """The stored result of a step, so that it never runs again.
 
-    ``digest`` stands for the arguments it ran with; ``fence`` for the claim that ran it.
+    ``digest`` is that of its arguments; ``fence`` is that of the claim that ran it.
 
     >>> from datetime import UTC
     >>> StepRecord("t1", StepKey("fetch"), {"pages": 3}, datetime.now(UTC)).result
@@ -107,9 +107,9 @@ class StepRecord:
 
 @dataclass(frozen=True, slots=True)
 class ArtifactChunk:
-    """One piece of an artifact, as a stream shows it.
+    """One chunk of an artifact, as in a stream.
 
-    ``append=False`` begins the artifact anew; ``append=True`` goes on where the last one ended.
+    ``append=False`` starts the artifact again; ``append=True`` continues after the last chunk.
 
     >>> from holdfast.values.content import TextBlock
     >>> ArtifactChunk("summary.md", [TextBlock("# Tides")]).append
@@ -154,13 +154,13 @@ class TaskEvent:
     at: datetime
     by: Actor
     fence: int
-    """The task's fence when it happened: for a worker's writes, the claim that wrote it."""
+    """The task's fence at that time: for a worker's writes, that of the claim that wrote it."""
 
     body: EventBody
 
     @property
     def kind(self) -> EventKind:
-        """What sort of entry it is.
+        """The kind of the entry.
 
         >>> from datetime import UTC
         >>> TaskEvent("t1", 1, datetime.now(UTC), Actor.CLIENT, 0, TaskRequest("pause")).kind

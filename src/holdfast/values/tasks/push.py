@@ -13,7 +13,7 @@ from holdfast.values.tasks.events import TaskEvent
 
 @dataclass(frozen=True, slots=True)
 class PushConfig:
-    """Where to send the news of a task; what proves who sends it stays out of its repr.
+    """Where to send the events of a task. Its ``repr`` does not show the secrets.
 
     >>> PushConfig("p1", "https://example.org/hook", token="secret")
     PushConfig(id='p1', url='https://example.org/hook')
@@ -47,14 +47,14 @@ class OutboxEntry:
     config: PushConfig
     event: TaskEvent
     due_at: datetime
-    """When it is next tried; for a claimed one, when somebody else may try it."""
+    """The time of the next attempt; for a claimed entry, when another process may claim it."""
 
     attempts: int = 0
     """How often it was claimed."""
 
     last_error: str = ""
     dead: bool = False
-    """Given up: kept to be looked at, and not tried again."""
+    """Whether it was given up: it is kept for inspection, and not retried."""
 
     owner: str = ""
-    """Whose task it is about."""
+    """The owner of its task."""

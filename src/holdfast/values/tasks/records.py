@@ -1,4 +1,4 @@
-"""What a task ledger hands out: tasks, leases, pages, contexts, artifacts and feedback."""
+"""What a task ledger returns: tasks, leases, pages, contexts, artifacts and feedback."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from holdfast.values.identity import AgentId
 from holdfast.values.lifecycle import TERMINAL, TaskState
 
 LEASE_SECONDS = 30.0
-"""How long a claim or a heartbeat holds a task, unless told."""
+"""The default duration of a lease, from a claim or a heartbeat."""
 
 MAX_ATTEMPTS = 5
-"""How many claims without progress a task may have, unless told."""
+"""The default number of claims without progress that a task may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +43,8 @@ class Artifact:
 class TaskRecord:
     """A task as it is stored.
 
-    ``messages`` and ``artifacts`` are filled only by the methods that say so. ``version`` is the
-    ``seq`` of its last event: to follow after it misses nothing and repeats nothing.
+    Only some methods fill ``messages`` and ``artifacts``. ``version`` is the ``seq`` of its last
+    event: ``follow`` from there misses nothing and repeats nothing.
 
     >>> now = datetime(2030, 1, 1)
     >>> task = TaskRecord("t1", "c1", AgentId("", "writer"), TaskState.COMPLETED, now, now)
@@ -62,7 +62,7 @@ class TaskRecord:
 
     owner: str = ""
     note: str = ""
-    """What was noted at its last change of state: a reason, a traceback."""
+    """The note of its last change of state: a reason, a traceback."""
 
     status_message: ChatMessage | None = None
     """The message that came with its last change of state, such as an open question."""
@@ -72,14 +72,14 @@ class TaskRecord:
     metadata: dict[str, Any] = field(default_factory=dict)
     version: int = 0
     fence: int = 0
-    """How often it was claimed: what tells the present holder of the lease from all former ones."""
+    """How often it was claimed. It distinguishes the holder of the lease from all former ones."""
 
     attempts: int = 0
     """Claims since the last progress."""
 
     max_attempts: int = MAX_ATTEMPTS
     worker: str = ""
-    """Who holds it; empty when nobody does."""
+    """The worker that holds it; empty if none does."""
 
     lease_expires_at: datetime | None = None
     run_after: datetime | None = None
@@ -87,14 +87,14 @@ class TaskRecord:
     pause_requested: bool = False
     submit_key: str = ""
     retry_of: str = ""
-    """The ended task that this one tries again."""
+    """The ended task that this one retries."""
 
     truncated: bool = False
     """Whether messages or artifacts were left out because of ``max_bytes``."""
 
     @property
     def terminal(self) -> bool:
-        """Whether it has ended, for good.
+        """Whether it has ended.
 
         >>> now = datetime(2030, 1, 1)
         >>> TaskRecord("t1", "c1", AgentId("", "writer"), TaskState.PAUSED, now, now).terminal
@@ -105,10 +105,10 @@ class TaskRecord:
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The right to work on a task: every write of a worker shows it.
+    """The right to work on a task: every write of a worker needs it.
 
-    What counts is the fence: the right ends when the task leaves ``working``, be it by recovery,
-    and not at ``expires_at`` by itself, which is the moment from which recovery may take it.
+    The fence decides. The lease ends when the task leaves ``working``, for example by recovery. It
+    does not end at ``expires_at`` alone: from then on recovery may take the task back.
 
     >>> lease = Lease("t1", fence=2, worker="w1", expires_at=datetime(2030, 1, 1))
     >>> lease.cancel_requested
@@ -120,10 +120,10 @@ class Lease:
     worker: str
     expires_at: datetime
     cancel_requested: bool = False
-    """A client wants it stopped: end the work and confirm with a transition to ``canceled``."""
+    """A client requested a cancel: end the work and confirm with a transition to ``canceled``."""
 
     pause_requested: bool = False
-    """A client wants it held: confirm at the next step with a transition to ``paused``."""
+    """A client requested a pause: confirm at the next step with a transition to ``paused``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,12 +152,12 @@ class TaskPage:
     tasks: list[TaskRecord]
     next_cursor: str | None = None
     total: int | None = None
-    """How many tasks match in all, where that was asked for."""
+    """The total number of matching tasks, if requested."""
 
 
 @dataclass(frozen=True, slots=True)
 class ContextRecord:
-    """A conversation that tasks share; ``messages`` only where they were asked for.
+    """A conversation that tasks share; ``messages`` only if requested.
 
     >>> ContextRecord("c1", datetime(2030, 1, 1), tasks=2).tasks
     2
@@ -188,7 +188,7 @@ class ContextPage:
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """What somebody thought of a task.
+    """Feedback on a task.
 
     >>> Feedback("f1", "t1", "well done", datetime(2030, 1, 1), rating=5).rating
     5
@@ -203,7 +203,7 @@ class Feedback:
 
 
 def content_digest(value: Any, *, field: str = "value") -> str:
-    """A short stand-in for a JSON value: equal for equal values, whatever the order of their keys.
+    """Return a digest of a JSON value: equal for equal values, whatever the order of their keys.
 
     >>> content_digest({"a": 1, "b": 2}) == content_digest({"b": 2, "a": 1})
     True

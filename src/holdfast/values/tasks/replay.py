@@ -1,4 +1,4 @@
-"""From a task's timeline back to the task: pure functions that every engine uses."""
+"""Rebuilds a task from its timeline: pure functions that every engine uses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 def assemble(
     artifact_id: str, chunks: Iterable[tuple[ArtifactChunk, datetime]], *, task_id: str
 ) -> Artifact:
-    """The artifact that its chunks make, in order; name and metadata are the last that one gave.
+    """Return the artifact that its chunks form. Name and metadata are the last ones given.
 
     >>> from holdfast.values.content import TextBlock
     >>> now = datetime(2030, 1, 1)
@@ -48,9 +48,10 @@ def assemble(
 
 
 def replay(origin: TaskRecord, events: Iterable[TaskEvent]) -> TaskRecord | None:
-    """The task as it was after these events, which begin with its first; ``None`` before it.
+    """Return the task as it was after its first events; ``None`` without events.
 
-    ``origin`` gives what never changes: ids, agent, owner, metadata, limits. The lease's expiry is
+    ``origin`` has the fields that never change: ids, agent, owner, metadata, limits. The lease's
+    expiry is
     not part of the timeline and stays empty.
 
     >>> from holdfast.values.identity import AgentId
