@@ -35,7 +35,7 @@ def test_the_engine_and_its_reference_give_the_same_answers_step_by_step(
     # shorter than usual wants a quick answer: it does not look for the smallest failing sequence.
     rules = settings(
         # Some sequences end early, so a few more of them.
-        max_examples=wanted * 7 // (STEPS_PER_RUN * 5) + 2,
+        max_examples=wanted * 8 // (STEPS_PER_RUN * 5) + 2,
         stateful_step_count=STEPS_PER_RUN,
         derandomize=wanted <= USUAL_STEPS,
         phases=[Phase.generate] if wanted < USUAL_STEPS else [Phase.generate, Phase.shrink],
