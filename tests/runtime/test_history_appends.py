@@ -86,7 +86,7 @@ async def test_an_append_whose_run_dies_before_or_after_it_is_written_is_there_o
     async def work(task: TaskContext) -> None:
         await task.history.append(ChatMessage.assistant("once"))
 
-    monkeypatch.setattr(History, "append_many", dies_once)
+    monkeypatch.setattr(type(state.for_owner("").history), "append_many", dies_once)
     app = _app(work)
     await _ended(state, app)
     [message] = await _transcript(state, app)

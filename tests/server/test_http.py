@@ -12,12 +12,13 @@ import pytest
 import pytest_asyncio
 
 import holdfast
-from holdfast import HoldfastError, State
+from holdfast import ChatMessage, HoldfastError, State
 from holdfast.contracts.tasks.ledger import Ledger
 from holdfast.errors import BackPressureError, UnavailableError
 from holdfast.server.errors import to_a2a
 from holdfast.server.service import Service
 from holdfast.values import errors
+from holdfast.values.owners import owned_id
 from tests.server.running import MODERN, example_app, http_client, serving
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -229,6 +230,21 @@ async def test_contexts_feedback_pause_and_resume(memory: State) -> None:
         cleared = await call("contexts/clear", contextId=task["contextId"])
         assert cleared["removedTasks"] == 1
         assert (await memory.tasks.list(count=True)).total == 0
+
+
+async def test_a_caller_without_a_key_cannot_clear_what_an_owner_stored(memory: State) -> None:
+    ana = memory.for_owner("ana")
+    await ana.history.append("planner", ChatMessage.user("gold"), session_id="c1")
+    await ana.short_term.set_state("c1", {"gold": 1})
+    stored = owned_id("ana", "c1")
+    async with (
+        serving(example_app(), memory, workers=0) as service,
+        http_client(base_url=service.url, headers=MODERN, timeout=60) as http,
+    ):
+        answer = await http.post("/", json=_rpc("contexts/clear", {"contextId": stored}))
+        assert "reserved" in answer.json()["error"]["message"]
+    assert len(await ana.history.get_messages("planner", session_id="c1")) == 1
+    assert await ana.short_term.get_state("c1") == {"gold": 1}
 
 
 async def test_the_same_message_id_is_one_send_only_when_that_is_set(memory: State) -> None:

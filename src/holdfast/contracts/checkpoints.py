@@ -276,13 +276,14 @@ class Checkpoints(Front, CheckpointStore):
         limit: int | None = None,
     ) -> AsyncIterator[Checkpoint]:
         """Yield checkpoints by id, the greatest first."""
+        wanted: Any = {} if labels is None else labels
         query = CheckpointQuery(
             *self._scope.threads(),
             None if thread is None else self._scope.id("thread", thread),
             None if namespace is None else check_optional_id("namespace", namespace),
             None if id is None else check_id("id", id),
             None if before is None else check_id("before", before),
-            encode_fields(dict(labels or {}), field="labels"),
+            encode_fields(dict(wanted) if isinstance(wanted, Mapping) else wanted, field="labels"),
             None,
             PAGE,
         )

@@ -10,7 +10,7 @@ from holdfast.values.checks import check_id, check_unreserved
 from holdfast.values.errors import HoldfastError
 from holdfast.values.events import Event, Session
 from holdfast.values.identity import Agent, AgentId
-from holdfast.values.owners import OWNED, MemoryScope, owned_id, split_owned
+from holdfast.values.owners import OWNED, RESERVED, MemoryScope, owned_id, split_owned
 from holdfast.values.states import StateSnapshot
 
 _QUOTES = "'\""
@@ -35,11 +35,16 @@ class OwnerScope:
 
     def id(self, field: str, id: object) -> str:
         """Return the stored id of a session, a board or a channel. Errors name ``field``."""
-        return owned_id(self.owner, check_id(field, id))
+        return owned_id(self.owner, self._checked(field, id))
 
     def known(self, field: str, id: object) -> str:
         """Return the stored id of an entity or a collection, which owners may share."""
-        return owned_id(self.knower, check_id(field, id))
+        return owned_id(self.knower, self._checked(field, id))
+
+    def _checked(self, field: str, id: object) -> str:
+        """Check an id. In a view it must not be a stored id, which may be another owner's."""
+        text = check_id(field, id)
+        return check_unreserved(field, text) if self.owner or self.is_confined else text
 
     @property
     def knower(self) -> str:
@@ -58,19 +63,19 @@ class OwnerScope:
         """Return the stored id of a session that a shared recall may have found elsewhere."""
         session = check_id("session_id", session_id)
         shared = self.memory == "shared" and session.startswith(OWNED)
-        return session if shared else owned_id(self.owner, session)
+        return session if shared else self.id("session_id", session)
 
     def agent(self, agent_id: Agent) -> str:
         """Return the stored id of an agent; shared memory is stored under the agent's own name."""
         agent = str(AgentId.parse(agent_id))
-        if self.owner and self.memory == "shared":
+        if self.owner or self.is_confined:
             # A caller must not pass the stored name of another owner's agent.
             check_unreserved("agent_id", agent)
         return owned_id(self.knower, agent)
 
     def entry(self, field: str, entry: LogEntry) -> LogEntry:
         """Return an entry of the session log under its stored ids."""
-        if not self.owner:
+        if not self.owner and not self.is_confined:
             return entry
         return dataclasses.replace(
             entry,
@@ -80,7 +85,7 @@ class OwnerScope:
 
     def event(self, field: str, event: Event) -> Event:
         """Return an event under its stored ids."""
-        if not self.owner:
+        if not self.owner and not self.is_confined:
             return event
         return dataclasses.replace(
             event,
@@ -89,7 +94,9 @@ class OwnerScope:
         )
 
     def owns(self, id: str) -> bool:
-        """Return whether a stored id is the owner's; without an owner every id is."""
+        """Return whether a stored id is the owner's; in a whole tenant every id is."""
+        if self.is_confined:
+            return not id.startswith(RESERVED)
         return id.startswith(owned_id(self.owner, ""))
 
     def own(self, id: str) -> str:
@@ -147,6 +154,3 @@ class OwnerScope:
 
 NO_OWNER = OwnerScope("")
 """The scope of a whole tenant: ids stay as they are."""
-
-NOBODY = OwnerScope("", is_confined=True)
-"""The same, limited to data without an owner."""

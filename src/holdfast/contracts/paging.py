@@ -10,6 +10,9 @@ from holdfast.values.errors import InvalidInputError
 from holdfast.values.events import Event, Session
 from holdfast.values.identity import AgentId
 
+MAX_EPOCH = (1 << 31) - 1
+"""The largest epoch that an engine stores."""
+
 _NOBODY = AgentId("", "nobody")
 """A placeholder: a position in a log has no agent."""
 
@@ -17,22 +20,24 @@ _NOBODY = AgentId("", "nobody")
 def event_before(cursor: object, scope: OwnerScope) -> Event | None:
     """Return the position of the previous page's last event, under its stored ids.
 
-    >>> event_before(None, OwnerScope()) is None
+    >>> event_before(None, OwnerScope("")) is None
     True
     """
     if cursor is None:
         return None
     when, (session, epoch, seq) = decode_cursor(cursor, names=3)
-    if not re.fullmatch(r"\d{1,18}", epoch) or not re.fullmatch(r"-?\d{1,18}", seq):
+    known = re.fullmatch(r"[0-9]{1,10}", epoch) and re.fullmatch(r"-?[0-9]{1,18}", seq)
+    if not known or int(epoch) > MAX_EPOCH:
         raise InvalidInputError("cursor", "is not one that this listing returned")
-    stored = scope.id("cursor", session)
-    return Event(_NOBODY, stored, "", {}, "", "", when, int(epoch), int(seq))
+    return Event(
+        _NOBODY, scope.recalled_session(session), "", {}, "", "", when, int(epoch), int(seq)
+    )
 
 
 def session_before(cursor: object, scope: OwnerScope) -> Session | None:
     """Return the position of the previous page's last session, under its stored id.
 
-    >>> session_before(None, OwnerScope()) is None
+    >>> session_before(None, OwnerScope("")) is None
     True
     """
     if cursor is None:

@@ -145,7 +145,7 @@ async def clear_context(stores: TaskStores, context_id: str, *, owner: str | Non
         await carry_out(stores, of_task)
     if earlier:
         await forget_files(stores, context_id, owner or "")
-    owned = stores.for_owner(owner) if owner else stores
+    owned = stores.for_owner(owner or "")
     await owned.episodes.clear(context_id)
     await owned.short_term.clear(context_id)
     return removed

@@ -155,7 +155,8 @@ class Extensions:
 
     @answers("contexts/clear", writes=True)
     async def _contexts_clear(self, params: _ContextsClear, call: Call) -> dict[str, Any]:
-        removed = await clear_context(call.state, params.context_id, owner=call.owner)
+        context_id = check_unreserved("contextId", params.context_id)
+        removed = await clear_context(call.state, context_id, owner=call.owner)
         return {"contextId": params.context_id, "removedTasks": removed}
 
     @answers("tasks/feedback", writes=True)

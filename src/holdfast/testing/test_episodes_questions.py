@@ -260,10 +260,11 @@ async def test_all_agents_are_those_of_the_owner_who_asks_or_those_that_nobody_o
         found = await one.recent(ALL_AGENTS)
         assert {event.agent_id for event in found} == {ANA, BEN}
         assert {event.session_id for event in found} == {"s1", "s2"}
-    # A stored name of another owner's session names nothing.
+    # A stored name of another owner's session is refused.
     stolen = OwnerScope("bob").id("session_id", "s1")
     for one in (ana, shared):
-        assert await _asked(one, ALL_AGENTS, None, session_id=stolen) == {()}
+        with pytest.raises(InvalidInputError, match="session_id"):
+            await one.recent(ALL_AGENTS, session_id=stolen)
 
 
 async def test_all_agents_of_any_owner_are_those_of_the_tenant(harness: Harness) -> None:

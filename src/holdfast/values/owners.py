@@ -43,7 +43,7 @@ Owner: TypeAlias = str | AnyOwner | None
 ``None`` is the owner of the state: that of a view by ``for_owner()``, else every owner.
 """
 
-_FORM = re.compile(rf"{re.escape(OWNED)}(\d{{1,3}}):")
+_FORM = re.compile(rf"{re.escape(OWNED)}([0-9]{{1,3}}):")
 
 
 def owned_id(owner: str, id: str) -> str:

@@ -68,7 +68,7 @@ class State:
         if owner:
             self._stores = stores_of_owner(self._stores, owner, memory=memory)
         elif self._scoped:
-            self._stores = stores_of_nobody(self._stores)
+            self._stores = stores_of_nobody(self._stores, memory=memory)
 
     def __repr__(self) -> str:
         engines = ", ".join(sorted(set(self.engines.values())))

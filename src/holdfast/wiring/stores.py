@@ -17,7 +17,7 @@ from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.history import History
 from holdfast.contracts.keys import KeyStore
 from holdfast.contracts.long_term import LongTerm
-from holdfast.contracts.owner_scope import NOBODY, OwnerScope
+from holdfast.contracts.owner_scope import OwnerScope
 from holdfast.contracts.short_term import States
 from holdfast.contracts.tasks.ledger import TaskLedger
 from holdfast.contracts.vectors import Vectors
@@ -62,15 +62,31 @@ class Stores:
 
 
 def stores_of_owner(stores: Stores, owner: str, *, memory: MemoryScope = "owner") -> Stores:
-    """The stores of one owner, on ids that nobody else can name; without the API keys.
+    """Return the stores of one owner, on ids that nobody else can name; without the API keys.
 
     Blobs are not divided by owner, but nobody can guess a ref. ::
 
         ana = stores_of_owner(stores, "ana")
     """
-    scope, channel = OwnerScope(owner, memory), stores.channel
+    scope = OwnerScope(owner, memory)
+    blobs = stores.blobs and stores.blobs.for_owner(scope)
+    return dataclasses.replace(_of_scope(stores, scope), blobs=blobs)
+
+
+def stores_of_nobody(stores: Stores, *, memory: MemoryScope = "owner") -> Stores:
+    """Return the stores of what nobody owns: they refuse stored ids of owners; no API keys.
+
+    ::
+
+        nobodys = stores_of_nobody(stores)
+    """
+    return _of_scope(stores, OwnerScope("", memory, is_confined=True))
+
+
+def _of_scope(stores: Stores, scope: OwnerScope) -> Stores:
+    channel = stores.channel
     return Stores(
-        blobs=stores.blobs and stores.blobs.for_owner(scope),
+        blobs=stores.blobs,
         history=stores.history and stores.history.for_owner(scope),
         vectors=stores.vectors and stores.vectors.for_owner(scope),
         graph=stores.graph and stores.graph.for_owner(scope),
@@ -78,25 +94,9 @@ def stores_of_owner(stores: Stores, owner: str, *, memory: MemoryScope = "owner"
         long_term=stores.long_term and stores.long_term.for_owner(scope),
         boards=stores.boards and stores.boards.for_owner(scope),
         checkpoints=stores.checkpoints and stores.checkpoints.for_owner(scope),
-        tasks=stores.tasks and cast("TaskLedger", OwnedLedger(stores.tasks, owner)),
+        tasks=stores.tasks and cast("TaskLedger", OwnedLedger(stores.tasks, scope.owner)),
         episodes=stores.episodes and stores.episodes.for_owner(scope),
         channel=channel and (lambda name: channel(scope.id("name", name))),
         memory_log=stores.memory_log and stores.memory_log.for_owner(scope),
         wakes=stores.wakes and stores.wakes.for_owner(scope),
-    )
-
-
-def stores_of_nobody(stores: Stores) -> Stores:
-    """The stores of what nobody owns: of the tasks those without an owner; no API keys.
-
-    ::
-
-        nobodys = stores_of_nobody(stores)
-    """
-    return dataclasses.replace(
-        stores,
-        tasks=stores.tasks and cast("TaskLedger", OwnedLedger(stores.tasks, "")),
-        episodes=stores.episodes and stores.episodes.for_owner(NOBODY),
-        memory_log=stores.memory_log and stores.memory_log.for_owner(NOBODY),
-        keys=None,
     )

@@ -107,7 +107,7 @@ class SessionLog:
         """The rows of a scope by key, grouped by agent, in the order of arrival."""
         return {
             key: row
-            for agent in self.agents_of(scope)
+            for agent in (list(self.agents) if scope.owner else self.agents_of(scope))
             for key, row in self.agents[agent].items()
             if scope.has(row)
         }
