@@ -1,4 +1,4 @@
-"""An app: agents by name, and the handlers that do their tasks."""
+"""An app: agents by name, and the handlers that run their tasks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ F = TypeVar("F", bound=HandlerFunction)
 
 @dataclass(frozen=True, slots=True)
 class Handler:
-    """The coroutine that does an agent's tasks, and how it is run.
+    """The coroutine function that runs an agent's tasks, with its timeout and retry settings.
 
     >>> async def nothing(task): ...
     >>> Handler(AgentId.parse("idle"), nothing).backoff_after(3).total_seconds()
@@ -44,13 +44,13 @@ class Handler:
     description: str = ""
     timeout_seconds: float | None = None
     max_attempts: int | None = None
-    """How many attempts without progress a task of it may have; ``None`` leaves it to the task."""
+    """Maximum attempts without progress; ``None`` uses the task's own limit."""
 
     backoff_seconds: float = 1.0
     max_backoff_seconds: float = 60.0
     retention: HistoryRetention = HistoryRetention.PERMANENT
     memory: MemoryScope = "owner"
-    """Whether what the agent remembers is each owner's own, or shared by all of them."""
+    """``"owner"``: each owner has a separate memory; ``"shared"``: all owners share one."""
 
     skill: Skill = field(default_factory=Skill)
 
@@ -65,9 +65,9 @@ class Handler:
         return MAX_ATTEMPTS if self.max_attempts is None else self.max_attempts
 
     def attempts_of(self, task: TaskRecord) -> int:
-        """How many attempts without progress a task may have here: its own number or ours.
+        """Return the smaller of the task's and the handler's maximum of attempts without progress.
 
-        The smaller counts, since whoever submitted it may not have known the handler's. ::
+        A client that submits a task may not know the handler's limit. ::
 
             handler.attempts_of(task)
         """
@@ -75,7 +75,10 @@ class Handler:
         return own if self.max_attempts is None else min(own, self.max_attempts)
 
     def backoff_after(self, attempts: int) -> timedelta:
-        """How long a task waits after so many attempts in vain: doubling, up to a limit."""
+        """Return the delay before the next attempt.
+
+        It doubles with each failed attempt, up to ``max_backoff_seconds``.
+        """
         doubled = self.backoff_seconds * 2.0 ** min(max(attempts, 1) - 1, 30)
         return timedelta(seconds=min(doubled, self.max_backoff_seconds))
 
@@ -85,13 +88,13 @@ class App:
 
     A task sees the transcripts, states, facts and memories of its own owner. With
     ``memory="shared"`` all owners of the tenant share facts and recall; transcripts and states stay
-    each owner's own. What is said in a task is in the transcript and the memory of its context,
-    unless ``remember`` is false. ``provider``, ``input_modes``, ``output_modes`` and
-    ``documentation_url`` are for the agent card.
+    separate for each owner. The worker copies the messages of a task to the transcript and the
+    memory of its context, unless ``remember`` is false. ``provider``, ``input_modes``,
+    ``output_modes`` and ``documentation_url`` are for the agent card.
 
-    ``lifespan`` makes what handlers share and is not stored, such as an HTTP client: a function
-    that returns an async context manager. A worker enters it before its first task and leaves it
-    after its last one; what it yields is ``task.resources``. ::
+    ``lifespan`` creates resources that handlers share and that are not stored, such as an HTTP
+    client. It is a function that returns an async context manager. A worker enters it before its
+    first task and exits it after its last one; the value it yields is ``task.resources``. ::
 
         app = holdfast.App("researcher")
 
@@ -141,7 +144,7 @@ class App:
 
     @property
     def name(self) -> str:
-        """The agent that a task is for unless it names another."""
+        """The app's default agent: a task is for it unless it names another agent."""
         return str(self.agent)
 
     @property
@@ -193,16 +196,16 @@ class App:
         output_modes: Sequence[str] = (),
         public: bool = True,
     ) -> F | Callable[[F], F]:
-        """Make a coroutine function the handler of the app's agent, or of the one that is named.
+        """Register a coroutine function as the handler of the app's agent, or of ``agent``.
 
-        An exception is a failed attempt, tried again after ``backoff_seconds``, doubled each time;
-        after ``max_attempts`` without progress the task fails. A task that was submitted with a
-        smaller number has that one; without ``max_attempts`` the task's own counts.
-        ``timeout_seconds`` is how long one run of the handler may take; none is for as long as it
-        likes.
+        An exception is a failed attempt. The worker retries it after ``backoff_seconds``, doubled
+        each time; after ``max_attempts`` without progress the task fails. If the task was submitted
+        with a smaller ``max_attempts``, that limit applies; without ``max_attempts`` here, the
+        task's own limit applies. ``timeout_seconds`` limits one run of the handler; ``None`` means
+        no limit.
 
-        ``tags``, ``examples``, ``input_modes`` and ``output_modes`` are for the skill on the agent
-        card; the modes are the app's unless given. With ``public=False`` the skill is only on the
+        ``tags``, ``examples``, ``input_modes`` and ``output_modes`` describe the skill on the agent
+        card; the modes default to the app's. With ``public=False`` the skill is only on the
         extended card, which needs an API key; any client can still send tasks to the agent. ::
 
             @app.handler(agent="writer", timeout_seconds=600)
@@ -246,7 +249,7 @@ class App:
         return add if function is None else add(function)
 
     def resources(self) -> AbstractAsyncContextManager[Any]:
-        """What handlers share, as ``lifespan`` makes it; a worker enters it.
+        """Return the context manager that ``lifespan`` creates; a worker enters it.
 
         ::
 
@@ -263,7 +266,7 @@ class App:
         return found
 
     def handler_of(self, agent: Agent) -> Handler:
-        """The handler of an agent; ``NotFoundError`` if it has none.
+        """Return the handler of an agent. Raises ``NotFoundError`` if it has none.
 
         ::
 
@@ -286,7 +289,7 @@ class App:
         submit_key: str | None = None,
         run_after: datetime | timedelta | None = None,
     ) -> TaskRecord:
-        """Queue a task, with its handler's number of attempts; it has an id at once.
+        """Queue a task with its handler's ``max_attempts``, and return its record with its id.
 
         ::
 
@@ -305,13 +308,13 @@ class App:
         )
 
     async def run_until_idle(self, state: TaskStores, *, concurrency: int = 10) -> int:
-        """Do all tasks of the state's tenant that are due, here and now; how many runs it took.
+        """Run all due tasks of the state's tenant in this process. Returns how many runs it took.
 
-        For tests and notebooks. A task that waits for an answer or for a later moment is left. ::
+        For tests and notebooks. Tasks that wait for an answer or for a later time are skipped. ::
 
             await app.run_until_idle(state)
         """
-        # Imported here: the worker is made of the app.
+        # Imported here: the worker module imports this one.
         from holdfast.runtime.worker import Worker  # noqa: PLC0415
 
         worker = Worker(self, state, tenants=[state.tenant], concurrency=concurrency)
@@ -319,7 +322,10 @@ class App:
 
 
 def _check_signature(agent: AgentId, function: HandlerFunction) -> None:
-    """A handler is called with the task and nothing else: find out now, not at the first task."""
+    """Raise ``ConfigError`` unless the function takes exactly one argument, the task.
+
+    The error comes at registration, not at the first task.
+    """
     try:
         inspect.signature(function).bind(None)
     except TypeError as error:

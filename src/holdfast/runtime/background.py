@@ -1,4 +1,4 @@
-"""Jobs beside a worker's own loop: an error in one is logged, and the job goes on."""
+"""Background jobs of a worker: an error in a job is logged, and the job is retried."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from holdfast.values.errors import HoldfastError
 
 _log = logging.getLogger("holdfast.worker")
 AFTER_ERROR_SECONDS = 1.0
-"""How long a job rests after an error, at least."""
+"""Minimum pause of a job after an error."""
 
 
 class Runs(Protocol):
-    """What runs until it is told to stop: a worker, a service."""
+    """Something that runs until ``stop`` is called: a worker or a service."""
 
     def stop(self) -> None:
-        """Drain."""
+        """Start to drain."""
         ...
 
     async def run(self) -> None:
-        """Run until then."""
+        """Run until ``stop`` is called, then drain."""
         ...
 
 
 class BackgroundJob:
-    """Calls a function again and again, until it is closed.
+    """Calls a function repeatedly until the job is closed.
 
     ::
 
@@ -46,13 +46,13 @@ class BackgroundJob:
         self._task = asyncio.create_task(self._run(), name=f"holdfast {name}")
 
     def check(self) -> None:
-        """Raise if it has ended before it was closed, whatever ended it."""
+        """Raise ``RuntimeError`` if the job ended, for whatever reason, before it was closed."""
         if self._task.done():
             error = None if self._task.cancelled() else self._task.exception()
             raise RuntimeError(f"the job {self.name} of the worker has ended: {error}") from error
 
     async def aclose(self) -> None:
-        """End it."""
+        """Cancel the job and wait until it has ended."""
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
 
@@ -70,6 +70,6 @@ class BackgroundJob:
                 task = asyncio.current_task()
                 if task is None or task.cancelling():
                     raise
-                # Something inside of it was cancelled, and nobody meant the job.
+                # Something inside the function was cancelled, not the job.
                 _log.exception("%s was cancelled from inside and will try again", self.name)
             await asyncio.sleep(pause_seconds)

@@ -1,8 +1,7 @@
-"""What must not outlive a task, released and cleared when it has ended, whatever died in between.
+"""Deletes data that must not outlive its task, also after a crash.
 
-Before a handler writes something of the kind, a mark is stored in the ledger. When the task has
-ended, whoever comes first does what its marks say and then deletes them: the worker that ran it, or
-a later sweep.
+Before a handler writes such data, it stores a cleanup mark in the ledger. When the task has ended,
+the worker that ran it, or a later sweep, carries the marks out and then deletes them.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _log = logging.getLogger("holdfast.worker")
 
 
 class Cleanup:
-    """The marks of one task at work.
+    """The cleanup marks of one running task.
 
     ::
 
@@ -45,44 +44,45 @@ class Cleanup:
         self._agent = agent
         self._session_id = session_id
         self._of_run = False
-        # Only a task that was claimed before can have marks that are not of this run.
+        # Only a task that was claimed before can have marks from earlier runs.
         self._marked = held.lease.fence > 1
 
     async def of_run(self) -> None:
-        """The messages of this run are to be cleared."""
+        """Add a mark: clear the transcript messages of this run when the task has ended."""
         if not self._of_run:
             await self._add("run", self._session_id, agent=self._agent)
             self._of_run = True
 
     async def of_blob(self, ref: str) -> None:
-        """A blob that only the handler needs is to be let go."""
+        """Add a mark: release a blob that only the handler needs."""
         await self._add("blob", ref)
 
     async def of_file(self, ref: str) -> None:
-        """A blob is to be let go unless it is part of an artifact."""
+        """Add a mark: release a blob unless it is part of an artifact."""
         await self._add("file", ref)
 
     async def _add(self, kind: CleanupKind, ref: str, *, agent: str = "") -> None:
-        # Before the call: an answer that is lost may be that of a mark that was stored.
+        # Set before the call: if the response is lost, the mark may be stored all the same.
         self._marked = True
         await self._stores.tasks.add_cleanup(self._held.lease, kind, ref, agent=agent)
 
     async def finish(self) -> None:
-        """Carry the marks out now, if there are any: the task has ended."""
+        """Carry the marks out now, if there are any. Called when the task has ended."""
         if not self._marked:
             return
         task_id = self._held.lease.task_id
         try:
             await carry_out(self._stores, await self._stores.tasks.list_cleanup(task_id))
         except HoldfastError as error:
-            # The task has ended all the same, and its marks are due until they are carried out.
+            # The task has ended all the same; its marks stay due until a sweep carries them out.
             _log.warning("task %s: a sweep will clean up after it: %s", task_id, error)
 
 
 async def sweep(stores: TaskStores) -> int:
-    """Clean up after tasks of a tenant whose worker died before it could; how many.
+    """Carry out the due marks of a tenant's ended tasks whose worker died before it did.
 
-    A mark that cannot be carried out is logged and is due again later; it stops no other. ::
+    Returns how many tasks were cleaned up. If a task's marks cannot be carried out, the error is
+    logged, they are due again later, and the other tasks are still cleaned up. ::
 
         await sweep(state)
     """
@@ -91,7 +91,7 @@ async def sweep(stores: TaskStores) -> int:
 
 
 async def sweep_earlier(stores: TaskStores) -> bool:
-    """The same for what earlier versions marked; whether marks of live tasks are left.
+    """Do the same for marks of earlier versions. Returns whether marks of live tasks are left.
 
     ::
 
@@ -108,7 +108,7 @@ async def sweep_earlier(stores: TaskStores) -> bool:
 
 
 def _moved(mark: CleanupMark, task: TaskRecord | None) -> CleanupMark:
-    """The mark of a run by the ids that it has since its session belongs to its owner."""
+    """Return the mark with the session and agent ids in today's form, which includes the owner."""
     if task is None or mark.kind != "run":
         return mark
     return dataclasses.replace(
@@ -131,10 +131,10 @@ async def _swept(stores: TaskStores, task_id: str, marks: Sequence[CleanupMark])
 
 
 async def clear_context(stores: TaskStores, context_id: str, *, owner: str | None = None) -> int:
-    """Remove a context: tasks, files, state, transcript and memory; how many tasks.
+    """Delete a context: tasks, files, state, transcript and memory. Returns how many tasks.
 
-    Facts stay: they are the agent's. After a crash in the middle, the same call finishes it; a
-    sweep releases the blobs. ::
+    Facts stay, because they belong to the agent. After a crash in the middle, call it again to
+    finish; a sweep releases the blobs. ::
 
         await clear_context(state, "c1", owner="ana")
     """
@@ -152,7 +152,7 @@ async def clear_context(stores: TaskStores, context_id: str, *, owner: str | Non
 
 
 async def carry_out(stores: TaskStores, marks: Sequence[CleanupMark]) -> None:
-    """Do what the marks of one ended task say, then delete them.
+    """Carry out the marks of one ended task, then delete them.
 
     ::
 
@@ -172,12 +172,12 @@ async def carry_out(stores: TaskStores, marks: Sequence[CleanupMark]) -> None:
 
 
 async def _keep_files(stores: TaskStores, task_id: str, files: list[str]) -> set[str]:
-    """Keep what the task's artifacts are made of for as long as the task; what was kept."""
+    """Keep the files that the task's artifacts use for as long as the task; return their refs."""
     task = await stores.tasks.get(task_id, owner=ANY_OWNER, messages_limit=0)
     used = set[str]() if task is None else {ref for one in task.artifacts for ref in _refs(one)}
     used &= set(files)
     if used and not await stores.tasks.keep_files(task_id, sorted(used)):
-        # The context was cleared just now.
+        # The context has been cleared meanwhile.
         return set()
     return used
 

@@ -1,8 +1,8 @@
 """Cleanup marks of earlier versions, which kept them in ``short_term``, where clients could write.
 
-A migration moves those that are in Postgres. These readers find what is left: in Redis, or written
-by a worker of an earlier version that still runs. Anything may be in those sessions, so whatever is
-no mark is skipped.
+A migration moves the marks that are in Postgres. These functions read the remaining ones: those in
+Redis, and those written by a worker of an earlier version that still runs. Clients could write
+anything into those sessions, so values that are not marks are skipped.
 """
 
 from __future__ import annotations
@@ -16,14 +16,17 @@ from holdfast.values.errors import InvalidInputError
 from holdfast.values.tasks.cleanup import CleanupKind, CleanupMark
 
 MARKS = "holdfast.cleanup"
-"""The session with the marks of a tenant's tasks, one key a task."""
+"""Id of the session with the marks of a tenant's tasks, one key per task."""
 
 FILES = "holdfast.files."
-"""With a digest of owner and context: the session with the files of its tasks' artifacts."""
+"""Prefix of a context's session id; a digest of owner and context follows.
+
+The session holds the refs of the files in the artifacts of the context's tasks.
+"""
 
 
 async def earlier_marks(stores: TaskStores) -> dict[str, list[CleanupMark]]:
-    """The marks by task.
+    """Return the marks by task id.
 
     ::
 
@@ -34,7 +37,7 @@ async def earlier_marks(stores: TaskStores) -> dict[str, list[CleanupMark]]:
 
 
 async def forget_marks(stores: TaskStores, task_id: str) -> None:
-    """Remove the marks of a task.
+    """Delete the marks of a task.
 
     ::
 
@@ -44,7 +47,7 @@ async def forget_marks(stores: TaskStores, task_id: str) -> None:
 
 
 async def earlier_files(stores: TaskStores, context_id: str, owner: str) -> list[CleanupMark]:
-    """The files of the artifacts of a context's tasks.
+    """Return marks for the files in the artifacts of a context's tasks.
 
     ::
 
@@ -55,7 +58,7 @@ async def earlier_files(stores: TaskStores, context_id: str, owner: str) -> list
 
 
 async def forget_files(stores: TaskStores, context_id: str, owner: str) -> None:
-    """Remove them.
+    """Delete the list of those files.
 
     ::
 
@@ -65,7 +68,7 @@ async def forget_files(stores: TaskStores, context_id: str, owner: str) -> None:
 
 
 def files_session(context_id: str, owner: str) -> str:
-    """Where the files of a context were noted.
+    """Return the id of the session that lists the files of a context.
 
     >>> files_session("c1", "ana") == files_session("c1", "ana") != files_session("ana", "c1")
     True

@@ -1,4 +1,4 @@
-"""Tasks that are done, reported together: while one report is on its way, the next ones gather."""
+"""Batches completions: while one request to the ledger is in flight, the next ones are queued."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from holdfast.values.tasks.records import Lease
 
 
 class Completions:
-    """The completions of one tenant's tasks in this process.
+    """The queue of completions of one tenant's tasks in this process.
 
     ::
 
@@ -25,7 +25,10 @@ class Completions:
         self._sender: asyncio.Task[None] | None = None
 
     async def complete(self, held: RunningTask) -> TaskState:
-        """Report that a task is done; where it went. ``LeaseLostError`` if it is not ours now."""
+        """Complete a task and return its new state. Raises ``LeaseLostError`` if it lost its lease.
+
+        The completions that wait at the same time are sent as one request.
+        """
         answer: asyncio.Future[TaskState] = asyncio.get_running_loop().create_future()
         self._waiting.append((held.lease, answer))
         if self._sender is None or self._sender.done():

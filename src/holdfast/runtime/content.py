@@ -1,4 +1,4 @@
-"""What a handler produces, as the parts of an artifact or of a message."""
+"""Converts what a handler produces to the content blocks of an artifact or a message."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def to_blocks(
     blobs: Blobs,
     mark: Mark,
 ) -> list[ContentBlock]:
-    """Text, a file, data or blocks, as blocks; large bytes go to the blob store.
+    """Convert text, bytes, a dict or blocks to a list of blocks; large bytes go to the blob store.
 
     ::
 
@@ -54,7 +54,7 @@ def to_message(
     *,
     field: str = "content",
 ) -> ChatMessage:
-    """What a handler says, as a message of the agent; ``field`` is what a refusal names.
+    """Convert text, a dict or blocks to a message of the agent; errors name ``field``.
 
     >>> to_message("hello").role
     'assistant'
@@ -72,7 +72,7 @@ def to_message(
 
 
 def blocks_of(content: object) -> list[ContentBlock] | None:
-    """Text, data or blocks, as blocks; ``None`` for anything else.
+    """Convert text, a dict or blocks to a list of blocks; ``None`` for anything else.
 
     >>> blocks_of("low tide")
     [TextBlock(text='low tide')]
@@ -89,7 +89,7 @@ def blocks_of(content: object) -> list[ContentBlock] | None:
 
 
 def _kind(content: object) -> str:
-    """What was given instead: for a list, what is in it that is no block."""
+    """Return the type name of wrong content; for a list, also that of the first wrong item."""
     name = type(content).__name__
     if not isinstance(content, (list, tuple)):
         return name

@@ -1,4 +1,4 @@
-"""What a handler sees of its task."""
+"""The object that a handler works with: its task, its stores, and durable steps."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _current: ContextVar[StepKey | None] = ContextVar("holdfast_step", default=None)
 
 
 class TaskContext(TaskFacts):
-    """A task in the hands of its handler.
+    """A task as its handler uses it.
 
-    A handler may be run again from the start at any time, after a crash, an answer or a pause; what
-    is stored by ``step``, ``ask``, ``say``, ``sleep`` and ``history.append`` is not done again. So
-    a handler takes the same steps in the same order on every run, and does whatever is not
-    repeatable inside of one. ::
+    A worker may run a handler again from the start at any time: after a crash, an answer or a
+    pause. ``step``, ``ask``, ``say``, ``sleep`` and ``history.append`` store their results and are
+    not repeated. So a handler must take the same steps in the same order on every run, and put
+    everything that must not be repeated into a step. ::
 
         @app.handler
         async def research(task: holdfast.TaskContext) -> None:
@@ -66,7 +66,7 @@ class TaskContext(TaskFacts):
         self._journal = journal
         self._said = said
         self._wrote = len(record.messages) > 1
-        # By the ids that are stored: a clean-up may be done by whoever comes first.
+        # Ids as they are stored, with the owner: a sweep without owner may do this cleanup.
         agent = (
             str(record.agent) if memory == "shared" else owned_id(record.owner, str(record.agent))
         )
@@ -83,10 +83,11 @@ class TaskContext(TaskFacts):
         self.history = TaskHistory(
             self._owned.history, record, retention, self.cleanup, self._keep_ids
         )
-        """The agent's transcript in this context, each message marked with this task's run.
+        """The agent's transcript in this context; this task's messages have its id as ``run_id``.
 
-        A message is appended once: a later run that builds it again, with a new id, adds nothing.
-        One with another content is another message: take what varies from a step. ::
+        A message is appended once: a later run that appends the same content under a new id adds
+        nothing. Different content is a different message, so take values that vary between runs
+        from a step. ::
 
             await task.history.append(ChatMessage.assistant("thinking"))
             window = await task.history.messages(limit=20)
@@ -94,13 +95,13 @@ class TaskContext(TaskFacts):
         self.stores = HandlerStores(self._owned)
         """Every store of the task's tenant and owner.
 
-        A handler may run again: write with an id of its own, or inside of a step. ::
+        A handler may run again: write with an explicit id, or inside a step. ::
 
             board = await task.stores.boards.get_by_conversation(task.context_id)
             await task.stores.channel("alerts").publish({"reading": len(pages)}, id=task.id)
         """
         self.resources = resources
-        """What the app's ``lifespan`` has yielded; ``None`` without one.
+        """The value that the app's ``lifespan`` yielded; ``None`` without one.
 
         ::
 
@@ -118,14 +119,14 @@ class TaskContext(TaskFacts):
         """
 
     def resume(self, journal: Journal) -> None:
-        """Go on with what earlier runs stored; the worker calls it before the handler."""
+        """Use the steps that earlier runs stored; the worker calls it before the handler."""
         self._journal = journal
 
     @property
     def memory(self) -> AgentMemory:
         """The agent's memory of the task's owner, with the task's context as its session.
 
-        A handler may run again: record with an ``event_id``, or inside of a step. ::
+        A handler may run again: record with an ``event_id``, or inside a step. ::
 
             woken = await task.memory.hydrate(task.message.text)
             await task.memory.record("decision", {"use": "postgres"}, event_id=f"{task.id}:db")
@@ -134,7 +135,7 @@ class TaskContext(TaskFacts):
 
     @property
     def idempotency_key(self) -> str:
-        """A key for an outside service, so that it performs the effect of this step once.
+        """An idempotency key to send to an external service, so that it acts once for this step.
 
         ::
 
@@ -152,11 +153,11 @@ class TaskContext(TaskFacts):
     async def step(
         self, name: str, function: Callable[..., Any], /, *args: Any, **kwargs: Any
     ) -> Any:
-        """Return ``function(*args, **kwargs)``, which never runs again once its result is stored.
+        """Run ``function(*args, **kwargs)`` and store its result; later runs return the stored one.
 
-        It may be a coroutine function, or a plain one, which runs in a thread. What it returns must
-        be JSON; a large result is kept as a blob. The same step with other arguments on a later run
-        is a ``ConflictError``. ::
+        A coroutine function is awaited; a plain function runs in a thread. Its result must be
+        JSON; a large result is stored as a blob. If a later run calls the same step with other
+        arguments, ``ConflictError`` is raised. ::
 
             pages = await task.step("fetch", fetch, "https://example.org")
         """
@@ -189,9 +190,10 @@ class TaskContext(TaskFacts):
     ) -> ChatMessage:
         """Ask the client a question and return the answer.
 
-        The call ends this run of the handler. The task is ``input-required``, or ``auth-required``
-        with ``auth`` where the answer is a credential, and no worker holds it. When the answer has
-        come, any worker runs the handler again, and the call returns. ::
+        The call ends this run of the handler. The task becomes ``input-required``, or
+        ``auth-required`` with ``auth=True``, for an answer that is a credential. No worker holds it
+        while it waits. When the client has answered, a worker runs the handler again from the
+        start, and this call returns the answer. ::
 
             scope = await task.ask("Which chapter matters?")
             await task.say(f"reading {scope.text}")
@@ -233,9 +235,9 @@ class TaskContext(TaskFacts):
         media_type: str = "",
         metadata: dict[str, Any] | None = None,
     ) -> ArtifactChunk:
-        """Write a piece of what the task produces; without ``append`` it replaces what was there.
+        """Write a chunk of an artifact; without ``append`` it replaces the earlier chunks.
 
-        Pieces written outside of a step belong to this run: a later run starts the artifact again.
+        Chunks written outside a step belong to this run: a later run starts the artifact again.
         ::
 
             async for chunk in summarise(pages):
@@ -266,9 +268,10 @@ class TaskContext(TaskFacts):
     ) -> Reply:
         """Answer with a message instead of a task: return the result of this call.
 
-        A client that sends and waits gets a message, and no task to follow. The ledger has the task
-        all the same: ``completed``, with the message. After ``step``, ``ask``, ``say``, ``sleep``
-        or ``artifact`` it raises ``ConfigError``: the client may have seen the task by then. ::
+        A client that sends a message and waits gets a message, not a task. The ledger still stores
+        the task as ``completed``, with the message. After ``step``, ``ask``, ``say``, ``sleep`` or
+        ``artifact`` this raises ``ConfigError``, because the client may have seen the task by then.
+        ::
 
             @app.handler
             async def chat(task: holdfast.TaskContext) -> holdfast.Reply | str:
@@ -313,16 +316,16 @@ class TaskContext(TaskFacts):
         check_time("when", when)
         stored = await self._keep(key, when.astimezone(UTC).isoformat())
         until = datetime.fromisoformat(stored.result)
-        # The ledger's clock decided that it is due; a second of difference to ours is no reason to
-        # go back to sleep.
+        # The ledger's clock decided that the task is due. Allow our clock to be a second behind,
+        # so that the task does not go back to sleep.
         if until > datetime.now(UTC) + timedelta(seconds=1 if stored.fence < self.fence else 0):
             await self._suspend(TaskState.SUBMITTED, run_after=until, progress=True)
 
     async def _keep_ids(self, contents: list[str], ids: list[str]) -> list[str]:
-        """The ids under which the first run appended these contents, also inside of a step.
+        """Return the ids under which the first run appended these contents. Works inside a step.
 
-        The key is made of the contents and not of their number: an append that a later run leaves
-        out, since the transcript has it, must not stand for the next one.
+        The key is a digest of the contents, not a counter: if a later run skips an append because
+        the transcript has it, the next append must not get its ids.
         """
         inside = _current.get()
         name = content_digest([str(inside or ""), *contents])
@@ -331,7 +334,7 @@ class TaskContext(TaskFacts):
         return kept
 
     async def _keep(self, key: StepKey, result: Any) -> StepRecord:
-        """Store the result of a step, unless an earlier run has; what is stored."""
+        """Store the result of a step unless an earlier run has; return the stored step."""
         stored = self._journal.find(key)
         if stored is None:
             stored = await self._stores.tasks.record_step(self._held.lease, key, result)
@@ -357,9 +360,9 @@ class TaskContext(TaskFacts):
 
 
 def _not_a_function(name: str, given: object) -> InvalidInputError:
-    """What a step is refused with that got a result, or a coroutine, instead of a function."""
+    """Return the error for a step that was given a result or a coroutine, not a function."""
     if inspect.iscoroutine(given):
-        # It will never run: without this Python would complain of it later.
+        # It will never run; without close() Python would warn that it was never awaited.
         given.close()
         return InvalidInputError(
             name, f'must be a function, not its coroutine: task.step("{name}", f, …), without f()'
@@ -372,5 +375,5 @@ async def _call(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     if inspect.iscoroutinefunction(function):
         return await function(*args, **kwargs)
     result = await asyncio.to_thread(function, *args, **kwargs)
-    # A lambda around a coroutine function is a plain function too.
+    # A lambda that calls a coroutine function is a plain function that returns a coroutine.
     return await result if inspect.isawaitable(result) else result

@@ -1,4 +1,4 @@
-"""What a resumed handler does not repeat: the stored steps of its task, and how often each came."""
+"""The stored steps of a task, which a resumed handler does not repeat, and the next step keys."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HISTORY = "history"
 
 
 class Journal:
-    """The steps that are stored, and the next key of each name in this run of the handler.
+    """The stored steps of a task, and a counter per step name for this run of the handler.
 
     >>> journal = Journal([])
     >>> journal.next_key("step", "fetch").occurrence, journal.next_key("step", "fetch").occurrence
@@ -28,26 +28,26 @@ class Journal:
         self._seen: Counter[tuple[str, str]] = Counter()
 
     def __bool__(self) -> bool:
-        """Whether the task has a stored step, or this run has begun one; appends do not count."""
+        """True if the task has a stored step or this run has begun one; appends do not count."""
         kinds = [*(key.kind for key in self._stored), *(kind for kind, _ in self._seen)]
         return any(kind != HISTORY for kind in kinds)
 
     def next_key(self, kind: str, name: str) -> StepKey:
-        """The key of the next step of this kind and name."""
+        """Return the key of the next step of this kind and name."""
         self._seen[kind, name] += 1
         return StepKey(name, self._seen[kind, name], kind)
 
     def find(self, key: StepKey) -> StepRecord | None:
-        """The stored step, or ``None``."""
+        """Return the stored step, or ``None``."""
         return self._stored.get(key)
 
     def keep(self, step: StepRecord) -> None:
-        """Remember a step that was stored in this run."""
+        """Add a step that this run has stored."""
         self._stored[step.key] = step
 
 
 def check_digest(step: StepRecord, digest: str) -> None:
-    """Refuse a stored step that ran with other arguments.
+    """Raise ``ConflictError`` if a stored step ran with other arguments.
 
     >>> from datetime import UTC, datetime
     >>> check_digest(StepRecord("t1", StepKey("fetch"), [], datetime.now(UTC), digest="a"), "a")
@@ -62,7 +62,7 @@ def check_digest(step: StepRecord, digest: str) -> None:
 
 
 def arguments_digest(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-    """What stands for a step's arguments; of those that are not JSON only the type counts.
+    """Return a digest of a step's arguments; an argument that is not JSON counts by its type only.
 
     >>> arguments_digest((1,), {}) == arguments_digest((1,), {})
     True

@@ -1,4 +1,4 @@
-"""Heartbeats in a thread of their own, so that a handler that blocks its loop keeps its lease."""
+"""Sends heartbeats from a thread of their own: a handler that blocks its loop keeps its lease."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ _log = logging.getLogger("holdfast.worker")
 
 
 class LeaseKeeper:
-    """Extends every lease at work each third of its time, and stops handlers that lost theirs.
+    """Extends each lease every third of ``lease_seconds``, and stops handlers that lost theirs.
 
-    A notice that a client wants a task cancelled or paused makes it send the heartbeats at once.
+    When a client asks to cancel or pause a task, the worker is notified and the keeper sends its
+    heartbeats at once.
 
-    A worker that cannot reach the ledger fences itself: it stops a handler before anybody else can
-    have taken its task. ::
+    A worker that cannot reach the ledger fences itself: it stops a handler before another worker
+    can have claimed its task. ::
 
         async with LeaseKeeper(state, "worker-1", lease_seconds=30) as keeper:
             keeper.watch(held)
@@ -64,10 +65,10 @@ class LeaseKeeper:
             await asyncio.to_thread(self._thread.join, self._lease_seconds)
 
     def watch(self, held: RunningTask) -> None:
-        """Keep a lease from now on."""
+        """Start to extend a lease."""
         self._watched[id(held)] = held
         if held.claimed_at <= self._hurried_at:
-            # A notice that came before the answer to the claim may have meant this task.
+            # A notice that arrived before the response to the claim may be about this task.
             self._hurry()
 
     async def _listen(self) -> None:
@@ -83,7 +84,7 @@ class LeaseKeeper:
             self._wake_here.set()
 
     def forget(self, held: RunningTask) -> None:
-        """The work on it has ended."""
+        """Stop extending a lease: its run has ended."""
         self._watched.pop(id(held), None)
 
     async def _beat_here(self) -> None:
@@ -99,7 +100,7 @@ class LeaseKeeper:
             try:
                 asyncio.run(self._beat_elsewhere())
             except Exception as error:  # noqa: BLE001 - no error may stop the heartbeats
-                # The ledger cannot be reached: keep trying, and fence off what ran out meanwhile.
+                # The ledger cannot be reached: retry, and stop the handlers whose lease expires.
                 expected = isinstance(error, HoldfastError)
                 _log.warning("no heartbeat: %s", error, exc_info=not expected)
                 self._fence_off()
@@ -114,7 +115,7 @@ class LeaseKeeper:
                 begun = time.monotonic()
                 await self._beat_all(stores)
                 left = begun + self._interval - time.monotonic()
-                # In a thread, since the one who wakes it is in another loop.
+                # In a thread: the event is set from another event loop.
                 await asyncio.to_thread(self._wait, max(left, 0.01))
 
     def _wait(self, seconds: float) -> None:
@@ -150,7 +151,7 @@ class LeaseKeeper:
             held.beat(lease, sent_at=sent_at, lease_seconds=self._lease_seconds)
 
     def _fence_off(self) -> None:
-        """Stop what would be taken over before the next chance to extend it."""
+        """Stop the handlers whose lease may expire before the next heartbeat."""
         soon = time.monotonic() + self._interval / 2
         for held in list(self._watched.values()):
             if held.safe_until <= soon:

@@ -1,4 +1,4 @@
-"""Values too large for a row: kept as blobs, and found again."""
+"""Stores values that are too large for a row as blobs, and loads them again."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from holdfast.values.codec import decode_json, encode_json
 from holdfast.values.errors import NotFoundError
 
 LARGE_BYTES = 262_144
-"""From this size on, a value is kept as a blob."""
+"""A value of this size or larger is stored as a blob."""
 
 _BLOB, _VALUE = "$holdfast.blob", "$holdfast.value"
 
 Mark: TypeAlias = Callable[[str], Awaitable[None]]
-"""Notes a ref, so that the blob is let go one day, whatever dies."""
+"""Stores a cleanup mark for a blob's ref, so that the blob is released even after a crash."""
 
 
 async def offload(blobs: Blobs, value: Any, *, field: str, mark: Mark) -> Any:
-    """What to store for a JSON value; a large one becomes a pinned blob.
+    """Return what to store for a JSON value; a large value is stored as a pinned blob.
 
     ::
 
@@ -34,7 +34,7 @@ async def offload(blobs: Blobs, value: Any, *, field: str, mark: Mark) -> Any:
 
 
 async def load(blobs: Blobs, stored: Any) -> Any:
-    """The value that ``offload`` made ``stored`` of.
+    """Return the value for which ``offload`` returned ``stored``.
 
     ::
 
@@ -49,7 +49,9 @@ async def load(blobs: Blobs, stored: Any) -> Any:
 
 
 async def keep_blob(blobs: Blobs, data: bytes, content_type: str, *, mark: Mark) -> str:
-    """Store bytes, note them, pin them: a crash in between leaves what expires or is noted.
+    """Store a blob, add its cleanup mark, then pin it. Returns its ref.
+
+    In this order, a crash in between leaves a blob that expires or one that has a mark.
 
     ::
 
@@ -62,7 +64,7 @@ async def keep_blob(blobs: Blobs, data: bytes, content_type: str, *, mark: Mark)
 
 
 async def release(blobs: Blobs, ref: str) -> None:
-    """Let a blob expire; one that is gone already is fine.
+    """Unpin a blob, so that it expires. No error if it does not exist.
 
     ::
 

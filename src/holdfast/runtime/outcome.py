@@ -1,4 +1,4 @@
-"""How a handler ends other than by returning."""
+"""The ways a handler ends: a reply, a rejection, a failure without retry, a suspension."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from holdfast.values.lifecycle import TaskState
 from holdfast.values.tasks.records import TaskRecord
 
 REPLIED = "answered with a message"
-"""The note of the last transition of a task whose handler returned ``task.reply()``."""
+"""Note on the last transition of a task whose handler returned ``task.reply()``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What ``task.reply()`` makes; a handler that returns it answers with a message, not a task.
+    """The result of ``task.reply()``; a handler that returns it answers with a message, not a task.
 
     >>> Reply(ChatMessage.assistant("hello")).message.text
     'hello'
@@ -25,7 +25,7 @@ class Reply:
 
 
 def is_reply(task: TaskRecord) -> bool:
-    """Whether the handler of a task answered with ``task.reply()``.
+    """Return whether the handler of a task answered with ``task.reply()``.
 
     ::
 
@@ -37,7 +37,7 @@ def is_reply(task: TaskRecord) -> bool:
 
 
 class TaskRejectedError(HoldfastError):
-    """Raised by a handler that will not do this work: the task ends as ``rejected``.
+    """Raised by a handler that refuses the task, which then ends as ``rejected``.
 
     >>> TaskRejectedError("no such city").reason
     'no such city'
@@ -49,7 +49,7 @@ class TaskRejectedError(HoldfastError):
 
 
 class TaskFailedError(HoldfastError):
-    """Raised by a handler for which another attempt is no use: the task ends as ``failed``.
+    """Raised by a handler to fail the task without a retry; it ends as ``failed``.
 
     >>> TaskFailedError("the page is gone").reason
     'the page is gone'
@@ -61,12 +61,12 @@ class TaskFailedError(HoldfastError):
 
 
 class Suspended(BaseException):
-    """The task has left this worker: it waits for an answer, a moment or a resume.
+    """Ends a run of a handler: the task has been released and waits for an answer, time or resume.
 
-    Not an ``Exception``, so that a handler's ``except Exception`` lets it pass.
+    Not an ``Exception``, so that a handler's ``except Exception`` does not catch it.
     """
 
     def __init__(self, state: TaskState) -> None:
         super().__init__(state)
         self.state = state
-        """Where the task went; ``canceled`` where a client had wanted that first."""
+        """The task's new state; ``canceled`` if a client had asked for that before."""

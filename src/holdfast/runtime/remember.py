@@ -1,9 +1,9 @@
-"""What is said in tasks goes into the session log of its context, where recall finds it.
+"""Copies the messages of tasks into the session log of their context, where recall finds them.
 
-The ledger has every message first. Copies are made when a handler begins, when it says something,
-and when a task rests; the ledger marks tasks whose messages are all copied. A process that dies in
-between leaves its tasks unmarked, and another worker copies them. An event has the id of its
-message, so that a copy that is made twice is one event.
+A message is in the ledger first. A worker copies messages when a handler begins, when it calls
+``say``, and when a task rests, which means that it has ended or waits. The ledger flags tasks whose
+messages are all copied. If a process dies before that, another worker copies them. An event has the
+id of its message, so a message that is copied twice is one event.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TASKS_AT_ONCE = 100
 
 
 class Remembering:
-    """Copies messages of the tasks of an app's agents.
+    """Copies the messages of the tasks of an app's agents.
 
     ::
 
@@ -41,14 +41,15 @@ class Remembering:
         self._agents: Mapping[AgentId, MemoryScope] = {
             one.agent: one.memory
             for one in app.handlers
-            # What is not kept in a transcript is not remembered either.
+            # Messages that are not kept in a transcript are not copied either.
             if app.remember and one.retention is HistoryRetention.PERMANENT
         }
 
     async def begins(self, stores: TaskStores, task: TaskRecord) -> None:
-        """Copy what was said in the context until now, before a handler runs.
+        """Copy the messages of the context so far, before a handler runs.
 
-        If that fails, the handler runs all the same: the messages are copied when the task rests.
+        If that fails, it is logged and the handler runs; the messages are copied when the task
+        rests.
         """
         if task.agent not in self._agents:
             return
@@ -61,7 +62,7 @@ class Remembering:
             _log.warning("task %s: its messages are copied later: %s", task.id, error)
 
     async def says(self, stores: TaskStores, task: TaskRecord, message: ChatMessage) -> None:
-        """Copy a message that a handler has just said."""
+        """Copy a message that a handler has just added with ``say``."""
         if task.agent in self._agents:
             said = TaskMessage(
                 task.id, task.agent, task.owner, task.context_id, task.version, message
@@ -69,7 +70,7 @@ class Remembering:
             await self._copy(stores, [said])
 
     async def rested(self, stores: TaskStores) -> int:
-        """Copy the messages of tasks that rest, until all are copied; returns how many tasks."""
+        """Copy the messages of all resting tasks. Returns how many tasks."""
         count = 0
         while self._agents:
             said = await stores.tasks.resting_messages(agents=self._agents, limit=TASKS_AT_ONCE)
@@ -82,7 +83,7 @@ class Remembering:
             )
             for one in tasks.values():
                 if one.task_id not in there:
-                    # Its context was cleared meanwhile: the copies must go too.
+                    # Its context was cleared meanwhile: delete the copies too.
                     await self._history(stores, one).clear_run(
                         one.agent, session_id=one.context_id, run_id=one.task_id
                     )
@@ -101,13 +102,13 @@ class Remembering:
 
 
 async def _append(history: HistoryProvider, said: Sequence[TaskMessage]) -> None:
-    """Add messages of one task to its context's transcript, each once."""
+    """Append messages of one task to its context's transcript, each once."""
     task = said[0]
     where: dict[str, str] = {"session_id": task.context_id, "run_id": task.task_id}
     try:
         await history.append_many(task.agent, [one.message for one in said], **where)
     except (ConflictError, InvalidInputError):
-        # Clients choose the ids of messages, and may use one of them twice in a context.
+        # Clients choose the ids of messages, and may use the same id twice in a context.
         await _append_each(history, said, where)
 
 
@@ -126,6 +127,6 @@ async def _append_each(
 
 
 def _renamed(one: TaskMessage) -> ChatMessage:
-    """The message under an id that is its own within the context, the same on every try."""
+    """Return the message under an id that is unique within the context and the same on a retry."""
     digest = hashlib.sha256(one.message.id.encode()).hexdigest()[:32]
     return dataclasses.replace(one.message, id=f"{one.task_id}:{digest}")

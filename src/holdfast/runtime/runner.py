@@ -1,4 +1,4 @@
-"""One claimed task: its handler is run, and the ledger is told how that ended."""
+"""Runs the handler of one claimed task and reports the outcome to the ledger."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ from holdfast.values.tasks.records import ClaimedTask, TaskRecord
 
 _log = logging.getLogger("holdfast.worker")
 MAX_NOTE = 8_000
-"""How much of a traceback is kept with a failed attempt."""
+"""Maximum characters of a traceback stored with a failed attempt."""
 
 MAX_REASON = 200
-"""How much of a reason is told to those who watch."""
+"""Maximum characters of a reason in an ``Ending``, as logs and watchers get it."""
 
 ITS_LIMIT = "its handler allows no more, see max_attempts"
 RETRY_SECONDS = 0.2
@@ -51,11 +51,11 @@ RETRY_SECONDS = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """What became of one run of a handler."""
+    """The outcome of one run of a handler."""
 
     task_id: str
     state: TaskState | None
-    """Where the task is now; ``None`` when the lease was lost."""
+    """The task's new state; ``None`` if the lease was lost."""
     why: str = ""
     tenant: str = ""
     agent: str = ""
@@ -64,7 +64,7 @@ class Ending:
 
     @property
     def outcome(self) -> str:
-        """In a word or two: the state, or why there is none.
+        """The new state, or the reason why there is none.
 
         >>> Ending("t1", TaskState.COMPLETED).outcome, Ending("t1", None, "lease lost").outcome
         ('completed', 'lease lost')
@@ -95,7 +95,7 @@ class Runner:
         self._resources = resources
 
     async def run(self, claimed: ClaimedTask, held: RunningTask) -> Ending:
-        """Run the handler until it ends, is suspended or is stopped."""
+        """Run the handler until it ends, is suspended or is stopped, and report the outcome."""
         task = TaskContext(
             self._stores,
             claimed.task,
@@ -128,8 +128,8 @@ class Runner:
         except LeaseLostError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever a handler raises is a failed attempt
-            # So is an ending that the ledger refuses, such as a result that is no message: left
-            # alone, the task would seem to be at work until its lease runs out.
+            # An outcome that the ledger refuses, such as a result that is no message, is a failed
+            # attempt too. Without a report the task would stay ``working`` until its lease expires.
             return await self._failed(held, claimed.task, error)
 
     async def _attempt(
@@ -137,11 +137,11 @@ class Runner:
     ) -> tuple[TaskState | None, str]:
         try:
             if claimed.task.fence > 1:
-                # Only a task that was claimed before can have anything stored.
+                # Only a task that was claimed before can have stored steps.
                 task.resume(Journal(await self._stores.tasks.steps(claimed.task.id)))
             if claimed.task.attempts > self._handler.attempts_of(claimed.task):
-                # The ledger knows only the task's own limit, and the handler's was used up before,
-                # by workers that died or by code that allowed more.
+                # The ledger knows only the task's own limit. The handler's limit was used up
+                # before: by workers that died, or under code with a higher limit.
                 spent = _spent(claimed.task.attempts - 1)
                 return await self._end(held, TaskState.FAILED, note=f"{spent}: {ITS_LIMIT}")
             if self._remembering is not None:
@@ -164,10 +164,10 @@ class Runner:
         return await self._end(held, TaskState.COMPLETED, message=answer)
 
     async def _check_reply(self, task: TaskContext, claimed: ClaimedTask) -> None:
-        """Refuse a reply of a task that has done anything else, in any of its runs."""
+        """Raise ``ConfigError`` for a reply if any run of the task did anything else."""
         shown = False
         if claimed.task.fence > 1:
-            # A claim does not read the artifacts.
+            # The record of a claim has no artifacts.
             record = await self._stores.tasks.get(
                 claimed.task.id, owner=ANY_OWNER, messages_limit=0
             )
@@ -187,10 +187,10 @@ class Runner:
             work.cancel()
 
     async def _contained(self, task: TaskContext) -> Any:
-        """Run the handler; one that would end its process ends its attempt.
+        """Run the handler; turn an exception that would end the process into a failed attempt.
 
-        Here and not around the asyncio task, which would hand a ``SystemExit`` on to the loop, and
-        so end the worker and whatever else is at work there.
+        This must be caught inside the asyncio task: asyncio passes a ``SystemExit`` of a task on to
+        the event loop, which would end the worker and every other handler in it.
         """
         passing = (Exception, asyncio.CancelledError, Suspended, KeyboardInterrupt, GeneratorExit)
         try:
@@ -208,11 +208,11 @@ class Runner:
     ) -> tuple[TaskState | None, str]:
         me = asyncio.current_task()
         if held.stopped is None and me is not None and me.cancelling():
-            # Somebody cancelled the worker itself.
+            # The worker itself was cancelled.
             raise error
         match held.stopped:
             case None:
-                # Something inside of the handler was cancelled, and nobody meant the handler.
+                # Something inside the handler was cancelled, not the handler.
                 return await self._failed(held, record, error)
             case Stop.CANCEL:
                 return await self._end(held, TaskState.CANCELED, note="the worker stopped it")
@@ -233,7 +233,7 @@ class Runner:
     async def _failed(
         self, held: RunningTask, record: TaskRecord, error: BaseException
     ) -> tuple[TaskState | None, str]:
-        """A failed attempt: the task waits for the next, or ends after the last."""
+        """Record a failed attempt: schedule the next one, or fail the task after the last."""
         text = _text("".join(traceback.format_exception(error)))[-MAX_NOTE:]
         why = f"{type(error).__name__}: {_text(error)}"
         _log.warning(
@@ -250,10 +250,10 @@ class Runner:
         return reached, why[:MAX_REASON]
 
     async def _spent_here(self, held: RunningTask, record: TaskRecord) -> str:
-        """That this was the last attempt by the handler's limit; empty if it was not.
+        """Return the note for a task at the handler's limit of attempts; ``""`` if below the limit.
 
-        The ledger knows the task's own limit. It is asked for the attempts, since a step that was
-        stored in this one has set them back.
+        The ledger enforces only the task's own limit. The count is read from the ledger, because a
+        step stored in this attempt has reset it.
         """
         limit = self._handler.attempts_of(record)
         if record.attempts < limit or limit == record.max_attempts:
@@ -269,7 +269,7 @@ class Runner:
     async def _given_up(
         self, held: RunningTask, to: TaskState, reason: object
     ) -> tuple[TaskState | None, str]:
-        """The handler wants no other attempt, and says why."""
+        """End the task without a retry, with the handler's reason."""
         text = _text(reason)
         return await self._end(held, to, message=to_message(text) if text else None, note=text)
 
@@ -287,14 +287,15 @@ class Runner:
         return (record.state if record else None), str(options.get("note", ""))[:MAX_REASON]
 
     async def _reported(self, held: RunningTask, report: Callable[[], Awaitable[Any]]) -> Any:
-        """Report until the ledger answers or the lease is lost; a lost answer is no trouble.
+        """Retry a report until the ledger responds or the lease is lost.
 
-        A report that arrived ends the lease, so that a second one finds it lost and nothing happens
-        twice. Asking ends: a report that fails for a whole lease is given up. Only while the ledger
-        is away, so that heartbeats fail too, does it go on, since an outage is no fault of the
-        report; whoever takes the task over meanwhile ends it.
+        A lost response is safe: a report that arrived ends the lease, so the retry finds the lease
+        lost and has no further effect. A report that fails for a whole ``lease_seconds`` is given
+        up and its error raised. During an outage of the ledger, when heartbeats fail too, retries
+        go on without this limit, until a worker that has claimed the task meanwhile makes the lease
+        lost.
         """
-        # The handler is over, and with it the time it had: the lease is kept for the report.
+        # The handler has ended, and its timeout no longer applies: extend the lease for the report.
         held.beats_until = None
         give_up_at: float | None = None
         while True:
@@ -316,12 +317,15 @@ class Runner:
 
 
 def _spent(attempts: int) -> str:
-    """In the words of the ledger, which says so at the task's own limit."""
+    """Return the same note that the ledger writes at the task's own limit."""
     return f"gave up after {attempts} attempts without progress"
 
 
 def _place_of(error: BaseException) -> str:
-    """Where a handler's own code raised: the last frame that is neither ours nor a library's."""
+    """Return file, line and function of the last frame in the handler's own code.
+
+    Frames of Holdfast, of installed packages and of the standard library are skipped.
+    """
     others = (str(Path(__file__).parents[1]), "site-packages", sysconfig.get_path("stdlib"))
     frames = [
         frame
@@ -335,7 +339,7 @@ def _place_of(error: BaseException) -> str:
 
 
 def _text(value: object) -> str:
-    """What a handler gave as a reason, as text that can be stored, whatever it is."""
+    """Convert any reason that a handler gave to text that can be stored."""
     try:
         text = str(value)
     except Exception:  # noqa: BLE001 - a handler's exception may fail at this as well

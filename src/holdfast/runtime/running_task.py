@@ -1,4 +1,4 @@
-"""A lease in a worker's hands: what its heartbeats said, and why its handler was stopped."""
+"""A claimed task in a worker: its lease, its heartbeats, and why its handler was stopped."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ class Stop(StrEnum):
     """Why a handler was stopped from outside."""
 
     CANCEL = "cancel"
-    """A client wants the task stopped."""
+    """A client asked to cancel the task."""
 
     LOST = "lost"
-    """The lease is somebody else's, or may be."""
+    """Another worker has the lease, or may have it."""
 
     DRAIN = "drain"
-    """The worker stops."""
+    """The worker is stopping."""
 
     ISOLATION = "isolation"
     """Another task is to run alone."""
 
     TIMEOUT = "timeout"
-    """The handler took longer than it may."""
+    """The handler took longer than its ``timeout_seconds``."""
 
 
 class RunningTask:
-    """One claimed task at work; the lease keeper, which may be another thread, updates it."""
+    """A claimed task that runs; the lease keeper updates it, possibly from another thread."""
 
     def __init__(
         self, tenant: str, lease: Lease, *, claimed_at: float, lease_seconds: float
@@ -40,13 +40,13 @@ class RunningTask:
         self.lease = lease
         self.lease_seconds = lease_seconds
         self.claimed_at = claimed_at
-        """When the claim was sent, by this machine's steady clock."""
+        """When the claim was sent, by this machine's monotonic clock."""
 
         self.safe_until = claimed_at + lease_seconds
-        """Until when, by this machine's steady clock, nobody else can have taken the task."""
+        """Until then, by this machine's monotonic clock, no other worker can claim the task."""
 
         self.beats_until: float | None = None
-        """After this the lease keeper lets the lease run out: the handler has had its time."""
+        """When heartbeats stop, so that the lease expires: the handler's timeout is over."""
 
         self.stopped: Stop | None = None
         self.is_leaving = False
@@ -55,9 +55,9 @@ class RunningTask:
 
     @contextmanager
     def leaving(self) -> Iterator[None]:
-        """While a report is on its way that ends the lease: then a heartbeat may find it gone.
+        """Use around a request that ends the lease: a heartbeat that finds it lost is then ignored.
 
-        The report itself fails if somebody else has taken the task.
+        The request itself fails if another worker has claimed the task.
         """
         self.is_leaving = True
         try:
@@ -67,20 +67,20 @@ class RunningTask:
             raise
 
     def begin(self, work: asyncio.Future[object]) -> None:
-        """The handler's own asyncio task, which a stop cancels."""
+        """Set the handler's asyncio task, which ``stop`` cancels."""
         self._work = work
         if self.stopped is not None:
             work.cancel()
 
     def beat(self, lease: Lease, *, sent_at: float, lease_seconds: float) -> None:
-        """A heartbeat was accepted."""
+        """Record an accepted heartbeat; stop the handler if a client asked to cancel."""
         self.lease = lease
         self.safe_until = sent_at + lease_seconds
         if lease.cancel_requested:
             self.stop(Stop.CANCEL)
 
     def stop(self, why: Stop) -> None:
-        """Cancel the handler, once, from whatever thread; the first reason counts."""
+        """Cancel the handler once, from any thread; the first reason is kept."""
         if self.stopped is None:
             self.stopped = why
             self._loop.call_soon_threadsafe(self._cancel)
@@ -91,5 +91,5 @@ class RunningTask:
 
     @property
     def unsafe(self) -> bool:
-        """Whether the lease may have been taken since the last heartbeat that was accepted."""
+        """Whether the lease may have expired since the last accepted heartbeat."""
         return time.monotonic() >= self.safe_until

@@ -1,4 +1,4 @@
-"""The transcript of a task's context, bound to it."""
+"""The transcript of a task's context, bound to the task."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ from holdfast.values.deprecation import renamed
 from holdfast.values.tasks.records import TaskRecord
 
 KeepIds: TypeAlias = Callable[[list[str], list[str]], Awaitable[list[str]]]
-"""Stores the ids of an append with these contents as a step; returns those of the first run."""
+"""Stores the message ids of an append as a step; returns the ids that the first run used.
+
+Called with the digests of the contents and the ids.
+"""
 
 
 class TaskHistory:
-    """The agent's transcript in a context; what this task adds carries its id as the run.
+    """The agent's transcript in a context; messages of this task have its id as their ``run_id``.
 
-    With ``HistoryRetention.RUN`` it is cleared when the task has ended, also after a crash; with
+    With ``HistoryRetention.RUN`` they are cleared when the task has ended, also after a crash; with
     ``NONE`` nothing is written. ::
 
         await task.history.append(ChatMessage.assistant("thinking"))
@@ -41,7 +44,9 @@ class TaskHistory:
         self._keep_ids = keep_ids
 
     async def append(self, *messages: ChatMessage) -> None:
-        """Add messages, once: a later run with the same contents adds nothing, whatever their ids.
+        """Append messages once: a later run with the same contents appends nothing.
+
+        The ids of the messages do not matter for that.
 
         ::
 
@@ -55,7 +60,7 @@ class TaskHistory:
         ]
         if self._retention is HistoryRetention.RUN:
             await self._cleanup.of_run()
-        # Before the append: a run after a crash appends under the same ids.
+        # Stored before the append, so that a run after a crash appends under the same ids.
         ids = await self._keep_ids(contents, [one.id for one in messages])
         await self._history.append_many(
             self._record.agent,
@@ -66,7 +71,7 @@ class TaskHistory:
 
     @renamed(last="limit")
     async def messages(self, *, limit: int | None = None) -> list[ChatMessage]:
-        """The transcript, or the last messages of it.
+        """Return the transcript, or its last ``limit`` messages.
 
         ::
 

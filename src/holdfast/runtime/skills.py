@@ -1,4 +1,4 @@
-"""What an agent card says of an app and its handlers, beside their names."""
+"""The parts of an agent card that describe an app and its handlers: provider, skills, modes."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from holdfast.values.checks import check_list, check_text
 from holdfast.values.errors import InvalidInputError
 
 MODES = ("text/plain", "application/json", "application/octet-stream")
-"""The media types that an app takes and gives, unless told."""
+"""Default media types that an app accepts and returns."""
 
 _MEDIA_TYPE = re.compile(r"\*/\*|[\w!#$&^.+-]+/(\*|[\w!#$&^.+-]+)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """Who runs an agent, for its card.
+    """The organization that runs an agent, for its card.
 
     >>> Provider("Acme", "https://acme.example").organization
     'Acme'
@@ -34,10 +34,10 @@ class Provider:
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """What the card says of one handler.
+    """The card's entry for one handler.
 
-    ``input_modes`` and ``output_modes`` are those of the app where they are empty. A skill that is
-    not ``public`` is on the extended card only, which needs an API key.
+    Empty ``input_modes`` and ``output_modes`` default to the app's. A skill that is not ``public``
+    is on the extended card only, which needs an API key.
 
     >>> Skill(tags=["tides"]).tags
     ('tides',)
@@ -59,7 +59,7 @@ class Skill:
 
 
 def check_texts(field: str, values: object) -> tuple[str, ...]:
-    """A list of texts.
+    """Return the values as a tuple; raise ``InvalidInputError`` unless they are a list of texts.
 
     >>> check_texts("tags", ["tides", "moon"])
     ('tides', 'moon')
@@ -70,7 +70,7 @@ def check_texts(field: str, values: object) -> tuple[str, ...]:
 
 
 def check_modes(field: str, values: object) -> tuple[str, ...]:
-    """A list of media types.
+    """Return the values as a tuple; raise ``InvalidInputError`` unless all are media types.
 
     >>> check_modes("input_modes", ["text/plain", "image/*"])
     ('text/plain', 'image/*')

@@ -1,4 +1,4 @@
-"""What the runtime needs of a ``State``: stores of one tenant, and a way to other tenants."""
+"""The part of a ``State`` that the runtime uses: stores of one tenant, and access to others."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from holdfast.values.owners import MemoryScope
 
 
 class WorkerOps(Protocol):
-    """What a worker needs of ``state.ops``."""
+    """The part of ``state.ops`` that a worker uses."""
 
     @property
     def work(self) -> WorkSignal:
-        """Which tenants have work, and when there is new."""
+        """Lists the tenants that have work, and signals new work."""
         ...
 
     def elsewhere(self) -> AbstractAsyncContextManager[TaskStores] | None:
-        """The same stores with connections of their own, for another thread's event loop.
+        """Open the same stores on separate connections, for the event loop of another thread.
 
-        ``None`` where there are none to be had, as in memory.
+        ``None`` if the engine has no connections, as the in-memory one.
         """
         ...
 
@@ -43,17 +43,17 @@ class TaskStores(Protocol):
 
     @property
     def tenant(self) -> str:
-        """Whose stores they are."""
+        """The tenant that the stores belong to."""
         ...
 
     @property
     def tasks(self) -> TaskLedger:
-        """The ledger."""
+        """The task ledger."""
         ...
 
     @property
     def blobs(self) -> Blobs:
-        """Where large results go."""
+        """Blobs: files and large results."""
         ...
 
     @property
@@ -88,7 +88,7 @@ class TaskStores(Protocol):
 
     @property
     def checkpoints(self) -> CheckpointStore:
-        """The steps of graphs."""
+        """Checkpoints of graphs."""
         ...
 
     def channel(self, name: str) -> Channel:
@@ -101,12 +101,12 @@ class TaskStores(Protocol):
         ...
 
     def memory(self, agent: Agent, *, session_id: str | None = None) -> AgentMemory:
-        """What an agent does, did and knows."""
+        """The memory of an agent: working state, session log and facts."""
         ...
 
     @property
     def ops(self) -> WorkerOps:
-        """What workers ask beside the stores."""
+        """Operations that workers need beside the stores."""
         ...
 
     def for_owner(self, owner: str, *, memory: MemoryScope = "owner") -> TaskStores:
@@ -119,9 +119,10 @@ class TaskStores(Protocol):
 
 
 class HandlerStores:
-    """Every store of a task's tenant and owner, without what opens, closes or reaches further.
+    """Every store of a task's tenant and owner.
 
-    A handler may run again: write with ids of its own, or inside of a step. ::
+    It has no methods that open or close stores or that reach other tenants and owners. A handler
+    may run again: write with explicit ids, or inside a step. ::
 
         await task.stores.graph.add_entities([Entity("Person", {"name": "Ana"}, "ana")])
         await task.stores.channel("alerts").publish({"done": task.id}, id=task.id)
@@ -132,7 +133,7 @@ class HandlerStores:
 
     @property
     def blobs(self) -> Blobs:
-        """Large binary things, by ref.
+        """Large binary objects, by ref.
 
         ::
 
@@ -212,7 +213,7 @@ class HandlerStores:
 
     @property
     def checkpoints(self) -> CheckpointStore:
-        """The steps of graphs, by thread.
+        """Checkpoints of graphs, by thread.
 
         ::
 

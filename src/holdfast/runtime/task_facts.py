@@ -1,4 +1,4 @@
-"""What a handler can read of its task."""
+"""The read-only properties of a handler's task."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from holdfast.values.tasks.records import TaskRecord
 
 
 class TaskFacts:
-    """A task as its handler reads it: ``TaskContext`` adds what the handler does with it.
+    """The properties of a task; ``TaskContext`` adds the methods that change it.
 
     ::
 
@@ -57,7 +57,7 @@ class TaskFacts:
 
     @property
     def owner(self) -> str:
-        """The person or program that the task is done for; empty for none.
+        """The person or program that the task belongs to; empty for none.
 
         ::
 
@@ -88,7 +88,7 @@ class TaskFacts:
 
     @property
     def attempt(self) -> int:
-        """How often it was claimed since the last progress, this time included.
+        """How often the task was claimed since the last progress, including this claim.
 
         ::
 
@@ -132,7 +132,7 @@ class TaskFacts:
     async def conversation(self, *, limit: int | None = None) -> list[ChatMessage]:
         """The messages of all tasks of the context that have the same owner, in order.
 
-        ``limit`` returns only so many, the newest. ::
+        With ``limit``, only the newest ``limit`` messages are returned. ::
 
             for message in await task.conversation(limit=20):
                 task.log.info("%s: %s", message.role, message.text)
@@ -144,7 +144,7 @@ class TaskFacts:
 
     @property
     def cancelled(self) -> bool:
-        """Whether a client has canceled the task, or its lease is lost: return soon.
+        """Whether a client asked to cancel the task, or its lease is lost: return soon.
 
         ::
 

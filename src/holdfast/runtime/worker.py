@@ -1,4 +1,4 @@
-"""A worker: claims tasks of all tenants, runs their handlers, and takes over from the dead."""
+"""A worker: claims tasks of all tenants, runs handlers, and recovers tasks of dead workers."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ from holdfast.values.tasks.records import LEASE_SECONDS, ClaimedTask, TaskRecord
 
 _log = logging.getLogger("holdfast.worker")
 TENANTS = 10_000
-"""How many tenants with work one look takes in."""
+"""Maximum number of tenants with work that one query returns."""
 
 
 FIRST_LOOK_SECONDS = 0.01
-"""How soon to look again when something was due and nothing could be claimed."""
+"""First pause before the next claim if tasks were due and none could be claimed."""
 
 
 class Worker:
-    """Runs the handlers of an app until it is stopped.
+    """Runs the handlers of an app until ``stop`` is called.
 
-    Any number of workers share the tasks, and any of them may die at any moment: what it held goes
-    on elsewhere after its lease. ::
+    Any number of workers share the tasks. If a worker dies, another one continues its tasks after
+    their leases expire. ::
 
         worker = Worker(app, state, concurrency=20)
         loop.add_signal_handler(signal.SIGTERM, worker.stop)
@@ -94,7 +94,7 @@ class Worker:
         return len(self._running)
 
     def stop(self) -> None:
-        """Claim no more, let handlers end within the grace time, hand the rest back."""
+        """Stop claiming tasks, wait ``grace_seconds`` for handlers to end, release the others."""
         self._stopping = True
         self._wake.set()
 
@@ -120,8 +120,8 @@ class Worker:
                         job.check()
                     self._wake.clear()
                     claimed = await self._claim(keeper)
-                    # Something was due and nothing could be had: a row that is being written just
-                    # now is passed over, so look again soon, and less soon the longer it lasts.
+                    # Tasks were due and none was claimed: a claim skips rows that are locked by
+                    # another transaction. Claim again soon, with a pause that doubles each time.
                     passed_over = self._looked_at_tenants and not claimed and self._free > 0
                     patience = (
                         min(patience * 2, self._poll_seconds)
@@ -141,7 +141,7 @@ class Worker:
         _log.info("worker %s: stopped after %s runs", self.name, self._runs)
 
     async def run_until_idle(self) -> int:
-        """Do what is due until nothing is, and return how many runs of handlers it took.
+        """Run due tasks until none is due. Returns how many runs of handlers it took.
 
         ::
 
@@ -161,7 +161,7 @@ class Worker:
 
     @asynccontextmanager
     async def _working(self) -> AsyncIterator[LeaseKeeper]:
-        """Hold the app's resources and renew leases, for as long as handlers run."""
+        """Open the app's resources and extend leases while handlers run."""
         check_stores(self._state)
         async with (
             self._app.resources() as self._resources,
@@ -174,7 +174,7 @@ class Worker:
         return 0 if self._alone else self._concurrency - len(self._running)
 
     async def _claim(self, keeper: LeaseKeeper) -> int:
-        """Claim for every free hand; how many tasks were begun."""
+        """Claim a task for each free slot. Returns how many were started."""
         begun = 0
         try:
             for tenant in await self._turns():
@@ -206,10 +206,11 @@ class Worker:
     async def _to_be_alone(
         self, stores: TaskStores, claimed: Sequence[ClaimedTask]
     ) -> ClaimedTask | None:
-        """A task at its last attempt whose worker died, if there is one.
+        """Return a claimed task at its last attempt whose last worker died, or ``None``.
 
-        Perhaps it killed its worker, and all else that was at work there lost an attempt with it.
-        Alone it takes nobody along, and a neighbour that was taken along is not blamed for it.
+        The task may have crashed that worker, and then every other task there lost an attempt too.
+        Run alone, it cannot cost other tasks an attempt. And a task that only ran beside the one
+        that crashed the worker gets a last attempt that the other cannot spoil.
         """
         for one in claimed:
             limit = self._app.handler_of(one.task.agent).attempts_of(one.task)
@@ -219,7 +220,7 @@ class Worker:
                         one.task.id, after_seq=one.task.version - 2, limit=1, owner=ANY_OWNER
                     )
                 except HoldfastError as error:
-                    # What is claimed must be begun all the same.
+                    # The claimed tasks must be started all the same.
                     _log.warning("task %s: its past cannot be read: %s", one.task.id, error)
                     return None
                 if before and before[0].by is Actor.RECOVERY:
@@ -227,7 +228,7 @@ class Worker:
         return None
 
     async def _turns(self) -> list[str]:
-        """The tenants to claim for; who was first last time is last now, so that none starves."""
+        """Return the tenants to claim for, starting after the last one served, so none starves."""
         tenants = self._tenants or await self._state.ops.work.tenants(limit=TENANTS)
         self._looked_at_tenants = self._tenants is None and bool(tenants)
         later = [one for one in tenants if one > self._last_tenant]
@@ -271,7 +272,8 @@ class Worker:
         try:
             ending = await runner.run(claimed, held)
         except Exception as error:  # noqa: BLE001 - one task must not end the worker
-            # Not even a failed attempt could be reported; recovery will find the task by its lease.
+            # Not even the failed attempt could be reported: recovery takes the task back when its
+            # lease expires.
             expected = isinstance(error, HoldfastError)
             _log.error("task %s: %s", task.id, error, extra=facts, exc_info=not expected)
         else:
@@ -300,7 +302,7 @@ class Worker:
             self._wake.set()
 
     async def _others_ended(self, held: RunningTask) -> None:
-        """Wait until nothing else is at work here; nothing is claimed meanwhile."""
+        """Wait until no other handler runs here; nothing is claimed meanwhile."""
         while held.stopped is None:
             others = [work for work, other in self._running.items() if other is not held]
             if not others:
@@ -315,7 +317,7 @@ class Worker:
                 await self._wake.wait()
 
     async def _listen(self) -> None:
-        """Wake up when there may be new work."""
+        """Wake the claim loop when there may be new work."""
         try:
             await self._state.ops.work.wait(timeout_seconds=self._poll_seconds)
         except HoldfastError as error:
@@ -324,7 +326,7 @@ class Worker:
         self._wake.set()
 
     async def _recover(self) -> None:
-        """Take back what dead workers held, in each tenant that has tasks at work."""
+        """Recover the tasks of dead workers, in each tenant that has running tasks."""
         working = self._tenants or await self._state.ops.work.tenants("working", limit=TENANTS)
         for tenant in working:
             await self._each("recovery", tenant, self._recover_tenant)
@@ -336,7 +338,7 @@ class Worker:
             self._wake.set()
 
     async def _sweep(self) -> None:
-        """Clean up after what ended without its worker, in each tenant that has marks of it."""
+        """Carry out cleanup marks of ended tasks whose worker died, in each tenant that has any."""
         marked = self._tenants or await self._state.ops.work.tenants("cleanup", limit=TENANTS)
         for tenant in marked:
             await self._each("cleanup", tenant, sweep)
@@ -351,7 +353,7 @@ class Worker:
     async def _each(
         self, what: str, tenant: str, do: Callable[[TaskStores], Awaitable[object]]
     ) -> None:
-        """Do it for a tenant; its errors are logged and stop no other tenant's."""
+        """Call ``do`` for a tenant; log its errors, so that they do not stop other tenants."""
         try:
             await do(self._stores_of(tenant))
         except Exception as error:  # noqa: BLE001 - whatever is wrong with one tenant's data
@@ -363,7 +365,7 @@ class Worker:
             )
 
     async def _remember(self) -> None:
-        """Copy what was said in tasks that rest, also where the worker died before it could."""
+        """Copy the messages of resting tasks to memory, also those of workers that died."""
         with suppress(TimeoutError):
             async with asyncio.timeout(self._recovery_seconds):
                 await self._rested.wait()
@@ -378,7 +380,7 @@ class Worker:
             await self._each("memory", tenant, self._remembering.rested)
 
     async def _drain(self) -> None:
-        """Let handlers end within the grace time, then hand back what they have not done."""
+        """Wait ``grace_seconds`` for handlers to end, then release the tasks that still run."""
         if self._running:
             _log.info("worker %s: waiting for %s handlers", self.name, len(self._running))
             await asyncio.wait(self._running, timeout=self._grace_seconds)
@@ -389,7 +391,7 @@ class Worker:
 
 
 def _facts(tenant: str, task: TaskRecord) -> dict[str, object]:
-    """What every log line about a task tells, for programs that read logs."""
+    """Return the fields that every log record about a task has, for programs that read logs."""
     return {
         "task": task.id,
         "tenant": tenant,

@@ -1,9 +1,9 @@
-"""Where news may be delivered: no address that only we can reach, whatever its name says.
+"""Restricts push notifications to public addresses.
 
-A client names the URL, so without a guard it could make the service call what stands beside it:
-its own ports, the network behind the firewall, the cloud's metadata. The name is resolved here, all
-its addresses are checked, and the connection goes to a checked address, so that a name that
-answers differently the second time gains nothing.
+A client chooses the URL. Without this check it could make the service call internal addresses: its
+own ports, the network behind the firewall, the cloud's metadata endpoint. The host name is resolved
+here, all its addresses are checked, and the connection goes to a checked address. So a name that
+resolves differently the second time (DNS rebinding) does not get around the check.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ import httpx
 from holdfast.values.errors import InvalidInputError
 
 MAX_URL_CHARACTERS = 2_048
-"""No longer URL is called."""
+"""Maximum length of a URL."""
 
 RESOLVER_THREADS = 64
-"""How many names are looked up at once: a lookup cannot be cancelled, and some hang for long."""
+"""Number of concurrent DNS lookups: a lookup cannot be cancelled, and some hang for a long time."""
 
 _HOST = re.compile(rb"[A-Za-z0-9._:-]+")
 _NETWORKS_64 = ipaddress.ip_network("64:ff9b::/96")
@@ -37,19 +37,19 @@ _INNER = [
     for one in (
         "192.0.0.0/24",  # IETF protocols; clouds answer for metadata here
         "192.88.99.0/24",  # relays of 6to4
-        "168.63.129.16/32",  # what Azure answers for inside of a machine
+        "168.63.129.16/32",  # Azure's metadata and agent endpoint, seen inside a machine
         "3fff::/20",  # documentation
     )
 ]
-"""What is not of the open internet, whatever Python's version says of it."""
+"""Networks that are not public, whatever this version of Python's ``ipaddress`` reports."""
 
 _ISATAP = 0x0000_5EFE, 0x0200_5EFE
 
 
 def is_public(address: str) -> bool:
-    """Whether an address is one of the open internet.
+    """Return whether an address is public.
 
-    An IPv6 address that carries an IPv4 one is as public as that.
+    An IPv6 address that embeds an IPv4 address is public only if that address is.
 
     >>> is_public("93.184.215.14"), is_public("169.254.169.254"), is_public("::ffff:10.0.0.1")
     (True, False, False)
@@ -61,7 +61,8 @@ def is_public(address: str) -> bool:
     if isinstance(found, ipaddress.IPv6Address):
         inner = _carried(found)
         if inner is not None:
-            # A mapped address is the IPv4 one; others go through a gateway that has an address too.
+            # A mapped address is the IPv4 address itself; the other forms go through a gateway,
+            # whose own address must be public too.
             if not is_public(str(inner)):
                 return False
             if found.ipv4_mapped is not None:
@@ -74,7 +75,7 @@ def is_public(address: str) -> bool:
 
 
 def _carried(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
-    """The IPv4 address that an IPv6 one stands for."""
+    """Return the IPv4 address that an IPv6 address embeds, or ``None``."""
     inner = address.ipv4_mapped or address.sixtofour or (address.teredo or (None, None))[1]
     isatap = (int(address) >> 32) & 0xFFFF_FFFF in _ISATAP
     if inner is None and (isatap or address in _NETWORKS_64):
@@ -83,7 +84,7 @@ def _carried(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
 
 
 def _parsed(url: str) -> SplitResult | None:
-    """The parts of a URL; ``None`` where any step of sending to it would refuse it."""
+    """Return the parts of a URL; ``None`` if any step of sending to it would fail."""
     try:
         parts = urlsplit(url)
         (parts.hostname or "").encode("idna")
@@ -95,22 +96,22 @@ def _parsed(url: str) -> SplitResult | None:
 
 
 class AddressGuard:
-    """Decides where news may go.
+    """Decides which URLs push notifications may be sent to.
 
     >>> AddressGuard(allow_private=False).check_url("https://example.org/hook")
     """
 
     def __init__(self, *, allow_private: bool) -> None:
         self.allow_private = allow_private
-        # Of its own: names that hang must not keep what else runs in the loop's default threads.
+        # A separate pool: lookups that hang must not block the event loop's default thread pool.
         self._threads = ThreadPoolExecutor(RESOLVER_THREADS, thread_name_prefix="holdfast-dns")
 
     def close(self) -> None:
-        """Give up the lookups that have not started."""
+        """Cancel the lookups that have not started."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def check_url(self, url: str) -> None:
-        """Refuse a URL that could never be delivered to; names are not looked up yet."""
+        """Raise if nothing could ever be delivered to a URL; host names are not resolved yet."""
         if len(url) > MAX_URL_CHARACTERS:
             raise InvalidInputError(
                 "url", f"must not be longer than {MAX_URL_CHARACTERS} characters"
@@ -129,7 +130,7 @@ class AddressGuard:
 
     @staticmethod
     def _literal(host: str) -> bool | None:
-        """Whether an address that is written out is public; ``None`` for a name."""
+        """Return whether a literal IP address is public; ``None`` for a host name."""
         if host == "localhost" or host.endswith(".localhost"):
             return False
         try:
@@ -139,7 +140,7 @@ class AddressGuard:
         return is_public(host)
 
     async def addresses(self, host: str, port: int) -> list[str]:
-        """The addresses of a host, if every one of them may be delivered to."""
+        """Return the addresses of a host. Raises unless all of them are allowed."""
         try:
             addresses = await self.resolve(host, port)
         except (OSError, UnicodeError, OverflowError) as error:
@@ -149,7 +150,7 @@ class AddressGuard:
         return addresses
 
     async def resolve(self, host: str, port: int) -> list[str]:
-        """The addresses of a host, whatever they are."""
+        """Return the addresses of a host without checking them."""
         found = await asyncio.get_running_loop().run_in_executor(
             self._threads,
             functools.partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM),
@@ -158,7 +159,7 @@ class AddressGuard:
 
 
 class GuardedNetwork(httpcore.AsyncNetworkBackend):
-    """Connects to checked addresses only; TLS still asks for the name."""
+    """Connects to checked addresses only; TLS still verifies the host name."""
 
     def __init__(self, guard: AddressGuard) -> None:
         self._guard = guard
@@ -172,7 +173,7 @@ class GuardedNetwork(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        """Connect to the first address of the host that answers."""
+        """Connect to the first address of the host that accepts the connection."""
         failed: Exception | None = None
         for address in await self._guard.addresses(host, port):
             try:
@@ -189,13 +190,14 @@ class GuardedNetwork(httpcore.AsyncNetworkBackend):
 
 
 def guarded_client(guard: AddressGuard, *, connections: int = 100) -> httpx.AsyncClient:
-    """An HTTP client that connects to checked addresses, follows no redirect and no proxy.
+    """Return an HTTP client that connects to checked addresses only.
 
-    It has no timeouts: whoever sends sets a deadline for all of it.
+    It follows no redirects and uses no proxy. It has no timeouts: the caller sets one deadline for
+    the whole request.
     """
     context = ssl.create_default_context()
     transport = httpx.AsyncHTTPTransport(verify=context)
-    # httpx has no parameter for the network that its pool connects with.
+    # httpx has no parameter for the network backend of its connection pool.
     transport._pool = httpcore.AsyncConnectionPool(  # noqa: SLF001
         ssl_context=context,
         max_connections=connections,

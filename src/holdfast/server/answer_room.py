@@ -1,4 +1,4 @@
-"""What an answer may hold: bytes of files, and values that take time to convert."""
+"""Limits the size of a response: bytes of files, and JSON values, which take time to convert."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 from holdfast.values.content import ChatMessage, DataBlock, ToolUseBlock
 
 MAX_VALUES = 50_000
-"""How many values the messages of an answer have: about a tenth of a second on the event loop."""
+"""Maximum JSON values in a response's messages: about a tenth of a second on the event loop."""
 
 _PER_MESSAGE, _PER_PART = 10, 5
 
 
 @dataclass(slots=True)
 class Room:
-    """What an answer may still take.
+    """What still fits into a response.
 
     >>> room = Room(10)
     >>> room.take(8), room.take(8)
@@ -24,22 +24,22 @@ class Room:
     """
 
     left: int
-    """Bytes of files."""
+    """Bytes left for files."""
 
     values: int = MAX_VALUES
-    """Values of messages."""
+    """JSON values left for messages."""
 
     untouched: bool = True
-    """Whether no message was taken yet: the first always fits."""
+    """True until a message was taken: the first message always fits."""
 
     def take(self, size: int) -> bool:
-        """Take so many bytes; false if they do not fit."""
+        """Use ``size`` bytes of the room. Returns false if they do not fit."""
         fits = size <= self.left
         self.left -= size if fits else 0
         return fits
 
     def newest(self, messages: Sequence[ChatMessage]) -> list[ChatMessage]:
-        """Take the newest messages whose values fit.
+        """Return the newest messages whose values fit, and use their room.
 
         >>> said = [ChatMessage.user("low tide"), ChatMessage.user("high tide")]
         >>> [one.text for one in Room(0, values=20).newest(said)]
@@ -56,7 +56,7 @@ class Room:
 
 
 def _cost(message: ChatMessage, most: int) -> int:
-    """The values of a message; counted until there are too many."""
+    """Return the number of values in a message; counting stops when there are too many."""
     cost, stack = _PER_MESSAGE + _PER_PART * len(message.content), list[Any]([message.metadata])
     for block in message.content:
         if isinstance(block, DataBlock):

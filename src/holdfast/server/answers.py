@@ -1,4 +1,4 @@
-"""What is done around every A2A method: checks, counting, and errors that give nothing away."""
+"""Decorators of all A2A methods: checks, metrics, and errors without internal details."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ R = TypeVar("R")
 
 
 class Counted(Protocol):
-    """What a handler has that these decorators use."""
+    """The attributes of a handler that these decorators use."""
 
     metrics: Metrics
     options: ServiceOptions
@@ -54,9 +54,10 @@ def answers(
     [Callable[[S, P, Call], Coroutine[Any, Any, R]]],
     Callable[[S, P, ServerCallContext], Coroutine[Any, Any, R]],
 ]:
-    """Make a coroutine method that takes our call the one that takes the SDK's context.
+    """Wrap a coroutine method that takes a ``Call`` as one that takes the SDK's context.
 
-    ``writes``: it changes something, or shows a secret, so that readers may not call it.
+    ``writes=True`` means that it changes data or returns a secret: keys with read scope get an
+    error.
     """
 
     def wrap(
@@ -85,7 +86,7 @@ def streams(
     [Callable[[S, P, Call], AsyncGenerator[R, None]]],
     Callable[[S, P, ServerCallContext], AsyncGenerator[R, None]],
 ]:
-    """The same for a method that yields events; one process holds only so many open."""
+    """Do the same for a method that yields events; the number of open streams is limited."""
 
     def wrap(
         method: Callable[[S, P, Call], AsyncGenerator[R, None]],
@@ -128,7 +129,7 @@ def _check(params: Any, context: ServerCallContext, call: Call, *, writes: bool)
     if writes and not call.caller.writes:
         raise NotAllowedError(READ_ONLY)
     if not call.over_http:
-        # Over HTTP the SDK has checked it.
+        # Over HTTP the SDK has checked the version.
         _check_version(call.header("a2a-version"))
     if context.tenant and context.tenant != call.caller.tenant:
         raise InvalidParamsError(message="tenant: is not that of the API key: leave it out")
@@ -137,14 +138,17 @@ def _check(params: Any, context: ServerCallContext, call: Call, *, writes: bool)
 
 
 def _check_version(version: str) -> None:
-    """Refuse a version over gRPC that is not 1.x; its schema is 1.0's, so it may be left out."""
+    """Raise for a version over gRPC that is not 1.x.
+
+    The schema is that of 1.0, so the version may be left out.
+    """
     if version and not _VERSION.fullmatch(version):
         raise VersionNotSupportedError(message="gRPC serves A2A 1.0: send `a2a-version: 1.0`")
 
 
 @asynccontextmanager
 async def _room(handler: Counted, call: Call) -> AsyncIterator[None]:
-    """Count a stream while it is open, and watch the key that it was opened with."""
+    """Count a stream while it is open, and watch whether its API key is revoked or expires."""
     if handler.streams >= handler.options.max_streams:
         raise BackPressureError(retry_after_seconds=5, message="too many streams are open")
     with handler.limits.stream(call.caller.key_id):

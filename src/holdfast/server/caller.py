@@ -1,4 +1,4 @@
-"""Who calls, and what a call carries through the layers."""
+"""The caller of a request, and the request's data that all layers of the server share."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from holdfast.values.owners import ANY_OWNER, AnyOwner
 from holdfast.wiring.state import State
 
 CALL = "holdfast.call"
-"""Where a call is kept in a request's scope and in the SDK's context."""
+"""Key of the ``Call`` in a request's scope and in the SDK's context."""
 
 CALLER = "holdfast.caller"
-"""Where the caller is kept in a request's scope."""
+"""Key of the ``Caller`` in a request's scope."""
 
 _MOST_TENANTS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """On whose behalf a request is served.
+    """The tenant, owner and API key of a request.
 
     >>> Caller("acme", "ana").owner
     'ana'
@@ -35,32 +35,32 @@ class Caller:
     tenant: str
     owner: str
     key_id: str = ""
-    """Which API key they sent; empty without one."""
+    """Id of the API key that the request had; empty without one."""
 
     key_text: str = field(default="", repr=False)
     scope: KeyScope = KeyScope.OWNER
 
     @property
     def operates(self) -> bool:
-        """Whether they may see the figures of the service; where no key is asked for, all may."""
+        """Whether the caller may read the metrics of the service; without auth, everyone may."""
         return self.scope is KeyScope.OPERATOR or not self.key_id
 
     @property
     def share(self) -> tuple[str, str]:
-        """Whose share of the event loop they use: all keys of an owner have one share."""
+        """Key of the caller's share of the event loop: all API keys of an owner have one share."""
         return self.tenant, self.owner
 
     @property
     def writes(self) -> bool:
-        """Whether they may change anything."""
+        """Whether the caller may change data."""
         return self.scope is not KeyScope.READER
 
 
 @dataclass(slots=True)
 class Call:
-    """One request: its caller, the stores of the caller's tenant, and what to say in HTTP's words.
+    """One request: its caller, the stores of the caller's tenant, and hints for the HTTP response.
 
-    ``event_ids`` has the sequence of each event that a stream has yielded and not yet sent.
+    ``event_ids`` has the sequence number of each event that a stream has yielded and not yet sent.
     """
 
     caller: Caller
@@ -69,31 +69,31 @@ class Call:
     event_ids: deque[str] = field(default_factory=deque)
     hint: Hint | None = None
     ended: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when the caller's key has ended: a stream ends with it."""
+    """Set when the caller's key was revoked or has expired: a stream then ends."""
 
     over_http: bool = False
-    """A stream that fails after it has begun ends, and leaves its error in ``failed``: of an error
-    that is raised, the SDK would log a traceback."""
+    """Whether the request came over HTTP. A stream that fails after it has begun then ends and sets
+    ``failed``: if it raised the error, the SDK would log a traceback."""
 
     failed: A2AError | None = None
 
     @property
     def owner(self) -> str:
-        """Whose tasks it is about."""
+        """The owner of the tasks that the request is about."""
         return self.caller.owner
 
     @property
     def reads(self) -> str | AnyOwner:
-        """Whose tasks it may read: the owner's; everybody's for an operator."""
+        """Owner whose tasks the caller may read; any owner's for an operator."""
         return ANY_OWNER if self.caller.scope is KeyScope.OPERATOR else self.caller.owner
 
     def header(self, name: str) -> str:
-        """A header's value; empty where it is not sent."""
+        """Return a header's value; empty if it was not sent."""
         return self.headers.get(name.lower(), "").strip()
 
 
 def call_of(context: ServerCallContext) -> Call:
-    """The call that the SDK's context belongs to."""
+    """Return the ``Call`` in the SDK's context."""
     call = context.state[CALL]
     if not isinstance(call, Call):
         raise TypeError("the context was not built by this service")
@@ -101,7 +101,7 @@ def call_of(context: ServerCallContext) -> Call:
 
 
 class Doors:
-    """Bearer keys in, callers out; and the stores of each caller's tenant.
+    """Authenticates bearer keys, and opens the stores of each caller's tenant.
 
     ::
 
@@ -114,10 +114,10 @@ class Doors:
         self._states: dict[str, State] = {}
 
     async def caller(self, authorization: str) -> Caller | None:
-        """Who sends this ``Authorization`` header; ``None`` for nobody we know.
+        """Return the caller with this ``Authorization`` header; ``None`` if the key is not valid.
 
-        Without auth, a request without the header is the tenant's own, of no owner; a key is
-        honoured all the same, and a wrong one refused.
+        Without auth, a request without the header acts for the tenant, with no owner. A key that is
+        sent is checked all the same, and a wrong one is refused.
         """
         if not authorization and not self._auth:
             return Caller(self._state.tenant, "")
@@ -129,11 +129,11 @@ class Doors:
         return None if key is None else Caller(key.tenant, key.owner, key.id, text, key.scope)
 
     async def holds(self, caller: Caller) -> bool:
-        """Whether the key of a caller is still a live one."""
+        """Return whether the key of a caller is still valid."""
         return await self._state.keys.verify(caller.key_text) is not None
 
     def call(self, caller: Caller, headers: Mapping[str, str], *, over_http: bool = False) -> Call:
-        """A call of this caller."""
+        """Return a ``Call`` of this caller."""
         return Call(caller, self._state_of(caller.tenant), headers, over_http=over_http)
 
     def _state_of(self, tenant: str) -> State:

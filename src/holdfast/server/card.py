@@ -1,4 +1,4 @@
-"""The agent card: what the app can do and how to reach it."""
+"""The agent card: the app's skills and the URLs of its interfaces."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from holdfast.runtime.app import App, Handler
 from holdfast.server.options import ServiceOptions
 
 EXTENSION = "urn:holdfast:contexts-and-control:v1"
-"""Names the methods that are ours: contexts/list, tasks/pause and so on."""
+"""URI of the extension with Holdfast's own methods: contexts/list, tasks/pause and so on."""
 
 OLD_VERSION = "0.3.0"
 OLD_PATH = "/.well-known/agent.json"
-"""Where the card was before it was at its path of today."""
+"""Path of the card in earlier versions of A2A."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cards:
-    """The card for everybody, and the one for callers with a key, if there is more to say to them.
+    """The public card, and the extended card for callers with a key, if the two differ.
 
-    ``extended_old`` is the latter with the interfaces of 0.3, for clients that speak it.
+    ``extended_old`` is the extended card with the interfaces of A2A 0.3, for clients of 0.3.
     """
 
     public: a2a.AgentCard
@@ -40,7 +40,7 @@ class Cards:
 
     @classmethod
     def of(cls, app: App, options: ServiceOptions) -> Cards:
-        """The cards of an app."""
+        """Return the cards of an app."""
         public = agent_card(app, options)
         if not public.capabilities.extended_agent_card:
             return cls(public, None, None)
@@ -49,7 +49,7 @@ class Cards:
 
 
 def agent_card(app: App, options: ServiceOptions, *, extended: bool = False) -> a2a.AgentCard:
-    """The card of an app, with a skill for each of its handlers that it is to show."""
+    """Return the card of an app, with a skill for each handler: public ones, or all if extended."""
     url = options.public_url_or_default
     interfaces = [
         a2a.AgentInterface(url=f"{url}/", protocol_binding="JSONRPC", protocol_version="1.0"),
@@ -113,7 +113,10 @@ def _skill(handler: Handler) -> a2a.AgentSkill:
 
 
 def _with_old_interfaces(card: a2a.AgentCard, options: ServiceOptions) -> a2a.AgentCard:
-    """The card as the SDK turns it into one of 0.3, which gRPC does not serve."""
+    """Return the card with interfaces of 0.3, in the form that the SDK converts to a card of 0.3.
+
+    gRPC is left out: it does not serve 0.3.
+    """
     old = a2a.AgentCard()
     old.CopyFrom(card)
     url = options.public_url_or_default
@@ -125,19 +128,19 @@ def _with_old_interfaces(card: a2a.AgentCard, options: ServiceOptions) -> a2a.Ag
 
 
 def old_card_json(card: a2a.AgentCard, options: ServiceOptions) -> dict[str, Any]:
-    """The card in JSON with the fields that a client of 0.3 requires, beside those of 1.0.
+    """Return the card as JSON with the fields that a client of 0.3 requires, beside those of 1.0.
 
-    The interfaces of 0.3 are in the fields of 0.3 only: a client of 1.0 must not choose them.
+    The interfaces of 0.3 are in the fields of 0.3 only, so that no client of 1.0 chooses them.
     """
     shown: dict[str, Any] = agent_card_to_dict(_with_old_interfaces(card, options))
     return shown | {"supportedInterfaces": MessageToDict(card)["supportedInterfaces"]}
 
 
 def card_routes(card: a2a.AgentCard, options: ServiceOptions) -> list[Route]:
-    """Serve the card to everybody, with what caches need.
+    """Return the routes of the public card, with the headers that caches need.
 
-    The schema of 1.0 allows no fields of 0.3, so those are for who asks: by the version, or by the
-    path that older clients know.
+    The schema of 1.0 allows no fields of 0.3. So only clients that ask for 0.3 get them: by the
+    version header, or by the path that older clients use.
     """
     old = _File(old_card_json(card, options))
     new = old if options.old_card else _File(MessageToDict(card))
@@ -169,7 +172,7 @@ class _File:
         }
 
     def answer(self, request: Request) -> Response:
-        """The JSON, or that the client has it."""
+        """Return the JSON, or 304 if the client has it."""
         known = request.headers.get("if-none-match", "").split(",")
         if {one.strip().removeprefix("W/") for one in known} & {self._etag, "*"}:
             return Response(status_code=304, headers=self._headers)

@@ -1,7 +1,7 @@
-"""HTTP connections: how many there may be, and how long a client may keep one without using it.
+"""Limits on HTTP connections: how many may be open, and how long one may be idle.
 
-uvicorn waits for a request for ever. Here a connection has a deadline for its request head, is
-aborted when its client stops reading, and is counted in total and per client network.
+uvicorn waits for a request without a time limit. Here a connection has a deadline for its request
+head, is aborted when its client stops reading, and is counted in total and per client network.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from holdfast.server.strict_http import StrictConnection
 
 _log = logging.getLogger("holdfast.server")
 RESERVED_FILES = 128
-"""File descriptors that are left for databases, files and deliveries."""
+"""File descriptors reserved for databases, files and push notifications."""
 
 _LINGER_SECONDS = 1.0
 _HEAD_BYTES = 64 * 1024
 
 
 def _plain(status: int, reason: str, message: str, *more: str) -> bytes:
-    """An answer to a connection that has no request to answer."""
+    """Return a response for a connection that has no request yet."""
     body = json.dumps({"error": {"code": status, "message": message}})
     length = f"content-length: {len(body)}"
     lines = [f"HTTP/1.1 {status} {reason}", "content-type: application/json", *more, length]
@@ -47,7 +47,7 @@ _TOO_SLOW = _plain(408, "Request Timeout", "the request took too long to arrive"
 
 
 def client_network(address: str) -> str:
-    """What counts as one client: an IPv4 address, or the /64 network of an IPv6 address.
+    """Return what counts as one client: an IPv4 address, or the /64 network of an IPv6 address.
 
     >>> client_network("192.0.2.7"), client_network("2001:db8::1:2:3:4")
     ('192.0.2.7', '2001:db8::/64')
@@ -68,7 +68,7 @@ class Connections:
 
     A connection waits until its request head is complete. When there is no room, the connection
     that has waited longest is aborted for a new one: clients that open connections and send
-    nothing keep nobody out.
+    nothing cannot block other clients.
     """
 
     def __init__(self, options: ServiceOptions) -> None:
@@ -106,12 +106,12 @@ class Connections:
             del self._by_network[one.network]
 
     def waits(self, one: LimitedProtocol) -> None:
-        """The connection waits for a request; it keeps its turn if it waited already."""
+        """Record that the connection waits for a request; if it did already, nothing changes."""
         if one in self._open:
             self._waiting.setdefault(one)
 
     def works(self, one: LimitedProtocol) -> None:
-        """The connection has a request that is being answered."""
+        """Record that the connection has a request in progress."""
         self._waiting.pop(one, None)
 
 
@@ -128,7 +128,7 @@ def _affordable(wanted: int) -> int:
 
 
 class LimitedProtocol(H11Protocol):
-    """uvicorn's HTTP/1.1 with deadlines, and without requests of which the end is ambiguous."""
+    """uvicorn's HTTP/1.1 protocol with deadlines; it refuses requests with an ambiguous end."""
 
     def __init__(self, connections: Connections, **uvicorns: Any) -> None:
         super().__init__(**uvicorns)
@@ -143,7 +143,7 @@ class LimitedProtocol(H11Protocol):
     def connection_made(self, transport: Any) -> None:
         """Count the connection, or refuse it."""
         super().connection_made(transport)
-        # Any byte that the client does not take is noticed, not only those above a mark.
+        # pause_writing() is to be called for any unread byte, not only above a high-water mark.
         transport.set_write_buffer_limits(high=1)
         self.network = client_network(self.client[0]) if self.client else ""
         self._admitted = self._counted.admit(self)
@@ -153,7 +153,7 @@ class LimitedProtocol(H11Protocol):
             self._refuse(_BUSY)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the connection."""
+        """Stop counting the connection."""
         self._counted.leave(self)
         for timer in (self._head_timer, self._stall_timer, self._close_timer):
             if timer is not None:
@@ -161,7 +161,7 @@ class LimitedProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Read on; a request head must be complete before its deadline."""
+        """Read bytes; a request head must be complete before its deadline."""
         if not self._admitted or self.transport.is_closing():
             return
         super().data_received(data)
@@ -171,7 +171,7 @@ class LimitedProtocol(H11Protocol):
             self._expect_head()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is no request, and close; in the middle of an answer, only close."""
+        """Answer a malformed request with 400 and close; if a response has begun, only close."""
         del msg
         if self._answering() and self.cycle.response_started:
             self.abort()
@@ -185,12 +185,12 @@ class LimitedProtocol(H11Protocol):
             self._counted.waits(self)
 
     def pause_writing(self) -> None:
-        """The client does not read: abort if it has not read on after a while."""
+        """Start a timer: abort if the client does not read its response for ``stall_seconds``."""
         super().pause_writing()
         self._watch_stall(self.transport.get_write_buffer_size() + 1)
 
     def resume_writing(self) -> None:
-        """The client has read everything."""
+        """Cancel the timer: the client has read everything."""
         super().resume_writing()
         if self._stall_timer is not None:
             self._stall_timer.cancel()
@@ -224,7 +224,7 @@ class LimitedProtocol(H11Protocol):
     def _refuse(self, answer: bytes) -> None:
         self.transport.write(answer)
         self.transport.close()
-        # Closing waits until the client has read the answer.
+        # close() waits until the client has read the response.
         self._close_timer = self.loop.call_later(_LINGER_SECONDS, self.abort)
 
     def _watch_stall(self, before: int) -> None:
@@ -237,7 +237,7 @@ class LimitedProtocol(H11Protocol):
 
 
 class HttpServer(uvicorn.Server):
-    """uvicorn with limited connections; it leaves signals to whoever runs it.
+    """uvicorn with limited connections; it installs no signal handlers, its caller does.
 
     ::
 
@@ -265,11 +265,11 @@ class HttpServer(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Take none, so that an orderly end is exit code 0."""
+        """Capture no signals, so that an orderly shutdown has exit code 0."""
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen; a TLS handshake has the deadline of a request head."""
+        """Start to listen; a TLS handshake has the same deadline as a request head."""
         loop = asyncio.get_running_loop()
 
         def protocol() -> LimitedProtocol:

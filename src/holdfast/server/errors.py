@@ -1,8 +1,8 @@
-"""Our errors as A2A's: what a client may know, and nothing of what is inside.
+"""Converts Holdfast's errors to A2A errors without internal details.
 
-The SDK looks an error up by its exact type, and shows the text of whatever it does not know to the
-client; so all of them are turned into its own types here, and only texts that are about the
-client's own input pass.
+The SDK looks an error up by its exact type, and sends the text of an unknown one to the client. So
+all errors are converted to the SDK's types here, and a text is passed on only if it is about the
+client's own input.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from holdfast.values.ids import new_ref
 
 _log = logging.getLogger("holdfast.server")
 RETRY_SECONDS = 1.0
-"""When to try again, where the error does not say."""
+"""Default of the ``Retry-After`` header, if the error has no value."""
 
 
 class NotAllowedError(Exception):
-    """The caller's API key does not have the scope for this; nothing was done.
+    """Raised if the caller's API key does not have the scope for a method; nothing was done.
 
     >>> str(NotAllowedError("this key only reads"))
     'this key only reads'
@@ -47,7 +47,7 @@ class NotAllowedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """What HTTP can say of an error that A2A has no word for.
+    """HTTP status and headers of an error that A2A has no code for.
 
     >>> Hint(409).headers
     {}
@@ -67,14 +67,14 @@ WORDS = {
     500: "INTERNAL",
     503: "UNAVAILABLE",
 }
-"""What a body in JSON calls the status of a hint."""
+"""The status name in a JSON error body, by HTTP status of a hint."""
 
 MESSAGE_ID = "message-id:"
-"""How a submit key begins that is the id of a message."""
+"""Prefix of a submit key that is made of a message id."""
 
 
 def to_a2a(error: Exception) -> tuple[A2AError, Hint | None]:
-    """The error that a client gets, and what HTTP says of it.
+    """Return the A2A error for a client, and a hint for its HTTP response.
 
     >>> to_a2a(NotFoundError("task", "t1"))[0].message
     'Task not found'
@@ -82,7 +82,8 @@ def to_a2a(error: Exception) -> tuple[A2AError, Hint | None]:
     if isinstance(error, A2AError):
         return error, None
     if isinstance(error, NotFoundError):
-        # The same for what is not there and for what is not yours, to the letter.
+        # Exactly the same for a missing task and for another owner's task, so that a client
+        # cannot find out which tasks exist.
         return TaskNotFoundError(), None
     if isinstance(error, InvalidInputError):
         return InvalidParamsError(message=str(error)), None
@@ -111,14 +112,14 @@ def to_a2a(error: Exception) -> tuple[A2AError, Hint | None]:
 
 
 def log_incident(error: Exception) -> str:
-    """Log an error that nobody expected. Returns the id that the log and the client get."""
+    """Log an unexpected error. Returns the incident id that the log and the client get."""
     incident = new_ref()[:10]
     _log.error("incident %s: a request failed", incident, exc_info=error)
     return incident
 
 
 def _named(error: ConflictError) -> str:
-    """As the client knows it."""
+    """Return the name of the conflicting thing that the client knows it by."""
     if error.kind != "submit_key":
         return error.kind
     return "messageId" if error.key.startswith(MESSAGE_ID) else "Idempotency-Key"

@@ -1,4 +1,4 @@
-"""The JSON-RPC methods that A2A does not have: contexts, feedback, pause and resume."""
+"""JSON-RPC methods that A2A does not have: contexts, feedback, pause and resume."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from holdfast.values.owners import ANY_OWNER
 from holdfast.values.tasks.records import ContextRecord
 
 PAGE_MESSAGES = 100
-"""How many messages of a context are sent unless the client asks for another number."""
+"""Default number of messages in a page of a context."""
 
 MAX_MESSAGES = 1000
 _VERSION = re.compile(r"[01](\.\d{1,3}){0,2}")
@@ -70,7 +70,7 @@ P = TypeVar("P", _ContextsList, _ContextsGet, _ContextsClear, _TaskOf, _Feedback
 
 
 class Extensions:
-    """Our own methods, for the same callers and with the same errors as A2A's.
+    """Holdfast's own methods, with the same authorization and errors as A2A's.
 
     ::
 
@@ -98,7 +98,7 @@ class Extensions:
         return method in self._methods
 
     async def serve(self, method: str, params: Any, call: Call) -> Any:
-        """The result of a method."""
+        """Call a method and return its result."""
         version = call.header("a2a-version")
         if version and not _VERSION.fullmatch(version):
             raise VersionNotSupportedError
@@ -185,7 +185,7 @@ class Extensions:
         return self._shaped(await self._handler.task(call, params.id), call)
 
     async def _list(self, params: Any, call: Call) -> dict[str, Any]:
-        """``tasks/list``, the name that 0.3 would have had for ``ListTasks``."""
+        """Serve ``tasks/list``: ``ListTasks``, named as A2A 0.3 would have named it."""
         read = parsed(params, a2a.ListTasksRequest, strict=True)
         context = ServerCallContext(state={CALL: call}, tenant=read.tenant)
         found = await self._handler.on_list_tasks(read, context)
@@ -196,7 +196,7 @@ class Extensions:
 
     @staticmethod
     def _shaped(task: a2a.Task, call: Call) -> dict[str, Any]:
-        """A task in the words of the version that the client speaks."""
+        """Return a task as JSON of the A2A version that the client uses."""
         if _modern(call):
             modern: dict[str, Any] = MessageToDict(task)
             return modern
@@ -209,5 +209,5 @@ def _modern(call: Call) -> bool:
 
 def _context(one: ContextRecord, call: Call) -> dict[str, Any]:
     shown = {"contextId": one.id, "createdAt": one.created_at.isoformat(), "tasks": one.tasks}
-    # Owners have contexts of the same id.
+    # Two owners may have contexts with the same id.
     return shown | ({"owner": one.owner} if call.reads is ANY_OWNER else {})

@@ -1,4 +1,4 @@
-"""The files of a task: small ones go along, large ones are fetched."""
+"""The files of a task: small ones are sent inline, large ones as URLs."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from holdfast.values.tasks.events import ArtifactChunk
 from holdfast.wiring.state import State
 
 INLINE_BYTES = 65_536
-"""Up to this size a file is sent with its message or artifact."""
+"""A file up to this size is sent inline with its message or artifact."""
 
 EVENT_INLINE_BYTES = 1 << 20
-"""Up to this size together, files are sent with one event of a stream."""
+"""Maximum total size of inline files in one event of a stream."""
 
 PAGE_BYTES = 1 << 20
-"""How much of a timeline is read at a time."""
+"""Maximum bytes of a timeline in one read."""
 
 NOT_FOUND = {"error": {"code": 404, "status": "NOT_FOUND", "message": "not found"}}
 
 
 class FileLinks:
-    """Finds what to send for the blobs of blocks.
+    """Returns bytes or a URL for each blob in content blocks.
 
     ::
 
@@ -48,7 +48,7 @@ class FileLinks:
         task_id: str,
         room: Room | None = None,
     ) -> Files:
-        """The bytes of small blobs while there is room, and the URLs of the others."""
+        """Return the bytes of small blobs while there is room, and the URLs of the others."""
         room = Room(EVENT_INLINE_BYTES) if room is None else room
         found: dict[str, bytes | str] = {}
         for ref in sorted(blob_refs(blocks)):
@@ -58,19 +58,19 @@ class FileLinks:
                 if size <= INLINE_BYTES and room.take(size):
                     found[ref] = await state.blobs.resolve(ref)
             except NotFoundError:
-                # It has expired: the link says so to whoever follows it.
+                # The blob has expired: a request for its URL gets that error.
                 continue
         return found
 
 
 async def _has_file(call: Call, task_id: str, ref: str) -> bool:
-    """Whether a task that the caller may read has a file."""
+    """Return whether a task that the caller may read contains a file."""
     ledger = call.state.tasks
     task = await ledger.get(task_id, owner=call.reads, max_bytes=PAGE_BYTES)
     if task is None or ref in blob_refs(blocks_of(task)):
         return task is not None
     after = 0 if task.truncated else task.version
-    # What is too large to be read at once is read in pages.
+    # A record that is too large to be read at once is truncated: read its events in pages.
     while page := await ledger.events(
         task_id, after_seq=after, limit=100, owner=call.reads, max_bytes=PAGE_BYTES
     ):
@@ -84,7 +84,7 @@ async def _has_file(call: Call, task_id: str, ref: str) -> bool:
 
 
 async def download(request: Request) -> Response:
-    """``GET /blobs/{ref}?task=ID``: a file of a task that the caller may read."""
+    """Serve ``GET /blobs/{ref}?task=ID``: a file of a task that the caller may read."""
     call: Call = request.scope[CALL]
     ref, task_id = request.path_params["ref"], request.query_params.get("task", "")
     try:

@@ -1,4 +1,4 @@
-"""What a request passes before anything looks at it: its host, its key, its size."""
+"""The checks that a request passes before it is parsed: host, API key, size of its body."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from holdfast.values.errors import HoldfastError
 
 _log = logging.getLogger("holdfast.server")
 OPEN = frozenset({"/health", "/.well-known/agent-card.json", "/.well-known/agent.json"})
-"""What everybody may read."""
+"""Paths that need no API key."""
 
 BODIES_AT_ONCE = 64
-"""How many bodies of the largest size are kept in memory at a time; smaller ones, accordingly."""
+"""The memory for request bodies, in bodies of the maximum size; more of smaller bodies fit."""
 
 SHARES = 8
-"""One caller, by key or else by address, has at most this part of that memory."""
+"""One caller may use at most 1/SHARES of that memory. A caller is an API key, or an address."""
 
 NAMELESS_BYTES = 1024
-"""The largest body of who sends no key to what everybody may read."""
+"""Maximum body size of a request without a key, to a path that needs none."""
 
 DISCARDED_BYTES, DISCARD_SECONDS = 16 * 1024 * 1024, 1.0
-"""How much of a refused request is read, and for how long."""
+"""How many bytes of a refused request are read and discarded, and for how long."""
 
 
 class Refusal(Exception):  # noqa: N818 - it is an answer, and no fault of ours
-    """A request ends here, with this answer."""
+    """Raised to refuse a request with this response."""
 
     def __init__(self, status: int, text: str, **headers: str) -> None:
         super().__init__(text)
@@ -53,7 +53,7 @@ class Refusal(Exception):  # noqa: N818 - it is an answer, and no fault of ours
 
 
 class Gate:
-    """The first layer of the service."""
+    """The outermost ASGI layer of the service."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class Gate:
         self._bodies = Bodies(options.max_request_bytes * BODIES_AT_ONCE)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request in, or answer it here."""
+        """Pass a request on, or refuse it."""
         if scope["type"] != "http":
             await self._inner(scope, receive, send)
             return
@@ -105,9 +105,10 @@ class Gate:
         await self._inner(scope, receive, send)
 
     def _check_host(self, headers: Headers) -> None:
-        """Without keys, answer only to this machine's own names.
+        """Without auth on a loopback address, refuse a ``Host`` that is no name of this machine.
 
-        Any page that a browser shows could call by a name that it makes point here.
+        Otherwise any web page in a local browser could call the service, by a host name that it
+        makes resolve to this address (DNS rebinding).
         """
         if self._options.auth or not is_loopback(self._options.host):
             return
@@ -128,7 +129,7 @@ class Gate:
             _log.warning("a key could not be checked: %s", error)
             raise Refusal(503, "not available for now: try again", **{"Retry-After": "1"}) from None
         if caller is None and path not in OPEN:
-            # The same for a key that is wrong and for one that has ended.
+            # The same text for a wrong key, a revoked one and an expired one.
             wrong = "this API key is unknown, revoked or expired: `holdfast keys create` makes one"
             lacking = "send an API key: Authorization: Bearer …"
             text = wrong if given.lower().startswith("bearer ") else lacking
@@ -136,8 +137,8 @@ class Gate:
         return caller
 
     async def _read(self, headers: Headers, receive: Receive, body: Body, *, known: bool) -> None:
-        """Read the whole body, whatever the method, so that its size is known to everybody."""
-        # What everybody may read needs no body.
+        """Read the whole body, for any method: no later layer gets one above the limit."""
+        # The paths that need no key need no body either.
         most = self._options.max_request_bytes if known else NAMELESS_BYTES
         too_large = Refusal(413, f"a request has at most {most} bytes")
         length = headers.get("content-length", "0")
@@ -159,7 +160,7 @@ class Gate:
 
 
 class Body:
-    """The body of a request while it is answered."""
+    """The body of a request in progress."""
 
     def __init__(self, bodies: Bodies, who: str) -> None:
         self._bodies = bodies
@@ -167,18 +168,18 @@ class Body:
         self.data = bytearray()
 
     def add(self, more: bytes) -> None:
-        """Keep more of it, if there is room."""
+        """Add bytes, if there is memory for them."""
         self._bodies.take(self._who, len(more))
         self.data += more
 
     def release(self) -> None:
-        """Give its memory back: the answer has begun, and nobody reads it any more."""
+        """Free the body's memory: the response has begun, and the body is not read again."""
         self._bodies.give_back(self._who, len(self.data))
         self.data.clear()
 
 
 class Bodies:
-    """How much memory the bodies of all requests may take at a time."""
+    """The memory limit for the bodies of all requests in progress."""
 
     def __init__(self, most: int) -> None:
         self._left = most
@@ -186,7 +187,7 @@ class Bodies:
         self._taken: Counter[str] = Counter()
 
     def take(self, who: str, size: int) -> None:
-        """Take memory; refuses the request if there is none left, or too little for one caller."""
+        """Reserve memory. Refuses the request if all of it, or the caller's share, is in use."""
         if size > self._left or self._taken[who] + size > self._share:
             text = "too many large requests at a time: try again"
             raise Refusal(503, text, **{"Retry-After": "1"})
@@ -194,7 +195,7 @@ class Bodies:
         self._taken[who] += size
 
     def give_back(self, who: str, size: int) -> None:
-        """Give memory back."""
+        """Free reserved memory."""
         self._left += size
         self._taken[who] -= size
         if not self._taken[who]:
@@ -202,7 +203,7 @@ class Bodies:
 
     @contextmanager
     def held(self, who: str) -> Iterator[Body]:
-        """A body, whose memory is given back at the end; ``who`` sent it."""
+        """Yield a body that ``who`` sent, and free its memory at the end."""
         body = Body(self, who)
         try:
             yield body
@@ -211,7 +212,7 @@ class Bodies:
 
 
 class _Answer:
-    """Sends the answer of a request, and counts it."""
+    """Sends the response to a request, and counts it."""
 
     def __init__(self, send: Send, metrics: Metrics) -> None:
         self._send = send
@@ -221,7 +222,7 @@ class _Answer:
         self.body: Body | None = None
 
     async def send(self, message: Message) -> None:
-        """Pass a message of the answer on."""
+        """Send a message of the response."""
         if message["type"] == "http.response.start":
             self._started = True
             if self.body is not None:
@@ -229,12 +230,12 @@ class _Answer:
             self._metrics.responses.labels(str(message["status"])).inc()
             kind = Headers(raw=message.get("headers", [])).get("content-type", "")
             if self.slot is not None and kind.startswith("text/event-stream"):
-                # From here on it counts as a stream.
+                # From here on the request counts as a stream.
                 self.slot.release()
         await self._send(message)
 
     async def refuse(self, refusal: Refusal) -> None:
-        """Answer with a refusal; if an answer has begun, the server closes the connection."""
+        """Send a refusal; if a response has begun, the server closes the connection instead."""
         if self._started:
             return
         body = json.dumps(refusal.body).encode()
@@ -250,7 +251,7 @@ class _Answer:
 
 
 def _who(scope: Scope, caller: Caller | None) -> str:
-    """Whose memory a body takes: its key's, or else its address's."""
+    """Return the caller whose memory share a body uses: the API key, or else the address."""
     if caller is not None and caller.key_id:
         return caller.key_id
     client = scope.get("client")
@@ -258,7 +259,7 @@ def _who(scope: Scope, caller: Caller | None) -> str:
 
 
 def _slower(scope: Scope, error: TooManyRequestsError) -> Refusal:
-    """The answer to a key at its limit, in the words of the binding that it speaks."""
+    """Return the response for a key at its limit, in the format of the request's A2A binding."""
     told, hint = to_a2a(error)
     headers = {} if hint is None else hint.headers
     refusal = Refusal(429, str(error), **headers)
@@ -268,7 +269,7 @@ def _slower(scope: Scope, error: TooManyRequestsError) -> Refusal:
 
 
 def _again(body: Body, receive: Receive) -> Receive:
-    """What gives the whole body first, and then what the connection gives."""
+    """Return an ASGI ``receive`` with the whole body first, then what the connection sends."""
     sent = False
 
     async def replay() -> Message:
@@ -282,7 +283,7 @@ def _again(body: Body, receive: Receive) -> Receive:
 
 
 async def _discard(receive: Receive) -> None:
-    """Read on for a moment: a client that still sends when the connection closes sees no answer."""
+    """Read and discard for a moment: a client that still sends at the close sees no response."""
     left = DISCARDED_BYTES
     with suppress(TimeoutError):
         async with asyncio.timeout(DISCARD_SECONDS):

@@ -1,4 +1,4 @@
-"""The same methods over gRPC; needs the extra ``grpc``."""
+"""The A2A methods over gRPC; needs the extra ``grpc``."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _caller: ContextVar[Caller] = ContextVar("holdfast_grpc_caller")
 
 
 class _Keys(grpc.aio.ServerInterceptor):
-    """Lets in who has a key, within the limits of the key."""
+    """Accepts calls with a valid API key, within the limits of the key."""
 
     def __init__(
         self, doors: Doors, limits: KeyLimits, shares: LoopShares, *, body_seconds: float
@@ -45,7 +45,7 @@ class _Keys(grpc.aio.ServerInterceptor):
     async def intercept_service(
         self, continuation: Callable[[Any], Awaitable[Any]], details: Any
     ) -> Any:
-        """Find the caller before anything is called."""
+        """Authenticate the caller before a method is called."""
         given = dict(details.invocation_metadata or ())
         try:
             caller = await self._doors.caller(str(given.get("authorization", "")))
@@ -57,8 +57,8 @@ class _Keys(grpc.aio.ServerInterceptor):
         found = await continuation(details)
         if found is None:
             return None
-        # As streams of bytes: of a unary call, gRPC waits for the message for ever, and shows and
-        # logs what its deserializer raises.
+        # Handled as streams of bytes: for a unary call, gRPC waits for the message without a time
+        # limit, and sends and logs what its deserializer raises.
         if found.unary_unary is not None:
             return grpc.stream_unary_rpc_method_handler(
                 self._limited(found.unary_unary, found.request_deserializer, caller),
@@ -93,7 +93,8 @@ class _Keys(grpc.aio.ServerInterceptor):
     ) -> Any:
         async def serve(sent: AsyncIterator[bytes], context: Any) -> AsyncIterator[Any]:
             try:
-                # A request until its message is there; then a stream, which the handler counts.
+                # It counts as a request until its message has arrived; then as a stream, which the
+                # handler counts.
                 with self._limits.request(caller.key_id):
                     message = await self._message(sent, read, context)
             except TooManyRequestsError as error:
@@ -106,7 +107,7 @@ class _Keys(grpc.aio.ServerInterceptor):
         return serve
 
     async def _message(self, sent: AsyncIterator[bytes], read: _Reader, context: Any) -> Any:
-        """The message of a call; the call is refused if none comes in time, or none of ours."""
+        """Return the message of a call. Aborts the call if it is late or invalid."""
         try:
             async with asyncio.timeout(self._body_seconds):
                 return read(await anext(sent))
@@ -117,7 +118,10 @@ class _Keys(grpc.aio.ServerInterceptor):
 
 
 def _refusing(code: grpc.StatusCode, text: str) -> Any:
-    """Refuse a call at once, as a stream: another would wait for a message that may never come."""
+    """Return a handler that aborts a call at once.
+
+    It is a stream handler: a unary one would first wait for a message, which may never arrive.
+    """
 
     async def refuse(_requests: Any, context: Any) -> None:
         await context.abort(code, text)
@@ -126,13 +130,13 @@ def _refusing(code: grpc.StatusCode, text: str) -> Any:
 
 
 class _Contexts(DefaultGrpcServerCallContextBuilder):
-    """Lets a call reach the handler through the SDK's context."""
+    """Passes the ``Call`` to the handler through the SDK's context."""
 
     def __init__(self, doors: Doors) -> None:
         self._doors = doors
 
     def build(self, context: Any) -> ServerCallContext:
-        """The SDK's context, with our call in it."""
+        """Return the SDK's context with the ``Call`` in it."""
         built = super().build(context)
         headers = {
             key.lower(): value
@@ -151,7 +155,7 @@ def grpc_server(
     limits: KeyLimits,
     shares: LoopShares,
 ) -> grpc.aio.Server:
-    """A server on the options' port, not started yet."""
+    """Return a server on the options' port, not started yet."""
     server = grpc.aio.server(
         interceptors=[_Keys(doors, limits, shares, body_seconds=options.body_seconds)],
         maximum_concurrent_rpcs=options.max_connections,

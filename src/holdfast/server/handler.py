@@ -1,4 +1,4 @@
-"""A2A's methods on the task ledger; any instance gives the same answers."""
+"""A2A's methods on the task ledger; every instance returns the same results."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ from holdfast.values.tasks.records import TaskRecord
 
 PAGE_SIZE = 50
 _FRESH = 2
-"""The version of a task that was just submitted: it has its first message, and no more."""
+"""Version of a task that was just submitted: it has only its first message."""
 
 
 class LedgerRequestHandler(PushConfigs, RequestHandler):
-    """The SDK's ``RequestHandler`` without anything kept in this process."""
+    """The SDK's ``RequestHandler``; it keeps no state in this process."""
 
     def __init__(
         self,
@@ -70,14 +70,14 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
 
     @answers("GetTask")
     async def on_get_task(self, params: a2a.GetTaskRequest, call: Call) -> a2a.Task | None:
-        """A task of the caller's."""
+        """Return a task of the caller."""
         return await self.task(call, params.id, history_length=_history(params))
 
     @answers("ListTasks")
     async def on_list_tasks(
         self, params: a2a.ListTasksRequest, call: Call
     ) -> a2a.ListTasksResponse:
-        """A page of the caller's tasks, those whose state changed last first."""
+        """Return a page of the caller's tasks, ordered by last change of state, newest first."""
         size = params.page_size if params.HasField("page_size") else PAGE_SIZE
         check_page_size(size)
         since = None
@@ -90,7 +90,7 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
             updated_after=since,
             limit=size,
             cursor=params.page_token or None,
-            # Unset is for the server to choose, and a page of whole conversations is not wanted.
+            # If it is unset, the server chooses: a page of whole conversations would be too large.
             messages_limit=_history(params) or 0,
             artifacts=params.include_artifacts,
             count=True,
@@ -106,7 +106,7 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
 
     @answers("CancelTask", writes=True)
     async def on_cancel_task(self, params: a2a.CancelTaskRequest, call: Call) -> a2a.Task | None:
-        """Stop a task; a running one once its worker has confirmed it, or after a while."""
+        """Cancel a task. For a running task, wait up to ``cancel_seconds`` for its worker."""
         before = await self.found(call, params.id)
         if before.terminal:
             raise TaskNotCancelableError
@@ -122,9 +122,9 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
     async def on_message_send(
         self, params: a2a.SendMessageRequest, call: Call
     ) -> a2a.Task | a2a.Message:
-        """Submit a task or answer one, and wait for what comes of it, unless told not to.
+        """Submit a task or answer one, and wait for its outcome unless the client asks not to.
 
-        The answer is a message where the handler replied with one.
+        Returns a message if the handler replied with one, otherwise the task.
         """
         length = _history(params.configuration)
         task = await self._intake.take(call, params)
@@ -137,7 +137,7 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
     async def on_message_send_stream(
         self, params: a2a.SendMessageRequest, call: Call
     ) -> AsyncGenerator[Event, None]:
-        """Submit a task or answer one, and tell what comes of it, until it ends or asks."""
+        """Submit a task or answer one, and stream its events until it ends or asks a question."""
         length, cursor = _history(params.configuration), _cursor(call)
         taken = await self._intake.take(call, params)
         wait = self.options.reply_seconds
@@ -146,7 +146,7 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
             call.event_ids.append(str(found.version))
             yield await self._reply(call, found)
             return
-        # As it was then: by now a worker may have gone on, and that is for the stream to tell.
+        # The task as it was at that version: later changes by a worker are events of the stream.
         task = await self._then(call, taken)
         if length is not None:
             task = replace(task, messages=task.messages[-length:] if length else [])
@@ -158,7 +158,7 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
     async def on_subscribe_to_task(
         self, params: a2a.SubscribeToTaskRequest, call: Call
     ) -> AsyncGenerator[Event, None]:
-        """The task as it is and all that happens next; or, after a cursor, what was missed."""
+        """Stream the task and its later events; with a cursor, only the events after it."""
         cursor = _cursor(call)
         task = await self._whole(call, params.id)
         if task.terminal and (cursor is None or cursor >= task.version):
@@ -171,7 +171,7 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
     async def on_get_extended_agent_card(
         self, params: a2a.GetExtendedAgentCardRequest, call: Call
     ) -> a2a.AgentCard:
-        """The card with the skills that are for callers with a key."""
+        """Return the card with the skills that are for callers with a key."""
         del params
         old = call.over_http and not call.header("a2a-version").startswith("1")
         card = self._cards.extended_old if old else self._cards.extended
@@ -182,7 +182,7 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
     async def _told(
         self, call: Call, task: TaskRecord, cursor: int | None, *, stop_at_question: bool = False
     ) -> AsyncGenerator[Event, None]:
-        """A stream: the task, unless the client has it, then its news."""
+        """Yield the task, unless the client sent a cursor, then its events."""
         if cursor is not None and cursor > task.version:
             raise InvalidInputError("Last-Event-ID", "is not one that this task's stream gave")
         after = cursor
@@ -191,7 +191,7 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
             call.event_ids.append(str(after))
             yield await self._shown(call, task)
         ends = TERMINAL | WAITING if stop_at_question else TERMINAL
-        # Where the task rests already, only what the client has missed is left to tell.
+        # If the task has ended or waits already, only the missed events are left.
         source = (
             self._timeline.missed(call.state, task, after=after)
             if task.state in ends
@@ -205,7 +205,7 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
                     return
 
     async def _then(self, call: Call, taken: TaskRecord) -> TaskRecord:
-        """A task as it was when a message was taken; truncated if too large to be replayed."""
+        """Return a task as of the version ``taken``; truncated if it is too large to replay."""
         if taken.version > _FRESH:
             now = await self._whole(call, taken.id)
             if now.truncated:
@@ -219,7 +219,7 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
     async def task(
         self, call: Call, task_id: str, *, history_length: int | None = None
     ) -> a2a.Task:
-        """A task that the caller may read, for the wire."""
+        """Return a task that the caller may read, as an A2A ``Task``."""
         return await self._shown(call, await self._whole(call, task_id, history_length))
 
     async def _whole(
@@ -236,7 +236,7 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
         return task
 
     async def found(self, call: Call, task_id: str) -> TaskRecord:
-        """A task of the caller's, without its messages and artifacts."""
+        """Return a task of the caller without its messages and artifacts."""
         task = await call.state.tasks.get(
             task_id, owner=call.owner, messages_limit=0, artifacts=False
         )
@@ -245,7 +245,7 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
         return task
 
     async def _reply(self, call: Call, task: TaskRecord) -> a2a.Message:
-        """What the handler of a task replied, as a message that is of no task."""
+        """Return the reply of a task's handler as a message without a task id."""
         said = task.status_message
         if said is None:
             raise TaskNotFoundError

@@ -1,4 +1,4 @@
-"""``/health`` and ``/metrics``: for load balancers and for those who watch."""
+"""``/health`` and ``/metrics``, for load balancers and monitoring."""
 
 from __future__ import annotations
 
@@ -22,18 +22,21 @@ PROBE_SECONDS = 5.0
 
 
 class _Probe:
-    """Asks the engines once for all who want to know at a time: it needs no key, and costs."""
+    """Checks the engines once for all concurrent requests.
+
+    ``/health`` needs no key, and a check is expensive.
+    """
 
     def __init__(self, state: State) -> None:
         self._state = state
         self._running: asyncio.Task[Health | None] | None = None
 
     async def result(self) -> Health | None:
-        """How the engines are, or ``None`` if they do not say so in time."""
+        """Return the health of the engines, or ``None`` if they do not answer in time."""
         if self._running is None:
             self._running = asyncio.create_task(self._ask())
             self._running.add_done_callback(self._ended)
-        # Whoever leaves does not end it for the others.
+        # A client that disconnects must not cancel the check for the others.
         return await asyncio.shield(self._running)
 
     async def _ask(self) -> Health | None:
@@ -50,10 +53,10 @@ class _Probe:
 def health_endpoint(
     state: State, closing: asyncio.Event, *, auth: bool = True
 ) -> Callable[[Request], Awaitable[Response]]:
-    """Whether to send requests here: 200 when all engines answer, else 503.
+    """Return the endpoint for load balancers: 200 if all engines answer, otherwise 503.
 
-    Everybody gets the status; which engines there are and how they are, only operators, or all
-    where no key is asked for.
+    Every client gets the status. The list of engines and their health is for operators only, or for
+    every client if the service runs without auth.
     """
     probe = _Probe(state)
 
@@ -66,7 +69,7 @@ def health_endpoint(
         up = found.status != "down"
         caller: Caller | None = request.scope.get(CALLER)
         if not (not auth if caller is None else caller.operates):
-            # An engine that is degraded is not for everybody to know either.
+            # A degraded engine is not shown either.
             return JSONResponse({"status": "ok" if up else "down"}, status_code=200 if up else 503)
         engines = [
             {
@@ -86,7 +89,7 @@ def health_endpoint(
 
 
 def metrics_endpoint(metrics: Metrics, state: State) -> Callable[[Request], Awaitable[Response]]:
-    """The figures of this process, and those of the hot log where there is one."""
+    """Return the endpoint with the metrics of this process, and of the hot log if there is one."""
 
     async def figures(request: Request) -> Response:
         caller: Caller = request.scope[CALLER]

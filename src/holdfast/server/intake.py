@@ -1,4 +1,4 @@
-"""What a client sends: a new task, or the answer to a question of one."""
+"""Stores what a client sends: a new task, or the answer to a task's question."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from holdfast.values.tasks.push import PushConfig
 from holdfast.values.tasks.records import TaskRecord
 
 AGENT = "holdfast.agent"
-"""The key in a send's metadata that names the agent, where an app has several."""
+"""Metadata key of a send that names the agent, if an app has several."""
 
 _MOST_REFERENCES = 50
 _KEPT_OF_AN_ID = 64
 
 
 class Intake:
-    """Puts what clients send into the ledger, once.
+    """Writes what clients send to the ledger, once.
 
-    A send that dies on the way is sent again with its ``Idempotency-Key``, to any instance: the
-    ledger knows whether it has arrived.
+    A client retries a send that failed with the same ``Idempotency-Key``, on any instance: the
+    ledger knows whether the first one arrived.
     """
 
     def __init__(self, app: App, guard: AddressGuard, options: ServiceOptions) -> None:
@@ -48,7 +48,7 @@ class Intake:
         self._most_bytes = options.max_task_bytes
 
     async def take(self, call: Call, params: a2a.SendMessageRequest) -> TaskRecord:
-        """Submit a task or answer one; the record as it is after that."""
+        """Submit a task or answer one. Returns the task's record after that."""
         said, push = params.message, self._push(params)
         for field, given in (
             ("message.contextId", said.context_id),
@@ -86,7 +86,8 @@ class Intake:
             raise InvalidParamsError(
                 message="message.contextId: is not the context of the task: leave it out"
             )
-        # A task that asks nothing takes no answer, and may know this one: it was sent again.
+        # Check the size only if the task waits for an answer. Otherwise the ledger refuses the
+        # answer, or knows it already because this is a retry.
         if task.state in WAITING:
             has = await call.state.tasks.message_bytes(task.id, owner=call.owner)
             if has > self._most_bytes:
@@ -98,7 +99,7 @@ class Intake:
             await call.state.tasks.upsert_push_config(
                 task.id, config, owner=call.owner, max_configs=self._most_configs
             )
-        # An answer is idempotent by its id, so that is what a key is made to be.
+        # An answer is idempotent by its message id, so the idempotency key becomes that id.
         key = call.header("idempotency-key")
         answer = message_from_wire(said, id=key)
         try:
@@ -106,7 +107,7 @@ class Intake:
         except ConflictError:
             if key or self._dedupe:
                 raise
-        # Many clients give several messages the same id: it is another message all the same.
+        # Many clients give several messages the same id: store this one under another id.
         return await call.state.tasks.respond(task.id, _renamed(answer), owner=call.owner)
 
     async def _known(self, call: Call, task_id: str) -> TaskRecord:
@@ -124,7 +125,7 @@ class Intake:
         return [check_push(push_from_wire(config, id=config.id or new_id()), self._guard)]
 
     def _meant(self, params: a2a.SendMessageRequest) -> tuple[Handler, dict[str, Any]]:
-        """The handler that a send is for, and the task's metadata."""
+        """Return the handler that a send is for, and the task's metadata."""
         metadata = object_from_wire(params.metadata, field="metadata")
         named = metadata.pop(AGENT, None)
         if named is None:
@@ -142,7 +143,7 @@ class Intake:
 
 
 def _renamed(message: ChatMessage) -> ChatMessage:
-    """The message under an id of its own, the same on every try; the wire shows the client's id."""
+    """Return the message under a unique id, the same on a retry; clients see their own id."""
     kept = {**message.metadata.get(WIRE, {}), "messageId": message.id}
     return replace(
         message,

@@ -1,7 +1,6 @@
-"""JSON values as the wire has them: ``google.protobuf.Value`` and ``Struct``.
+"""Converts JSON values to and from ``google.protobuf.Value`` and ``Struct``.
 
-The functions of protobuf that do this take four times as long, and time on the event loop is
-everybody's.
+protobuf's own functions take four times as long, and block the event loop for all requests.
 """
 
 from __future__ import annotations
@@ -15,14 +14,14 @@ from google.protobuf.struct_pb2 import NULL_VALUE, Struct, Value
 from holdfast.values.errors import InvalidInputError
 
 MAX_VALUES = 10_000
-"""How many JSON values a request has at most: converting them takes the time of everybody."""
+"""Maximum JSON values in a request: converting them blocks the event loop for all requests."""
 
 _EXACT = 1 << 53
-"""Numbers travel as doubles: a whole number beyond this is sent as text, digit by digit."""
+"""Numbers are sent as doubles: a whole number beyond this is sent as a string of its digits."""
 
 
 def object_from_wire(value: Struct | Value, *, field: str) -> Any:
-    """A JSON value of the wire; whole numbers are ints again.
+    """Convert a protobuf value to a JSON value; whole numbers become ints.
 
     >>> object_from_wire(object_to_wire({"page": 2}), field="metadata")
     {'page': 2}
@@ -37,7 +36,7 @@ def object_from_wire(value: Struct | Value, *, field: str) -> Any:
 
 
 def check_values(roots: Sequence[Struct | Value], *, field: str) -> None:
-    """Refuse more JSON values than one request may have, before any of them is converted.
+    """Raise if a request has more than ``MAX_VALUES`` JSON values, before converting any of them.
 
     >>> check_values([object_to_wire({"page": 2})], field="metadata")
     """
@@ -70,13 +69,13 @@ def _from_wire(value: Value) -> Any:
 def _number(value: float) -> int | float:
     if not math.isfinite(value):
         raise ValueError(value)
-    # Minus zero has no integer.
+    # Minus zero is kept as a float: there is no such int.
     whole = value.is_integer() and abs(value) <= _EXACT and (value or math.copysign(1, value) > 0)
     return int(value) if whole else value
 
 
 def object_to_wire(value: Mapping[str, Any]) -> Struct:
-    """A JSON object for the wire.
+    """Convert a JSON object to a protobuf ``Struct``.
 
     >>> object_to_wire({"page": 2})["page"]
     2.0
@@ -88,7 +87,7 @@ def object_to_wire(value: Mapping[str, Any]) -> Struct:
 
 
 def value_to_wire(value: Any) -> Value:
-    """Any JSON value for the wire.
+    """Convert any JSON value to a protobuf ``Value``.
 
     >>> value_to_wire([1, "a"]).list_value.values[1].string_value
     'a'
@@ -111,7 +110,7 @@ def _put(value: Any, target: Value) -> None:
     elif isinstance(value, (int, float)):
         target.number_value = value
     elif isinstance(value, Mapping):
-        # An empty object is an object all the same.
+        # Without this an empty object would be no value at all.
         target.struct_value.SetInParent()
         for key, one in value.items():
             _put(one, target.struct_value.fields[key])

@@ -1,4 +1,4 @@
-"""Ends the streams of a key that was revoked or has expired."""
+"""Ends the streams of an API key that was revoked or has expired."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class _Watched:
 
 
 class KeyWatch:
-    """Checks the keys that have streams open, each once however many streams it has.
+    """Checks the keys that have open streams: each key once, however many streams it has.
 
     ::
 
@@ -37,7 +37,7 @@ class KeyWatch:
 
     @asynccontextmanager
     async def watching(self, caller: Caller) -> AsyncIterator[asyncio.Event]:
-        """An event that is set once the caller's key has ended; never, for callers without one."""
+        """Yield an event that is set when the caller's key ends; never set without a key."""
         if not caller.key_id:
             yield asyncio.Event()
             return
@@ -62,7 +62,7 @@ class KeyWatch:
                 if not await self._doors.holds(caller):
                     ended.set()
             except Exception as error:  # noqa: BLE001 - the key is checked again, whatever it was
-                # Streams go on while the database is down.
+                # Streams stay open while the database is down.
                 known = isinstance(error, HoldfastError)
                 _log.warning(
                     "the key of a stream could not be checked: %s",

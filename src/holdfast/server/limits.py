@@ -1,6 +1,6 @@
-"""What one API key may take of a service: requests at a time, streams, requests per second.
+"""Limits per API key: concurrent requests, open streams, requests per second.
 
-The counts are of this process: behind a balancer each instance has its own.
+Each process has its own counts: behind a load balancer every instance counts separately.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _MOST_IDLE = 10_000
 
 
 class TooManyRequestsError(Exception):
-    """A key has reached one of its limits; nothing was done.
+    """Raised if a key has reached one of its limits; nothing was done.
 
     >>> TooManyRequestsError("too many streams", retry_after_seconds=2.0).retry_after_seconds
     2.0
@@ -30,7 +30,7 @@ class TooManyRequestsError(Exception):
 
 @dataclass(slots=True)
 class _Use:
-    """What a key takes now; ``tokens`` are the requests that it may send at once."""
+    """The current use of a key; ``tokens`` are the requests that it may send at once."""
 
     tokens: float
     filled_at: float
@@ -53,7 +53,7 @@ class RequestSlot:
 
 
 class KeyLimits:
-    """Counts requests and streams by key; callers without a key are not limited here.
+    """Counts requests and streams per key; callers without a key are not limited here.
 
     >>> limits = KeyLimits(ServiceOptions(key_streams=1))
     >>> with limits.stream("k1"), limits.stream("k2"):
@@ -69,7 +69,7 @@ class KeyLimits:
 
     @contextmanager
     def request(self, key_id: str) -> Iterator[RequestSlot]:
-        """Hold a request of a key; raises ``TooManyRequestsError`` at a limit."""
+        """Count a request of a key in this block. Raises ``TooManyRequestsError`` at a limit."""
         if not key_id:
             yield RequestSlot(lambda: None)
             return
@@ -93,7 +93,7 @@ class KeyLimits:
 
     @contextmanager
     def stream(self, key_id: str) -> Iterator[None]:
-        """Hold a stream of a key; raises ``TooManyRequestsError`` at the limit."""
+        """Count a stream of a key in this block. Raises ``TooManyRequestsError`` at the limit."""
         if not key_id:
             yield
             return
@@ -120,7 +120,7 @@ class KeyLimits:
         return max(self._options.key_rate, 1.0)
 
     def _spend(self, use: _Use) -> None:
-        """Take a token; they come back at the key's rate, up to those of one second."""
+        """Take a token; the bucket refills at the key's rate and holds the tokens of one second."""
         rate = self._options.key_rate
         if not rate:
             return
@@ -140,7 +140,7 @@ class KeyLimits:
         if not self._options.key_rate:
             self._uses.pop(key_id, None)
         elif len(self._uses) > _MOST_IDLE:
-            # Those that rest have their tokens back, or will have them in a second.
+            # An idle key has a full bucket again, or will have one within a second.
             self._uses = {
                 one: kept for one, kept in self._uses.items() if kept.requests or kept.streams
             }

@@ -1,7 +1,7 @@
-"""Shares the time of the event loop out by caller.
+"""Divides the time of the event loop fairly between callers.
 
 Some requests are expensive: ten thousand JSON values take a tenth of a second to convert, and
-nothing else runs meanwhile. A caller that sends many of them has to leave time for the others.
+nothing else runs meanwhile. A caller that sends many of them must leave time for the others.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ from typing import Any, TypeVar
 
 R = TypeVar("R")
 Share = tuple[str, str]
-"""Whose time it is: a tenant and an owner."""
+"""A caller whose time is counted: a tenant and an owner."""
 
 NOBODY: Share = ("", "")
-"""The share of all who send no key."""
+"""The one share of all requests without a key."""
 
 LIGHT_PART = 0.1
-"""A caller that uses less of the event loop than this never waits."""
+"""A caller that uses a smaller part of the event loop than this never waits."""
 
 FREE_SECONDS = 0.05
-"""How far a caller may get ahead of that, and all heavy callers ahead of their half."""
+"""Burst: how far a caller may exceed that part, and all heavy callers together their half."""
 
 MOST_SECONDS = 1.0
-"""How long it is remembered at most that a caller was ahead."""
+"""Maximum debt of a caller: after this time it no longer waits for past use."""
 
 RECENT_SECONDS = 1.0
-"""A caller that ran this recently is one that heavy callers leave time for."""
+"""Heavy callers leave time for the callers that ran within this time."""
 
 _MOST_IDLE = 1_000
 
 
 class _Account:
-    """How much of the loop was used, against the part of it that may be used."""
+    """Time used on the event loop, compared with the part of it that may be used."""
 
     def __init__(self, part: float) -> None:
         self._rest = (1 - part) / part
@@ -44,19 +44,19 @@ class _Account:
         self.ran_at = 0.0
 
     def charge(self, started: float, now: float) -> None:
-        """Count a step."""
+        """Add the time of a step."""
         owed = (now - started) * self._rest
         before = max(self._paid_at - started, 0.0)
         self._paid_at = now + min(before + owed, max(owed, MOST_SECONDS))
         self.ran_at = now
 
     def seconds_ahead(self, now: float) -> float:
-        """How long nothing may be used until the account is even; at most 0 if it is."""
+        """Return how long to pause until the use is within its part; 0 or less if it is."""
         return self._paid_at - now - FREE_SECONDS
 
 
 class _Caller:
-    """What one caller uses, and whose turn it is among its own requests."""
+    """One caller's use of the loop, and the lock that its own requests take turns with."""
 
     def __init__(self) -> None:
         self.used = _Account(LIGHT_PART)
@@ -65,7 +65,7 @@ class _Caller:
 
 
 class LoopShares:
-    """Runs the requests of all callers, so that none keeps the event loop from the others.
+    """Runs the requests of all callers, so that no caller blocks the event loop for the others.
 
     A request runs in steps, from one ``await`` to the next. The time of each step is charged to
     its caller. Callers that use more than a tenth of the loop are heavy. All heavy callers
@@ -88,7 +88,7 @@ class LoopShares:
             return await self._in_steps(caller, request)
 
     async def iterate(self, who: Share, items: AsyncIterator[R]) -> AsyncIterator[R]:
-        """Give the items of a stream to a caller; each is charged like a request."""
+        """Yield the items of a caller's stream; the time of each is charged like a request."""
         while True:
             try:
                 item = await self.run(who, _next(items))
@@ -109,7 +109,7 @@ class LoopShares:
 
     @types.coroutine
     def _in_steps(self, caller: _Caller, request: Coroutine[Any, Any, R]) -> Generator[Any, Any, R]:
-        """Run a coroutine as ``await`` does, but step by step."""
+        """Run a coroutine as ``await`` does, but charge each step and wait before it if needed."""
         error: BaseException | None = None
         while True:
             if error is None and self._must_wait(caller):
@@ -144,7 +144,7 @@ class LoopShares:
         return self._heavy.seconds_ahead(self._clock()) > 0 and self._is_heavy(caller)
 
     async def _wait(self, caller: _Caller) -> None:
-        """Wait for a turn of the caller's requests, one of the heavy callers, and the others."""
+        """Wait for the caller's other requests, the other heavy callers, then the light ones."""
         async with caller.turn, self._turn:
             await asyncio.sleep(0)
             if self._must_wait(caller) and self._others_run():

@@ -1,4 +1,4 @@
-"""What is counted, for Prometheus, in a registry of the service's own."""
+"""Prometheus metrics of the service, in a separate registry."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300
 
 
 class Metrics:
-    """The figures of one process; no label holds what a client has sent.
+    """The metrics of one process; no label contains data from a client.
 
     >>> b"holdfast_streams" in Metrics().text()
     True
@@ -52,12 +52,12 @@ class Metrics:
         )
 
     def count_run(self, ending: Ending) -> None:
-        """Count a run of a handler, by how it ended."""
+        """Count a run of a handler by its outcome."""
         self.task_runs.labels(ending.outcome if ending.state else "suspended or lost").inc()
 
     @contextmanager
     def call(self, method: str) -> Iterator[None]:
-        """Count one call, and how long it took."""
+        """Count one call and measure its duration."""
         begin = time.perf_counter()
         outcome = "ok"
         try:
@@ -73,5 +73,5 @@ class Metrics:
             self.call_seconds.labels(method).observe(time.perf_counter() - begin)
 
     def text(self) -> bytes:
-        """All figures, as Prometheus reads them."""
+        """Return all metrics in the Prometheus text format."""
         return generate_latest(self._registry)

@@ -1,4 +1,4 @@
-"""``/health`` and ``/metrics`` of a worker or a consolidator, on a port of their own."""
+"""``/health`` and ``/metrics`` of a worker or a consolidator, on a separate port."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 class Monitored:
-    """Runs something and serves its health and its metrics meanwhile, without keys.
+    """Runs a worker or consolidator and serves its health and metrics meanwhile, without API keys.
 
     ::
 
@@ -55,7 +55,7 @@ class Monitored:
         )
 
     def stop(self) -> None:
-        """Drain; ``/health`` is 503 from now on."""
+        """Start to drain; ``/health`` returns 503 from now on."""
         self._closing.set()
         self._inner.stop()
 
@@ -68,7 +68,7 @@ class Monitored:
             asyncio.create_task(server.serve(sockets=[self._listener]), name="monitoring"),
         ]
         try:
-            # If one of them ends by itself, the other ends too.
+            # If one of them ends before stop(), the other is ended too.
             await asyncio.wait(jobs, return_when=asyncio.FIRST_COMPLETED)
             self.stop()
             server.should_exit = True
@@ -83,14 +83,14 @@ class Monitored:
 
 
 def _guarded(endpoint: _Endpoint, host: str) -> _Endpoint:
-    """On loopback, answer only to this machine's names, so that no web page can read it."""
+    """On loopback, refuse a ``Host`` that is no name of this machine: no web page can read it."""
 
     async def guarded(request: Request) -> Response:
         name = request.url.hostname or ""
         own = {one.strip("[]") for one in LOOPBACK_NAMES} | {host.lower()}
         if is_loopback(host) and name not in own:
             return PlainTextResponse("ask by the name of this machine\n", status_code=421)
-        # Who reaches the port may see all of it: no key is asked for.
+        # Every client that can connect to the port may read everything: there are no keys here.
         request.scope[CALLER] = Caller("", "")
         return await endpoint(request)
 

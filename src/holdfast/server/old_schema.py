@@ -1,4 +1,4 @@
-"""What does not fit the schema of A2A 0.3 or of our own methods, in words that name the fix."""
+"""Error texts for requests that do not fit the schema of A2A 0.3 or of Holdfast's own methods."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ _MISSING = re.compile(r"missing required field `([^`]+)`(?: - at `\$\.?([^`]*)`)
 
 
 def old_misfit(error: ValidationError, body: Mapping[str, Any]) -> str:
-    """The first problem of a JSON-RPC request of 0.3: the field as the client wrote it, the fix."""
+    """Return the first problem of a JSON-RPC request of 0.3: the client's field name, the fix."""
     problems = error.errors(include_url=False, include_input=False)
     first = problems[0]
     part_at = next((at for at, one in enumerate(first["loc"]) if one in _PARTS.values()), None)
     if part_at is not None:
-        # The problems of a part are listed for each kind that it could be.
+        # pydantic lists the problems of a part once for each kind that it could be.
         where = first["loc"][:part_at]
         part = _value_at(body, where)
         if not isinstance(part, dict):
@@ -68,7 +68,7 @@ def _value_at(body: Any, where: Sequence[str | int]) -> Any:
 
 
 def _path(where: Sequence[str | int]) -> str:
-    """A place in the params; the names of Python classes are not in the request."""
+    """Return the path of a field in the params, without the names of Python classes."""
     found = ""
     for one in where[1:] if where[:1] == ("params",) else where:
         if isinstance(one, int):
@@ -79,7 +79,7 @@ def _path(where: Sequence[str | int]) -> str:
 
 
 def check_old_files(params: Mapping[str, Any]) -> None:
-    """Refuse a file of 0.3 whose bytes are not base64: the SDK would drop what it cannot read.
+    """Raise for a file of 0.3 whose bytes are not base64: the SDK would drop them silently.
 
     >>> check_old_files({"message": {"parts": [{"kind": "file", "file": {"bytes": "aGk="}}]}})
     """
@@ -93,7 +93,7 @@ def check_old_files(params: Mapping[str, Any]) -> None:
 
 
 def check_old_send(request: old_a2a.SendMessageRequest) -> None:
-    """Refuse a message of 0.3 over HTTP+JSON that lacks what 1.0 requires.
+    """Raise for a message of 0.3 over HTTP+JSON that lacks a field that 1.0 requires.
 
     >>> check_old_send(old_a2a.SendMessageRequest())
     Traceback (most recent call last):
@@ -114,7 +114,7 @@ def check_old_send(request: old_a2a.SendMessageRequest) -> None:
 
 
 def own_misfit(error: msgspec.ValidationError) -> str:
-    """A problem with the params of one of our own methods.
+    """Return the text for a problem with the params of one of Holdfast's own methods.
 
     >>> own_misfit(msgspec.ValidationError("Expected `int`, got `str` - at `$.pageSize`"))
     'pageSize: must be a whole number'
@@ -126,5 +126,5 @@ def own_misfit(error: msgspec.ValidationError) -> str:
     if found := _EXPECTED.search(text):
         kinds = " or ".join(_TYPES.get(one, one) for one in found[1].split(" | "))
         return f"{found[2]}: must be {kinds}"
-    # It names the field and the types of JSON, and nothing of Python.
+    # msgspec's text names the field and JSON types, and nothing of Python.
     return text

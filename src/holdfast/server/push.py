@@ -1,11 +1,11 @@
-"""Delivers push notifications: claims outbox entries, sends them, and records how each one ended.
+"""Delivers push notifications: claims outbox entries, sends them, and records each outcome.
 
-Any number of processes deliver; an entry is claimed by one of them at a time. A process that dies
-between sending and recording leaves the entry to be sent again, so a receiver recognises repeats by
-the ``Idempotency-Key`` header, which is the same each time.
+Any number of processes deliver; one process at a time claims an entry. If a process dies between
+sending and recording, the entry is sent again. The ``Idempotency-Key`` header is the same each
+time, so that a receiver can recognise repeats.
 
-Every entry is delivered in a task of its own, with a deadline for all of it. Whatever goes wrong
-there is the failure of that entry: it is recorded on it, and no other delivery notices.
+Every entry is delivered in a separate asyncio task with one deadline. Any error there is the
+failure of that entry: it is recorded on the entry and affects no other delivery.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from holdfast.wiring.state import State
 
 _log = logging.getLogger("holdfast.server.push")
 LEASE_MARGIN_SECONDS = 45.0
-"""How much longer than a delivery its lease is, so that no other process sends it meanwhile."""
+"""A lease is this much longer than a delivery may take, so that no other process sends it too."""
 
 _MOST_ERROR_CHARACTERS = 500
 
 
 class Deliverer:
-    """Delivers the push notifications of all tenants until it is stopped.
+    """Delivers the push notifications of all tenants until ``stop`` is called.
 
     ::
 
@@ -100,7 +100,7 @@ class Deliverer:
         except Exception as error:  # noqa: BLE001 - the loop outlives whatever the database does
             _report("the outbox cannot be read", error)
             return 0
-        # The tenant after the one that was served last goes first, so that none takes all slots.
+        # Begin after the tenant that was served last, so that no tenant takes all slots.
         after = [tenant for tenant in due if tenant > self._last_tenant]
         started = 0
         for tenant in [*after, *due[: len(due) - len(after)]]:
@@ -140,18 +140,18 @@ class Deliverer:
         self._running.discard(task)
         self._by_tenant[tenant] -= 1
         self._by_owner[tenant, owner] -= 1
-        # Those that count nothing are forgotten.
+        # Unary plus drops the entries that are zero.
         self._by_tenant, self._by_owner = +self._by_tenant, +self._by_owner
         self._wake.set()
 
     async def _deliver(self, client: httpx.AsyncClient, state: State, entry: OutboxEntry) -> None:
-        """Deliver one entry and record how it ended; raises nothing."""
+        """Deliver one entry and record the outcome; raises nothing."""
         try:
             try:
                 async with asyncio.timeout(self._options.push_seconds):
                     problem = await self._send(client, state, entry)
             except (UnavailableError, TimedOutError):
-                # The database is down, and the entry is not to blame: its lease expires.
+                # The database is down: record no failure of the entry, let its lease expire.
                 raise
             except TimeoutError:
                 problem = f"not delivered within {self._options.push_seconds:g} seconds"
@@ -166,13 +166,13 @@ class Deliverer:
             _report(f"the end of delivery {entry.id!r} was not recorded", error)
 
     async def _send(self, client: httpx.AsyncClient, state: State, entry: OutboxEntry) -> str:
-        """Send one entry. Returns what the receiver refused it with, or nothing."""
+        """Send one entry. Returns the receiver's error status, or ``""`` for success."""
         task = await state.tasks.get(
             entry.event.task_id, owner=ANY_OWNER, messages_limit=0, artifacts=False
         )
         news = None if task is None else await self._timeline.news(state, task, entry.event)
         if news is None:
-            # Nothing that a client is told of: its own message, or a task that is gone.
+            # Nothing to send: the client's own message, or a task that was deleted.
             return ""
         config = check_push(entry.config, self._guard)
         body = MessageToJson(to_stream_response(news.update), indent=None).encode()
@@ -184,7 +184,7 @@ class Deliverer:
             | signature_headers(config, body, at=int(time.time()))
             | {"Idempotency-Key": f"{entry.event.task_id}:{entry.event.seq}"},
         )
-        # Only the status counts: the body is never read, however long it is.
+        # Only the status matters: the response body is never read, however long it is.
         response = await client.send(request, stream=True)
         await response.aclose()
         if not response.is_success:
@@ -194,7 +194,7 @@ class Deliverer:
 
 
 def _report(what: str, error: Exception) -> None:
-    """Log a failure; with a traceback where it is none of the errors that are expected."""
+    """Log a failure, with a traceback if the error is not an expected one."""
     expected = isinstance(error, HoldfastError)
     _log.log(
         logging.WARNING if expected else logging.ERROR,
@@ -205,5 +205,5 @@ def _report(what: str, error: Exception) -> None:
 
 
 def _storable(problem: str) -> str:
-    """The text of a failure, shortened, and without lone surrogates, which nothing stores."""
+    """Return a failure's text, shortened and without lone surrogates, which cannot be stored."""
     return problem[:_MOST_ERROR_CHARACTERS].encode("utf-8", "replace").decode()

@@ -24,9 +24,9 @@ from holdfast.values.tasks.records import TaskRecord
 
 
 class PushConfigs:
-    """Where the news of the caller's tasks go. No answer has a secret in clear.
+    """The push configs of the caller's tasks. No response contains a secret.
 
-    Readers see no config: a URL can be a secret, too.
+    Keys with read scope get no config: a URL can be a secret, too.
     """
 
     guard: AddressGuard
@@ -38,7 +38,7 @@ class PushConfigs:
 
     @abstractmethod
     async def found(self, call: Call, task_id: str) -> TaskRecord:
-        """A task of the caller's."""
+        """Return a task of the caller."""
 
     @answers("CreateTaskPushNotificationConfig", writes=True)
     async def on_create_task_push_notification_config(
@@ -56,7 +56,7 @@ class PushConfigs:
     async def on_get_task_push_notification_config(
         self, params: a2a.GetTaskPushNotificationConfigRequest, call: Call
     ) -> a2a.TaskPushNotificationConfig:
-        """One config."""
+        """Return one config."""
         config = await call.state.tasks.get_push_config(params.task_id, params.id, owner=call.owner)
         if config is None:
             raise TaskNotFoundError
@@ -66,7 +66,7 @@ class PushConfigs:
     async def on_list_task_push_notification_configs(
         self, params: a2a.ListTaskPushNotificationConfigsRequest, call: Call
     ) -> a2a.ListTaskPushNotificationConfigsResponse:
-        """The configs of a task, by id."""
+        """Return the configs of a task, ordered by id."""
         task = await self.found(call, params.task_id)
         after = _after(params.page_token)
         configs = [
@@ -86,7 +86,7 @@ class PushConfigs:
     async def on_delete_task_push_notification_config(
         self, params: a2a.DeleteTaskPushNotificationConfigRequest, call: Call
     ) -> None:
-        """Remove a config; one that is not there is fine."""
+        """Delete a config; no error if it does not exist."""
         task = await self.found(call, params.task_id)
         await call.state.tasks.delete_push_config(task.id, params.id, owner=call.owner)
 

@@ -1,8 +1,8 @@
-"""What a push notification is sent with, and which push configs are refused.
+"""The headers of a push notification, and the checks of a push config.
 
-Every notification to a config with a secret is signed: HMAC-SHA256 over the time of sending and the
-body. The secret is the credentials where the scheme is ``HMAC-SHA256``, which are not sent; else
-the token, else the credentials.
+Every notification to a config with a secret is signed with HMAC-SHA256 over the time of sending and
+the body. If the scheme is ``HMAC-SHA256``, the secret is the credentials, and they are not sent.
+Otherwise it is the token, or without a token the credentials.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from holdfast.values.errors import InvalidInputError
 from holdfast.values.tasks.push import PushConfig
 
 MAX_HEADER_CHARACTERS = 8_192
-"""The longest token or credentials: most receivers refuse longer headers."""
+"""Maximum length of a token or credentials: most receivers refuse longer headers."""
 
 HIDDEN = "***"
-"""What a client gets in place of a token or of credentials."""
+"""Sent to clients instead of a token or credentials."""
 
 TIMESTAMP, SIGNATURE = "X-Holdfast-Timestamp", "X-Holdfast-Signature"
 HMAC_SCHEME = "hmac-sha256"
 
 
 def delivery_headers(config: PushConfig) -> dict[str, str]:
-    """The headers that the config asks for.
+    """Return the headers that the config asks for.
 
     >>> delivery_headers(PushConfig("p1", "https://example.org", token="t"))["User-Agent"]
     'holdfast'
@@ -43,9 +43,9 @@ def delivery_headers(config: PushConfig) -> dict[str, str]:
 
 
 def signature_headers(config: PushConfig, body: bytes, *, at: int) -> dict[str, str]:
-    """The headers that prove that a holder of the secret sent this body at this second.
+    """Return the headers that prove that a holder of the secret sent this body at this second.
 
-    None where the config has no secret.
+    Empty if the config has no secret.
 
     >>> config = PushConfig("p1", "https://example.org", token="t")
     >>> signature_headers(config, b"{}", at=1893456000)["X-Holdfast-Timestamp"]
@@ -64,7 +64,7 @@ def _credentials(config: PushConfig) -> str:
 
 
 def check_push(config: PushConfig, guard: AddressGuard) -> PushConfig:
-    """Refuse a config that nothing could ever be sent to; no refusal holds its secrets.
+    """Return the config; raise if nothing could ever be sent to it. No error text has its secrets.
 
     >>> check_push(PushConfig("p1", "https://example.org"), AddressGuard(allow_private=False)).id
     'p1'
@@ -93,7 +93,7 @@ def check_push(config: PushConfig, guard: AddressGuard) -> PushConfig:
 
 
 def push_from_wire(config: a2a.TaskPushNotificationConfig, *, id: str) -> PushConfig:
-    """Where to send news, under its id.
+    """Convert an A2A push config to a ``PushConfig`` with this id.
 
     >>> push_from_wire(a2a.TaskPushNotificationConfig(url="https://example.org"), id="p1").id
     'p1'
@@ -103,7 +103,7 @@ def push_from_wire(config: a2a.TaskPushNotificationConfig, *, id: str) -> PushCo
 
 
 def push_to_wire(config: PushConfig, *, task_id: str) -> a2a.TaskPushNotificationConfig:
-    """A push config for its owner, without its secrets.
+    """Convert a ``PushConfig`` to A2A, with its secrets replaced by ``HIDDEN``.
 
     >>> push_to_wire(PushConfig("p1", "https://example.org", token="t"), task_id="t1").token
     '***'

@@ -1,7 +1,8 @@
-"""Requests as they arrive: JSON of bounded size and depth that fits A2A's schema.
+"""Reads requests: JSON of limited size and depth that fits A2A's schema.
 
-The SDK parses a request too, but answers what it cannot parse with the text of a Python exception
-and logs a traceback. So a request is read here first, and only what can be parsed goes on.
+The SDK parses a request too, but for one that it cannot parse it sends the text of a Python
+exception and logs a traceback. So a request is read here first, and only one that can be parsed is
+passed on.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-# First: the packages of the SDK import each other in a circle, which can be entered only here.
+# Must be the first import: the SDK's packages import each other in a circle that works only if
+# entered here.
 import a2a.server.routes.jsonrpc_dispatcher as sdk_dispatcher
 from a2a.compat.v0_3 import a2a_v0_3_pb2 as old_a2a
 from a2a.compat.v0_3.jsonrpc_adapter import JSONRPC03Adapter
@@ -37,10 +39,11 @@ from holdfast.values.codec import MAX_DEPTH
 
 M = TypeVar("M", bound=ProtoMessage)
 MAX_PARTS = 1_000
-"""The most parts of one message."""
+"""Maximum parts of one message."""
 
 _LEVELS = MAX_DEPTH + 8
-"""How deep a request may be nested: what is stored, and what it is wrapped in."""
+"""Maximum nesting of a request: that of a stored value, plus the levels of the request around it.
+"""
 
 _MISFIT = "does not fit the schema of A2A"
 _BODIES: dict[str, type[ProtoMessage]] = {
@@ -60,7 +63,7 @@ _QUERIES: dict[str, type[ProtoMessage]] = {
 
 
 def read_json(body: bytes) -> Any:
-    """The JSON value of a request body, of bounded size and depth.
+    """Return the JSON value of a request body. Raises if it is too large or too deep.
 
     >>> read_json(b'{"id": 1}')
     {'id': 1}
@@ -74,7 +77,7 @@ def read_json(body: bytes) -> Any:
     except json.JSONDecodeError as error:
         raise JSONParseError(message=f"the body is not JSON: see line {error.lineno}") from None
     except ValueError:
-        # A whole number of more digits than Python converts.
+        # A whole number with more digits than Python converts.
         raise JSONParseError(message="the body holds a number of too many digits") from None
     _check_values(value)
     return value
@@ -85,7 +88,7 @@ def _refuse_constant(name: str) -> None:
 
 
 def _check_values(value: Any) -> None:
-    """Refuse too many values, too many levels, and what has no place in UTF-8 or in a double."""
+    """Raise for too many values or levels, text that is not UTF-8, or numbers beyond a double."""
     left, level, depth = MAX_VALUES, [value], 0
     while level:
         depth += 1
@@ -118,7 +121,7 @@ def _check_scalar(value: Any) -> None:
 
 
 def read_call(body: Any) -> tuple[str, dict[str, Any], str | int | None]:
-    """Method, params and id of a JSON-RPC request, which fit the schema of the method.
+    """Return method, params and id of a JSON-RPC request. Raises if they do not fit the schema.
 
     >>> read_call({"jsonrpc": "2.0", "id": 1, "method": "GetTask", "params": {"id": "t1"}})
     ('GetTask', {'id': 't1'}, 1)
@@ -138,7 +141,7 @@ def read_call(body: Any) -> tuple[str, dict[str, Any], str | int | None]:
 
 
 def request_id(body: Any) -> str | int | None:
-    """The id of a JSON-RPC request; ``None`` where it has none that can be sent back.
+    """Return the id of a JSON-RPC request; ``None`` if it has no id that can be sent back.
 
     >>> request_id({"id": 7}), request_id([]), request_id({"id": True})
     (7, None, None)
@@ -148,7 +151,7 @@ def request_id(body: Any) -> str | int | None:
 
 
 def check_call(method: str, body: dict[str, Any]) -> None:
-    """Refuse a JSON-RPC request of A2A that does not fit the schema of its method."""
+    """Raise for a JSON-RPC request of A2A that does not fit the schema of its method."""
     params = body.get("params") or {}
     _check_parts(params.get("message"))
     if method in sdk_dispatcher.JsonRpcDispatcher.METHOD_TO_MODEL:
@@ -173,7 +176,7 @@ def _no_method(method: str) -> str:
 
 
 def check_rest(path: str, method: str, body: bytes, query: QueryParams) -> None:
-    """Refuse an HTTP+JSON request that does not fit the schema of its path."""
+    """Raise for an HTTP+JSON request that does not fit the schema of its path."""
     if method in {"POST", "PUT"} and (model := _BODIES.get(path)):
         value = read_json(body)
         if not isinstance(value, dict):
@@ -190,7 +193,7 @@ def check_rest(path: str, method: str, body: bytes, query: QueryParams) -> None:
 
 
 def _check_converts(message: ProtoMessage) -> None:
-    """Refuse a message of 0.3 that fits its schema and has no counterpart in 1.0."""
+    """Raise for a message of 0.3 that fits its schema but cannot be converted to 1.0."""
     try:
         if isinstance(message, old_a2a.SendMessageRequest):
             check_old_send(message)
@@ -210,7 +213,7 @@ def _check_parts(message: Any) -> None:
 
 
 def check_part_count(count: int) -> None:
-    """Refuse a message of too many parts.
+    """Raise for a message with more than ``MAX_PARTS`` parts.
 
     >>> check_part_count(1)
     """
@@ -219,7 +222,7 @@ def check_part_count(count: int) -> None:
 
 
 def parsed(value: dict[str, Any], model: type[M], *, strict: bool = False) -> M:
-    """A message of A2A from its JSON; unknown fields are ignored unless ``strict``.
+    """Parse an A2A message from JSON; unknown fields are ignored unless ``strict``.
 
     >>> parsed({"id": "t1"}, a2a.GetTaskRequest).id
     't1'

@@ -1,4 +1,4 @@
-"""The paths of the service, around the SDK's own routes."""
+"""The routes of the service, wrapped around the SDK's routes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from holdfast.server.reading import check_call, check_rest, read_call, read_json
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 Shape = Callable[[A2AError], dict[str, Any]]
-"""How a binding shows an error."""
+"""Converts an error to the JSON of a binding."""
 
 _JSON = {"application/json", "application/a2a+json"}
 _NOT_JSON = "Content-Type: must be application/json or application/a2a+json"
@@ -51,22 +51,25 @@ _NO_VERSION = (
 
 
 class _Contexts(DefaultServerCallContextBuilder):
-    """Lets a call reach the handler through the SDK's context."""
+    """Passes the ``Call`` to the handler through the SDK's context."""
 
     def build(self, request: Request) -> ServerCallContext:
-        """The SDK's context, with our call in it."""
+        """Return the SDK's context with the ``Call`` in it."""
         context = super().build(request)
         context.state[CALL] = request.scope[CALL]
         return context
 
 
 def _hides_bodies(record: logging.LogRecord) -> bool:
-    """Whether the SDK may log this: at DEBUG it logs whole requests, with the secrets in them."""
+    """Log filter for the SDK: at DEBUG it logs whole requests, with the secrets in them."""
     return not str(record.msg).startswith("Request body")
 
 
 def a2a_routes(handler: LedgerRequestHandler, doors: Doors, shares: LoopShares) -> list[BaseRoute]:
-    """JSON-RPC at ``/`` and HTTP+JSON; the last takes whatever is left, so it comes last."""
+    """Return the routes of JSON-RPC at ``/`` and of HTTP+JSON.
+
+    The last one matches every path, so no route may follow it.
+    """
     logging.getLogger(jsonrpc_dispatcher.__name__).addFilter(_hides_bodies)
     contexts = _Contexts()
     [inner] = create_jsonrpc_routes(handler, "/", context_builder=contexts, enable_v0_3_compat=True)
@@ -79,7 +82,7 @@ def a2a_routes(handler: LedgerRequestHandler, doors: Doors, shares: LoopShares) 
 
 
 def with_call(inner: Endpoint, doors: Doors) -> Endpoint:
-    """An endpoint that finds its call in the request's scope."""
+    """Return an endpoint that puts the ``Call`` into the request's scope, then runs ``inner``."""
 
     async def serve(request: Request) -> Response:
         request.scope[CALL] = doors.call(request.scope[CALLER], request.headers, over_http=True)
@@ -127,7 +130,7 @@ def _rest(inner: Endpoint, path: str, shares: LoopShares) -> Endpoint:
 
 def _refused(error: A2AError, hint: Hint | None = None) -> Response:
     if isinstance(error, JSONParseError):
-        # For HTTP+JSON, the SDK has no answer to it.
+        # The SDK has no HTTP+JSON response for this error.
         error = InvalidRequestError(message=str(error))
     payload = build_rest_error_payload(error)
     response = JSONResponse(payload, status_code=payload["error"]["code"])
@@ -135,9 +138,9 @@ def _refused(error: A2AError, hint: Hint | None = None) -> Response:
 
 
 async def _begun(response: Any, call: Call, shape: Shape, shares: LoopShares) -> Response:
-    """A stream whose first event is there; or, where that failed, the answer that says so.
+    """Return a stream after its first event is ready; if that failed, an error response instead.
 
-    The streams of 0.3 begin when they are read, when their status has been sent already.
+    The SDK starts a stream of 0.3 only when it is read, which is after its status has been sent.
     """
     body = getattr(response, "body_iterator", None)
     if body is None:
@@ -165,7 +168,7 @@ async def _begun(response: Any, call: Call, shape: Shape, shares: LoopShares) ->
 
 
 def _hidden(response: Response, call: Call) -> Response:
-    """The same without the text of an exception that the SDK met: the log has it."""
+    """Return the response without the text of an exception inside the SDK; the log has it."""
     if call.hint is not None or not isinstance(response, JSONResponse):
         return response
     if str(_INTERNAL).encode() not in bytes(response.body):
@@ -177,7 +180,7 @@ def _hidden(response: Response, call: Call) -> Response:
 
 
 def _hinted(response: Response, hint: Hint) -> Response:
-    """The same with the status of a hint, in its body too where that tells one."""
+    """Return the response with the HTTP status of a hint, also in its body if that has a status."""
     response.status_code = hint.status
     response.headers.update(hint.headers)
     if isinstance(response, JSONResponse):
@@ -190,7 +193,7 @@ def _hinted(response: Response, hint: Hint) -> Response:
 
 
 class _Rpc:
-    """JSON-RPC: our own methods here, all others by the SDK."""
+    """The JSON-RPC endpoint: serves Holdfast's own methods, passes all others to the SDK."""
 
     def __init__(
         self, inner: Endpoint, extensions: Extensions, doors: Doors, shares: LoopShares
@@ -215,8 +218,8 @@ class _Rpc:
             if response is None:
                 _check_version(method, call)
                 check_call(method, body)
-                # What Starlette keeps of json(), so that the body is read once; the SDK refuses
-                # fields beside these.
+                # Starlette's cache of json(), so that the body is parsed once. The SDK refuses
+                # other fields than these.
                 known = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
                 request._json = known  # noqa: SLF001
                 response = await self._inner(request)
@@ -250,14 +253,14 @@ class _Rpc:
 
 
 def _rpc_error(error: A2AError) -> A2AError | JSONRPCError:
-    """An error as the SDK turns it into JSON-RPC, which has one that is no A2A error."""
+    """Return an error that the SDK can convert to JSON-RPC; one of them is no A2A error."""
     if isinstance(error, JSONParseError):
         return RpcParseError(message=str(error))
     return error
 
 
 def _check_version_form(call: Call) -> None:
-    """Refuse what is no version: the SDK parses it, however long it is, and repeats it."""
+    """Raise if the version header is no version: the SDK would parse and echo it at any length."""
     version = call.header("a2a-version")
     if version and not _VERSION.fullmatch(version):
         raise VersionNotSupportedError(message="A2A-Version is not a version: send 1.0 or 0.3")
@@ -269,15 +272,15 @@ def _check_version(method: str, call: Call) -> None:
 
 
 async def _is_json(request: Request) -> bool:
-    """Whether what was sent, if anything was, is JSON by its own account."""
+    """Return whether the request has no body or a JSON content type."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     return kind in _JSON or not (kind or await request.body())
 
 
 def _put_ids(response: Any, call: Call, shape: Shape) -> None:
-    """Let each event of a stream carry its sequence, for ``Last-Event-ID``.
+    """Add its sequence number as the id to each event of a stream, for ``Last-Event-ID``.
 
-    An error ends the stream with an event of its own: the status has been sent.
+    An error ends the stream with an error event, because the HTTP status has been sent already.
     """
     ids = call.event_ids
     body = getattr(response, "body_iterator", None)

@@ -1,7 +1,7 @@
-"""What does not fit A2A's schema, in words that name the field and the fix.
+"""Checks JSON against A2A's schema; errors name the field and the fix.
 
-protobuf's own parser ignores an enum value that it does not know, takes a text for an object, and
-drops what is not base64; so the JSON is compared with the schema before it is parsed.
+protobuf's own parser ignores an unknown enum value, accepts a text for an object, and drops bytes
+that are not base64. So the JSON is compared with the schema before it is parsed.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from holdfast.values.errors import InvalidInputError
 
 MAX_PAGE = 100
-"""The most items of one page."""
+"""Maximum items of one page."""
 
 _REPORTED = 10
-"""How many missing fields an error lists."""
+"""Maximum missing fields that an error lists."""
 
 _INTEGERS = {
     FieldDescriptor.CPPTYPE_INT32: range(-(1 << 31), 1 << 31),
@@ -41,11 +41,11 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "limit": ("page_size",),
     "history_length": ("configuration.history_length", "history_length"),
 }
-"""What the ledger calls a field, and where the requests have it: the first that exists."""
+"""Field name in the ledger, and its paths in requests: the first path that exists is used."""
 
 
 def check_schema(value: object, schema: Descriptor, *, strict: bool = False) -> None:
-    """Refuse JSON that does not fit a message of A2A; unknown fields are ignored unless ``strict``.
+    """Raise if JSON does not fit an A2A message; unknown fields are ignored unless ``strict``.
 
     >>> from a2a.types import a2a_pb2
     >>> check_schema({"message": {"role": "user"}}, a2a_pb2.SendMessageRequest.DESCRIPTOR)
@@ -57,7 +57,7 @@ def check_schema(value: object, schema: Descriptor, *, strict: bool = False) -> 
 
 
 def check_query(query: Mapping[str, str], schema: Descriptor) -> None:
-    """Refuse query parameters that do not fit; all of them are text.
+    """Raise if query parameters, which are all text, do not fit the schema.
 
     >>> from a2a.types import a2a_pb2
     >>> check_query({"includeArtifacts": "maybe"}, a2a_pb2.ListTasksRequest.DESCRIPTOR)
@@ -104,7 +104,7 @@ def _object(value: object, schema: Descriptor, path: str, *, strict: bool = Fals
 
 
 def _quoted(path: str) -> str:
-    """A name that a client made up, of a length that fits a line."""
+    """Return a client's field name, shortened to fit a line."""
     return path if path.isascii() and path.isprintable() and len(path) <= 80 else repr(path[:80])
 
 
@@ -164,7 +164,7 @@ def _message(value: object, schema: Descriptor, path: str) -> Misfits:
 
 
 def is_base64(text: str) -> bool:
-    """Whether a text is base64, of either alphabet, with or without its padding.
+    """Return whether a text is base64, in either alphabet, with or without padding.
 
     >>> is_base64("aGk="), is_base64("a-_b"), is_base64("***")
     (True, True, False)
@@ -196,7 +196,7 @@ def _is_member(value: object, enum: EnumDescriptor) -> bool:
 
 
 def _members(enum: EnumDescriptor) -> list[str]:
-    """The values that mean something: 0 stands for none."""
+    """Return the names of an enum's values without 0, which means unspecified."""
     return [one.name for one in enum.values if one.number]
 
 
@@ -205,7 +205,7 @@ def _or(words: Sequence[str]) -> str:
 
 
 def check_page_size(size: int) -> None:
-    """Refuse a page of no items or of too many.
+    """Raise for a page size below 1 or above ``MAX_PAGE``.
 
     >>> check_page_size(50)
     """
@@ -214,7 +214,7 @@ def check_page_size(size: int) -> None:
 
 
 def check_required(message: ProtoMessage, *, json_names: bool) -> None:
-    """Refuse a message without all that A2A requires; the error lists what is missing.
+    """Raise if a message lacks fields that A2A requires; the error lists them.
 
     >>> from a2a.types import a2a_pb2
     >>> check_required(a2a_pb2.GetTaskRequest(), json_names=True)
@@ -244,7 +244,7 @@ def check_required(message: ProtoMessage, *, json_names: bool) -> None:
 
 
 def camel(path: str) -> str:
-    """The names of protobuf as JSON has them.
+    """Convert a path of protobuf field names to JSON names.
 
     >>> camel("message.message_id")
     'message.messageId'
@@ -263,7 +263,7 @@ def _field_at(schema: Descriptor, path: str) -> FieldDescriptor | None:
 
 
 def wire_name(field: str, params: object, *, json_names: bool) -> str:
-    """What a request calls a field of the ledger, so that its sender finds it.
+    """Return the name that a request uses for a field of the ledger.
 
     >>> from a2a.types import a2a_pb2
     >>> wire_name("task_id", a2a_pb2.GetTaskRequest(), json_names=True)

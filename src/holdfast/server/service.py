@@ -1,4 +1,4 @@
-"""The service: routes, a worker, deliveries, and an orderly end."""
+"""The service: routes, a worker, push notifications, and an orderly shutdown."""
 
 from __future__ import annotations
 
@@ -42,11 +42,13 @@ from holdfast.wiring.state import State
 
 _log = logging.getLogger("holdfast.server")
 WORKER_POLL_SECONDS = 0.25
-"""Shorter than a worker's own: a client waits, and a claim may pass over a task in use."""
+"""Shorter than a worker's default: a client waits, and a claim skips a row that is locked."""
 
 
 class Service:
-    """An app over HTTP, on the stores of a ``State``; stateless, so that there can be many.
+    """Serves an app over HTTP, on the stores of a ``State``. Any number of instances may run.
+
+    An instance keeps no state of tasks.
 
     ::
 
@@ -117,7 +119,7 @@ class Service:
 
     @property
     def url(self) -> str:
-        """Where clients reach it."""
+        """The URL of the service for clients."""
         return self.options.public_url_or_default
 
     @property
@@ -125,14 +127,14 @@ class Service:
         return float(self._worker.running) if self._worker else 0.0
 
     def stop(self) -> None:
-        """Take no more requests, end streams, let the worker drain."""
+        """Stop accepting requests, end streams, drain the worker."""
         self._closing.set()
         self._deliverer.stop()
         if self._worker is not None:
             self._worker.stop()
 
     async def run(self) -> None:
-        """Serve until ``stop`` is called; what is open by then has ``drain_seconds``."""
+        """Serve until ``stop`` is called; open requests then have ``drain_seconds`` to end."""
         server = self._server = HttpServer(self.asgi, self.options, tls=self._tls)
         jobs = [
             asyncio.create_task(server.serve(sockets=[self._listener]), name="http"),
@@ -143,7 +145,7 @@ class Service:
         stopping = asyncio.create_task(self._closing.wait(), name="stop")
         try:
             async with self._grpc():
-                # Whatever ends before it was told to takes the others along.
+                # If one job ends before stop(), the others are stopped too.
                 await asyncio.wait([*jobs, stopping], return_when=asyncio.FIRST_COMPLETED)
                 self.stop()
                 server.should_exit = True
@@ -161,7 +163,7 @@ class Service:
         if self.options.grpc_port is None:
             yield
             return
-        # Imported here: gRPC is an extra of its own.
+        # Imported here: gRPC is a separate extra.
         from holdfast.server.grpc_service import grpc_server  # noqa: PLC0415
 
         server = grpc_server(
@@ -195,7 +197,7 @@ class Service:
 
 
 async def _no_route(_request: Request, error: Exception) -> Response:
-    """The answer for a path or a method that the service does not have."""
+    """Return the response for a path or a method that the service does not have."""
     code = error.status_code if isinstance(error, HTTPException) else 404
     text = "there is no such path" if code == 404 else "this path has no such method"
     headers = error.headers if isinstance(error, HTTPException) else None
@@ -204,7 +206,7 @@ async def _no_route(_request: Request, error: Exception) -> Response:
 
 
 def listening(host: str, port: int) -> socket.socket:
-    """A socket that listens; port 0 is any that is free.
+    """Return a listening socket; port 0 means any free port.
 
     >>> with listening("127.0.0.1", 0) as one:
     ...     one.getsockname()[1] > 0
@@ -215,7 +217,8 @@ def listening(host: str, port: int) -> socket.socket:
         found = socket.create_server((host, port), family=family, backlog=2048)
     except OSError as error:
         raise ConfigError(f"cannot listen on {host}:{port}: {error.strerror or error}") from None
-    # Connections inherit it; asyncio sets it only where a socket names its protocol, and without
-    # it an answer waits up to 40 ms for the client's acknowledgement.
+    # Connections inherit TCP_NODELAY from the listener. asyncio sets it only on a socket that was
+    # created with its protocol number. Without it a response waits up to 40 ms for the client's
+    # acknowledgement.
     found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return found

@@ -1,4 +1,4 @@
-"""The timeline of a task as a client sees it: in order, each event once, from any instance."""
+"""Streams the events of a task to a client: in order, each event once, from any instance."""
 
 from __future__ import annotations
 
@@ -27,19 +27,18 @@ Update = a2a.TaskStatusUpdateEvent | a2a.TaskArtifactUpdateEvent
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """One event of a timeline that clients are told of."""
+    """One event of a task that is sent to clients."""
 
     seq: int
     update: Update
     state: TaskState | None = None
-    """Where the task went by it; ``None`` when it stayed where it was."""
+    """The task's new state; ``None`` if the event does not change the state."""
 
 
 class Timeline:
     """Follows tasks for clients until they end, the client leaves or the service stops.
 
-    What a client is told of an event depends on the timeline alone, so that every instance tells
-    the same.
+    What is sent for an event depends on the timeline alone, so every instance sends the same.
     """
 
     def __init__(self, files: FileLinks, closing: asyncio.Event) -> None:
@@ -49,7 +48,7 @@ class Timeline:
     async def follow(
         self, state: State, task: TaskRecord, *, after: int, ended: asyncio.Event | None = None
     ) -> AsyncGenerator[News, None]:
-        """What happens to a task above a cursor, until ``ended`` is set."""
+        """Yield the events of a task after a cursor, as they happen, until ``ended`` is set."""
         events = state.tasks.follow(task.id, after_seq=after, owner=task.owner)
         ends = [self._closing, *([ended] if ended else [])]
         async with aclosing(until(ends, events)) as open_events:
@@ -60,7 +59,7 @@ class Timeline:
     async def missed(
         self, state: State, task: TaskRecord, *, after: int
     ) -> AsyncGenerator[News, None]:
-        """What happened to a task from a cursor up to the record's version."""
+        """Yield the stored events of a task after a cursor, up to the record's version."""
         while after < task.version:
             page = await state.tasks.events(
                 task.id,
@@ -75,7 +74,7 @@ class Timeline:
             after = page[-1].seq if page else task.version
 
     async def news(self, state: State, task: TaskRecord, event: TaskEvent) -> News | None:
-        """What clients are told of an event; ``None`` for what is not theirs to know."""
+        """Return what is sent to clients for an event; ``None`` for an internal event."""
         body = event.body
         if isinstance(body, ArtifactChunk):
             files = await self._files.of(state, body.parts, task_id=task.id)
@@ -93,7 +92,7 @@ class Timeline:
         if isinstance(body, ChatMessage) and body.role != "user":
             then = await self._next(state, task, event)
             if isinstance(then, Transition) and then.message_id == body.id:
-                # It was written together with this change of state, and is told with it.
+                # The message was written with this change of state and is sent with it.
                 return None
             here = Transition(task.id, 0, None, TaskState.WORKING, event.at, event.by)
             return News(event.seq, await self._status(state, task, here, body))
@@ -102,7 +101,7 @@ class Timeline:
     async def _said(
         self, state: State, task: TaskRecord, event: TaskEvent, message_id: str
     ) -> ChatMessage | None:
-        """The message of a change of state: it stands right before it."""
+        """Return the message of a change of state: it is the event right before it."""
         if not message_id or event.seq < 2:
             return None
         before = await state.tasks.events(
@@ -126,7 +125,7 @@ class Timeline:
         return update
 
     async def settled(self, state: State, task: TaskRecord, *, seconds: float) -> bool:
-        """Wait until a task has ended or waits for its client; whether it does by now."""
+        """Wait until a task has ended or waits for its client. Returns false on a timeout."""
         if task.state in TERMINAL | WAITING:
             return True
         events = state.tasks.follow(task.id, after_seq=task.version, owner=task.owner)
@@ -144,7 +143,7 @@ class Timeline:
         return False
 
     async def replied(self, state: State, task: TaskRecord, *, seconds: float) -> bool:
-        """Wait until the handler of a new task does anything; whether it replied, and no more."""
+        """Wait until the handler of a new task acts. Returns whether it called ``task.reply()``."""
         if task.state in TERMINAL | WAITING:
             return is_reply(task)
         events = state.tasks.follow(task.id, after_seq=task.version, owner=task.owner)
@@ -156,7 +155,7 @@ class Timeline:
                 async for event in open_events:
                     body: EventBody | None = event.body
                     if isinstance(body, ChatMessage):
-                        # A reply is written together with the change of state after it.
+                        # A reply is written together with the change of state that follows it.
                         body = await self._next(state, task, event)
                     if not (isinstance(body, Transition) and body.to_state is TaskState.WORKING):
                         return isinstance(body, Transition) and body.note == REPLIED
@@ -170,7 +169,7 @@ class Timeline:
 
 
 async def until(ends: Iterable[asyncio.Event], items: AsyncIterator[T]) -> AsyncGenerator[T, None]:
-    """The items, until there are no more or one of ``ends`` is set.
+    """Yield the items until there are no more or one of ``ends`` is set.
 
     ::
 

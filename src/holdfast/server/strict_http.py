@@ -1,7 +1,7 @@
-"""HTTP/1.1 without the forms that two servers in a row can read differently.
+"""Refuses HTTP/1.1 requests that a proxy and a server can parse differently (request smuggling).
 
-A proxy and the service behind it must agree where a request ends. h11 accepts some heads of which
-RFC 9112 lets servers disagree; here they are malformed, and the connection is closed.
+A proxy and the service behind it must agree where a request ends. h11 accepts some heads on which
+RFC 9112 allows servers to disagree; here they are malformed, and the connection is closed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _OLD = re.compile(rb"[^\n]* HTTP/1\.0\r?\n")
 
 
 class StrictConnection(h11.Connection):
-    r"""h11's side of a server that checks a request head before h11 parses it.
+    r"""h11's server connection that checks a request head before h11 parses it.
 
     >>> connection = StrictConnection(h11.SERVER)
     >>> lines = ["POST / HTTP/1.1", "Host: a", "Content-Length: 1", "Transfer-Encoding: chunked"]
@@ -31,7 +31,7 @@ class StrictConnection(h11.Connection):
     """
 
     def next_event(self) -> Any:
-        """The next event; raises ``h11.RemoteProtocolError`` for a head that is ambiguous."""
+        """Return the next event. Raises ``h11.RemoteProtocolError`` for an ambiguous head."""
         if self.their_state is h11.IDLE:
             received, _ = self.trailing_data
             if end := _END_OF_HEAD.search(received):

@@ -1,4 +1,4 @@
-"""TLS for both servers, from the files of a certificate and its key."""
+"""TLS for the HTTP and gRPC servers, from a certificate file and a key file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from holdfast.values.errors import ConfigError
 
 
 def tls_context(options: ServiceOptions) -> ssl.SSLContext | None:
-    """The TLS context of the HTTP server; ``None`` where it serves without TLS.
+    """Return the TLS context of the HTTP server; ``None`` if it serves without TLS.
 
     >>> tls_context(ServiceOptions()) is None
     True
@@ -33,5 +33,5 @@ def tls_context(options: ServiceOptions) -> ssl.SSLContext | None:
 
 
 def tls_files(options: ServiceOptions) -> tuple[bytes, bytes]:
-    """The private key and the certificate chain, for the gRPC server."""
+    """Return the private key and the certificate chain, for the gRPC server."""
     return Path(options.tls_key).read_bytes(), Path(options.tls_cert).read_bytes()

@@ -1,9 +1,10 @@
-"""A2A's parts, messages, tasks and artifacts, and ours: one to the other and back.
+"""Converts parts, messages, tasks and artifacts between A2A and Holdfast.
 
-What a block cannot say is kept with its message under ``holdfast.wire`` and put back on the way
-out: metadata of parts, names of text parts, extensions, references. Keys that begin with
-``holdfast.`` are ours on the wire, too: ``holdfast.type`` tells which block a part is where its
-media type does not, ``holdfast.name`` and ``holdfast.role`` what A2A has no word for.
+A2A fields that a block has no field for are stored with its message under ``holdfast.wire`` and
+sent back with it: metadata of parts, names of text parts, extensions, references. Metadata keys
+that begin with ``holdfast.`` are Holdfast's in A2A messages, too. ``holdfast.type`` is the kind of
+block if the media type does not determine it; ``holdfast.name`` and ``holdfast.role`` are fields
+that A2A does not have.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from holdfast.values.tasks.records import Artifact, TaskRecord
 
 TYPE, NAME, ROLE, WIRE = "holdfast.type", "holdfast.name", "holdfast.role", "holdfast.wire"
 TASK = "holdfast.task"
-"""The key in a reply's metadata for the task that the ledger has of it."""
+"""Metadata key of a reply with the id of its task in the ledger."""
 
 Files = Mapping[str, bytes | str]
 """The blobs of some blocks by ref: their bytes, or the URL to fetch them from."""
@@ -66,7 +67,7 @@ _STATES: dict[TaskState, a2a.TaskState] = {
 
 
 def states_of(state: a2a.TaskState) -> list[TaskState]:
-    """Our states that show as one of A2A's.
+    """Return the task states that map to one A2A state.
 
     >>> states_of(a2a.TASK_STATE_SUBMITTED)
     [<TaskState.SUBMITTED: 'submitted'>, <TaskState.PAUSED: 'paused'>]
@@ -75,14 +76,14 @@ def states_of(state: a2a.TaskState) -> list[TaskState]:
 
 
 def part_from_wire(part: a2a.Part, *, field: str = "part") -> tuple[ContentBlock, dict[str, Any]]:
-    """The block of a part, and whatever else the part said.
+    """Convert an A2A part to a block. Returns also the part's fields that the block cannot hold.
 
     >>> part_from_wire(a2a.Part(text="low tide"))
     (TextBlock(text='low tide'), {})
     """
     metadata = object_from_wire(part.metadata, field=f"{field}.metadata")
     given = metadata.get(TYPE)
-    # Anything may stand there: only a text names a kind.
+    # A client may send any value here: only a text is a kind.
     kind = given if isinstance(given, str) else None
     rest = {"filename": part.filename, "mediaType": part.media_type}
     block: ContentBlock
@@ -120,7 +121,7 @@ def _block_from_data(value: dict[str, Any], *, field: str) -> ContentBlock:
     except CodecError:
         raise InvalidInputError(f"{field}.data", f"is no {value['type']} block") from None
     if any(getattr(one, "blob_ref", None) is not None for one in _inside([block])):
-        # A ref is not a client's to name: it would be resolved, whoever's it is.
+        # A client must not choose a ref: it would be resolved, even to another owner's blob.
         raise InvalidInputError(f"{field}.data", "must not name a blob_ref: send the file itself")
     return block
 
@@ -133,7 +134,7 @@ def _inside(blocks: Iterable[ContentBlock]) -> Iterable[ContentBlock]:
 
 
 def blob_refs(blocks: Iterable[ContentBlock]) -> set[str]:
-    """The refs of the blobs that blocks are made of.
+    """Return the refs of the blobs in content blocks.
 
     >>> blob_refs([DocumentBlock(blob_ref="b1"), TextBlock("x")])
     {'b1'}
@@ -153,7 +154,7 @@ def _kind_of(media_type: str) -> str:
 def part_to_wire(
     block: ContentBlock, *, extra: Mapping[str, Any] | None = None, files: Files | None = None
 ) -> a2a.Part:
-    """A block as a part, with what ``part_from_wire`` had beside it.
+    """Convert a block to an A2A part, with the extra fields that ``part_from_wire`` returned.
 
     >>> part_to_wire(TextBlock("low tide")).text
     'low tide'
@@ -186,7 +187,7 @@ def part_to_wire(
 
 
 def message_from_wire(message: a2a.Message, *, id: str = "") -> ChatMessage:
-    """A message that came in; its task and context are its place, not its content.
+    """Convert an A2A message to a ``ChatMessage``; its task and context ids are not included.
 
     >>> said = a2a.Message(message_id="m1", role=a2a.ROLE_USER, parts=[a2a.Part(text="hi")])
     >>> message_from_wire(said).text
@@ -224,7 +225,7 @@ def message_from_wire(message: a2a.Message, *, id: str = "") -> ChatMessage:
 def message_to_wire(
     message: ChatMessage, *, task_id: str = "", context_id: str = "", files: Files | None = None
 ) -> a2a.Message:
-    """One of our messages, in its place.
+    """Convert a ``ChatMessage`` to an A2A message with its task and context ids.
 
     >>> message_to_wire(ChatMessage.assistant("done", id="m1")).parts[0].text
     'done'
@@ -260,7 +261,7 @@ def status_to_wire(
     message: ChatMessage | None,
     files: Files | None = None,
 ) -> a2a.TaskStatus:
-    """Where a task is, or came to be, with what its agent said about it."""
+    """Convert the state of a task, or a transition, to an A2A status with the agent's message."""
     state, when, task_id = (
         (task.to_state, task.at, task.task_id)
         if isinstance(task, Transition)
@@ -271,7 +272,7 @@ def status_to_wire(
         said = message_to_wire(message, task_id=task_id, context_id=context_id, files=files)
         status.message.CopyFrom(said)
     elif state is TaskState.REJECTED and task.note:
-        # What a handler refuses with is meant for the client; other notes may hold a traceback.
+        # The note of a rejection is meant for the client; other notes may contain a traceback.
         refusal = ChatMessage.assistant(task.note, id=f"{task_id}:rejected")
         said = message_to_wire(refusal, task_id=task_id, context_id=context_id)
         status.message.CopyFrom(said)
@@ -285,7 +286,7 @@ def _moment(when: datetime) -> Timestamp:
 
 
 def task_to_wire(task: TaskRecord, *, files: Files | None = None) -> a2a.Task:
-    """A task with the messages and artifacts that its record has."""
+    """Convert a task to A2A, with the messages and artifacts of its record."""
     found = a2a.Task(
         id=task.id,
         context_id=task.context_id,
@@ -308,7 +309,7 @@ def task_to_wire(task: TaskRecord, *, files: Files | None = None) -> a2a.Task:
 def artifact_to_wire(
     artifact: Artifact | ArtifactChunk, *, files: Files | None = None
 ) -> a2a.Artifact:
-    """An artifact, or the piece of one that a stream shows."""
+    """Convert an artifact, or a chunk of one in a stream, to A2A."""
     found = a2a.Artifact(
         artifact_id=artifact.id if isinstance(artifact, Artifact) else artifact.artifact_id,
         name=artifact.name,
@@ -320,7 +321,7 @@ def artifact_to_wire(
 
 
 def blocks_of(task: TaskRecord) -> Sequence[ContentBlock]:
-    """All blocks that a task's record shows."""
+    """Return all content blocks in a task's record."""
     said = [*task.messages, *([task.status_message] if task.status_message else [])]
     parts = [one.content for one in said] + [one.parts for one in task.artifacts]
     return [block for blocks in parts for block in blocks]

@@ -1,4 +1,4 @@
-"""The database that the environment names, for an operator's commands."""
+"""The database that the environment configures, for operator commands."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Administration:
 
     @classmethod
     async def open(cls, settings: Settings | None = None) -> Administration:
-        """Connect to what the environment names; to the embedded folder where it names nothing."""
+        """Connect to the configured database; default: embedded Postgres in its folder."""
         chosen = Settings.from_environment() if settings is None else settings
         spec = engine_of_settings(chosen) or EMBEDDED
         if spec not in (EMBEDDED, POSTGRES):
@@ -43,30 +43,30 @@ class Administration:
 
     @staticmethod
     def sql(*, role: str = "") -> Iterator[str]:
-        """The text of all migrations, and the grants of a role."""
+        """Return the SQL of all migrations, and of the grants of a role."""
         yield from load(POSTGRES).migration_texts(role)
 
     async def status(self) -> Any:
-        """Which migrations are applied, pending and changed."""
+        """Return which migrations are applied, pending and changed."""
         return await self._admin.status()
 
     async def migrate(self) -> Sequence[Any]:
-        """Apply what is pending."""
+        """Apply the pending migrations."""
         found: Sequence[Any] = await self._admin.migrate()
         return found
 
     async def problems(self) -> list[str]:
-        """What should change, each with how."""
+        """Return the problems found, each with its fix."""
         found: list[str] = await self._admin.problems()
         return found
 
     def jobs(self) -> dict[str, Callable[[], Awaitable[int]]]:
-        """What maintenance does, by name."""
+        """Return the maintenance jobs by name."""
         found: dict[str, Callable[[], Awaitable[int]]] = self._admin.jobs()
         return found | (self._blobs.jobs() if self._blobs else {})
 
     async def aclose(self) -> None:
-        """Disconnect, and stop an embedded server that nobody else uses."""
+        """Disconnect, and stop the embedded server if no other process uses it."""
         await self._admin.aclose()
         if self._embedded is not None:
             await self._embedded.aclose()

@@ -1,4 +1,4 @@
-"""What all views of one opened ``State`` share."""
+"""The connections that all views of one opened ``State`` share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from holdfast.wiring.stores import Stores
 ATTRIBUTES: tuple[str, ...] = tuple(
     slot.name for slot in dataclasses.fields(Stores) if slot.name not in {"memory_log", "wakes"}
 )
-"""What an engine can serve."""
+"""The attributes of a ``State`` that an engine can serve."""
 
 
 class Connections:
@@ -61,17 +61,17 @@ class Connections:
         self.closed = False
 
     def add(self, connected: ConnectedEngine, change: Callable[[str, Stores], Stores]) -> None:
-        """Make another engine serve some attributes: ``change`` replaces their stores."""
+        """Add an engine that serves some attributes: ``change`` replaces their stores."""
         self.connected.append(connected)
         self._changes.append(change)
 
     def use_graph(self, connected: ConnectedEngine, graph: Callable[[str], KnowledgeGraph]) -> None:
-        """Make another engine serve the graph, also to the stores that use the graph."""
+        """Add an engine that serves the graph, also to the stores that use the graph."""
         self.connected.append(connected)
         self._graph = graph
 
     def stores(self, tenant: str) -> Stores:
-        """The stores of a tenant."""
+        """Return the stores of a tenant."""
         found = self._stores(tenant, self._graph(tenant) if self._graph else None)
         for change in self._changes:
             found = change(tenant, found)
@@ -80,11 +80,11 @@ class Connections:
 
     @property
     def engines(self) -> dict[str, str]:
-        """Which engine serves which attribute."""
+        """Return the engine name by attribute."""
         return {attribute: one.engine for one in self.connected for attribute in one.serves}
 
     async def probe(self) -> Health:
-        """Ask every engine, at the same time."""
+        """Ping all engines concurrently and return their health."""
         serving = self.engines
         engines = [
             one.serving(*(name for name in one.serves if serving[name] == one.engine))
@@ -93,7 +93,7 @@ class Connections:
         return Health(tuple(await asyncio.gather(*(one.probe() for one in engines))))
 
     async def close(self) -> None:
-        """Close every engine in reverse order, also if closing one of them fails."""
+        """Close all engines in reverse order, even if closing one of them fails."""
         async with AsyncExitStack() as stack:
             for one in self.connected:
                 stack.push_async_callback(one.close)
@@ -101,7 +101,7 @@ class Connections:
                 stack.push_async_callback(callback)
 
     def check_usable(self) -> None:
-        """Raise when the state is closed, or in use on an event loop that is not its own."""
+        """Raise if the state is closed, or is used on another event loop than it was opened on."""
         if self.closed:
             raise ConfigError("this State is closed: open another with holdfast.open()")
         try:

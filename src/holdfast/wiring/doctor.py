@@ -1,4 +1,4 @@
-"""A look at everything that is configured, each part by itself."""
+"""Checks every configured engine, each separately."""
 
 from __future__ import annotations
 
@@ -30,10 +30,9 @@ from holdfast.wiring.settings import Settings
 
 
 async def examine(settings: Settings | None = None) -> AsyncIterator[EngineHealth]:
-    """Connect to every engine that the environment names, and tell how each is.
+    """Connect to every configured engine and yield the health of each.
 
-    One that cannot be reached is told as ``down`` with the reason; the others are looked at all the
-    same. ::
+    An engine that cannot be reached is ``down``, with the reason; the others are still checked. ::
 
         async for engine in examine():
             print(engine.engine, engine.status)
@@ -73,7 +72,7 @@ async def _graph(main: EngineSpec, request: OpenRequest) -> EngineHealth:
 
 
 async def _hybrid(request: OpenRequest) -> EngineHealth | None:
-    """What an acknowledged write means on both engines, and how far Postgres is behind Redis."""
+    """Return the hybrid's acknowledgement level, and how far Postgres is behind Redis."""
     wiring = load(REDIS)
     engine = await wiring.opened(request, request.redis)
     try:

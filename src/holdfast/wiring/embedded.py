@@ -1,4 +1,4 @@
-"""All contracts on the Postgres that lives in a folder."""
+"""All contracts on embedded Postgres, whose data is in a folder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from holdfast.wiring.request import OpenRequest
 
 
 async def connect(request: OpenRequest) -> Connections:
-    """Start or join the folder's server; its schema is made and migrated by itself."""
+    """Start the folder's server or join a running one; create or migrate its schema."""
     embedded = await EmbeddedPostgres.open(request.url or request.settings.directory)
     try:
         settings = dataclasses.replace(request.settings, auto_migrate=True, pooler=False)
@@ -36,7 +36,7 @@ async def connect(request: OpenRequest) -> Connections:
 
 
 async def administration(folder: str) -> tuple[EmbeddedPostgres, PostgresAdmin]:
-    """An operator's connection, and the folder to leave afterwards."""
+    """Return the embedded server, which the caller must close, and an operator's connection."""
     embedded = await EmbeddedPostgres.open(folder)
     try:
         return embedded, await PostgresAdmin.open(embedded.url)

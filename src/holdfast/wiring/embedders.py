@@ -1,4 +1,4 @@
-"""Which embedder a setting names."""
+"""Opens the embedder that a setting names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ KNOWN = (
 
 
 async def embedder_named(text: str, *, key: str = "") -> Embedder | None:
-    """The embedder of ``HOLDFAST_EMBEDDER``, or ``None`` for none; ``key`` is a service's secret.
+    """Return the embedder that a ``HOLDFAST_EMBEDDER`` value names, or ``None`` for ``none``.
+
+    ``key`` is the secret of an embedding service.
 
     ::
 
@@ -39,7 +41,7 @@ async def embedder_named(text: str, *, key: str = "") -> Embedder | None:
             return await OnnxEmbedder.open(rest)
         case "openai" if rest:
             return _service(rest, key)
-    # What follows the colon may hold a secret, and is not repeated.
+    # The text after the colon may contain a secret, so the error does not repeat it.
     raise UnknownSchemeError(kind, known=KNOWN, setting="HOLDFAST_EMBEDDER")
 
 

@@ -1,4 +1,4 @@
-"""The embedding of one tenant's log, for an operator's commands."""
+"""The embedding queue of one tenant's log, for operator commands."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from holdfast.wiring.settings import Settings
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Embedding:
-    """What waits of a tenant's log, and the embedder that the settings name."""
+    """The queue of a tenant's events without embedding, and the configured embedder."""
 
     queue: EmbeddingQueue
     embedder: Embedder | None
 
     @property
     def worker(self) -> EmbeddingWorker | None:
-        """Who embeds it; ``None`` where no embedder is configured."""
+        """Return a worker for the queue; ``None`` if no embedder is configured."""
         return EmbeddingWorker(self.queue, self.embedder) if self.embedder else None
 
     @staticmethod
     @asynccontextmanager
     async def open(settings: Settings, tenant: str = "") -> AsyncIterator[Embedding]:
-        """Connect to what the settings name; without a worker in the background.
+        """Connect to the configured engines; no worker runs in the background.
 
         ::
 

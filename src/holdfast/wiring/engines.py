@@ -1,4 +1,4 @@
-"""Which engine a URL means, and what it needs to be installed."""
+"""Maps a URL to its engine, and an engine to the extra that it needs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from holdfast.wiring.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class EngineSpec:
-    """The module that wires an engine, its driver, and the extra that brings the driver."""
+    """The module that wires an engine, its driver, and the extra that installs the driver."""
 
     name: str
     wiring: str
@@ -54,11 +54,11 @@ SCHEMES = {
     "unix": REDIS,
 }
 BLOB_SCHEMES = ("s3", "file", "gs", "gcs", "az", "azure", "abfs", "abfss", "http", "https")
-"""The first two are tested; the others are what the driver knows."""
+"""``s3`` and ``file`` are tested; the driver supports the others too."""
 
 
 def location(given: str | os.PathLike[str]) -> str:
-    """A URL as it is, and a path as the text that names a folder.
+    """Return a URL unchanged, and a path as the text of a folder.
 
     >>> from pathlib import PurePosixPath
     >>> location("memory:"), location(PurePosixPath("state"))
@@ -75,7 +75,7 @@ def location(given: str | os.PathLike[str]) -> str:
 
 
 def engine_of_url(url: str) -> EngineSpec:
-    """The engine that a URL, or the path of a folder, names.
+    """Return the engine for a URL or a folder's path.
 
     >>> engine_of_url("memory:").name
     'inmemory'
@@ -103,7 +103,7 @@ def engine_of_url(url: str) -> EngineSpec:
 
 
 def plugin_schemes() -> set[str]:
-    """The schemes of engines that other distributions bring.
+    """Return the URL schemes of engines that other distributions install.
 
     >>> "memory" in plugin_schemes()
     False
@@ -112,7 +112,7 @@ def plugin_schemes() -> set[str]:
 
 
 def check_graph(graph: str, main: EngineSpec | None) -> None:
-    """Refuse a graph that is neither in tables nor in an engine that is installed.
+    """Raise unless ``graph`` is ``tables`` or the name of an installed engine.
 
     >>> check_graph("tables", INMEMORY)
     """
@@ -132,7 +132,7 @@ WIRINGS = 'holdfast.open("postgresql://…", redis="redis://…"), or a folder i
 
 
 def providers(attribute: str) -> str:
-    """Which engines provide an attribute of ``State``, as URLs.
+    """Return a text with the URLs of the engines that provide an attribute of ``State``.
 
     >>> providers("graph")
     'memory:, ./folder and postgresql:// provide it'
@@ -145,7 +145,7 @@ def providers(attribute: str) -> str:
 
 def _check_port(url: str) -> None:
     try:
-        # Reading the port checks it; what else is wrong with a URL its driver says.
+        # Reading the port checks it; the driver reports other errors in a URL.
         _ = urlsplit(url).port
     except ValueError as error:
         if "range" in str(error):
@@ -155,7 +155,7 @@ def _check_port(url: str) -> None:
 
 
 def engine_of_settings(settings: Settings) -> EngineSpec | None:
-    """The engine that the environment names; ``None`` when it names none.
+    """Return the engine that the environment configures; ``None`` if it configures none.
 
     >>> engine_of_settings(Settings(storage_type="memory")).name
     'inmemory'
@@ -171,7 +171,7 @@ def engine_of_settings(settings: Settings) -> EngineSpec | None:
 
 
 def where_of(settings: Settings) -> str:
-    """The main engine in words that tell one from another: its folder, or its URL without secrets.
+    """Return where the main engine's data is: its folder, or its URL without secrets.
 
     >>> where_of(Settings(database_url="postgresql://ana:s3cret@db/main"))
     'postgresql://ana:***@db/main'
@@ -186,7 +186,7 @@ def where_of(settings: Settings) -> str:
 
 
 def engines_of(settings: Settings, *, default: EngineSpec) -> list[EngineSpec]:
-    """Every engine that the environment names; ``default`` is the main one if it names none.
+    """Return every configured engine; ``default`` is the main one if none is configured.
 
     >>> [one.name for one in engines_of(Settings(redis_url="redis://h"), default=EMBEDDED)]
     ['embedded', 'redis']
@@ -199,9 +199,9 @@ def engines_of(settings: Settings, *, default: EngineSpec) -> list[EngineSpec]:
 def missing_extras(
     specs: Sequence[EngineSpec], *, beside: MissingExtraError | None = None
 ) -> MissingExtraError | None:
-    """One error for all drivers that are missing, so that one pip line installs them all.
+    """Return one error for all missing drivers, so that one pip line installs them all.
 
-    ``beside`` is what else was found missing.
+    ``beside`` is an extra that is missing too.
 
     >>> missing_extras([INMEMORY]) is None
     True
@@ -213,7 +213,7 @@ def missing_extras(
 
 
 def load(spec: EngineSpec) -> ModuleType:
-    """The module that wires an engine; a missing driver raises with the pip line that installs it.
+    """Return the module that wires an engine. Raises with the pip line if its driver is missing.
 
     >>> load(INMEMORY).__name__
     'holdfast.wiring.inmemory'
@@ -231,5 +231,5 @@ def _exists(module: str) -> bool:
     try:
         return find_spec(module) is not None
     except ModuleNotFoundError:
-        # find_spec imports the parents of a dotted name, and one of them is not there.
+        # find_spec imports the parents of a dotted name, and one of them is not installed.
         return False

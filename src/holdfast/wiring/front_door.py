@@ -1,4 +1,4 @@
-"""``holdfast.open()``: settings and URLs in, ``State`` out."""
+"""``holdfast.open()``: opens a ``State`` from settings and URLs."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Opening:
         if self._state is not None:
             await self._state.aclose()
 
-    if not TYPE_CHECKING:  # a type checker says it before it runs, unless these hide it
+    if not TYPE_CHECKING:  # hidden, so that a type checker reports `with` without `async`
 
         def __getattr__(self, name: str) -> NoReturn:
             raise AttributeError(f"no attribute {name!r}: {_NOT_YET}", name=name, obj=self)
@@ -79,7 +79,7 @@ class Opening:
             raise ConfigError(_NOT_YET)
 
         def __exit__(self, *_error: object) -> None:
-            """Never called: ``with`` wants it to be there before it enters."""
+            """Never called; ``with`` requires it to exist before it calls ``__enter__``."""
 
     async def _connect(self) -> State:
         if self._spec is None:
@@ -122,7 +122,7 @@ class Opening:
 
 
 class OpenOptions(TypedDict, total=False):
-    """What ``open`` takes beside the URL, for those who pass it on."""
+    """The options of ``open`` beside the URL, for functions that pass them on."""
 
     redis: str | None
     blobs: str | None
@@ -146,16 +146,16 @@ def open(  # noqa: A001 - holdfast.open is the front door's name
     clock: Clock | None = None,
     background: bool | None = None,
 ) -> Opening:
-    """Open a ``State``: from the environment, or from what is given here.
+    """Open a ``State`` from these arguments, or else from the environment.
 
-    ``url`` is ``memory:`` (in the process, nothing kept), a folder (embedded Postgres) or the URL
-    of a server. ``redis`` is the URL of a Redis or Valkey for what must be fast, ``blobs`` of an
-    object store for what is large, and ``graph="age"`` keeps the graph in Apache AGE. Without a
-    URL and without ``STORAGE_TYPE`` or ``DATABASE_URL`` it is ``memory:``, with a logged warning.
-    An unknown value is an error that lists the known ones. With a Postgres and a ``redis`` this
-    process consolidates in the background, unless ``background=False``. ``embedder`` is one of your
-    own, or a name as ``HOLDFAST_EMBEDDER`` takes it. ``clock`` replaces the time of the in-memory
-    engine, for tests.
+    ``url`` is ``memory:`` (in this process, nothing is kept), a folder (embedded Postgres) or the
+    URL of a server. ``redis`` is the URL of a Redis or Valkey for the hot path. ``blobs`` is the
+    URL of an object store for large values. ``graph="age"`` keeps the graph in Apache AGE. Without
+    a URL, ``STORAGE_TYPE`` or ``DATABASE_URL``, the state is ``memory:``, and a warning is logged.
+    An unknown value raises an error that lists the known ones. With Postgres and ``redis``, this
+    process copies events from Redis to Postgres in the background, unless ``background=False``.
+    ``embedder`` is your own object, or a name as in ``HOLDFAST_EMBEDDER``. ``clock`` replaces the
+    time of the in-memory engine, for tests.
 
     ::
 

@@ -1,4 +1,4 @@
-"""What ``State.health()`` answers."""
+"""The result of ``state.ops.health()``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Condition: TypeAlias = Literal["ok", "degraded", "down"]
 
 @dataclass(frozen=True, slots=True)
 class EngineHealth:
-    """One engine: whether it answers, how fast, and what its durability is.
+    """The health of one engine: whether it answers, its latency, and its durability.
 
     >>> EngineHealth("inmemory", "ok", serves=("history",), durability="none").status
     'ok'
@@ -21,19 +21,19 @@ class EngineHealth:
     serves: tuple[str, ...]
     durability: str
     latency_seconds: float = 0.0
-    """How long the answer took; of an engine that is down, how long it was waited for."""
+    """Duration of the ping; for an engine that is down, the time until it failed."""
     detail: str = ""
     version: str = ""
     capabilities: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-    """What to change, each with how."""
+    """Problems of the configuration, each with its fix."""
     where: str = ""
     """The folder or the server; only ``holdfast doctor`` fills it in."""
 
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """All engines of a ``State``; the whole is as well as its worst part.
+    """The health of all engines of a ``State``; its status is the worst one of them.
 
     >>> Health((EngineHealth("inmemory", "ok", serves=(), durability="none"),)).status
     'ok'

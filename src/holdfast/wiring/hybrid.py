@@ -1,4 +1,4 @@
-"""The hybrid memory: Redis for what must be fast, Postgres for what must stay."""
+"""The hybrid memory: Redis for the hot path, Postgres as the durable store."""
 
 from __future__ import annotations
 
@@ -45,16 +45,16 @@ from holdfast.wiring.stores import Stores
 _log = logging.getLogger("holdfast.hybrid")
 
 SERVES = ("history", "episodes", "short_term")
-"""What the hybrid serves."""
+"""The attributes of a ``State`` that the hybrid serves."""
 
 BEHIND_AT_OPEN = 10_000
-"""How many sessions in which Redis is behind a state reads when it opens."""
+"""Maximum number of sessions in which Redis is behind that are read when a state opens."""
 
 STUCK_SECONDS = 60.0
-"""An event that has waited for so long is not getting on: health is degraded."""
+"""Health is degraded if the oldest event in Redis has waited for Postgres longer than this."""
 
 DRAIN_SECONDS = 10.0
-"""How long closing waits until what is in Redis is in Postgres too; it is safe where it is."""
+"""How long closing waits until Postgres has the events in Redis; the others are safe in Redis."""
 
 _MEANING: dict[AckLevel, str] = {
     "hot": "hot: Redis has it when a write returns",
@@ -65,14 +65,14 @@ _MEANING: dict[AckLevel, str] = {
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ConnectedHybrid(ConnectedEngine):
-    """The two engines together; degraded when the consolidators fall behind."""
+    """Redis and Postgres as one engine; degraded if the consolidators fall behind."""
 
     hot: RedisHotQueue | None = None
     consolidator: Consolidator | None = None
-    """The one of this process, where it has one."""
+    """The consolidator of this process, if it has one."""
 
     async def probe(self) -> EngineHealth:
-        """How far the consolidators are behind."""
+        """Return how far the consolidators are behind."""
         start = time.perf_counter()
         hot = cast("RedisHotQueue", self.hot)
         try:
@@ -141,7 +141,7 @@ class _Tenants:
         return self._logs[tenant]
 
     async def look(self) -> None:
-        """Read in which sessions Redis is behind: the process that wrote to them may be dead."""
+        """Read the sessions in which Redis is behind Postgres: their writer may be dead."""
         for tenant, session, epoch in await self._durable.queue.behind(limit=BEHIND_AT_OPEN):
             self._behind.setdefault(tenant, {})[session] = epoch
 
@@ -166,7 +166,7 @@ class _Tenants:
         return self._states[tenant]
 
     def change(self, tenant: str, stores: Stores) -> Stores:
-        """Stores of the durable engine, with those that both serve in their place."""
+        """Return the stores of the durable engine, with some replaced by hybrid ones."""
         states, log = self.states(tenant), self.log(tenant)
         return dataclasses.replace(
             stores,
@@ -183,7 +183,7 @@ class _Tenants:
             raise UnavailableError("redis", str(error)) from error
 
     async def _settle(self) -> None:
-        """Say of sessions that others found incomplete that nothing of this process is missing."""
+        """Confirm for sessions that others found incomplete: no write of this process is lost."""
         for tenant, session in await self._durable.queue.unsettled(self._writer):
             try:
                 await self.log(tenant).settle(session)
@@ -191,7 +191,10 @@ class _Tenants:
                 raise UnavailableError("redis", str(error)) from error
 
     async def release(self) -> None:
-        """This process ends: if all that it acknowledged is stored, nobody need ask it."""
+        """Release this writer at the end of its process, if all its acknowledged writes are stored.
+
+        Other processes then need no confirmation from it.
+        """
         if not self._writer:
             return
         logs = [await log.is_settled() for log in self._logs.values()]
@@ -214,7 +217,7 @@ class _Tenants:
 
 
 async def put_hybrid(found: Connections, request: OpenRequest, engine: Redis) -> None:
-    """Let both engines serve the session log and the working state of an opened state."""
+    """Make both engines together serve the session log and working state of an opened state."""
     durable = cast("DurableSide", found.durable)
     level = level_of(request.settings, engine)
     tenants = _Tenants(engine, durable, level, request.settings)
@@ -230,7 +233,7 @@ async def put_hybrid(found: Connections, request: OpenRequest, engine: Redis) ->
         try:
             await tenants.release()
         except HoldfastError as error:
-            # Others report what this process may have acknowledged as uncertain.
+            # Other processes will report acknowledged writes of this process as uncertain.
             _log.warning("this process could not be released: %s", error)
 
     both = connected_hybrid(engine, queue, level, close)
@@ -240,7 +243,7 @@ async def put_hybrid(found: Connections, request: OpenRequest, engine: Redis) ->
 def connected_hybrid(
     engine: Redis, queue: RedisHotQueue, level: AckLevel, close: Callable[[], Awaitable[None]]
 ) -> ConnectedHybrid:
-    """The two engines together, as a ``State`` uses them."""
+    """Return Redis and Postgres as one connected engine."""
     return ConnectedHybrid(
         *("hybrid", SERVES, _MEANING[level], engine.ping, close),
         version="Redis beside Postgres",
@@ -249,7 +252,10 @@ def connected_hybrid(
 
 
 def level_of(settings: Settings, engine: Redis) -> AckLevel:
-    """What an acknowledgement means here: as asked for if it is proved, else the strongest.
+    """Return the acknowledgement level in effect.
+
+    Without ``HOLDFAST_ACK_LEVEL`` it is ``fsync`` if Redis proves it, else ``committed``, the
+    strongest. Raises ``ConfigError`` if the setting is ``fsync`` and Redis does not prove it.
 
     ::
 
@@ -270,7 +276,7 @@ def level_of(settings: Settings, engine: Redis) -> AckLevel:
 
 
 class _Background:
-    """A consolidator at work in this process."""
+    """A consolidator that runs in this process."""
 
     def __init__(self, consolidator: Consolidator) -> None:
         self._consolidator = consolidator
@@ -278,11 +284,11 @@ class _Background:
         self._task = asyncio.create_task(consolidator.run(self._stop))
 
     async def close(self) -> None:
-        """Stop, and take along what is there, for a bounded time."""
+        """Stop, after copying the events in Redis to Postgres for up to ``DRAIN_SECONDS``."""
         self._stop.set()
         await self._task
         try:
             await self._consolidator.drain(limit_seconds=DRAIN_SECONDS)
         except HoldfastError:
-            # It is safe in Redis, and the next who opens it goes on.
+            # The events are safe in Redis, and the next process that opens it continues.
             return

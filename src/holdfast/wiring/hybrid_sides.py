@@ -1,4 +1,4 @@
-"""What the two halves of the hybrid memory bring, and what they are together."""
+"""What the durable engine provides to the hybrid memory, and its view for operators."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from holdfast.spi.transcripts import Transcripts
 
 @dataclass(frozen=True, slots=True)
 class DurableSide:
-    """What a durable engine brings."""
+    """The stores and queues that a durable engine provides."""
 
     log: Callable[[str], DurableLog]
     transcripts: Callable[[str], Transcripts]
@@ -27,7 +27,7 @@ class DurableSide:
 
 @dataclass(frozen=True, slots=True)
 class HybridSide:
-    """What operators ask of an opened hybrid: its queues, and who works on them."""
+    """An opened hybrid for operators: its queues and its consolidator."""
 
     hot: HotQueue
     durable: DurableQueue
@@ -35,7 +35,7 @@ class HybridSide:
     window_seconds: float
 
     async def samples(self) -> list[tuple[str, float]]:
-        """Every figure under its name, for a scrape; ``HELP`` of ``memory.metrics`` explains them.
+        """Return every metric by name, for a scrape; ``HELP`` of ``memory.metrics`` explains them.
 
         ::
 

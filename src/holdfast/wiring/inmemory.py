@@ -38,11 +38,11 @@ from holdfast.wiring.stores import Stores
 
 
 async def connect(request: OpenRequest) -> Connections:
-    """A new engine in this process, empty."""
+    """Create a new, empty engine in this process."""
     engine = InMemory(clock=request.clock)
 
     async def nothing() -> None:
-        """Nothing is held outside the process."""
+        """Do nothing: the engine holds nothing outside the process."""
 
     durability = "none: it ends with the process"
     return Connections(

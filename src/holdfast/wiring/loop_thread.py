@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, for callers that have none."""
+"""An event loop in a separate thread, for callers that have none."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ T = TypeVar("T")
 
 
 class _Threads(ThreadPoolExecutor):
-    """Threads, and where the interpreter ends and starts no more of them, the caller's own."""
+    """A thread pool that runs work in the caller's thread if no thread can be started.
+
+    That is so while the interpreter shuts down.
+    """
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **named: Any) -> Future[T]:
         try:
@@ -53,11 +56,11 @@ class LoopThread:
 
     @property
     def forked(self) -> bool:
-        """Whether this is a child of the process that has the thread: a fork copies no threads."""
+        """Whether this is a forked child of the process with the thread: fork copies no threads."""
         return os.getpid() != self._process
 
     def check_process(self) -> None:
-        """Raise in a child of the process that has the thread."""
+        """Raise in a forked child of the process that has the thread."""
         if self.forked:
             raise ConfigError(
                 "this State was opened before a fork: open one in each process, after the fork"

@@ -1,4 +1,4 @@
-"""Secrets never reach a repr, a log line or an error."""
+"""Masks secrets, so that none is in a repr, a log line or an error."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _QUERY_PART = re.compile(r"([?&])([^=&#]*)=([^&#]*)")
 
 
 def mask_url(url: str) -> str:
-    """A URL with its password, and the secrets in its query, replaced by stars.
+    """Return a URL with its password, and the secrets in its query, replaced by stars.
 
     >>> mask_url("postgresql://ana:s3cret@db/main?sslpassword=x&application_name=y")
     'postgresql://ana:***@db/main?sslpassword=***&application_name=y'

@@ -1,4 +1,4 @@
-"""What a program should know once, also one that has not set up logging."""
+"""Warnings that are shown once per process, also if logging is not configured."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _said: set[str] = set()
 
 
 def notice(text: str) -> None:
-    """Log a warning, once in a process; on standard error where nobody listens to the log.
+    """Log a warning once per process; print it on standard error if logging has no handler.
 
     ::
 

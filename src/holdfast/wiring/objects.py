@@ -1,4 +1,4 @@
-"""An object store for the bytes of blobs; what is known about them stays in the durable engine."""
+"""An object store for the bytes of blobs; their metadata stays in the durable engine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from holdfast.wiring.stores import Stores
 
 
 async def put_beside(found: Connections, request: OpenRequest) -> None:
-    """Let an object store keep the bytes of an opened state's blobs."""
+    """Make an object store keep the bytes of an opened state's blobs."""
     engine = await opened(request)
 
     def index_of(tenant: str) -> BlobIndexStorage:
@@ -37,12 +37,12 @@ async def put_beside(found: Connections, request: OpenRequest) -> None:
 
 
 async def opened(request: OpenRequest) -> Objects:
-    """A connected engine."""
+    """Return a connected engine."""
     return await Objects.open(request.blobs, clock=request.clock)
 
 
 def connected_engine(engine: Objects) -> ConnectedEngine:
-    """The engine as a ``State`` uses it."""
+    """Return the engine as a ``State`` uses it."""
     found = engine.capabilities
     warnings = () if found.tested else (f"{found.scheme}: is not tested with this version",)
     return ConnectedEngine(
@@ -58,7 +58,7 @@ def connected_engine(engine: Objects) -> ConnectedEngine:
 
 
 class Upkeep:
-    """What keeps the object store of a configuration well: its jobs, each connected by itself.
+    """The maintenance jobs of the configured object store; each opens its own connections.
 
     ::
 
@@ -72,7 +72,7 @@ class Upkeep:
         self._main = main
 
     def jobs(self) -> dict[str, Callable[[], Awaitable[int]]]:
-        """Each job by name; it says how much it did."""
+        """Return the jobs by name; a job returns how many objects it processed."""
         return {
             "expired blobs in the object store": lambda: self._do("expired blobs"),
             "orphans in the object store": lambda: self._do("orphaned objects"),

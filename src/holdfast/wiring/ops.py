@@ -1,4 +1,4 @@
-"""``state.ops``: what operators and workers ask of an opened state."""
+"""``state.ops``: calls for operators and workers on an opened state."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Ops:
         self._refuse = refuse
 
     async def health(self) -> Health:
-        """Whether each engine answers, how fast, and how durable it is.
+        """Return for each engine whether it answers, its latency, and its durability.
 
         ::
 
@@ -45,7 +45,7 @@ class Ops:
 
     @property
     def work(self) -> WorkSignal:
-        """Which tenants have tasks to do, and when there are new ones; for workers."""
+        """Lists the tenants that have tasks to run, and signals new tasks; for workers."""
         self._connections.check_usable()
         self._refuse("work")
         if self._connections.work is None:
@@ -57,7 +57,7 @@ class Ops:
         return self._connections.work
 
     async def pending_events(self) -> int:
-        """How many events are in Redis and not in Postgres yet; 0 where there is no such pair.
+        """Return how many events are in Redis and not yet in Postgres; 0 without both of them.
 
         ::
 
@@ -68,9 +68,9 @@ class Ops:
         return 0 if side is None else (await side.hot.stats()).pending
 
     async def embed_pending(self) -> int:
-        """Embed now what waits to be embedded; how many events. A worker does it otherwise.
+        """Embed all events without embedding now. Returns how many. Normally a worker does it.
 
-        Nothing waits where there is no embedder, and in memory, where recall embeds what it reads.
+        It is 0 without an embedder, and in memory, where recall embeds the events that it reads.
         ::
 
             await state.ops.embed_pending()
@@ -89,10 +89,11 @@ class Ops:
     async def assign_context(
         self, context_id: str, *, owner: str, new_id: str | None = None
     ) -> None:
-        """Give an owner the old session of a context that several owners had used.
+        """Assign the old session of a context that several owners had used to one owner.
 
-        Before owners were kept apart they shared such a session; since the upgrade nobody reads it.
-        ``holdfast doctor`` lists them. ``new_id`` is for an owner who has gone on in the context.
+        Before owners were separated, they shared such a session; since the upgrade no owner can
+        read it. ``holdfast doctor`` lists these contexts. If the owner already has a newer session
+        in the context, pass ``new_id`` for the old one.
         ::
 
             await state.ops.assign_context("c1", owner="ana")
@@ -102,7 +103,7 @@ class Ops:
         await assign_context(self._connections, self._state.tenant, context_id, owner, new_id)
 
     def elsewhere(self) -> AbstractAsyncContextManager[State] | None:
-        """The same stores on connections of their own, for another thread's event loop.
+        """Open the same stores on separate connections, for the event loop of another thread.
 
         ``None`` in memory, where there are no connections. ::
 
@@ -115,7 +116,7 @@ class Ops:
 
     @property
     def hybrid(self) -> HybridSide:
-        """The consolidator and its queues, for operators: where Redis stands beside Postgres."""
+        """The consolidator and its queues, for operators; only with Redis and Postgres together."""
         self._connections.check_usable()
         self._refuse("hybrid")
         side = self._connections.hybrid

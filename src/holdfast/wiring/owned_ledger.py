@@ -1,4 +1,4 @@
-"""The tasks of one owner."""
+"""The task ledger of one owner."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from holdfast.values.owners import Owner
 
 
 class OwnedLedger:
-    """A ``TaskLedger`` for one owner: every call that takes an owner has this one.
+    """A ``TaskLedger`` for one owner: every call that takes an owner uses this one.
 
-    What takes none is for workers, who act for all owners of a tenant, and is refused. ::
+    Methods without an owner are for workers, which act for all owners of a tenant; here they raise.
+    ::
 
         ana = OwnedLedger(ledger, "ana")
         task = await ana.submit("writer", ChatMessage.user("Tides of Brest?"))

@@ -24,7 +24,7 @@ class ConnectedEngine:
     warnings: tuple[str, ...] = ()
 
     def serving(self, *attributes: str) -> ConnectedEngine:
-        """The same engine for other attributes."""
+        """Return the same engine for other attributes."""
         return dataclasses.replace(self, serves=attributes)
 
     async def probe(self) -> EngineHealth:

@@ -57,12 +57,12 @@ FRONTS: dict[str, Callable[[Any, OpenRequest], Any]] = {
     "tasks": lambda storage, _request: Ledger(storage),
     "vectors": lambda storage, request: Vectors(storage, embedder=request.embedder),
 }
-"""What an engine may store, and the contract in front of it."""
+"""The stores that an engine may provide, and the contract class for each."""
 
 
 @cache
 def plugins() -> dict[str, EntryPoint]:
-    """The engines that are installed beside Holdfast, by scheme.
+    """Return the entry points of installed engines by URL scheme.
 
     ::
 
@@ -91,7 +91,7 @@ async def connect(request: OpenRequest) -> Connections:
 
 
 async def put_graph_beside(found: Connections, request: OpenRequest) -> None:
-    """Let the engine that ``request.graph`` names keep the graph of an opened state."""
+    """Make the engine that ``request.graph`` names keep the graph of an opened state."""
     engine = await opened(request.graph, request)
     if "graph" not in engine.contracts:
         await engine.aclose()
@@ -128,7 +128,7 @@ async def opened(scheme: str, request: OpenRequest) -> Engine:
 
 
 def connected_engine(engine: Engine, *serves: str) -> ConnectedEngine:
-    """The engine as a ``State`` uses it."""
+    """Return the engine as a ``State`` uses it."""
     return ConnectedEngine(
         engine.name,
         serves or tuple(sorted(engine.contracts)),

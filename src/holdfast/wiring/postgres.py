@@ -53,7 +53,7 @@ from holdfast.wiring.stores import Stores
 
 
 async def connect(request: OpenRequest, *, revive: Revive | None = None) -> Connections:
-    """A pool on the server that the URL names; ``revive`` starts one that is ours to start."""
+    """Open a connection pool to the server in the URL; ``revive`` restarts an embedded server."""
     settings = request.settings
     engine = await Postgres.open(
         request.url,
@@ -76,7 +76,7 @@ async def connect(request: OpenRequest, *, revive: Revive | None = None) -> Conn
 def connections(
     engine: Postgres, request: OpenRequest, *, revive: Revive | None = None
 ) -> Connections:
-    """The stores on an engine, and how to look after it."""
+    """Return the stores on an engine, with its health, maintenance and embedding."""
     return Connections(
         stores=lambda tenant, graph: _stores(engine, tenant, request, graph),
         connected=[connected_engine(engine)],
@@ -103,7 +103,7 @@ def connections(
 
 
 def connected_engine(engine: Postgres) -> ConnectedEngine:
-    """The engine as a ``State`` uses it."""
+    """Return the engine as a ``State`` uses it."""
     found = engine.capabilities
     return ConnectedEngine(
         engine.name,
@@ -136,18 +136,18 @@ def connected_engine(engine: Postgres) -> ConnectedEngine:
 
 
 def _small(request: OpenRequest) -> OpenRequest:
-    """The same with few connections, and nothing to migrate any more."""
+    """Return the request with few connections and without automatic migration."""
     settings = dataclasses.replace(request.settings, max_connections=2, auto_migrate=False)
     return dataclasses.replace(request, settings=settings)
 
 
 async def administration(url: str) -> PostgresAdmin:
-    """An operator's connection."""
+    """Open an operator's connection."""
     return await PostgresAdmin.open(url)
 
 
 def migration_texts(role: str) -> Iterator[str]:
-    """The SQL of all migrations, and of the grants of a role."""
+    """Return the SQL of all migrations, and of the grants of a role."""
     for one in migrate.migrations():
         yield f"-- {one.label} (sha256 {one.sha256})\n{one.sql}"
     for file in migrate.function_files():

@@ -1,4 +1,4 @@
-"""Redis or Valkey: beside a durable engine, or alone."""
+"""Redis or Valkey, together with a durable engine or alone."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from holdfast.wiring.request import OpenRequest
 from holdfast.wiring.stores import Stores
 
 ALONE = ("history", "short_term", "channel")
-"""What Redis serves by itself."""
+"""The attributes that Redis serves without a durable engine."""
 
 BESIDE = ("short_term", "channel")
-"""What Redis serves beside a durable engine."""
+"""The attributes that Redis serves together with a durable engine."""
 
 
 async def connect(request: OpenRequest) -> Connections:
-    """Redis alone: transcripts with a time to live, working state and channels."""
+    """Connect to Redis alone: transcripts with a TTL, working state and channels."""
     engine = await opened(request, request.url)
 
     def stores(tenant: str, _graph: KnowledgeGraph | None) -> Stores:
@@ -46,9 +46,9 @@ async def connect(request: OpenRequest) -> Connections:
 
 
 async def put_beside(found: Connections, request: OpenRequest) -> None:
-    """Let Redis serve the hot contracts of an opened state; with a durable engine, as a hybrid.
+    """Make Redis serve the hot contracts of an opened state; with a durable engine, as a hybrid.
 
-    The hot log is on a standalone server only: a cluster serves working state and channels.
+    The hot log needs a standalone server; a cluster serves working state and channels only.
     """
     engine = await opened(request, request.redis)
     hybrid = found.durable is not None and engine.capabilities.mode != "cluster"
@@ -61,13 +61,13 @@ async def put_beside(found: Connections, request: OpenRequest) -> None:
 
 
 async def opened(request: OpenRequest, url: str) -> Redis:
-    """A connected engine."""
+    """Return a connected engine."""
     settings = request.settings
     return await Redis.open(url, shards=settings.redis_shards, allow_unsafe=settings.allow_unsafe)
 
 
 def connected_hybrid_of(request: OpenRequest, engine: Redis) -> ConnectedEngine | None:
-    """What this engine is together with a durable one; ``None`` for a cluster.
+    """Return the hybrid of this engine and a durable one; ``None`` for a cluster.
 
     ::
 
@@ -80,7 +80,7 @@ def connected_hybrid_of(request: OpenRequest, engine: Redis) -> ConnectedEngine 
 
 
 def connected_engine(engine: Redis) -> ConnectedEngine:
-    """The engine as a ``State`` uses it."""
+    """Return the engine as a ``State`` uses it."""
     found = engine.capabilities
     return ConnectedEngine(
         engine.name,

@@ -1,4 +1,4 @@
-"""What was asked of ``holdfast.open()``; nothing is connected yet."""
+"""The arguments of ``holdfast.open()``, before anything is connected."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from holdfast.wiring.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class OpenRequest:
-    """URLs, the environment's settings, and the parts that the caller brings."""
+    """URLs, the environment's settings, and objects that the caller passed, such as an embedder."""
 
     url: str = field(repr=False)
     redis: str = field(repr=False)
@@ -27,7 +27,7 @@ class OpenRequest:
 
 
 def check_embedder(embedder: object) -> None:
-    """Refuse what can be no embedder, before anything is opened with it.
+    """Raise if an object is no embedder, before anything is opened.
 
     ::
 
@@ -44,7 +44,7 @@ def check_embedder(embedder: object) -> None:
 
 
 async def with_embedder(request: OpenRequest) -> OpenRequest:
-    """The same request with the embedder that the settings name, unless the caller brought one.
+    """Return the request with the embedder of the settings, unless the caller passed one.
 
     ::
 
@@ -60,7 +60,7 @@ async def with_embedder(request: OpenRequest) -> OpenRequest:
 
 
 def with_limit(request: OpenRequest) -> OpenRequest:
-    """The same request, its embedder given up where it does not answer.
+    """Return the request with a time limit on calls of its embedder.
 
     ::
 

@@ -1,8 +1,9 @@
-"""The upgrade to sessions that have an owner: each is moved to the ids of its owner, once.
+"""The upgrade to sessions with an owner: each session is moved once, to an id with its owner.
 
-Before, the session of a task was its context, whoever owned the task. A migration notes the
-contexts that have an owner. Whoever opens the stores next moves their sessions, because a part of
-them may be in Redis. Every step can be repeated: if a process dies, the next one does the rest.
+In earlier versions the session id of a task was its context id, for all owners. A migration records
+the contexts that have an owner. The next process that opens the stores moves their sessions; the
+migration cannot, because a part of them may be in Redis. Every step can be repeated: if a process
+dies, the next one continues.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ from holdfast.wiring.connections import Connections
 _log = logging.getLogger("holdfast")
 PAGE = 500
 LISTED = 20
-"""How many contexts without an owner are listed by name."""
+"""Maximum number of contexts without an owner that are listed by name."""
 
 DRAIN_SECONDS = 600.0
-"""How long the upgrade waits until what is in Redis is in Postgres."""
+"""How long the upgrade waits until all events in Redis are in Postgres."""
 
 
 async def move_sessions(connections: Connections) -> int:
-    """Move what an upgrade has left to be moved; returns how many sessions.
+    """Move the sessions that the migration has recorded. Returns how many.
 
     ::
 
@@ -71,7 +72,7 @@ async def _move(connections: Connections, moves: SessionMoves, move: SessionMove
     old = ("", move.session)
     outcome = await _move_log(connections, move.tenant, old, (prefix, move.session))
     if outcome == "taken":
-        # The owner has gone on in a session of this id: an operator decides about the old one.
+        # The owner already has a newer session under this id: an operator decides about the old.
         prefix = UNASSIGNED
         outcome = await _move_log(connections, move.tenant, old, (prefix, move.session))
     if outcome in ("hot", "taken"):
@@ -86,7 +87,7 @@ async def _move(connections: Connections, moves: SessionMoves, move: SessionMove
 async def _move_log(
     connections: Connections, tenant: str, old: tuple[str, str], new: tuple[str, str]
 ) -> Moved:
-    """Move the log of a session; ids are given as prefix and name."""
+    """Move the log of a session; ids are pairs of prefix and name."""
     moves = connections.moves
     if moves is None:
         raise NotSupportedError("inmemory", "moving sessions", why="nothing is kept there")
@@ -98,7 +99,7 @@ async def _move_log(
 
 
 async def _move_state(states: ShortTerm, old: str, new: str) -> bool:
-    """Move a working state, unless there is none; a state at the new id stays."""
+    """Move a working state, if there is one; a state at the new id is kept."""
     found = await states.snapshot(old)
     if not found.version:
         return False
@@ -114,7 +115,7 @@ async def _move_state(states: ShortTerm, old: str, new: str) -> bool:
 
 
 async def unassigned_contexts(connections: Connections) -> list[str]:
-    """What ``holdfast doctor`` says of contexts that wait for an owner; nothing where none do."""
+    """Return a line for ``holdfast doctor`` per context without an owner; empty if none."""
     if connections.moves is None:
         return []
     try:
@@ -132,7 +133,7 @@ async def unassigned_contexts(connections: Connections) -> list[str]:
 async def assign_context(
     connections: Connections, tenant: str, context_id: str, owner: str, new_id: str | None
 ) -> None:
-    """Give an owner the session of a context that nobody reads.
+    """Assign the session of a context without an owner to an owner.
 
     ::
 

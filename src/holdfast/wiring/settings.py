@@ -1,4 +1,4 @@
-"""The configuration: the environment first, one frozen object after."""
+"""The configuration: read from the environment into one frozen object."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _NAMES = {
     "push_allow_private": "HOLDFAST_PUSH_ALLOW_PRIVATE",
 }
 _LONGEST_STATEMENT = 2_147_483
-"""Postgres counts the milliseconds of a statement in 32 bits."""
+"""Maximum seconds: Postgres stores a statement timeout as milliseconds in 32 bits."""
 _SWITCH = {
     "1": True,
     "true": True,
@@ -71,14 +71,14 @@ _SWITCH = {
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Settings:
-    """Everything that the environment decides; secrets are masked in its repr.
+    """All settings of the environment; secrets are masked in its repr.
 
     >>> Settings(database_url="postgresql://ana:s3cret@db/main")
     Settings(database_url='postgresql://ana:***@db/main')
     """
 
     storage_type: str = ""
-    """``STORAGE_TYPE``: memory, embedded or postgres; empty: whatever ``DATABASE_URL`` implies."""
+    """``STORAGE_TYPE``: memory, embedded or postgres; empty: as ``DATABASE_URL`` implies."""
     database_url: str = ""
     """``DATABASE_URL``: a Postgres server; alone it implies postgres."""
     redis_url: str = ""
@@ -88,59 +88,59 @@ class Settings:
     directory: str = ".holdfast"
     """``HOLDFAST_DIR``: the folder of embedded Postgres."""
     tenant: str = "default"
-    """``HOLDFAST_TENANT``: whose data it is."""
+    """``HOLDFAST_TENANT``: the tenant whose data is used."""
     blob_ttl_seconds: float = 86_400
     """``HOLDFAST_BLOB_TTL_SECONDS``: how long an unpinned blob lives."""
     channel_retention_seconds: float = 604_800
     """``HOLDFAST_CHANNEL_RETENTION_SECONDS``: how long a channel keeps an event."""
     max_connections: int = 10
-    """``HOLDFAST_MAX_CONNECTIONS``: how many connections a process holds to Postgres at most."""
+    """``HOLDFAST_MAX_CONNECTIONS``: maximum connections of a process to Postgres."""
     command_timeout_seconds: float = 60
-    """``HOLDFAST_COMMAND_TIMEOUT_SECONDS``: how long a statement on Postgres may take."""
+    """``HOLDFAST_COMMAND_TIMEOUT_SECONDS``: timeout of a statement on Postgres."""
     pooler: bool = False
-    """``HOLDFAST_POOLER``: a transaction pooler such as PgBouncer stands in front of Postgres."""
+    """``HOLDFAST_POOLER``: the connection goes through a transaction pooler such as PgBouncer."""
     auto_migrate: bool = False
     """``HOLDFAST_AUTO_MIGRATE``: opening applies pending migrations."""
     allow_unsafe: bool = False
     """``HOLDFAST_ALLOW_UNSAFE``: accept a server that may lose an acknowledged write."""
     graph: str = "tables"
-    """``HOLDFAST_GRAPH``: tables, or the name of an engine for it, such as age."""
+    """``HOLDFAST_GRAPH``: where the graph is kept: tables, or the name of an engine such as age."""
     history_ttl_seconds: float = 604_800
-    """``HOLDFAST_HISTORY_TTL_SECONDS``: how long Redis alone keeps a transcript that rests."""
+    """``HOLDFAST_HISTORY_TTL_SECONDS``: TTL of an unused transcript on Redis without Postgres."""
     state_ttl_seconds: float | None = None
-    """``HOLDFAST_STATE_TTL_SECONDS``: how long a working state that rests lives; none: for ever."""
+    """``HOLDFAST_STATE_TTL_SECONDS``: TTL of an unused working state; none: it never expires."""
     hot_state_seconds: float = 3600
-    """``HOLDFAST_HOT_STATE_SECONDS``: an unused state leaves Redis, not Postgres; 0: it stays."""
+    """``HOLDFAST_HOT_STATE_SECONDS``: an unused state is evicted from Redis only; 0: never."""
     redis_shards: int = 16
-    """``HOLDFAST_REDIS_SHARDS``: over how many shards a Redis is spread; fixed at first use."""
+    """``HOLDFAST_REDIS_SHARDS``: number of shards of the keys in Redis; fixed at first use."""
     ack_level: str = ""
     """``HOLDFAST_ACK_LEVEL``: hot, fsync or committed; empty: fsync if proved, else committed."""
     redis_level: str = ""
-    """``HOLDFAST_REDIS_LEVEL``: hot or fsync, where the server does not show its settings."""
+    """``HOLDFAST_REDIS_LEVEL``: hot or fsync, if the server does not show its configuration."""
     background: bool = True
     """``HOLDFAST_BACKGROUND``: consolidate in this process; else run ``holdfast consolidate``."""
     soft_mark: int = 20_000
-    """``HOLDFAST_SOFT_MARK``: so many events waiting in a shard, and writers wait for the flush."""
+    """``HOLDFAST_SOFT_MARK``: backlog of a shard, in events, at which writers wait for a flush."""
     hard_mark: int = 200_000
-    """``HOLDFAST_HARD_MARK``: so many events waiting in a shard, and nothing more is taken."""
+    """``HOLDFAST_HARD_MARK``: backlog of a shard, in events, at which writes are refused."""
     embedder: str = ""
     """``HOLDFAST_EMBEDDER``: none, static, onnx:FOLDER, openai:URL?model=NAME&dimension=N, hash."""
     embedder_key: str = ""
     """``HOLDFAST_EMBEDDER_KEY``: the secret of an embedding service."""
     max_value_bytes: int = DEFAULT_LIMITS.value_bytes
-    """``HOLDFAST_MAX_VALUE_BYTES``: one message, event, state, document or fact; 0: any size."""
+    """``HOLDFAST_MAX_VALUE_BYTES``: of one message, event, state, document or fact; 0: no limit."""
     max_filter_terms: int = DEFAULT_LIMITS.filter_terms
-    """``HOLDFAST_MAX_FILTER_TERMS``: the conditions of a filter; 0: any number."""
+    """``HOLDFAST_MAX_FILTER_TERMS``: maximum conditions in a filter; 0: no limit."""
     max_query_words: int = DEFAULT_LIMITS.query_words
-    """``HOLDFAST_MAX_QUERY_WORDS``: the different words of a question; 0: any number."""
+    """``HOLDFAST_MAX_QUERY_WORDS``: maximum different words in a search query; 0: no limit."""
     max_walk_depth: int = DEFAULT_LIMITS.walk_depth
-    """``HOLDFAST_MAX_WALK_DEPTH``: how deep a walk through the graph goes; 0: any depth."""
+    """``HOLDFAST_MAX_WALK_DEPTH``: maximum depth of a graph traversal; 0: no limit."""
     max_walk_entities: int = DEFAULT_LIMITS.walk_entities
-    """``HOLDFAST_MAX_WALK_ENTITIES``: how many entities a walk returns; 0: any number."""
+    """``HOLDFAST_MAX_WALK_ENTITIES``: maximum entities of a graph traversal; 0: no limit."""
     search_timeout_seconds: float = 5
-    """``HOLDFAST_SEARCH_TIMEOUT_SECONDS``: how long a search on Postgres may take."""
+    """``HOLDFAST_SEARCH_TIMEOUT_SECONDS``: timeout of a search on Postgres."""
     dedupe_message_ids: bool = False
-    """``HOLDFAST_DEDUPE_MESSAGE_IDS``: to the service, the same messageId again is one send."""
+    """``HOLDFAST_DEDUPE_MESSAGE_IDS``: the service treats a repeated messageId as a retry."""
     push_allow_private: bool = False
     """``HOLDFAST_PUSH_ALLOW_PRIVATE``: push also to private addresses, and without TLS."""
 
@@ -178,7 +178,7 @@ class Settings:
 
     @property
     def limits(self) -> Limits:
-        """How large a value, a filter, a question and a walk may be.
+        """The limits of values, filters, search queries and graph traversals.
 
         >>> Settings(max_walk_depth=3).limits.walk_depth
         3
@@ -193,10 +193,10 @@ class Settings:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Settings:
-        """Read the environment, and a ``.env`` file in this folder where there is one.
+        """Read the environment, and a ``.env`` file in the current folder if there is one.
 
-        What the environment says counts before what the file says. An unknown ``HOLDFAST_`` name is
-        a warning that names the nearest known one.
+        The environment overrides the file. An unknown ``HOLDFAST_`` name is logged as a warning
+        that names the nearest known one.
 
         >>> Settings.from_environment({"STORAGE_TYPE": "memory"}).storage_type
         'memory'
@@ -222,7 +222,7 @@ def _masked(field: str, value: object) -> object:
 
 
 def _environment() -> dict[str, str]:
-    """The environment, on top of a ``.env`` file."""
+    """Return the environment merged over a ``.env`` file."""
     try:
         file = dotenv_values(".env")
     except (OSError, UnicodeDecodeError) as error:
@@ -231,7 +231,7 @@ def _environment() -> dict[str, str]:
 
 
 def unknown_variables(environment: Mapping[str, str] | None = None) -> list[str]:
-    """What is wrong with variables that look like ours, each with the nearest known name.
+    """Return a warning for each unknown ``HOLDFAST_`` variable, with the nearest known name.
 
     >>> unknown_variables({"HOLDFAST_TENNANT": "acme"})
     ['the variable HOLDFAST_TENNANT is unknown and has no effect: did you mean HOLDFAST_TENANT?']

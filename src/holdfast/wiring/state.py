@@ -1,4 +1,4 @@
-"""``State``: every store of an agent, for one tenant, over shared connections."""
+"""``State``: all stores of one tenant, over shared connections."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ _OPERATORS = frozenset(
         *("pending_events", "work"),
     }
 )
-"""What was here once, and is in ``ops`` now."""
+"""Attributes that have moved to ``ops``."""
 
 
 class State:
-    """An agent's state, by contract; made by ``holdfast.open()``.
+    """The stores of a tenant, one attribute per contract; ``holdfast.open()`` returns it.
 
     ::
 
@@ -77,27 +77,27 @@ class State:
 
     @property
     def tenant(self) -> str:
-        """Whose data it is."""
+        """The tenant whose data it is."""
         return self._tenant
 
     @property
     def owner(self) -> str:
-        """Whose part of it this is; empty for the state of the whole tenant."""
+        """The owner whose data this view has; empty for the state of the whole tenant."""
         return self._owner
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
-        """The event loop that it was opened on, and that its stores are used on."""
+        """The event loop that the state was opened on; its stores must be used on it."""
         return self._connections.loop
 
     @property
     def engines(self) -> dict[str, str]:
-        """Which engine serves which attribute."""
+        """The engine name by attribute."""
         return self._connections.engines
 
     @property
     def blobs(self) -> StoredBlobs:
-        """Large binary things, by ref."""
+        """Large binary objects, by ref."""
         return self._served("blobs", self._open.blobs)
 
     @property
@@ -132,7 +132,7 @@ class State:
 
     @property
     def checkpoints(self) -> Checkpoints:
-        """The steps of graphs, by thread."""
+        """Checkpoints of graphs, by thread."""
         return self._served("checkpoints", self._open.checkpoints)
 
     @property
@@ -152,11 +152,13 @@ class State:
 
     @property
     def ops(self) -> Ops:
-        """What operators and workers ask: health, connections, queues, what waits."""
+        """Calls for operators and workers: health, connections, queues, backlog."""
         return Ops(self, self._connections, self._refuse_owner)
 
     def memory(self, agent: Agent, *, session_id: str | None = None) -> AgentMemory:
-        """What an agent does, did and knows: in one session, or without one in all of them.
+        """Return an agent's memory: working state, session log and facts.
+
+        It is of one session, or of all sessions without ``session_id``.
 
         ::
 
@@ -178,7 +180,7 @@ class State:
         )
 
     def channel(self, name: str) -> Channel:
-        """A named stream of events between agents.
+        """Return a named stream of events between agents.
 
         ::
 
@@ -189,7 +191,7 @@ class State:
         return found
 
     def for_tenant(self, tenant: str) -> State:
-        """A view for another tenant over the same connections, which stay this state's to close.
+        """Return a view for another tenant over the same connections; only this state closes them.
 
         ::
 
@@ -200,14 +202,14 @@ class State:
         return State(self._connections, tenant, owns=False)
 
     def for_owner(self, owner: str, *, memory: MemoryScope = "owner") -> State:
-        """A view for one owner of this tenant: its tasks, sessions, memory, facts and documents.
+        """Return a view for one owner of this tenant: tasks, sessions, memory, facts, documents.
 
-        What it stores no other owner sees, whatever ids they use; nor does the state without an
+        No other owner can read what it stores, whatever ids they use; nor can the state without an
         owner. With ``memory="shared"`` all owners share facts, recall, the graph and documents;
-        sessions, states, boards, threads and channels stay each owner's own. With an empty owner
-        the view has what nobody owns: all stores of the tenant, but of the tasks only those
-        without an owner. A view gives no wider one: what was made without a shared memory refuses
-        it. ::
+        sessions, states, boards, threads and channels stay separate. With an empty owner the view
+        has the data without an owner: all stores of the tenant, but only the tasks without an
+        owner. A view cannot be widened: one without shared memory raises for ``memory="shared"``.
+        ::
 
             ana = state.for_owner("ana")
             await ana.history.append(agent, ChatMessage.user("hello"), session_id="s1")
@@ -225,7 +227,7 @@ class State:
         return State(self._connections, self._tenant, owns=False, owner=owner, memory=memory)
 
     async def aclose(self) -> None:
-        """Close the connections; again, or on a view for another tenant, does nothing.
+        """Close the connections. A second call, or a call on a view, has no effect.
 
         ::
 
@@ -236,10 +238,10 @@ class State:
             self._connections.closed = True
             await self._connections.close()
 
-    if not TYPE_CHECKING:  # a type checker knows the new place alone
+    if not TYPE_CHECKING:  # hidden, so that a type checker reports the old names
 
         def __getattr__(self, name: str) -> object:
-            """Find an operators' call where it is now, with a ``DeprecationWarning``."""
+            """Return an attribute that has moved to ``ops``, with a ``DeprecationWarning``."""
             if name not in _OPERATORS:
                 raise AttributeError(f"'State' object has no attribute {name!r}")
             warn_deprecated(f"state.{name}", f"state.ops.{name}")
@@ -257,7 +259,7 @@ class State:
         await self.aclose()
 
     def _refuse_owner(self, attribute: str) -> None:
-        """Refuse what reaches beyond an owner, where this is the view of one."""
+        """Raise if this is the view of one owner: the attribute would reach beyond it."""
         if self._scoped:
             raise NotSupportedError(
                 " and ".join(sorted(set(self.engines.values()))),
