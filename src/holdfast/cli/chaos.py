@@ -1,4 +1,4 @@
-"""``holdfast chaos``: work under fire, for anyone to repeat."""
+"""``holdfast chaos``: a repeatable fault-injection test."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FLAG = "--i-know-this-is-not-production"
 
 
 class Part(StrEnum):
-    """What may be asked for alone."""
+    """The parts that ``--only`` can select."""
 
     TASKS = "tasks"
     MEMORY = "memory"
@@ -52,27 +52,27 @@ def chaos(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
-    """Kill everything while it works, then check that nothing acknowledged was lost.
+    """Kill processes and servers under load, then check that no acknowledged write was lost.
 
-    Starts a Postgres and a Valkey of its own in temporary folders, workers that run durable tasks,
-    agents that record into the hybrid memory, and consolidators; nothing of yours is touched.
-    While they work, at the moments of a schedule that the seed fixes:
+    Starts its own Postgres and Valkey in temporary folders, workers that run durable tasks, agents
+    that record into the hybrid memory, and consolidators; your data is not touched. While they
+    work, it injects these faults at times that the seed determines:
 
     - workers, agents, consolidators, Valkey and Postgres are killed with SIGKILL;
 
-    - workers and consolidators are stopped for longer than their leases, then go on;
+    - workers and consolidators are stopped for longer than their leases, then continued;
 
-    - connections are cut, delayed, half-open, or lose their answers, in a proxy;
+    - connections are cut, delayed, half-open, or lose their responses, in a proxy;
 
-    - the disks of the servers are full for a while (where this user may mount a tmpfs).
+    - the disks of the servers are full for a while (if this user may mount a tmpfs).
 
-    Then everything is read back: each acknowledged event and task is there, once and in order; each
-    task took only legal steps and made what it makes without faults, byte for byte; no write of a
-    worker that had lost its lease counted. Exit code 0 if all of that holds, 1 with the invariants
-    that do not.
+    Then it reads everything back and checks: each acknowledged event and task is there, once and in
+    order; each task made only legal transitions and produced the same bytes as without faults; no
+    write of a worker that had lost its lease took effect. Exit code 0 if all of that holds, 1 with
+    the list of violated invariants.
 
-    On servers of yours (--url, --redis) it works in a tenant of its own, removes it afterwards, and
-    never stops a server: only its own processes are killed, and its own connections cut.
+    On your own servers (--url, --redis) it works in a separate tenant, which it deletes afterwards.
+    It never stops your servers: it kills only its own processes and cuts only its own connections.
 
     For example:
 
@@ -84,7 +84,7 @@ def chaos(
         --i-know-this-is-not-production
     """
     given = _given(url, redis, only, not_production=not_production)
-    # That calls are tried again is what is meant to happen.
+    # Retries are expected here: do not log them.
     logging.getLogger("stamina").addHandler(logging.NullHandler())
     plan = Plan.within(seconds, seed=seed, parts=PARTS if only is None else (only.value,))
     with _shown(quiet=as_json) as progress:
@@ -101,7 +101,7 @@ def chaos(
 
 
 def run_plan(plan: Plan, progress: Callable[[str, float], None], given: Given | None) -> Verdict:
-    """Run a plan; ``MissingExtraError`` where the drivers or the servers are not installed.
+    """Run a plan. Raises ``MissingExtraError`` if the drivers or the servers are not installed.
 
     ::
 
@@ -132,7 +132,7 @@ def _given(url: str, redis: str, only: Part | None, *, not_production: bool) -> 
 
 @contextmanager
 def _shown(*, quiet: bool) -> Iterator[Callable[[str, float], None]]:
-    """A bar that fills as the time goes by; on standard error, so that the verdict stands alone."""
+    """Show a progress bar of the time on standard error; standard output has only the verdict."""
     bar = Progress(
         SpinnerColumn(),
         BarColumn(bar_width=30),

@@ -1,4 +1,4 @@
-"""All groups of commands, put together."""
+"""The root command with all groups of commands."""
 
 from __future__ import annotations
 
@@ -63,9 +63,10 @@ def configure(
         ),
     ] = False,
 ) -> None:
-    """Read the environment, and a `.env` file in this folder where there is one.
+    """Run agents and manage their durable state.
 
-    Without STORAGE_TYPE and DATABASE_URL, commands mean the embedded Postgres in `.holdfast`
-    (or HOLDFAST_DIR).
+    Commands read their settings from the environment, and from a `.env` file in the current folder
+    if there is one. Without STORAGE_TYPE and DATABASE_URL they use the embedded Postgres in
+    `.holdfast` (or HOLDFAST_DIR).
     """
     load_dotenv(".env")

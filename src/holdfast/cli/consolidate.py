@@ -1,4 +1,4 @@
-"""``holdfast consolidate``: takes what agents recorded from Redis into Postgres."""
+"""``holdfast consolidate``: copies what agents recorded from Redis to Postgres."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from holdfast.wiring.front_door import open as open_state
 
 _log = logging.getLogger("holdfast.consolidation")
 DRAIN_SECONDS = 30.0
-"""How long it goes on after SIGTERM; what is left then is safe in Redis."""
+"""How long it drains after SIGTERM; the remaining events are safe in Redis."""
 
 
 def consolidate(
@@ -32,11 +32,12 @@ def consolidate(
     metrics_host: MetricsHost = "127.0.0.1",
     log_json: Annotated[bool, typer.Option("--log-json", help="Log JSON lines.")] = False,
 ) -> None:
-    """Take what agents recorded from Redis (REDIS_URL) into Postgres (DATABASE_URL).
+    """Copy what agents recorded from Redis (REDIS_URL) to Postgres (DATABASE_URL).
 
-    Processes that open both do it by themselves, unless HOLDFAST_BACKGROUND=0. Start as many of
-    these as you like: they share the shards, and when one dies the others go on. SIGTERM and Ctrl-C
-    drain, and end with exit code 0. A server that is not up yet is waited for.
+    Processes that open both do this in the background, unless HOLDFAST_BACKGROUND=0. You can run
+    any number of consolidators: they share the shards, and if one dies the others take its shards
+    over. On SIGTERM or Ctrl-C it drains and ends with exit code 0. It waits for a server that is
+    not up yet.
 
     For example:
 
@@ -62,18 +63,18 @@ def consolidate(
 
 
 class _Run:
-    """A consolidator that runs until it is told to stop, and drains then."""
+    """A consolidator that runs until ``stop`` is called, then drains."""
 
     def __init__(self, consolidator: Consolidator) -> None:
         self._consolidator = consolidator
         self._stop = asyncio.Event()
 
     def stop(self) -> None:
-        """Drain."""
+        """Start to drain."""
         self._stop.set()
 
     async def run(self) -> None:
-        """Run until then."""
+        """Run until ``stop`` is called, then drain."""
         await self._consolidator.run(self._stop)
         done = await self._consolidator.drain(limit_seconds=DRAIN_SECONDS)
         flushed = self._consolidator.metrics.flushed

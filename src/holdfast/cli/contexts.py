@@ -41,7 +41,7 @@ def list_contexts(
     tenant: Tenant = "",
     as_json: Json = False,
 ) -> None:
-    """Show contexts, the newest first.
+    """List contexts, newest first.
 
     For example:
 
@@ -77,7 +77,7 @@ def show(
     tenant: Tenant = "",
     as_json: Json = False,
 ) -> None:
-    """Show the tasks of a context, and what was said in all of them, in order.
+    """Show the tasks of a context, and the messages of all of them, in order.
 
     For example:
 
@@ -122,10 +122,10 @@ def clear(
     tenant: Tenant = "",
     as_json: Json = False,
 ) -> None:
-    """Remove a context with its tasks, their messages, artifacts and files. It is for good.
+    """Delete a context with its tasks, their messages, artifacts and files. It cannot be undone.
 
-    Tasks at work are stopped: their workers lose the lease. After a crash in the middle, the same
-    command again finishes it.
+    Running tasks are stopped: their workers lose the lease. If the command crashes in the middle,
+    run it again to finish.
 
     For example:
 
@@ -136,7 +136,7 @@ def clear(
 
     async def work() -> int:
         async with open_shared(tenant) as state:
-            # Without tasks it may still have files, of a clear that did not come to its end.
+            # A context without tasks may still have files, if an earlier clear was interrupted.
             whose = await _owner(state.tasks, context_id, owner) or ""
             return await clear_context(state, context_id, owner=whose)
 
@@ -161,10 +161,10 @@ def assign(
     ] = None,
     tenant: Tenant = "",
 ) -> None:
-    """Give an owner the old session of a context that several owners had used.
+    """Assign the old session of a context that several owners had used to one owner.
 
-    Before owners were kept apart they shared such a session; since the upgrade nobody reads it.
-    `holdfast doctor` lists them.
+    Before owners were separated, they shared such a session; since the upgrade no owner can read
+    it. `holdfast doctor` lists these contexts.
 
     For example:
 
@@ -180,7 +180,7 @@ def assign(
 
 
 async def _owner(ledger: TaskLedger, context_id: str, given: str | None) -> str | None:
-    """Whose context is meant: an operator may leave that to us where only one owner has it."""
+    """Return the owner of the context: the given one, or the only one that has it."""
     if given is not None:
         return given
     page = await ledger.list(owner=ANY_OWNER, context_id=context_id, limit=100)

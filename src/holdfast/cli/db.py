@@ -1,4 +1,4 @@
-"""``holdfast db``: the schema, and what keeps a database well."""
+"""``holdfast db``: the schema and its maintenance."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def _opened() -> AsyncIterator[Administration]:
 def status(*, as_json: Json = False) -> None:
     """Show which migrations are applied and which are pending.
 
-    Exit code 0 when the schema is this version's, 1 when it is not.
+    Exit code 0 if the schema matches this version, 1 if not.
     """
 
     async def work() -> dict[str, Any]:
@@ -66,7 +66,7 @@ def status(*, as_json: Json = False) -> None:
 
 @app.command()
 def migrate(*, as_json: Json = False) -> None:
-    """Apply the pending migrations; safe to run twice, and by several at once."""
+    """Apply the pending migrations. It is safe to run twice, and in several processes at once."""
 
     async def work() -> list[str]:
         async with _opened() as admin:
@@ -87,16 +87,16 @@ def sql(
     *,
     role: Annotated[str, typer.Option(help="Also print the grants that this role needs.")] = "",
 ) -> None:
-    """Print the SQL of all migrations, for a review or for a tool of your own."""
+    """Print the SQL of all migrations, for a review or for your own migration tool."""
     for text in Administration.sql(role=role):
         typer.echo(text)
 
 
 @app.command()
 def check(*, as_json: Json = False) -> None:
-    """Check the schema, the server's durability and the rights of the running role.
+    """Check the schema, the server's durability settings and the privileges of the current role.
 
-    Exit code 0 when nothing is wrong, 1 with the list of problems.
+    Exit code 0 if there is no problem, 1 with the list of problems.
     """
 
     async def work() -> list[str]:
@@ -116,9 +116,9 @@ def check(*, as_json: Json = False) -> None:
 
 @app.command()
 def maintain(*, as_json: Json = False) -> None:
-    """Purge what has expired, index what is queued, build missing vector indexes.
+    """Delete expired data, index queued documents, build missing vector indexes.
 
-    Safe to run at any time, beside everything else; run it from cron, hourly or so.
+    It is safe to run at any time, while agents work. Run it from cron, about once an hour.
     """
 
     async def work() -> dict[str, int]:

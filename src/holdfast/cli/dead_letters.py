@@ -1,4 +1,4 @@
-"""``holdfast dead-letters``: events that could not be stored as they are."""
+"""``holdfast dead-letters``: events that Postgres refused to store."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _with_state(tenant: str, work: Callable[[State], Awaitable[T]]) -> T:
 
 @app.command(name="list")
 def list_(*, tenant: Tenant = "", as_json: Json = False) -> None:
-    """List what could not be stored, the oldest first."""
+    """List the events that could not be stored, oldest first."""
 
     async def work(state: State) -> list[DeadLetter]:
         found: list[DeadLetter] = []
@@ -72,7 +72,7 @@ def list_(*, tenant: Tenant = "", as_json: Json = False) -> None:
 
 @app.command()
 def show(id: LetterId, *, tenant: Tenant = "", as_json: Json = False) -> None:
-    """Show one, with its bytes as they came."""
+    """Show one dead letter, with its original bytes."""
     letter = _with_state(tenant, lambda state: _letter(state, id))
     if as_json:
         typer.echo(json.dumps(_facts(letter), indent=2))
@@ -83,7 +83,7 @@ def show(id: LetterId, *, tenant: Tenant = "", as_json: Json = False) -> None:
 
 @app.command()
 def replay(id: LetterId, *, tenant: Tenant = "") -> None:
-    """Store one after all, once what was wrong is put right: at its position if that is free."""
+    """Store a dead letter after its cause is fixed: at its original position if that is free."""
 
     async def work(state: State) -> tuple[int, int]:
         letter = await _letter(state, id)
@@ -96,7 +96,7 @@ def replay(id: LetterId, *, tenant: Tenant = "") -> None:
 
 @app.command()
 def discard(id: LetterId, *, tenant: Tenant = "") -> None:
-    """Give one up; its bytes are gone then."""
+    """Delete a dead letter for good, with its bytes."""
 
     async def work(state: State) -> None:
         if not await state.ops.hybrid.durable.discard(state.tenant, id):

@@ -1,4 +1,4 @@
-"""``holdfast demo``: an agent that survives ``kill -9``, before your eyes."""
+"""``holdfast demo``: shows an agent that survives ``kill -9``."""
 
 from __future__ import annotations
 
@@ -55,17 +55,18 @@ def demo(
         int, typer.Option(min=0, help="The service's port; 0 is any that is free.")
     ] = PORT,
 ) -> None:
-    """See a task survive the death of its worker, and of everything.
+    """Watch a task survive the death of its worker, then of the worker, service and Postgres.
 
-    Starts Postgres in a folder, the service and a worker as processes of their own, submits a task,
-    kills the worker with SIGKILL while it streams an artifact, and starts another, which goes on
-    without repeating a finished step. The agent asks a question; worker, service and Postgres are
-    all killed and started again; the question is still there and is answered. In a terminal the
-    service then stays, with three curl commands to try, until Ctrl-C.
+    It starts Postgres in a folder, the service and a worker as separate processes, submits a task,
+    kills the worker with SIGKILL while it streams an artifact, and starts another one, which
+    continues without repeating a finished step. The agent asks a question. Then the worker, the
+    service and Postgres are all killed and started again; the question is still there and is
+    answered. In a terminal the service then keeps running, with three curl commands to try, until
+    Ctrl-C.
 
-    How often each step ran is counted by a file that the processes write, and not by the ledger.
-    Exit code 0 only if the task is completed, nothing finished ran twice, and the artifact has the
-    same bytes as one made without a kill.
+    The processes count in a file how often each step ran, so the count does not rely on the
+    ledger. Exit code 0 only if the task is completed, no finished step ran twice, and the artifact
+    has the same bytes as one made without a kill.
 
     For example:
 
@@ -74,7 +75,7 @@ def demo(
         holdfast demo --once --json
     """
     if once is None:
-        # A build or a container has nobody who could end it.
+        # Not a terminal (CI, a container): no person could end it with Ctrl-C.
         once = not sys.stdout.isatty()
     if as_json and not once:
         raise ConfigError("--json tells how it went when it is over: say --once, too")
@@ -94,7 +95,7 @@ def demo(
 
 
 class Play:
-    """The acts of the demo, in order, told as they happen.
+    """The steps of the demo, in order, printed as they happen.
 
     ::
 
@@ -108,11 +109,11 @@ class Play:
         self._begun = time.monotonic()
 
     def say(self, text: str) -> None:
-        """One line of what happens, with the time since the beginning."""
+        """Print a line with the time since the start."""
         self._out.print(f"[dim]{time.monotonic() - self._begun:6.1f} s[/]  {text}", soft_wrap=True)
 
     def run(self) -> dict[str, Any]:
-        """All of it; the verdict."""
+        """Run all steps and return the verdict."""
         stage = self._stage
         self._out.print("[bold]An agent that survives kill -9[/]\n")
         with closing(DemoClient(stage.url, check=stage.check)) as client:
@@ -218,7 +219,7 @@ class Play:
         )
 
     def stay(self) -> None:
-        """Leave all running, say what to try, and wait for Ctrl-C."""
+        """Keep everything running, print what to try, and wait for Ctrl-C."""
         stage = self._stage
         body = {
             "message": {
@@ -247,7 +248,7 @@ class Play:
 
 
 def free_port(wanted: int) -> int:
-    """The port that is wanted if it is free on loopback, else any that is.
+    """Return the wanted port if it is free on loopback, otherwise any free port.
 
     >>> free_port(0) > 0
     True
@@ -265,7 +266,7 @@ def free_port(wanted: int) -> int:
 
 
 def _begun_again(noted: list[str]) -> int:
-    """How often a step began that was finished before.
+    """Return how often a step began that had finished before.
 
     >>> _begun_again(["began a", "began a", "finished a", "began a"])
     1
@@ -281,7 +282,7 @@ def _begun_again(noted: list[str]) -> int:
 
 
 async def _undisturbed() -> str:
-    """The report as the same agent writes it in one go, in memory, with nobody killed."""
+    """Return the report that the same agent writes in one run, in memory, without a kill."""
     async with open_state("memory:", settings=Settings()) as state:
         task = await agent.submit(state, QUESTION)
         await agent.run_until_idle(state)
@@ -292,5 +293,5 @@ async def _undisturbed() -> str:
 
 
 def _leave(_number: int, _frame: FrameType | None) -> None:
-    """SIGTERM ends the demo as Ctrl-C does, so that its processes end with it."""
+    """Handle SIGTERM like Ctrl-C, so that the demo stops its processes."""
     sys.exit(143)

@@ -1,8 +1,7 @@
 """The agent of ``holdfast demo``: it reads about tides, writes a report, and asks who reads it.
 
-It needs no model and no network, so that it does the same on every run. What each step did is also
-a line in the file that ``DEMO_JOURNAL`` names, written by the process itself: the demo counts those
-lines, and not what the ledger says.
+It needs no model and no network, so that every run is the same. Each step also writes a line to the
+file in ``DEMO_JOURNAL``: the demo counts those lines and does not rely on the ledger.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ async def research(task: TaskContext) -> str:
 
 
 async def fetch(question: str) -> dict[str, str]:
-    """The pages that say something about it; all, where none does."""
+    """Return the pages about the question; all pages if none matches."""
     note("began fetch")
     await pace()
     words = {word.strip("?.,").lower() for word in question.split() if len(word) > 3}
@@ -67,7 +66,7 @@ async def fetch(question: str) -> dict[str, str]:
 
 
 async def read(pages: dict[str, str]) -> list[dict[str, Any]]:
-    """The sentences of each page."""
+    """Return the sentences of each page."""
     note("began read")
     await pace()
     notes = [
@@ -79,7 +78,7 @@ async def read(pages: dict[str, str]) -> list[dict[str, Any]]:
 
 
 async def publish(reader: str) -> str:
-    """What would be an effect outside: the idempotency key goes with it."""
+    """Stand in for a call of an external service, which is sent the idempotency key."""
     note("began publish")
     await pace()
     note("finished publish")
@@ -87,7 +86,7 @@ async def publish(reader: str) -> str:
 
 
 def report(question: str, notes: list[dict[str, Any]]) -> list[str]:
-    """The lines of the report: the same for the same notes, whoever writes them.
+    """Return the lines of the report: the same for the same notes, in any process.
 
     >>> len(report("Tides?", [{"title": "Springs", "facts": ["Large.", "Rare."]}]))
     4
@@ -100,12 +99,12 @@ def report(question: str, notes: list[dict[str, Any]]) -> list[str]:
 
 
 async def pace() -> None:
-    """Take about as long as a call of a model, where the demo wants to be watched."""
+    """Sleep about as long as a model call takes, if the demo is watched."""
     await asyncio.sleep(float(os.environ.get("DEMO_PACE_SECONDS", "0")))
 
 
 def note(what: str) -> None:
-    """Write a line that survives the process, where the demo wants them."""
+    """Append a line to the journal file, if there is one; it survives the process."""
     journal = os.environ.get("DEMO_JOURNAL")
     if journal:
         with Path(journal).open("a") as file:

@@ -1,4 +1,4 @@
-"""What the demo says to the service, over HTTP as any A2A client."""
+"""The demo's A2A client over HTTP."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ class DemoClient:
         self._check = check
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._http.close()
 
     def ready(self) -> None:
-        """Wait until the service answers, and its Postgres too."""
+        """Wait until the service and its Postgres answer."""
         self._wait("the service to answer", self._healthy)
 
     def send(self, text: str, *, task_id: str = "") -> dict[str, Any]:
-        """Submit a task, or answer the question of one; the task at once, done or not.
+        """Submit a task, or answer a task's question. Returns the task at once, done or not.
 
-        The idempotency key makes it safe to send again when the answer was lost.
+        The idempotency key makes a retry safe if the response was lost.
         """
         said = {"messageId": new_id(), "role": "ROLE_USER", "parts": [{"text": text}]}
         if task_id:
@@ -61,7 +61,7 @@ class DemoClient:
         return found[-1]
 
     def task(self, task_id: str) -> dict[str, Any]:
-        """A task as it is."""
+        """Return a task as it is now."""
         answer = self._http.get(f"/tasks/{task_id}")
         if answer.is_error:
             raise UnavailableError("the service", f"{answer.status_code}: {answer.text[:300]}")
@@ -69,7 +69,7 @@ class DemoClient:
         return found
 
     def until(self, task_id: str, *states: str) -> dict[str, Any]:
-        """The task as soon as it is in one of the states, or has ended."""
+        """Wait until the task is in one of the states or has ended, and return it."""
         wanted = {*states, "COMPLETED", "FAILED", "CANCELED", "REJECTED"}
         found: dict[str, Any] = {}
 
@@ -81,7 +81,7 @@ class DemoClient:
         return found
 
     def wait(self, what: str, reached: Callable[[], bool]) -> None:
-        """Wait for something that is not the service's to say."""
+        """Wait until ``reached`` returns true, for conditions that the service does not report."""
         self._wait(what, reached)
 
     def _healthy(self) -> bool:
@@ -94,7 +94,7 @@ class DemoClient:
                 if reached():
                     return
             except self._lost:
-                # Not up yet, or cut off: that is what is waited for.
+                # Not up yet, or the connection was cut: retry.
                 pass
             self._check()
             if time.monotonic() > limit:
@@ -103,7 +103,7 @@ class DemoClient:
 
 
 def state_of(task: dict[str, Any]) -> str:
-    """A task's state, in short.
+    """Return a task's state without its prefix.
 
     >>> state_of({"status": {"state": "TASK_STATE_INPUT_REQUIRED"}})
     'INPUT_REQUIRED'
@@ -112,7 +112,7 @@ def state_of(task: dict[str, Any]) -> str:
 
 
 def question_of(task: dict[str, Any]) -> str:
-    """What a waiting task asks.
+    """Return the question of a waiting task.
 
     >>> question_of({"status": {"message": {"parts": [{"text": "Which?"}]}}})
     'Which?'
@@ -121,7 +121,7 @@ def question_of(task: dict[str, Any]) -> str:
 
 
 def artifact_of(task: dict[str, Any], name: str) -> str:
-    """The text of an artifact, put together.
+    """Return the text of an artifact, with its parts joined.
 
     >>> artifact_of({"artifacts": [{"artifactId": "a", "parts": [{"text": "x"}]}]}, "a")
     'x'

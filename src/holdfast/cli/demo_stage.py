@@ -26,7 +26,7 @@ Part = Literal["service", "worker"]
 
 
 class Stage:
-    """A folder with everything in it, and the processes that use it.
+    """The demo's folder, and the processes that use it.
 
     ::
 
@@ -50,7 +50,7 @@ class Stage:
             self.folder.mkdir(parents=True, exist_ok=True)
         else:
             self.folder = Path(tempfile.mkdtemp(prefix="holdfast-demo-"))
-            # Started by root, Postgres runs as another user, who must be able to enter.
+            # Started by root, Postgres runs as another user, who must be able to enter the folder.
             self.folder.chmod(0o755)
             self._stack.callback(shutil.rmtree, self.folder, ignore_errors=True)
         self._stack.callback(self.stop)
@@ -68,12 +68,12 @@ class Stage:
 
     @property
     def url(self) -> str:
-        """Where the service is."""
+        """The URL of the service."""
         return f"http://127.0.0.1:{self.port}"
 
     @property
     def journal(self) -> Path:
-        """What the agent's steps did, a line each."""
+        """The file in which the agent's steps write a line each."""
         return self.folder / "journal"
 
     @property
@@ -83,7 +83,7 @@ class Stage:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What the processes see: this folder, and no other storage."""
+        """The environment of the processes: this folder, and no other storage."""
         kept = {
             name: value
             for name, value in os.environ.items()
@@ -97,7 +97,7 @@ class Stage:
         }
 
     def start(self, part: Part) -> None:
-        """Start the service or a worker; what it says goes to a file of the folder."""
+        """Start the service or a worker; its output goes to a file in the folder."""
         self.started[part] += 1
         with self.log(part).open("ab") as log:
             self._processes[part] = subprocess.Popen(  # noqa: S603 - our own command
@@ -107,20 +107,20 @@ class Stage:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                # Ctrl-C is for the demo, which then stops its processes in order.
+                # A new session: Ctrl-C reaches only the demo, which then stops them in order.
                 start_new_session=True,
             )
 
     def command(self, *arguments: str) -> list[str]:
-        """The ``holdfast`` command of this installation."""
+        """Return a command line of the ``holdfast`` command of this installation."""
         return [sys.executable, "-m", "holdfast.cli", *arguments]
 
     def log(self, part: Part) -> Path:
-        """What a process said."""
+        """Return the path of a process's output."""
         return self.folder / f"{part}.log"
 
     def check(self) -> None:
-        """``UnavailableError`` if a process ended by itself."""
+        """Raise ``UnavailableError`` if a process has ended unexpectedly."""
         for part, process in self._processes.items():
             if process.poll() is not None:
                 raise UnavailableError(
@@ -128,7 +128,7 @@ class Stage:
                 )
 
     def kill(self, part: Part) -> int:
-        """Kill a process as ``kill -9`` does; its number."""
+        """Kill a process with SIGKILL. Returns its pid."""
         process = self._processes.pop(part)
         process.kill()
         process.wait()
@@ -136,14 +136,14 @@ class Stage:
         return process.pid
 
     def kill_postgres(self) -> int:
-        """Kill the server of the folder as a power cut would; its number."""
+        """Kill the folder's Postgres server with SIGKILL. Returns its pid."""
         pid = int((self.state / "data" / "postmaster.pid").read_text().splitlines()[0])
         os.kill(pid, signal.SIGKILL)
         self.killed.append("postgres")
         return pid
 
     def stop(self) -> None:
-        """End all processes, politely first; the last one stops Postgres."""
+        """Stop all processes, with SIGTERM first; the last one stops Postgres."""
         for process in self._processes.values():
             process.terminate()
         limit = time.monotonic() + STOPPED_WITHIN_SECONDS
@@ -155,7 +155,7 @@ class Stage:
         self._processes = {}
 
     def noted(self) -> list[str]:
-        """What the agent's steps did, in all processes, in order."""
+        """Return the lines that the agent's steps wrote, of all processes, in order."""
         lines = self.journal.read_text().splitlines()
         return [line.split(" ", 1)[1] for line in lines if " " in line]
 

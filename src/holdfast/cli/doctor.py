@@ -1,4 +1,4 @@
-"""``holdfast doctor``: is everything that is configured there, and as durable as it should be."""
+"""``holdfast doctor``: checks that every configured engine answers and is durable."""
 
 from __future__ import annotations
 
@@ -30,13 +30,12 @@ def doctor(
         bool, typer.Option("--strict", help="Refuse variables HOLDFAST_… that are not known.")
     ] = False,
 ) -> None:
-    """Connect to everything that is configured and tell how it is.
+    """Connect to every configured engine and show its condition.
 
-    Looks at STORAGE_TYPE or DATABASE_URL, REDIS_URL, BLOB_URL and HOLDFAST_GRAPH: which engine
-    and version answers, how fast, what an acknowledged write survives there, what it can do, and
-    what to change. Where Redis stands beside Postgres also the acknowledgement level that is in
-    effect, and how far Postgres is behind. Exit code 0 when all of it answers, 1 when something
-    does not.
+    Checks STORAGE_TYPE or DATABASE_URL, REDIS_URL, BLOB_URL and HOLDFAST_GRAPH. For each engine it
+    shows the version, the latency, what an acknowledged write survives, its capabilities, and what
+    to change. With Redis and Postgres together it also shows the acknowledgement level in effect,
+    and how far Postgres is behind. Exit code 0 if all engines answer, 1 if one does not.
     """
     if strict and (unknown := unknown_variables()):
         raise ConfigError("; ".join(unknown))

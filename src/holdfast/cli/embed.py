@@ -1,4 +1,4 @@
-"""``holdfast embed``: how far the embedder is behind the log, and catching up."""
+"""``holdfast embed``: the embedding backlog, and a command that processes it."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ Tenant = Annotated[str, typer.Option(help="Whose log; HOLDFAST_TENANT, or 'defau
 
 @app.command()
 def status(*, tenant: Tenant = "", as_json: Json = False) -> None:
-    """Show which model the log is embedded by, and what waits for it.
+    """Show which model embeds the log, and how many events wait to be embedded.
 
-    Exit code 0 when nothing waits, 1 when something does.
+    Exit code 0 if none waits, 1 if some do.
     """
 
     async def work() -> dict[str, Any]:
@@ -78,13 +78,14 @@ def run(
     ] = TAKEN_SECONDS + 10,
     as_json: Json = False,
 ) -> None:
-    """Embed everything that waits, with the embedder of HOLDFAST_EMBEDDER.
+    """Embed all waiting events, with the embedder of HOLDFAST_EMBEDDER.
 
-    A model that is not the log's becomes it: everything is embedded again, while agents go on.
-    Interrupt it at any time, and run it again to go on; several may run at once. What another
-    worker has taken it waits for, and takes over if that worker is dead.
+    If its model is not the log's current model, it becomes the current one: all events are
+    embedded again, while agents continue to work. You can interrupt it at any time and run it
+    again to continue; several may run at once. It waits for events that another worker has
+    claimed, and takes them over if that worker is dead.
 
-    Exit code 0 when nothing waits any more, 1 when something does.
+    Exit code 0 if no event waits any more, 1 if some do.
     """
 
     async def work() -> dict[str, Any]:
@@ -148,7 +149,7 @@ async def _run_to_the_end(
     *,
     wait_seconds: float,
 ) -> tuple[int, str, EmbeddingStatus]:
-    """Embed until nothing waits: how many events, what went wrong, and what is left."""
+    """Embed until nothing waits. Returns the count of events, the last error, and what is left."""
     end = time.monotonic() + wait_seconds
     total, told = 0, False
     while True:

@@ -1,4 +1,4 @@
-"""Times, states and texts as tables show them."""
+"""Formats times, states and texts for tables."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _STYLES = {
 
 
 REASON = 400
-"""How much of a reason is shown: what to do is at its end."""
+"""Maximum characters of a reason; long enough to show its end, which has the fix."""
 
 
 def span(seconds: float) -> str:
-    """A duration in the two largest units that it has.
+    """Format a duration in its two largest units.
 
     >>> span(0.0123), span(3.21), span(125), span(7300), span(200_000)
     ('12 ms', '3.2 s', '2 m 5 s', '2 h 1 m', '2 d 7 h')
@@ -44,7 +44,7 @@ def span(seconds: float) -> str:
 
 
 def ago(when: datetime, now: datetime | None = None) -> str:
-    """How long ago a moment is, or how far ahead.
+    """Format how long ago a time is, or how far ahead.
 
     >>> now = datetime(2030, 1, 1, tzinfo=UTC)
     >>> ago(datetime(2029, 12, 31, 23, 59, 57, tzinfo=UTC), now)
@@ -55,7 +55,7 @@ def ago(when: datetime, now: datetime | None = None) -> str:
 
 
 def clock(when: datetime) -> str:
-    """A moment in this machine's time zone.
+    """Format a time in this machine's time zone.
 
     >>> len(clock(datetime(2030, 1, 1, tzinfo=UTC)))
     23
@@ -64,7 +64,7 @@ def clock(when: datetime) -> str:
 
 
 def short(text: str, limit: int = 60) -> str:
-    """One line of a text, cut where it is long.
+    """Return a text as one line, cut at ``limit`` characters.
 
     >>> short("a long " * 20, 10)
     'a long a …'
@@ -74,7 +74,7 @@ def short(text: str, limit: int = 60) -> str:
 
 
 def state_mark(state: TaskState | None, why: str = "") -> str:
-    """A state in its colour; where there is none, why.
+    """Return a state in its colour; without a state, the reason.
 
     >>> state_mark(TaskState.COMPLETED)
     '[green]completed[/]'

@@ -53,10 +53,10 @@ def create(
     role: Annotated[str, typer.Option(help="Let this role read and write the graph.")] = "",
     as_json: Json = False,
 ) -> None:
-    """Make the graph of a tenant; safe to run twice, and by several at once.
+    """Create the graph of a tenant. It is safe to run twice, and in several processes at once.
 
     Run it as a role that may create schemas in the database. The role of the running service needs
-    no such right: name it with --role, and it may read and write the graph and nothing more.
+    no such privilege: name it with --role to let it read and write the graph, and nothing more.
     """
     check_id("tenant", tenant)
 
@@ -73,7 +73,7 @@ def create(
 
 @app.command("list")
 def list_graphs(*, as_json: Json = False) -> None:
-    """Show which tenants have a graph, and what AGE calls it."""
+    """List the tenants that have a graph, with its name in AGE."""
 
     async def work() -> list[dict[str, str]]:
         async with _opened() as age:

@@ -1,4 +1,4 @@
-"""``holdfast keys``: who may call the service, as whom."""
+"""``holdfast keys``: manages the API keys of the service."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ def create(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Make a key. It is shown once, now: only its SHA-256 is stored.
+    """Create an API key and print it. Copy it now: only its SHA-256 is stored.
 
-    Its holder sends it as `Authorization: Bearer KEY`, and sees the tasks of its owner and tenant,
-    no others. A reader gets, lists and watches tasks, and changes nothing. An operator also reads
-    the tasks of every owner of the tenant, and /metrics.
+    A client sends it as `Authorization: Bearer KEY`, and can use only the tasks of the key's owner
+    and tenant. A key with the scope reader can get, list and watch tasks, and change nothing. One
+    with the scope operator can also read the tasks of every owner of the tenant, and /metrics.
 
     For example:
 
@@ -77,7 +77,7 @@ def _show(made: NewApiKey, *, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(jsonable(made.key) | {"text": made.text}))
         return
-    # Plain, on a line of its own: to be copied, or read by $(…).
+    # Plain and on a separate line, to be copied or captured by $(…).
     typer.echo(made.text)
     Console(stderr=True).print(
         f"key {made.key.id} of tenant {escape(made.key.tenant)} for {escape(made.key.owner)}: "
@@ -95,7 +95,7 @@ def rotate(
     tenant: Tenant = "",
     as_json: Json = False,
 ) -> None:
-    """Replace a key: make one of the same owner, name, scope and lifetime, and let the old one end.
+    """Replace a key by a new one with the same owner, name, scope and lifetime; the old one ends.
 
     For example:
 
@@ -114,7 +114,7 @@ def rotate(
 
 @app.command(name="list")
 def list_(*, tenant: Tenant = "", as_json: Json = False) -> None:
-    """List the keys of a tenant, revoked and expired ones too, the oldest first."""
+    """List the keys of a tenant, including revoked and expired ones, oldest first."""
 
     async def work() -> list[ApiKey]:
         async with open_shared(tenant) as state:
@@ -148,7 +148,7 @@ def revoke(
     tenant: Tenant = "",
     as_json: Json = False,
 ) -> None:
-    """End a key for good, on every instance at once."""
+    """Revoke a key for good, on every instance at once."""
 
     async def work() -> bool:
         async with open_shared(tenant) as state:
@@ -161,7 +161,7 @@ def revoke(
 
 @app.command()
 def delete(id: Id, *, tenant: Tenant = "", as_json: Json = False) -> None:
-    """Remove a key that was revoked or has expired from the list, for good."""
+    """Delete a revoked or expired key from the list for good."""
 
     async def work() -> bool:
         async with open_shared(tenant) as state:
@@ -173,7 +173,7 @@ def delete(id: Id, *, tenant: Tenant = "", as_json: Json = False) -> None:
 
 
 async def _whole(keys: KeyStore, given: str) -> str:
-    """The id of the key that is meant: all of it, or its beginning or end where that is enough."""
+    """Return the full id of a key, given in full or by a beginning or end that is unique."""
     return matching(given, [key.id for key in await keys.list_keys()]) or given
 
 

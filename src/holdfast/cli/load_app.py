@@ -1,4 +1,4 @@
-"""Finding the app that a command is to run: ``module:app``."""
+"""Imports the app that a command runs: ``module:app``."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from holdfast.values.errors import ConfigError
 
 
 def load_app(spec: str) -> App:
-    """The ``App`` that ``module:name`` names; modules of the current folder are found first.
+    """Import the ``App`` at ``module:name``; modules in the current folder are found first.
 
-    Without ``:name`` it is the module's ``app``. An error inside of the module itself is not ours
-    and shows its traceback.
+    Without ``:name`` it is the module's ``app``. An exception that the module itself raises is
+    shown with its traceback.
 
     ::
 

@@ -1,4 +1,4 @@
-"""Log lines of long-running commands: one line each, for people or as JSON for programs."""
+"""Log formats of long-running commands: one line per record, as plain text or JSON."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 from typing import Any, TextIO
 
 _ORDINARY = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
-"""What every record has; the rest are the facts that were logged with it."""
+"""The attributes of every log record; all others are fields passed with ``extra``."""
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a line: when, how bad, who, what, and the facts of the record.
+    """One JSON object per line: time, level, logger, text, and the extra fields of the record.
 
     >>> record = logging.makeLogRecord({"msg": "task t1: completed", "task": "t1", "created": 0})
     >>> json.loads(JsonLines().format(record))["task"]
@@ -21,7 +21,7 @@ class JsonLines(logging.Formatter):
     """
 
     def format(self, record: logging.LogRecord) -> str:
-        """A record as a line."""
+        """Return a record as a line."""
         line: dict[str, Any] = {
             "at": datetime.fromtimestamp(record.created, UTC).isoformat(),
             "level": record.levelname.lower(),
@@ -35,7 +35,7 @@ class JsonLines(logging.Formatter):
 
 
 class PlainLines(logging.Formatter):
-    """The time, the level, the text, and the facts that the text does not tell.
+    """Time, level, text, and the extra fields that are not in the text.
 
     >>> record = logging.makeLogRecord({"msg": "task t1: completed", "task": "t1", "seconds": 2})
     >>> PlainLines().format(record).endswith("task t1: completed  seconds=2")
@@ -43,7 +43,7 @@ class PlainLines(logging.Formatter):
     """
 
     def format(self, record: logging.LogRecord) -> str:
-        """A record as a line; a traceback follows on lines of its own."""
+        """Return a record as a line; a traceback follows on separate lines."""
         text = record.getMessage()
         words = {word.strip(":,") for word in text.split()}
         told = "".join(
@@ -57,7 +57,7 @@ class PlainLines(logging.Formatter):
 
 
 class ErrorStream(logging.Handler):
-    """Writes to whatever standard error is at the time, so that a live display can take it over."""
+    """Writes to the current ``sys.stderr``, so that a live display can replace it."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a line."""
@@ -66,14 +66,14 @@ class ErrorStream(logging.Handler):
             stream.write(self.format(record) + "\n")
             stream.flush()
         except (OSError, ValueError):
-            # Nobody reads it any more; work goes on.
+            # Standard error is closed: continue without logs.
             self.handleError(record)
 
 
 def start_logs(*, as_json: bool, level: int = logging.INFO) -> None:
     """Send the log lines of Holdfast and of handlers to standard error.
 
-    Other libraries are heard from a warning on. ::
+    Of other libraries only warnings and errors are logged. ::
 
         start_logs(as_json=True)
     """

@@ -1,4 +1,4 @@
-"""The ``holdfast`` command: one group of commands a file."""
+"""The ``holdfast`` command; each group of commands is in its own file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from holdfast.values.errors import HoldfastError, MissingExtraError
 
 
 def main() -> None:
-    """Run the command; an error of ours is one line on standard error and exit code 1."""
+    """Run the command; a ``HoldfastError`` is one line on standard error and exit code 1."""
     try:
         from holdfast.cli.commands import app  # noqa: PLC0415 - typer may not be installed
     except ModuleNotFoundError as error:

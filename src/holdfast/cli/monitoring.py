@@ -30,7 +30,7 @@ MetricsHost: TypeAlias = Annotated[
 
 
 class Monitoring:
-    """The metrics and the health of a command; without a port nothing is counted or served.
+    """Metrics and health of a command; without a port nothing is counted or served.
 
     ::
 
@@ -46,7 +46,7 @@ class Monitoring:
         if port is None:
             return
         try:
-            # Imported here: what serves HTTP is an extra of its own.
+            # Imported here: the HTTP server is a separate extra.
             from holdfast.server.metrics import Metrics  # noqa: PLC0415
         except ModuleNotFoundError as error:
             if (error.name or "").startswith("holdfast"):
@@ -60,7 +60,7 @@ class Monitoring:
             self._metrics.count_run(ending)
 
     def around(self, runs: Runs, state: State, *, running: Callable[[], int] | None = None) -> Runs:
-        """The same, served while it runs; ``running`` counts the handlers at work."""
+        """Wrap ``runs`` to serve metrics and health meanwhile; ``running`` counts its handlers."""
         if self._metrics is None or self._port is None:
             return runs
         from holdfast.server.monitoring import Monitored  # noqa: PLC0415 - the extra is there

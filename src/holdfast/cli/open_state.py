@@ -1,4 +1,4 @@
-"""The state that the environment names, for commands that share it with other processes."""
+"""Opens the configured state, for commands that share it with other processes."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ LAST_PAUSE_SECONDS = 5.0
 
 
 def shared_settings(*, alone: bool = False) -> Settings:
-    """The environment's settings; embedded Postgres where it names no storage.
+    """Return the environment's settings; embedded Postgres if it configures no storage.
 
-    A state in memory is refused, unless the process needs no other (``alone``): what one process
-    keeps there no other sees. ::
+    Raises for a state in memory, because other processes cannot read it, unless the process needs
+    no other (``alone``). ::
 
         settings = shared_settings()
     """
@@ -39,7 +39,7 @@ def shared_settings(*, alone: bool = False) -> Settings:
 
 
 def open_shared(tenant: str | None = None, *, alone: bool = False) -> Opening:
-    """Open what the environment names, for a tenant or for that of ``HOLDFAST_TENANT``.
+    """Open the configured state, for a tenant or for ``HOLDFAST_TENANT``.
 
     ::
 
@@ -50,7 +50,7 @@ def open_shared(tenant: str | None = None, *, alone: bool = False) -> Opening:
 
 
 def none_there(what: str, tenant: str = "", *, filtered: bool = False) -> str:
-    """What a list says that has nothing to show: where it looked, and how to look elsewhere.
+    """Return the text of an empty list: where the command looked, and how to look elsewhere.
 
     ::
 
@@ -68,9 +68,10 @@ def none_there(what: str, tenant: str = "", *, filtered: bool = False) -> str:
 
 
 async def opened(opening: Callable[[], Opening], *, wait_seconds: float) -> State:
-    """Open a state whose servers may not be up yet: try again for so long, and log it.
+    """Open a state whose servers may not be up yet: retry for ``wait_seconds``, and log retries.
 
-    What waiting cannot mend, such as a wrong password or a missing database, is raised at once. ::
+    Errors that waiting cannot fix, such as a wrong password or a missing database, are raised at
+    once. ::
 
         async with await opened(open_shared, wait_seconds=60) as state:
             ...

@@ -1,4 +1,4 @@
-"""``holdfast serve``: an app over A2A, health and metrics."""
+"""``holdfast serve``: serves an app over A2A, with health and metrics."""
 
 from __future__ import annotations
 
@@ -93,14 +93,15 @@ def serve(
 ) -> None:
     """Serve an app: A2A 1.0 over JSON-RPC and HTTP+JSON with streams, /health and /metrics.
 
-    A worker runs in the same process unless told otherwise. Start as many instances as you like on
-    one Postgres (DATABASE_URL): each gives the same answers.
+    A worker runs in the same process unless you pass --no-worker. You can start any number of
+    instances on one Postgres (DATABASE_URL): all return the same results.
 
-    With STORAGE_TYPE=memory it needs nothing and keeps nothing, for development: on loopback, with
-    the worker in the same process.
+    With STORAGE_TYPE=memory it needs no database and keeps nothing, for development. This works
+    only on loopback and with the worker in the same process.
 
-    On loopback it asks for no key, elsewhere for one made by `holdfast keys create`. SIGTERM and
-    Ctrl-C end streams, drain the worker and end with exit code 0.
+    On loopback no API key is needed; on other addresses clients need one from
+    `holdfast keys create`. On SIGTERM or Ctrl-C it ends streams, drains the worker and ends with
+    exit code 0.
 
     For example:
 
@@ -111,7 +112,7 @@ def serve(
         holdfast serve my_agents:app --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem
     """
     try:
-        # Imported here: what a service needs is an extra of its own.
+        # Imported here: the service is a separate extra.
         from holdfast.server.options import ServiceOptions, is_loopback  # noqa: PLC0415
         from holdfast.server.service import Service  # noqa: PLC0415
     except ModuleNotFoundError as error:
@@ -127,7 +128,7 @@ def serve(
             "out, or say --i-know-anyone-can-call"
         )
     asks_keys = not is_loopback(host) if auth is None else auth
-    # A service with its worker and without keys needs no other process: it may be in memory.
+    # A service with its worker and without keys shares its state with no process: memory is fine.
     alone = not no_worker and not asks_keys
     settings = shared_settings(alone=alone)
     options = ServiceOptions(

@@ -1,4 +1,4 @@
-"""Tasks by the id that a person types, whole or in part."""
+"""Finds a task by the id that a person types, in full or in part."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from holdfast.values.errors import InvalidInputError, NotFoundError
 from holdfast.values.owners import ANY_OWNER
 
 SHORTEST = 4
-"""Fewer letters are no abbreviation."""
+"""Minimum length of an abbreviated id."""
 
 SEARCHED = 1_000
-"""An abbreviation is looked for among so many tasks, those that changed last."""
+"""An abbreviated id is searched among this many tasks, those that changed last."""
 
 
 def short_ids(ids: Sequence[str], *, shortest: int = 8) -> dict[str, str]:
-    """The end of each id that tells it from the others: ids of one hour begin alike.
+    """Return the shortest unique end of each id; ids made within an hour have the same beginning.
 
     >>> short_ids(["0197a1-aaaa-1234", "0197a1-bbbb-1234"])
     {'0197a1-aaaa-1234': 'aaa-1234', '0197a1-bbbb-1234': 'bbb-1234'}
@@ -29,7 +29,7 @@ def short_ids(ids: Sequence[str], *, shortest: int = 8) -> dict[str, str]:
 
 
 def matching(given: str, ids: Sequence[str]) -> str:
-    """The one id that is given whole, or by its beginning or end; empty if there is none.
+    """Return the one id that is given in full, or by its beginning or end; empty if there is none.
 
     >>> matching("1234", ["0197a1-aaaa-1234", "0197a1-bbbb-5678"])
     '0197a1-aaaa-1234'
@@ -43,7 +43,7 @@ def matching(given: str, ids: Sequence[str]) -> str:
 
 
 async def full_id(ledger: TaskLedger, given: str) -> str:
-    """The id of the task that is meant: all of it, or its beginning or end where that is enough.
+    """Return the full id of a task, given in full or by a beginning or end that is unique.
 
     ::
 

@@ -1,4 +1,4 @@
-"""``holdfast tasks``: look at durable tasks, and act on them."""
+"""``holdfast tasks``: shows durable tasks and acts on them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def list_tasks(
     tenant: Tenant = "",
     as_json: Json = False,
 ) -> None:
-    """Show tasks, those whose state changed last first.
+    """List tasks, ordered by last change of state, newest first.
 
     For example:
 
@@ -94,10 +94,10 @@ def list_tasks(
 
 @app.command()
 def show(task_id: TaskId, *, tenant: Tenant = "", as_json: Json = False) -> None:
-    """Draw the timeline of a task: attempts, changes of state, steps, messages, artifacts.
+    """Show the timeline of a task: attempts, changes of state, steps, messages, artifacts.
 
-    Each line has its number (for replay), when it happened, and how long after the line before;
-    for a step that is about how long it took.
+    Each line has its number (for replay), its time, and the time since the line before; for a step
+    that is about its duration.
 
     For example:
 
@@ -114,7 +114,7 @@ def show(task_id: TaskId, *, tenant: Tenant = "", as_json: Json = False) -> None
 
     task, events = asyncio.run(work())
     if task is None:
-        # Its context was cleared between the two reads.
+        # The task's context was cleared between the two reads.
         raise NotFoundError("task", task_id)
     if as_json:
         typer.echo(json.dumps({**jsonable(task), "timeline": jsonable(events)}))
@@ -137,7 +137,7 @@ def replay(
 ) -> None:
     """Show a task as it was after an event: its state, its messages, its artifacts.
 
-    Nothing runs again and nothing changes: the state is made anew from the timeline.
+    Nothing runs again and nothing changes: the state is rebuilt from the timeline.
 
     For example:
 
@@ -192,7 +192,7 @@ def submit(
     tenant: Tenant = "",
     as_json: Json = False,
 ) -> None:
-    """Queue a task for an agent; it has an id at once, and a worker does it.
+    """Queue a task for an agent and print its id; a worker runs it.
 
     For example:
 
@@ -222,7 +222,7 @@ def submit(
 
 
 async def _is_worked_for(ledger: TaskLedger, agent: str) -> bool:
-    """Whether any of an agent's last tasks was ever claimed."""
+    """Return whether a worker has ever claimed one of an agent's last tasks."""
     page = await ledger.list(owner=ANY_OWNER, agent=agent, limit=100)
     return any(task.fence for task in page.tasks)
 
@@ -237,7 +237,7 @@ def answer(
 ) -> None:
     """Answer the question of a task that is input-required or auth-required.
 
-    The task goes back to the queue, and any worker goes on with it.
+    The task goes back to the queue, and any worker continues it.
 
     For example:
 
@@ -267,9 +267,9 @@ def _answered(task: TaskRecord) -> str:
 
 @app.command()
 def cancel(task_id: TaskId, *, note: Note = "", tenant: Tenant = "", as_json: Json = False) -> None:
-    """Stop a task: at once when nobody works on it, else at its worker's next heartbeat.
+    """Cancel a task: at once if no worker runs it, otherwise at its worker's next heartbeat.
 
-    A task that has ended stays as it is.
+    A task that has ended is not changed.
     """
     _act_on(
         task_id,
@@ -281,7 +281,7 @@ def cancel(task_id: TaskId, *, note: Note = "", tenant: Tenant = "", as_json: Js
 
 @app.command()
 def pause(task_id: TaskId, *, note: Note = "", tenant: Tenant = "", as_json: Json = False) -> None:
-    """Hold a task: at once when it is queued, else at the next step of its handler."""
+    """Pause a task: at once if it is queued, otherwise at the next step of its handler."""
     _act_on(
         task_id,
         tenant,
@@ -292,7 +292,7 @@ def pause(task_id: TaskId, *, note: Note = "", tenant: Tenant = "", as_json: Jso
 
 @app.command()
 def resume(task_id: TaskId, *, note: Note = "", tenant: Tenant = "", as_json: Json = False) -> None:
-    """Let a paused task go on, or withdraw a pause that was only requested."""
+    """Continue a paused task, or withdraw a requested pause that has not happened yet."""
     _act_on(
         task_id,
         tenant,
@@ -309,9 +309,9 @@ def retry(
     tenant: Tenant = "",
     as_json: Json = False,
 ) -> None:
-    """Do the work of a task that has ended again, as a new task in the same context.
+    """Run a task that has ended again, as a new task in the same context.
 
-    The old task stays as it was; the new one names it as `retry_of`.
+    The old task is not changed; the new one refers to it in `retry_of`.
     """
     _act_on(
         task_id,

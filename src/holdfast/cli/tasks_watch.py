@@ -1,4 +1,4 @@
-"""``holdfast tasks watch``: what happens, as it happens."""
+"""``holdfast tasks watch``: shows events of tasks as they happen."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from holdfast.values.tasks.records import TaskRecord
 
 _out = Console(highlight=False)
 ROWS = 20
-"""How many tasks the table of all shows."""
+"""Number of rows in the table of all tasks."""
 
 
 def watch(
@@ -44,9 +44,9 @@ def watch(
 ) -> None:
     """Follow a task until it has ended, or all tasks until Ctrl-C.
 
-    With an ID: every event, first those that were, then each as it happens, from whatever worker;
-    exit code 0 when the task is completed, 1 when it ended otherwise. Without: the tasks that
-    changed last. With --json, one object a line.
+    With an ID it shows every event of the task, first the past ones, then each as it happens, on
+    any worker; exit code 0 if the task is completed, 1 if it ended otherwise. Without an ID it
+    shows the tasks that changed last. With --json it prints one object per line.
 
     For example:
 
@@ -66,7 +66,7 @@ def watch(
     try:
         ended = asyncio.run(work())
     except KeyboardInterrupt:
-        # Who watches has seen enough; nothing that was watched is touched.
+        # Ctrl-C ends watching; the tasks are not affected.
         raise typer.Exit(0) from None
     raise typer.Exit(0 if ended in {TaskState.COMPLETED, None} else 1)
 
@@ -98,7 +98,7 @@ async def _look(ledger: TaskLedger, poll_seconds: float, *, as_json: bool) -> No
 
 
 async def _tell_changes(ledger: TaskLedger, poll_seconds: float, *, as_json: bool) -> None:
-    """One line for each task that is not as it was at the last look."""
+    """Print a line for each task that has changed since the last poll."""
     seen: dict[str, int] = {}
     while True:
         page = await ledger.list(owner=ANY_OWNER, limit=ROWS)
@@ -115,7 +115,7 @@ def _plain(task: TaskRecord) -> str:
 
 
 def table_of(tasks: list[TaskRecord], *, total: int) -> Table:
-    """Tasks as a table, one a row.
+    """Return a table with one task per row.
 
     ::
 

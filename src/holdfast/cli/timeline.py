@@ -1,4 +1,4 @@
-"""What happened to a task, drawn line by line."""
+"""Renders the events of a task line by line."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from holdfast.values.tasks.events import (
 from holdfast.values.tasks.records import Artifact, TaskRecord
 
 DETAIL = 90
-"""How much of a text a line shows."""
+"""Maximum characters of a text in a line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of the timeline; a run of chunks of one artifact is one line."""
+    """One line of the timeline; successive chunks of one artifact are one line."""
 
     seq: str
     at: datetime
@@ -41,7 +41,7 @@ class Line:
 
 
 def lines(events: Iterable[TaskEvent]) -> Iterator[Line]:
-    """The lines of a timeline, in order.
+    """Yield the lines of a timeline, in order.
 
     ::
 
@@ -70,7 +70,7 @@ def lines(events: Iterable[TaskEvent]) -> Iterator[Line]:
 
 
 def line_of(event: TaskEvent) -> Line:
-    """One event as a line.
+    """Return one event as a line.
 
     ::
 
@@ -98,7 +98,7 @@ def _told(body: EventBody) -> tuple[str, str]:
 
 
 def draw_lines(events: Sequence[TaskEvent]) -> Table:
-    """The timeline as a table: when, how long after the line before, and what.
+    """Return the timeline as a table: time, time since the line before, and event.
 
     ::
 
@@ -119,7 +119,7 @@ def draw_lines(events: Sequence[TaskEvent]) -> Table:
 
 
 def draw_head(task: TaskRecord) -> Table:
-    """What a task is and where it stands.
+    """Return a table with the properties and the state of a task.
 
     ::
 
@@ -156,7 +156,7 @@ def draw_head(task: TaskRecord) -> Table:
 
 
 def size_of(parts: Iterable[ContentBlock]) -> str:
-    """How much content it is.
+    """Return the size of content as text.
 
     >>> size_of([TextBlock("# Tides")])
     '7 characters'
@@ -192,7 +192,7 @@ def _chunks(chunks: Sequence[ArtifactChunk]) -> str:
 
 
 def _artifact(artifact: Artifact, *, ended: bool) -> str:
-    # To mark the last chunk is the handler's choice, and after the end there is none to come.
+    # A handler need not flag its last chunk, and after the task's end no chunk can follow.
     whole = "" if artifact.complete or ended else ", no last chunk yet"
     return f"[bold]{escape(artifact.id)}[/] {size_of(artifact.parts)}{whole}"
 
@@ -221,6 +221,6 @@ def _step(step: StepRecord) -> str:
 
 
 def _reason(note: str) -> str:
-    """The last line of a traceback is what went wrong; where an error of ours is defined is not."""
+    """Return the last line of a traceback, which is the error, without Holdfast's module names."""
     told = note.strip().splitlines()
     return re.sub(r"^holdfast\.[\w.]+\.", "", told[-1].strip()) if told else ""

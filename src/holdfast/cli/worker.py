@@ -1,4 +1,4 @@
-"""``holdfast worker``: runs the handlers of an app until it is told to stop."""
+"""``holdfast worker``: runs the handlers of an app until a signal stops it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from holdfast.values.tasks.records import LEASE_SECONDS
 
 _log = logging.getLogger("holdfast.worker")
 STOPPED_AT_ONCE = 128
-"""With the signal's number: how a command ends that a second signal stopped."""
+"""Plus the signal's number: the exit code of a command that a second signal stopped."""
 
 
 def worker(
@@ -64,14 +64,14 @@ def worker(
         bool, typer.Option("--log-json", help="Log JSON lines, and draw nothing.")
     ] = False,
 ) -> None:
-    """Run the handlers of an app: claim tasks, do them, take over from workers that died.
+    """Run the handlers of an app: claim tasks, run them, recover tasks of workers that died.
 
-    Start as many as you like, on as many machines as you like, on one Postgres (DATABASE_URL), or
-    on one machine without anything set up (embedded in .holdfast).
+    You can start any number of workers, on any number of machines, with one Postgres
+    (DATABASE_URL); or on one machine without any setup (embedded Postgres in .holdfast).
 
-    SIGTERM and Ctrl-C drain: it claims no more, gives handlers the grace time, hands the rest back
-    without counting an attempt, and ends with exit code 0. A second signal stops it at once; what
-    it held goes on elsewhere after the lease.
+    On SIGTERM or Ctrl-C it drains: it claims no more tasks, waits the grace time for handlers to
+    end, releases the remaining tasks without counting an attempt, and ends with exit code 0. A
+    second signal stops it at once; other workers continue its tasks after their leases expire.
 
     For example:
 
@@ -116,7 +116,9 @@ def worker(
 
 
 async def run_until_signal(worker: Runs) -> int:
-    """Run a worker; the first signal drains it, a second stops it at once. The exit code.
+    """Run a worker until a signal; return the exit code.
+
+    The first signal drains it, a second one stops it at once.
 
     ::
 
@@ -127,8 +129,8 @@ async def run_until_signal(worker: Runs) -> int:
     received: list[int] = []
 
     def heed(number: int, _frame: FrameType | None) -> None:
-        # A plain handler, and not one of the loop: it is called also while a handler of a task
-        # keeps the loop busy.
+        # A plain signal handler, not one of the event loop: it is called even while a task's
+        # handler blocks the loop.
         received.append(number)
         if len(received) == 1:
             loop.call_soon_threadsafe(worker.stop)

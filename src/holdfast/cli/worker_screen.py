@@ -1,4 +1,4 @@
-"""What a person sees while a worker works."""
+"""The live display of a running worker."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from holdfast.runtime.worker import Worker
 from holdfast.values.lifecycle import TaskState
 
 RECENT = 10
-"""How many endings are shown."""
+"""Number of recent runs that are shown."""
 
 
 class WorkerScreen:
-    """Counts and recent endings of one worker, drawn while it runs.
+    """Counts and recent runs of one worker, displayed while it runs.
 
     ::
 
@@ -43,13 +43,13 @@ class WorkerScreen:
         self._worker: Worker | None = None
 
     def add(self, ending: Ending) -> None:
-        """A handler has ended."""
+        """Add the outcome of a run."""
         self._counts[_column(ending)] += 1
         self._recent.append((datetime.now().astimezone(), ending))
 
     @contextmanager
     def shown(self, worker: Worker) -> Iterator[None]:
-        """Draw it, four times a second, until the block ends."""
+        """Display it, updated four times a second, until the block ends."""
         self._worker = worker
         with Live(
             get_renderable=self.draw, console=self._console, refresh_per_second=4, transient=False
@@ -57,7 +57,7 @@ class WorkerScreen:
             yield
 
     def draw(self) -> RenderableType:
-        """The picture of now."""
+        """Return the current display."""
         running = self._worker.running if self._worker else 0
         name = self._worker.name if self._worker else "worker"
         up = span(time.monotonic() - self._begun)
