@@ -1,1 +1,1 @@
-"""Stores for agent frameworks: each folder has those of one framework, which is an extra."""
+"""Adapters for agent frameworks: one folder per framework, each a separate extra."""

@@ -1,4 +1,4 @@
-"""Ids of frameworks, which may be any text, as ids of ours."""
+"""Converts ids of frameworks, which may be any text, to Holdfast ids."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _LIST, _HASHED = "[", "sha256:"
 
 
 def key_of(*parts: str) -> str:
-    r"""One id for several texts, or for one that is no id: the JSON array of them.
+    r"""Return one id for several texts, or for a text that is no valid id: their JSON array.
 
-    Beyond 512 bytes it is a hash, from which nothing comes back. Different parts always have
-    different keys.
+    Above 512 bytes it is a hash, from which the texts cannot be read back. Different parts always
+    have different keys.
 
     >>> key_of("ana", "a/b"), key_of("\n")
     ('["ana","a/b"]', '["\\n"]')
@@ -30,7 +30,7 @@ def key_of(*parts: str) -> str:
 
 
 def id_of(text: str) -> str:
-    r"""The same text where it may be an id, else the JSON array of it, whatever its length.
+    r"""Return the text if it is a valid id, otherwise its JSON array, at any length.
 
     >>> id_of("thread-1"), id_of(""), id_of("a\n")
     ('thread-1', '[""]', '["a\\n"]')
@@ -38,7 +38,7 @@ def id_of(text: str) -> str:
     if text.startswith((_LIST, _HASHED, RESERVED)):
         return json.dumps([text], separators=(",", ":"))
     if len(text.encode(errors="replace")) > MAX_ID_BYTES:
-        # The store refuses it, and names the field.
+        # The store raises for it, and names the field.
         return text
     try:
         return check_id("id", text)
@@ -47,7 +47,7 @@ def id_of(text: str) -> str:
 
 
 def text_of(key: str) -> str:
-    """The text that ``id_of`` was given.
+    """Return the text that ``id_of`` was called with.
 
     >>> text_of("thread-1"), text_of('[""]')
     ('thread-1', '')

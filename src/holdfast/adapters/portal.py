@@ -1,4 +1,4 @@
-"""A ``State`` for any thread and any event loop: what adapters of frameworks stand on."""
+"""Access to a ``State`` from any thread and event loop; framework adapters use it."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ T = TypeVar("T")
 
 
 class Portal:
-    """The way to the event loop of an opened ``State``, from every thread and every loop.
+    """Runs coroutines on the event loop of an opened ``State``, from any thread and event loop.
 
-    Work that has begun on the state's loop goes on to its end, also if whoever awaits it is
-    cancelled: nobody has to guess whether a write was done. ::
+    A coroutine that has started on the state's loop runs to its end even if the caller that awaits
+    it is cancelled, so there is no doubt whether a write was done. ::
 
         portal = Portal(state)
         messages = portal.run(state.history.get_messages("planner", session_id="s1"))
@@ -35,10 +35,10 @@ class Portal:
 
     @classmethod
     def open(cls, url: str | os.PathLike[str] | None = None, **options: Any) -> Self:
-        """Open a ``State`` on an event loop of its own; takes what ``holdfast.open`` takes.
+        """Open a ``State`` on a separate event loop; the arguments are those of ``holdfast.open``.
 
-        ``close`` it, or use it as a context manager; one that is open when the process ends is
-        closed then.
+        Call ``close``, or use it as a context manager; one that is still open is closed when the
+        process ends.
 
         >>> with Portal.open("memory:") as portal:
         ...     portal.state.tenant
@@ -59,7 +59,7 @@ class Portal:
         return opened
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine on the state's loop and wait for it; not on that loop itself.
+        """Run a coroutine on the state's loop and wait for it. Raises if called on that loop.
 
         ::
 
@@ -97,7 +97,9 @@ class Portal:
             raise
 
     def close(self) -> None:
-        """Close a state that ``open`` opened, and end its thread; else, or again, do nothing.
+        """Close a state that ``open`` opened, and end its thread.
+
+        A second call, or a call for a state that was passed in, has no effect.
 
         ::
 
@@ -145,7 +147,7 @@ def _running() -> asyncio.AbstractEventLoop | None:
 
 
 async def _settled(future: asyncio.Future[Any]) -> None:
-    """Wait until work is done, however often its caller is cancelled; its outcome is not read."""
+    """Wait until work is done, however often the caller is cancelled; ignore its outcome."""
     while not future.done():
         with suppress(asyncio.CancelledError):
             await asyncio.wait([future])

@@ -1,1 +1,1 @@
-"""What ``holdfast bench`` runs: measurements beside the bare driver, never tests."""
+"""The benchmarks of ``holdfast bench``: measurements against the bare driver, not tests."""

@@ -1,4 +1,4 @@
-"""Two ways to do the same work, measured in turns, so that a noisy machine is noisy for both."""
+"""Measures two implementations by turns, so that noise of the machine affects both."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Call: TypeAlias = Callable[[int], Awaitable[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Contest:
-    """An operation: ours, the floor that it is held against, and how often each runs."""
+    """An operation: Holdfast's call, the floor to compare with, and how often each runs."""
 
     name: str
     ours: Call
@@ -24,12 +24,12 @@ class Contest:
     blocks: int = 30
     block: int = 20
     lent: Callable[[], AbstractAsyncContextManager[Any]] = nullcontext
-    """What the floor holds while a block of it runs: the connection that ours uses otherwise."""
+    """Held while a block of the floor runs: the connection that Holdfast uses otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a contest gave, in microseconds a call."""
+    """The result of a contest, in microseconds per call."""
 
     name: str
     ours_p50: float
@@ -51,7 +51,9 @@ class Result:
 
 
 async def take_turns(contest: Contest) -> tuple[list[float], list[float]]:
-    """Run blocks of both in turns, the first of each left out as a warm-up; microseconds a call.
+    """Run blocks of both by turns. Returns microseconds per call.
+
+    The first block of each is a warm-up and is left out.
 
     ::
 

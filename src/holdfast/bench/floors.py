@@ -51,8 +51,8 @@ TOP_5 = (
     "WITH mine AS MATERIALIZED (SELECT id, e FROM holdfast_floor.v WHERE agent = $1) "
     "SELECT id FROM mine ORDER BY e OPERATOR(public.<=>) $2::real[]::public.vector LIMIT 5"
 )
-# What a walk has to answer: the ids it reached, and all edges between them. One row of arrays, and
-# the edges by one look into the index, is the fastest that was found; ids alone take 0.7 of it.
+# A traversal must return the ids it reached, and all edges between them. One row of arrays, with
+# the edges read by one index scan, is the fastest form found; ids alone take 0.7 of its time.
 GRAPH_2 = (
     "WITH RECURSIVE walk (id, depth) AS (SELECT $1::int, 0 UNION "
     "SELECT CASE WHEN e.src = w.id THEN e.dst ELSE e.src END, w.depth + 1 "
@@ -78,9 +78,10 @@ async def decoded(connection: Any, sql: str, *args: Any) -> list[tuple[Any, ...]
 async def prepare(
     connection: Any, *, message: str, vectors: list[list[float]], edges: list[tuple[int, int]]
 ) -> None:
-    """The same data as ours: 500 messages, a state, 50 agents of 500 vectors, a graph.
+    """Store the same data as Holdfast: 500 messages, a state, 50 agents of 500 vectors, a graph.
 
-    The connection works as a role that may not make tables; its login may, and lends them to it.
+    The connection uses a role that may not create tables; its login role creates them and grants
+    access.
     """
     [(role,)] = await connection.fetch("SELECT current_user")
     await connection.execute("SET ROLE NONE")

@@ -24,14 +24,14 @@ from holdfast.bench.servers import Servers, settle, started
 Times: TypeAlias = dict[str, list[float]]
 
 MIX = ("hot",) * 7 + ("episodic",) * 2 + ("semantic",)
-"""What an agent does: mostly it looks at its task, now and then it looks back."""
+"""The operations of an agent: mostly it reads its task, sometimes older events."""
 
 LARGE_BYTES = 1_000_000
-"""Tables above it are told by name."""
+"""Tables above this size are reported by name."""
 
 
 class Contestant(Protocol):
-    """What each contestant does for an agent."""
+    """The operations that each contestant implements."""
 
     name: str
     cannot: dict[str, str]
@@ -58,7 +58,7 @@ class Contestant(Protocol):
         """One more turn."""
 
     async def settle(self) -> None:
-        """Wait until nothing goes on behind what was written."""
+        """Wait until all background work of the writes is done."""
 
     async def plan(self, vector: list[float]) -> str:
         """How its database answers a question."""

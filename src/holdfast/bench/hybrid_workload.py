@@ -126,7 +126,7 @@ def share(found: Sequence[Any], wanted: frozenset[Any]) -> float:
 
 
 def working_state(agent: int) -> dict[str, Any]:
-    """What an agent has at hand: a task, its plan, and what its tools last said; 2 KB."""
+    """Return an agent's working state, 2 KB: a task, its plan, the last results of its tools."""
     said = f"tool output of agent {agent} " * 30
     plan = [f"step {at}: look at the tide table of harbour {at}" for at in range(12)]
     return {"current_task": f"task {agent}", "goal": "arrive", "plan": plan, "tool_output": said}

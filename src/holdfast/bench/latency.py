@@ -1,4 +1,4 @@
-"""Times of calls, and what is told of them."""
+"""Statistics of the times of calls."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 
 def percentiles(seconds: Sequence[float]) -> dict[str, float]:
-    """The middle, the slow and the very slow calls, in microseconds.
+    """Return the percentiles of the times, in microseconds.
 
     >>> percentiles([0.001, 0.002, 0.003])["p50_us"]
     2000.0

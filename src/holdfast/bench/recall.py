@@ -34,7 +34,7 @@ Ask: TypeAlias = Callable[[AgentMemory, str, int], Awaitable[list[str]]]
 DEPTH = 10
 AGENTS, EVENTS, QUERIES = 50, 500, 400
 ROUNDS = 5
-"""How often the latency is measured; the median of the rounds is the figure, all are told."""
+"""How often the latency is measured; the median of the rounds is the result, all are reported."""
 PATIENCE_SECONDS = 86_400.0
 """How long a statement or a model may take: a slow machine is measured, too."""
 
@@ -225,7 +225,7 @@ async def _settle(state: State, agent: str) -> None:
 
 
 async def _analyse(url: str) -> None:
-    """Let the planner know the tables, as a server does by itself after a minute."""
+    """Run ANALYZE, as autovacuum does after a minute."""
     if not url.startswith("memory:"):
         connection = await asyncpg.connect(url, timeout=PATIENCE_SECONDS)
         await connection.execute("ANALYZE")

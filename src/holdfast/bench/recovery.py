@@ -22,8 +22,8 @@ AGENT = AgentId("bench", "a1")
 async def after_kill(folder: Path) -> float:
     """Seconds from kill -9 of a server process to the next acknowledged append, by the same client.
 
-    The kill takes one backend, so the server ends all of them and recovers its log by itself; the
-    client finds out, waits and connects again without being told.
+    The kill hits one backend, so the server ends all of them and recovers from its WAL. The client
+    detects it, waits and reconnects without help.
     """
     embedded = await EmbeddedPostgres.open(folder)
     try:

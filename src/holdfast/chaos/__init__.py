@@ -1,1 +1,1 @@
-"""What ``holdfast chaos`` runs: real work under real faults, and what must be true afterwards."""
+"""The fault-injection test of ``holdfast chaos``: a workload, faults, and checked invariants."""

@@ -1,4 +1,4 @@
-"""Where the servers are, and how to reach them through a proxy."""
+"""The addresses of the servers, and how to connect to them through a proxy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _CHECKED = ("verify-ca", "verify-full")
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """Servers of somebody else: used in a tenant of one's own, and never stopped.
+    """The user's own servers: the run uses a separate tenant there and never stops them.
 
     >>> Given("postgresql://db/main").redis
     ''
@@ -22,7 +22,7 @@ class Given:
 
 
 def address_of(url: str) -> tuple[str, int] | str:
-    """The host and the port of a server that a proxy can stand before, or why it cannot.
+    """Return host and port of a server, or the reason why it cannot be used through a proxy.
 
     >>> address_of("redis://:secret@cache:7000/0")
     ('cache', 7000)
@@ -41,7 +41,7 @@ def address_of(url: str) -> tuple[str, int] | str:
 
 
 def by_way_of(url: str, port: int) -> str:
-    """The same URL with a port of loopback in the place of the server.
+    """Return the URL with the server's address replaced by a port on loopback.
 
     >>> by_way_of("redis://:secret@cache:7000/0", 9999)
     'redis://:secret@127.0.0.1:9999/0'

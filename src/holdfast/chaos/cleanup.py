@@ -1,4 +1,4 @@
-"""Removes what a run left on servers that are somebody else's: all of its tenant."""
+"""Deletes the tenant of a run from the user's own servers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WHERE n.nspname = 'holdfast' AND c.relkind IN ('r', 'p') AND NOT c.relispartitio
 
 
 async def remove_tenant(tenant: str, given: Given) -> None:
-    """Remove every row and every key of a tenant; a tenant that was never used is no error.
+    """Delete every row and every key of a tenant; no error if the tenant has none.
 
     ::
 
@@ -34,7 +34,8 @@ async def _remove_rows(tenant: str, url: str) -> None:
     try:
         async with connection.transaction():
             for (table,) in await connection.fetch(_TABLES):
-                # The name is the catalog's own, quoted by the server; what is deleted is a value.
+                # The table name comes from the catalog, quoted by the server; the tenant is a
+                # parameter.
                 await connection.execute(f"DELETE FROM {table} WHERE tenant = $1", tenant)  # noqa: S608
     finally:
         await connection.close()

@@ -1,4 +1,4 @@
-"""A small disk of one's own that can be full: a tmpfs, where this process may mount one."""
+"""A small disk that can be made full: a tmpfs, if this process may mount one."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 
 _SIZE_BYTES = 1 << 30
 _SLACK_BYTES = 64 << 10
-"""What is written between looking how much is used and shrinking to it."""
+"""Room for writes between reading how much is used and shrinking the disk to it."""
 
 _MOUNT, _UMOUNT = shutil.which("mount"), shutil.which("umount")
 
 
 class SmallDisk:
-    """A file system in memory, whose size is changed while it is in use.
+    """A file system in memory whose size can change while it is in use.
 
     ::
 
@@ -30,7 +30,7 @@ class SmallDisk:
 
     @classmethod
     def mount(cls) -> SmallDisk | None:
-        """A disk in a temporary folder; ``None`` where this process may not mount one."""
+        """Mount a disk in a temporary folder; ``None`` if this process may not mount one."""
         folder = Path(tempfile.mkdtemp(prefix="hf-disk-"))
         if _MOUNT is not None and _UMOUNT is not None and os.geteuid() == 0:
             command = [_MOUNT, "-t", "tmpfs", "-o", f"size={_SIZE_BYTES},mode=0755", "tmpfs"]
@@ -41,7 +41,7 @@ class SmallDisk:
         return None
 
     def fill(self) -> None:
-        """Leave no room: the disk becomes as small as what is on it."""
+        """Make the disk full: shrink it to the size of its content."""
         for slack in (0, 1, 4, 16, 64):
             about = os.statvfs(self.folder)
             used = (about.f_blocks - about.f_bfree) * about.f_frsize
@@ -55,10 +55,10 @@ class SmallDisk:
             raise OSError(f"{str(self.folder)!r} cannot be made large again")
 
     def unmount(self) -> None:
-        """Leave nothing behind."""
+        """Unmount the disk and delete its folder."""
         if self.folder.exists():
             if self.folder.is_mount():
-                # Lazily: a process of a killed server may take a moment to end.
+                # A lazy unmount: a process of a killed server may take a moment to end.
                 subprocess.run([str(_UMOUNT), "-l", str(self.folder)], check=True)
             self.folder.rmdir()
 

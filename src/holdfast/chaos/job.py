@@ -1,4 +1,4 @@
-"""What a process of a run is told when it begins, and how it writes down what it saw."""
+"""The job that a process of a run reads at its start, and the files that it writes."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from holdfast.wiring.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """The servers, the tenant and the work of one process; it comes by standard input.
+    """The servers, the tenant and the work of one process, read from standard input.
 
-    A URL may hold a password, and everybody on the machine can read a command line.
+    It is not on the command line, which every user of the machine can read: a URL may contain a
+    password.
 
     >>> Job.from_text(Job("postgresql://db", tenant="t1").to_text()).tenant
     't1'
@@ -29,29 +30,29 @@ class Job:
     level: str = ""
     pace_seconds: float = 0.5
     slot: int = 0
-    """Which of the processes of its kind it is; one that takes its place has the same."""
+    """Number of the process within its role; its replacement has the same number."""
     sessions: int = 0
 
     @classmethod
     def read(cls) -> Job:
-        """What this process was told."""
+        """Read the job of this process from standard input."""
         return cls.from_text(sys.stdin.readline())
 
     @classmethod
     def from_text(cls, text: str) -> Job:
-        """From one line."""
+        """Parse a job from one line."""
         return cls(**json.loads(text))
 
     def to_text(self) -> str:
-        """In one line."""
+        """Return the job as one line."""
         return json.dumps(dataclasses.asdict(self)) + "\n"
 
     def begun(self) -> None:
-        """Tell that this process is at work: who is hit by a fault should be."""
+        """Signal that this process is working, so that faults can hit it."""
         ready_file(Path(self.folder), os.getpid()).touch()
 
     def settings(self, *, max_connections: int) -> Settings:
-        """The settings of the environment, and what the job says."""
+        """Return the settings of the environment, overridden by the job."""
         return dataclasses.replace(
             Settings.from_environment(),
             tenant=self.tenant,
@@ -61,7 +62,7 @@ class Job:
 
 
 def note(journal: Path, *words: object) -> None:
-    """Write a line that survives the process: one write at the end of a file.
+    """Append a line to a file in one write, so that it survives the process.
 
     ::
 
@@ -72,7 +73,7 @@ def note(journal: Path, *words: object) -> None:
 
 
 def ready_file(folder: Path, pid: int) -> Path:
-    """Whether it is there says whether a process is at work.
+    """Return the path of a file that exists while a process is working.
 
     ::
 
@@ -82,7 +83,9 @@ def ready_file(folder: Path, pid: int) -> Path:
 
 
 def stop_file(folder: Path) -> Path:
-    """While it is not there, agents go on; a signal would kill one that only just begins.
+    """Return the path of a file that makes agents stop once it exists.
+
+    A signal instead would kill an agent that has only just started.
 
     ::
 

@@ -1,4 +1,4 @@
-"""Memory under fire: what agents recorded while everything died, compared with what is stored."""
+"""Checks the memory: compares what agents recorded during the faults with what is stored."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ALL = 1_000_000
 
 
 class MemoryWork:
-    """The sessions of a run: waits until they are durable, and checks them.
+    """The sessions of a run: waits until they are in Postgres, and checks them.
 
     ``hybrid`` is the state that agents use, ``durable`` the same tenant in Postgres alone. ::
 
@@ -47,10 +47,10 @@ class MemoryWork:
         self._shards = shards
         self.counts = MemoryCounts()
         self.left = 0
-        """How many events are not in Postgres, as far as is known."""
+        """How many events are not in Postgres, at the last look."""
 
     async def drained(self) -> None:
-        """Wait until nothing of this tenant is in Valkey alone, nor any session past it."""
+        """Wait until no event of this tenant is only in Valkey and no session of it is behind."""
         begun, hot = time.monotonic(), self._hybrid.ops.hybrid.hot
         while True:
             try:
@@ -69,9 +69,9 @@ class MemoryWork:
         self.counts.drain_seconds = round(time.monotonic() - begun, 2)
 
     async def recording(self, *, within_seconds: float) -> None:
-        """Wait until every session has an acknowledged event, for so long at most.
+        """Wait at most ``within_seconds`` until every session has an acknowledged event.
 
-        A fault before that would mostly hit the first grants, and not what agents do.
+        An earlier fault would mostly hit the first grants, not the agents' writes.
         """
         await self._until(
             lambda diaries: sum(len(one.acknowledged) for one in diaries) == len(self._sessions),
@@ -79,7 +79,7 @@ class MemoryWork:
         )
 
     async def went_aside(self, *, within_seconds: float) -> None:
-        """Wait until an event has gone past Valkey, for so long at most."""
+        """Wait at most ``within_seconds`` for an event written to Postgres as a fallback."""
         await self._until(
             lambda diaries: any(one.fallback_events for one in diaries), within_seconds
         )
@@ -94,7 +94,7 @@ class MemoryWork:
             await asyncio.sleep(0.1)
 
     async def check(self) -> None:
-        """Compare what the agents wrote down with what is stored."""
+        """Compare the agents' journals with the stored events."""
         counts, diaries = self.counts, [Diary.read(path) for path in self._journals]
         acknowledged = {
             session: ids for diary in diaries for session, ids in diary.acknowledged.items()
@@ -135,10 +135,10 @@ class MemoryWork:
     def _check_order(
         self, session: str, acknowledged: dict[str, str], stored: Sequence[Event]
     ) -> None:
-        """Of one writer it must be that of its acknowledgements.
+        """Check that one writer's events are in the order of their acknowledgements.
 
-        Who takes over from a writer that was killed cannot know what was still on its way past a
-        Valkey that did not answer: that order is not promised, and it is counted.
+        The successor of a killed writer cannot know which fallback writes to Postgres were still in
+        flight. Order across such a break is not promised; deviations are counted.
         """
         positions = {event.id: (event.epoch, event.seq) for event in stored}
         last: dict[str, tuple[int, int]] = {}

@@ -1,8 +1,8 @@
-"""Agents to be killed while they record: ``python -m holdfast.chaos.memory_agent``, told by a job.
+"""Agents that are killed while they record; run by ``python -m holdfast.chaos.memory_agent``.
 
-Before it sends an event, an agent writes down what it will send; after the acknowledgement it
-writes that down too. Who takes its place after a kill finishes what was begun, under the same id,
-since nobody knows whether it was done.
+The process reads its job from standard input. An agent writes to its journal before it sends an
+event and after the acknowledgement. Its successor after a kill sends an unacknowledged event again
+under the same id, because the event may or may not be stored.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ RETRY_SECONDS = 0.05
 
 
 def journal_of(folder: Path, slot: int) -> Path:
-    """Where the agents of a process write down what they do.
+    """Return the path of the journal of a process's agents.
 
     ::
 
@@ -35,7 +35,7 @@ def journal_of(folder: Path, slot: int) -> Path:
 
 
 def agent_of(session: str) -> AgentId:
-    """Whose session it is.
+    """Return the agent of a session.
 
     >>> str(agent_of("s3"))
     'chaos/a3'
@@ -45,7 +45,7 @@ def agent_of(session: str) -> AgentId:
 
 @dataclass(slots=True)
 class Diary:
-    """What the agents of a process have written down, in order.
+    """The content of a journal, in order.
 
     >>> diary = Diary()
     >>> diary.add("7 try s0 e1 0 2030-01-01T00:00:00+00:00")
@@ -57,10 +57,10 @@ class Diary:
     """
 
     acknowledged: dict[str, dict[str, str]] = field(default_factory=dict)
-    """By session, the ids of events in the order in which they were acknowledged, and their writer:
-    a process, or two, where one began and its successor sent it again."""
+    """By session: event ids in order of acknowledgement, with their writer. The writer is one
+    process, or two if one sent the event and its successor sent it again."""
     begun: dict[str, Event] = field(default_factory=dict)
-    """What was sent and not acknowledged, by session."""
+    """By session: the event that was sent and not acknowledged."""
     fallback_events: int = 0
     retries: int = 0
     longest_seconds: float = 0.0
@@ -68,16 +68,16 @@ class Diary:
 
     @classmethod
     def read(cls, path: Path) -> Diary:
-        """All of it; nothing where nothing was written."""
+        """Read a journal; empty if the file does not exist."""
         diary = cls()
         if path.exists():
-            # What a kill cut short is not a line.
+            # Text after the last newline is a line that a kill cut short: skip it.
             for line in path.read_text().split("\n")[:-1]:
                 diary.add(line)
         return diary
 
     def add(self, line: str) -> None:
-        """One line."""
+        """Add one line."""
         pid, what, session, *rest = line.split(" ")
         match what:
             case "try":
@@ -104,7 +104,7 @@ class Diary:
 
 
 class Recorder:
-    """The agents of one process, one session each."""
+    """Runs the agents of one process, one session each."""
 
     def __init__(self, job: Job, state: State) -> None:
         self._state = state
@@ -116,13 +116,13 @@ class Recorder:
         self._sessions = [f"s{job.slot * job.sessions + at}" for at in range(job.sessions)]
 
     async def run(self) -> None:
-        """Record until told to stop, then end what was begun."""
+        """Record until the stop file exists, then finish the events that were sent."""
         async with asyncio.TaskGroup() as agents:
             for session in self._sessions:
                 agents.create_task(self._record(session))
 
     async def _record(self, session: str) -> None:
-        """One event after the other, each until it is acknowledged."""
+        """Record events one by one, retrying each until it is acknowledged."""
         own = random.Random(session)  # noqa: S311 - only how long things take
         count = len(self._diary.acknowledged.get(session, {}))
         begun = self._diary.begun.get(session)
@@ -160,7 +160,7 @@ class Recorder:
 
 
 async def main(job: Job) -> None:
-    """Record until the run ends, or this process."""
+    """Record until the run ends or this process is killed."""
     settings = job.settings(max_connections=6)
     async with open_state(job.url, redis=job.redis, settings=settings, background=False) as state:
         job.begun()

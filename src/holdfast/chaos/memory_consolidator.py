@@ -1,4 +1,4 @@
-"""A consolidator to be killed: ``python -m holdfast.chaos.memory_consolidator``, told by a job."""
+"""A consolidator that is killed; run by ``python -m holdfast.chaos.memory_consolidator``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from holdfast.wiring.front_door import open as open_state
 
 
 async def main(job: Job) -> None:
-    """Consolidate the tenant of the run until somebody ends it."""
+    """Consolidate the tenant of the run until this process is killed."""
     settings = job.settings(max_connections=4)
     async with open_state(job.url, redis=job.redis, settings=settings, background=False) as state:
         job.begun()

@@ -1,4 +1,4 @@
-"""How much work a run does, for how long, and what happens meanwhile."""
+"""The plan of a run: how much work, for how long, and which faults."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from holdfast.chaos.schedule import PARTS, Fault, Kind, Part, counts_within, sch
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A run, before it begins; the same plan has the same faults at the same moments.
+    """The plan of a run; the same plan has the same faults at the same times.
 
     >>> Plan.within(60, seed=7).faults == Plan.within(60, seed=7).faults
     True
     """
 
     seconds: float = 15.0
-    """How long faults go on; work and checks take a while after."""
+    """How long faults are injected; the work and the checks take a while longer."""
     counts: Mapping[Kind, int] = field(default_factory=dict)
     """How many faults of each kind."""
     seed: int = 1
@@ -28,20 +28,20 @@ class Plan:
     task_pace_seconds: float = 1.0
     agent_processes: int = 2
     sessions: int = 5
-    """How many agents, with a session each, are in a process."""
+    """Number of agents in a process, with one session each."""
     agent_pace_seconds: float = 0.1
     consolidators: int = 2
     level: str = "fsync"
-    """What an acknowledgement of the agents means, on servers of our own."""
+    """The agents' acknowledgement level, on servers that the run starts."""
     limit_seconds: float = 300.0
-    """How long to wait at most until all work is done, after the last fault."""
+    """Maximum wait after the last fault until all work is done."""
     until_fallback: bool = False
-    """Whether a Valkey that is long away stays so until an event has gone past it. Only for plans
-    that kill no agent: one that begins without Valkey does not begin."""
+    """Whether a long outage of Valkey lasts until an event was written to Postgres as a fallback.
+    Only for plans that kill no agent, because an agent cannot start without Valkey."""
 
     @classmethod
     def within(cls, seconds: float, *, seed: int = 1, parts: tuple[Part, ...] = PARTS) -> Plan:
-        """As many faults and as much work as fit into so many seconds.
+        """Return a plan with as many faults and as much work as fit into ``seconds``.
 
         >>> Plan.within(60).tasks
         90
@@ -58,7 +58,7 @@ class Plan:
 
     @property
     def faults(self) -> tuple[Fault, ...]:
-        """What happens, in order."""
+        """The faults, in order of time."""
         return schedule(self.seed, self.seconds, self.counts)
 
     def to_json(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The processes that do the work of a run, as direct children: hired, killed, frozen, replaced."""
+"""The processes that do the work of a run: starts, kills, freezes and replaces direct children."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from holdfast.chaos.tasks import TaskWork
 
 _OURS = ("HOLDFAST_", "STORAGE_TYPE", "DATABASE_URL", "REDIS_URL", "BLOB_URL")
 PATIENCE_SECONDS = 120.0
-"""How long a fault waits for somebody to hit: a busy machine takes long to start a process."""
+"""How long a fault waits for a process to hit: a busy machine starts processes slowly."""
 
 TAKEOVER_SECONDS = 120.0
-"""How much longer one stays frozen at most, until others have taken over; and how long at most it
-then has to find that out."""
+"""Maximum extra time that a process stays frozen until others have taken its tasks over; and
+maximum time that it then has to notice that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +47,14 @@ class _Process:
     child: subprocess.Popen[bytes]
     frozen: bool = False
     spared: bool = False
-    """Nothing else is done to it: it has still to notice what it lost while it was frozen."""
+    """No other fault hits it: it must first notice the leases that it lost while frozen."""
 
 
 class Processes:
-    """Keeps as many processes of each role as were hired, whatever happens to them.
+    """Keeps the number of processes of each role constant, whatever happens to them.
 
-    ``configured`` lets them see the settings of the environment; for servers of our own these are
-    somebody else's. ::
+    With ``configured`` they read the settings of the environment. On servers that the run starts
+    they must not: the environment is about other servers. ::
 
         staff = Processes(job, Programs(), folder, configured=False)
         staff.hire("worker", 3)
@@ -73,11 +73,11 @@ class Processes:
             if configured or not name.startswith(_OURS)
         }
         self.deaths: dict[str, datetime] = {}
-        """When a process was killed, by its pid."""
+        """Time at which a process was killed, by its pid."""
         self.ended = 0
-        """How many ended by themselves, and were replaced."""
+        """How many processes ended without being killed, and were replaced."""
         self.tasks: TaskWork | None = None
-        """What the workers do, if there are any."""
+        """The tasks that the workers run, if there are workers."""
 
     def hire(self, role: str, count: int, *, pace_seconds: float = 0.0) -> None:
         """Start processes of a role."""
@@ -87,11 +87,11 @@ class Processes:
 
     @property
     def ready(self) -> bool:
-        """Whether all of them are at work."""
+        """Return whether all processes are working."""
         return all(self._at_work(one) for one in self._processes)
 
     async def do(self, fault: Fault) -> None:
-        """Kill one, and hire another in its place; or stop one for a while."""
+        """Kill a process and start a replacement, or freeze a process for a while."""
         chosen = await self._choose(fault)
         if fault.verb == "kill":
             self._kill(chosen)
@@ -99,14 +99,14 @@ class Processes:
             await self._freeze(chosen, fault.lasts_seconds)
 
     def keep(self) -> None:
-        """Replace whoever ended: without its stores a process may not even begin; its log tells."""
+        """Replace processes that ended: one cannot start while its stores are down; see its log."""
         for one in list(self._processes):
             if one.role != self._finishing and one.child.poll() is not None:
                 self.ended += 1
                 self._again(one)
 
     async def finish(self, role: str) -> None:
-        """Let those of a role end what they are at; one that fails is replaced, and goes on."""
+        """Wait until the processes of a role finish their work; replace one that fails."""
         self._finishing = role
         stop_file(self._folder).touch()
         for one in [one for one in self._processes if one.role == role]:
@@ -116,7 +116,7 @@ class Processes:
             self._processes.remove(one)
 
     def dismiss(self) -> None:
-        """End all of them."""
+        """End all processes."""
         for one in self._processes:
             with contextlib.suppress(ProcessLookupError):
                 one.child.kill()
@@ -124,19 +124,19 @@ class Processes:
         self._processes = []
 
     def log(self) -> str:
-        """The last that they said."""
+        """Return the last lines of their logs."""
         path = self._folder / "log"
         return path.read_text(errors="replace")[-4000:] if path.exists() else ""
 
     async def _choose(self, fault: Fault) -> _Process:
-        """One that is at work; on a slow machine, the next that is."""
+        """Return a working process of the fault's role; on a slow machine, wait for one."""
         limit = time.monotonic() + PATIENCE_SECONDS
         while True:
             holding, over = None, time.monotonic() > limit
             if self.tasks is not None and fault.kind == "freeze worker":
-                # One that holds nothing proves nothing when it wakes up.
+                # A worker without a lease proves nothing when it continues.
                 holding = await self.tasks.holders() or set()
-                # Nobody will hold anything again.
+                # No worker will hold a lease again.
                 over = over or (not holding and await self.tasks.all_done())
             # From here on nothing is awaited, so that no two faults choose the same one.
             there = [one for one in self._processes if one.role == fault.victim]
@@ -154,7 +154,7 @@ class Processes:
             await asyncio.sleep(0.05)
 
     async def _freeze(self, chosen: _Process, for_seconds: float) -> None:
-        """Stop one until others have what it held, then let it go on until it has noticed."""
+        """Freeze a process until others have claimed its tasks, then run it until it notices."""
         chosen.child.send_signal(signal.SIGSTOP)
         chosen.frozen = chosen.spared = True
         tasks = self.tasks if chosen.role == "worker" else None
@@ -176,7 +176,7 @@ class Processes:
         chosen.spared = False
 
     async def _taken_over(self, chosen: _Process, tasks: TaskWork) -> bool:
-        """Wait until others have what one held; false if nobody can take it, or the time is up."""
+        """Wait until others have claimed its tasks. Returns false if none can, or on a timeout."""
         limit = time.monotonic() + TAKEOVER_SECONDS
         while time.monotonic() < limit and self._others_awake(chosen):
             held = await tasks.holders()
@@ -186,7 +186,7 @@ class Processes:
         return False
 
     def _others_awake(self, chosen: _Process) -> bool:
-        """Whether another can take over; one that is being started will soon."""
+        """Return whether another process can take over; one that is starting counts."""
         return any(
             one is not chosen and one.role == chosen.role and not one.frozen
             for one in self._processes

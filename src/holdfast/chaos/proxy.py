@@ -1,4 +1,4 @@
-"""A TCP proxy whose connections can be cut, delayed, and made silent or deaf."""
+"""A TCP proxy that can cut connections, delay them, make them half-open, or drop responses."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 
 _CHUNK = 1 << 16
 _RESET = struct.pack("ii", 1, 0)
-"""SO_LINGER of no time: closing resets the connection, so that the other side hears an error."""
+"""SO_LINGER of 0: closing resets the connection, so that the other side gets an error."""
 
 
 @dataclass(eq=False, slots=True)
 class _Wire:
-    """One connection through the proxy: both of its ends, and who passes the bytes on."""
+    """One connection through the proxy: both ends, and the tasks that forward the bytes."""
 
     client: asyncio.StreamWriter
     server: asyncio.StreamWriter
@@ -26,7 +26,7 @@ class _Wire:
     deaf: bool = False
 
     def reset(self) -> None:
-        """As a router that forgets it: both ends hear of it when they next speak."""
+        """Reset both ends, like a router that lost the connection."""
         _reset(self.client)
         _reset(self.server)
 
@@ -40,7 +40,7 @@ def _reset(end: asyncio.StreamWriter) -> None:
 
 
 class Proxy:
-    """Listens on a port of loopback and passes everything on to one server, as long as it may.
+    """Listens on a port of loopback and forwards everything to one server, unless a fault stops it.
 
     ::
 
@@ -72,19 +72,19 @@ class Proxy:
             await asyncio.gather(*passing, return_exceptions=True)
 
     async def cut(self) -> None:
-        """Reset every connection; new ones are welcome."""
+        """Reset every connection; new ones work."""
         self._reset(self._wires)
 
     async def delay(self, seconds: float, *, for_seconds: float) -> None:
-        """Let every byte wait for so long, also those of clients that do not wait for an answer."""
+        """Delay every byte by ``seconds``, also from clients that do not wait for a response."""
         self._delay = seconds
         await asyncio.sleep(for_seconds)
         self._delay = 0.0
 
     async def silence(self, *, for_seconds: float) -> None:
-        """Pass nothing on for so long, either way, over the connections that there are; reset them.
+        """Forward nothing on the current connections, in either direction; then reset them.
 
-        Neither side is told: the connections are half-open. New connections work.
+        Neither side is notified meanwhile: the connections are half-open. New connections work.
         """
         wires = set(self._wires)
         for wire in wires:
@@ -93,7 +93,7 @@ class Proxy:
         self._reset(wires)
 
     async def deafen(self, *, for_seconds: float) -> None:
-        """Lose every answer for so long, and then the connections: nobody knows what was done."""
+        """Drop every response, then the connections: clients cannot know what was done."""
         wires = set(self._wires)
         for wire in wires:
             wire.deaf = True
@@ -109,7 +109,7 @@ class Proxy:
         try:
             answers, requests = await asyncio.open_connection(self._host, self._server_port)
         except OSError:
-            # Nobody listens there: it is an error for the client, as it would be without us.
+            # The server does not listen: the client gets an error, as it would without a proxy.
             _reset(writer)
             return
         wire = _Wire(writer, requests)
@@ -138,8 +138,8 @@ class Proxy:
                 writer.write(data)
                 await writer.drain()
         except OSError:
-            # One side was reset; the other is told below.
+            # One side was reset; the other side is closed below.
             pass
         finally:
-            # What is on its way to the other side arrives; then it hears that this one has gone.
+            # close() first sends the buffered bytes, then ends the connection to the other side.
             writer.close()

@@ -1,4 +1,4 @@
-"""One run of chaos: work and faults side by side, then the verdict."""
+"""One run of ``holdfast chaos``: work and faults concurrently, then the verdict."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ from holdfast.wiring.settings import Settings
 SERVERS = ("postgres", "valkey")
 LOOK_SECONDS = 0.1
 RESERVE = 4
-"""How many tasks are kept back until a worker was refused a write."""
+"""Number of tasks held in reserve until the ledger has refused a write of a worker."""
 
 FREEZE_SECONDS = 3.0
-"""How long one more worker is frozen: longer than a lease."""
+"""How long an extra worker is frozen: longer than a lease."""
 
 
 class ChaosRun:
-    """Work under fire, on servers of its own or on given ones.
+    """A run, on servers that it starts or on given ones.
 
-    ``progress`` is told what happens and which share of the time is over; ``programs`` are what
-    its processes run. ::
+    ``progress`` is called with the current action and the share of the time that has passed;
+    ``programs`` are the modules that its processes run. ::
 
         verdict = await ChaosRun(Plan.within(60, seed=7)).run()
         assert verdict.held, verdict.broken
@@ -69,7 +69,7 @@ class ChaosRun:
         self._memory: MemoryWork | None = None
 
     async def run(self) -> Verdict:
-        """Work, torment, wait, check; ``verdict.broken`` names what does not hold."""
+        """Run the work and the faults, then check; ``verdict.broken`` lists violated invariants."""
         begun = time.monotonic()
         folder = Path(tempfile.mkdtemp(prefix="hf-chaos-"))
         self._progress("starting the servers", 0.0)
@@ -93,7 +93,7 @@ class ChaosRun:
 
     @asynccontextmanager
     async def _opened(self, folder: Path) -> AsyncIterator[Processes]:
-        """Open the states that watch and check, and hire those who work."""
+        """Open the states for the checks, and start the processes."""
         plan, site = self._plan, self._site
         job = Job(
             url=site.url("postgres"),
@@ -137,7 +137,7 @@ class ChaosRun:
             yield staff
 
     async def _under_fire(self, staff: Processes) -> None:
-        """Let the faults come at their moments, while tasks are submitted and agents record."""
+        """Inject the faults at their times, while tasks are submitted and agents record."""
         async with asyncio.TaskGroup() as group:
             while not staff.ready:
                 staff.keep()
@@ -145,7 +145,7 @@ class ChaosRun:
             if self._memory is not None:
                 await self._memory.recording(within_seconds=self._plan.limit_seconds)
             if self._tasks is not None:
-                # The last of them early enough to be done soon after the last fault.
+                # The last task is submitted early enough to be done soon after the last fault.
                 group.create_task(self._tasks.submit(over_seconds=self._plan.seconds * 0.8))
             begun, passed = time.monotonic(), 0.0
             faults = deque(self._plan.faults)
@@ -172,7 +172,7 @@ class ChaosRun:
         self._done[fault.kind] += 1
 
     async def _until_done(self, staff: Processes) -> None:
-        """Let the agents end, everything be flushed and all tasks be completed."""
+        """Wait until the agents have ended, all events are in Postgres, all tasks are completed."""
         waits: list[Awaitable[None]] = []
         if self._memory is not None:
             waits.append(self._recorded(staff, self._memory))
@@ -191,10 +191,10 @@ class ChaosRun:
         await waiting
 
     async def _completed(self, staff: Processes, tasks: TaskWork) -> None:
-        """Let all tasks be completed; and, where workers were frozen, one be refused a write.
+        """Wait for all tasks; if workers were frozen, also for a refused write of one of them.
 
-        Without a refused write the run proves nothing of P3. If there was none, more workers are
-        frozen, now that nothing else happens to them.
+        Without a refused write the run proves nothing about P3. If there was none, more workers are
+        frozen, now that there are no other faults.
         """
         while self._done["freeze worker"] and not tasks.zombie_refused:
             if await tasks.all_done() and not await tasks.submit_next():
@@ -213,7 +213,7 @@ class ChaosRun:
         if self._memory is not None and self._memory.left:
             self._findings.add("P1", f"{self._memory.left} events wait in Valkey {after}")
         if self._tasks is not None and self._tasks.left:
-            # Without a refused write the verdict says that nothing was proved.
+            # Without a refused write the verdict lists P3 as unproved.
             self._findings.add("I1", f"{self._tasks.left} tasks are not completed {after}")
 
     async def _check(self, staff: Processes) -> None:

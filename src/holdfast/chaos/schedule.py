@@ -1,4 +1,4 @@
-"""Which fault comes when: a pure function of a seed, so that a run can be repeated."""
+"""The schedule of faults: a pure function of a seed, so that a run can be repeated."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Kind: TypeAlias = Literal[
     "fill valkey",
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-"""A verb and whom it hits; the verbs are explained in ``VERBS``."""
+"""A verb and its target; the verbs are explained in ``VERBS``."""
 
 VERBS = {
     "kill": "SIGKILL, without a word before",
@@ -49,7 +49,7 @@ _NEEDS: dict[str, frozenset[Part]] = {
     "valkey": frozenset({"memory"}),
     "postgres": frozenset({"tasks", "memory"}),
 }
-"""Of which parts a victim exists for."""
+"""The parts of a run that have a target."""
 
 _PER_MINUTE: dict[Kind, float] = {
     "kill worker": 14,
@@ -77,14 +77,14 @@ _SECONDS: dict[str, tuple[float, float]] = {
     "deafen": (0.3, 2.0),
     "fill": (0.5, 2.0),
 }
-"""How long a fault lasts."""
+"""Range of the duration of a fault, in seconds."""
 _AWAY_SECONDS = (5.5, 6.5)
-"""How long every other killed server stays away: longer than writers are patient."""
+"""How long every second killed server stays down: longer than writers wait for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One fault: when, of which kind, for how long, and which of several it hits.
+    """One fault: its time, kind, duration, and which of several targets it hits.
 
     >>> Fault(1.5, "kill worker", pick=0.5).victim
     'worker'
@@ -93,24 +93,24 @@ class Fault:
     at_seconds: float
     kind: Kind
     pick: float = 0.0
-    """From 0 to 1: which of the processes of the kind that there are."""
+    """From 0 to 1: selects one of the current processes of the kind."""
     lasts_seconds: float = 0.0
 
     @property
     def verb(self) -> str:
-        """What is done."""
+        """The action."""
         return self.kind.partition(" ")[0]
 
     @property
     def victim(self) -> str:
-        """Whom it is done to."""
+        """The target of the action."""
         return self.kind.partition(" ")[2]
 
 
 def counts_within(seconds: float, parts: Iterable[Part] = PARTS) -> dict[Kind, int]:
-    """How many faults of each kind fit into so many seconds; each at least once from 30 on.
+    """Return how many faults of each kind fit into ``seconds``; from 30 on, at least one of each.
 
-    Whatever can be killed is killed, however short the run is.
+    Kills happen for every target, however short the run is.
 
     >>> counts_within(60, ["tasks"])["kill worker"]
     14
@@ -125,7 +125,7 @@ def counts_within(seconds: float, parts: Iterable[Part] = PARTS) -> dict[Kind, i
 
 
 def schedule(seed: int, seconds: float, counts: Mapping[Kind, int]) -> tuple[Fault, ...]:
-    """The faults of a run, in their order; the same arguments give the same faults, everywhere.
+    """Return the faults of a run in order; the same arguments give the same faults on any machine.
 
     >>> one, two = (schedule(7, 30, {"kill worker": 3}) for _ in range(2))
     >>> one == two
@@ -140,7 +140,8 @@ def schedule(seed: int, seconds: float, counts: Mapping[Kind, int]) -> tuple[Fau
         verb, _, victim = kind.partition(" ")
         lasts = rng.uniform(*_SECONDS.get(verb, (0.0, 0.0)))
         if verb == "kill" and victim in {"valkey", "postgres"}:
-            # A short outage is waited out, and a long one is worked around: both are tried.
+            # Writers wait for the end of a short outage and use the fallback in a long one: test
+            # both.
             lasts = rng.uniform(*_AWAY_SECONDS) if kinds[:at].count(kind) % 2 == 0 else 0.0
         when = (at + rng.random()) * slot
         faults.append(Fault(round(when, 3), kind, round(rng.random(), 6), round(lasts, 3)))
@@ -148,7 +149,7 @@ def schedule(seed: int, seconds: float, counts: Mapping[Kind, int]) -> tuple[Fau
 
 
 def sigkills(faults: Iterable[Fault]) -> int:
-    """How many of them are a SIGKILL.
+    """Return how many faults are a SIGKILL.
 
     >>> sigkills(schedule(1, 600, counts_within(600))) >= 200
     True

@@ -1,4 +1,4 @@
-"""The servers of a run, a proxy before each, and what can be done to them."""
+"""The servers of a run, each behind a proxy, and the faults of servers."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from holdfast.testing.valkey_server import ValkeyServer
 from holdfast.values.errors import BackPressureError, EngineError
 
 DELAY_SECONDS = 0.25
-"""How late a byte comes while a connection is slow; an answer waits twice as long."""
+"""Delay of a byte while a connection is slow; a round trip takes twice as long."""
 
 _POSTGRES = ("-c", "max_connections=100", "-c", "max_wal_size=128MB", "-c", "min_wal_size=48MB")
 
 
 @dataclass(slots=True)
 class _Target:
-    """One server: ours, with its disk, or somebody else's; and the proxy before it."""
+    """One server and its proxy: started by the run, with its disk, or given by the user."""
 
     url: str
     server: PostgresServer | ValkeyServer | None = None
@@ -33,13 +33,13 @@ class _Target:
     proxy: Proxy | None = None
     no_proxy: str = ""
     busy: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """RunningTask by who stops the server, so that it is not stopped twice at once."""
+    """Held while a fault stops the server, so that two faults do not stop it at once."""
 
 
 class Servers:
     """A Postgres and a Valkey, each behind a proxy.
 
-    ``disks`` puts servers of our own on disks of their own, that can be full. ::
+    ``disks`` names the servers that are started on a separate disk, which can be made full. ::
 
         async with Servers(None, ["postgres", "valkey"]).open() as site:
             await site.do(fault)
@@ -51,19 +51,19 @@ class Servers:
         self._disks = disks
         self._targets: dict[str, _Target] = {}
         self.probes: dict[str, Callable[[], Awaitable[object]]] = {}
-        """A write that works again when the server does; by the name of the server."""
+        """By server name: a write that succeeds when the server works again."""
         self.recoveries: dict[str, list[float]] = {}
-        """From the restart of a server until a write was acknowledged again."""
+        """By server name: seconds from its restart until a write was acknowledged again."""
         self.holds: dict[str, Callable[[], Awaitable[None]]] = {}
-        """What must have happened before a server that is long away comes back; by its name."""
+        """By server name: a condition to wait for before a long outage of the server ends."""
 
     @property
     def own(self) -> bool:
-        """Whether the servers are ours to stop."""
+        """Whether the run started the servers, and so may stop them."""
         return self._given is None
 
     def url(self, name: str, *, direct: bool = False) -> str:
-        """How to connect, through the proxy or past it; empty where there is no such server."""
+        """Return the URL of a server, through its proxy or direct; empty if there is none."""
         target = self._targets.get(name)
         if target is None:
             return ""
@@ -73,7 +73,7 @@ class Servers:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Servers]:
-        """Start what is ours, and the proxies; stop and remove it after."""
+        """Start the run's own servers and the proxies; stop and delete them afterwards."""
         async with AsyncExitStack() as stack:
             for name in self._names:
                 if self._given is not None:
@@ -91,7 +91,7 @@ class Servers:
             yield self
 
     def cannot(self, fault: Fault) -> str:
-        """Why a fault cannot be done to a server here; empty when it can."""
+        """Return why a fault cannot be injected into a server here; empty if it can."""
         target = self._targets[fault.victim]
         match fault.verb:
             case "kill" if not self.own:
@@ -105,7 +105,7 @@ class Servers:
         return ""
 
     async def do(self, fault: Fault) -> None:
-        """Do a fault to a server; it is over when this returns."""
+        """Inject a fault into a server; the fault is over when this returns."""
         target = self._targets[fault.victim]
         match fault.verb:
             case "kill":
@@ -155,7 +155,7 @@ class Servers:
             if server.process is not None and server.process.poll() is None:
                 await self._answers(name)
             else:
-                # It ended itself, rather than acknowledge what it cannot keep.
+                # The server stopped itself rather than acknowledge a write that it cannot store.
                 await self._restart(name, server)
 
     async def _restart(self, name: str, server: PostgresServer | ValkeyServer) -> None:

@@ -1,7 +1,7 @@
-"""A worker process to be killed: ``python -m holdfast.chaos.task_worker``, told by a job.
+"""A worker process that is killed; run by ``python -m holdfast.chaos.task_worker``.
 
-It writes a line to the ``journal`` of the run for each step that it runs and each lease that it
-loses, which survives the process.
+It reads its job from standard input. It writes a line to the ``journal`` of the run for each step
+that it runs and each lease that it loses; the journal survives the process.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ RECOVERY_SECONDS = 0.3
 
 
 def expected_artifact(number: int) -> str:
-    """What a task makes of its number, whoever does it and however often it is interrupted.
+    """Return the artifact of a task, the same for any worker and any number of interruptions.
 
     >>> expected_artifact(7).splitlines()[0]
     'head of 7'
@@ -38,22 +38,22 @@ def expected_artifact(number: int) -> str:
 
 
 async def haunt(journal: Path, task: TaskContext) -> None:
-    """Write after the lease was lost; the text says under which claim.
+    """Try to write after the lease was lost; the text has the number of the claim.
 
-    Where this worker only feared for its lease, since it could not reach the ledger, the write may
-    be good; where somebody else has the task, it must be refused.
+    If this worker only fenced itself because it could not reach the ledger, the write may succeed.
+    If another worker has claimed the task, the ledger must refuse it.
     """
     try:
         await task.artifact("out.txt", f"{ZOMBIE} {task.fence}", append=True)
     except LeaseLostError:
         note(journal, "refused", task.id)
     except EngineError:
-        # Nobody answered: whether it was taken is for the check to find out.
+        # No response: the check later finds out whether the write was stored.
         note(journal, "unanswered", task.id)
 
 
 def make_app(journal: Path, pace_seconds: float) -> App:
-    """The app under test: three steps, a streamed artifact, a remark."""
+    """Return the app under test: three steps, a streamed artifact, a message."""
     app = App("chaos", description="Counts, while it is being killed.")
     own = random.Random(os.getpid())  # noqa: S311 - only how long things take
 
@@ -88,7 +88,7 @@ def make_app(journal: Path, pace_seconds: float) -> App:
 
 
 async def main(job: Job) -> None:
-    """Work on the tasks of the run's tenant until somebody ends it."""
+    """Run the tasks of the run's tenant until this process is killed."""
     journal = Path(job.folder) / JOURNAL
     app = make_app(journal, job.pace_seconds)
 

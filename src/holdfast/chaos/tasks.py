@@ -1,4 +1,4 @@
-"""Tasks under fire: submitted while everything dies, then every invariant of them checked."""
+"""The tasks of a run: submits them during the faults, then checks their invariants."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from holdfast.values.tasks.records import TaskRecord
 from holdfast.wiring.state import State
 
 CONTEXT_SIZE = 3
-"""How many tasks share a conversation."""
+"""Number of tasks that share a context."""
 
 MAX_ATTEMPTS = 50
 _GHOSTS = {"refused", "lost", "unanswered"}
 
 
 class TaskWork:
-    """The tasks of a run: submits them, waits for their end, and checks what became of them.
+    """The tasks of a run: submits them, waits for their end, and checks the results.
 
-    The last ``reserve`` tasks are submitted by ``submit_next``. ``deaths`` tells when a worker was
-    killed, by its pid. ::
+    ``submit_next`` submits the last ``reserve`` tasks. ``deaths`` has the time at which a worker
+    was killed, by its pid. ::
 
         work = TaskWork(state, 40, folder, findings)
         await work.submit(over_seconds=30)
@@ -50,12 +50,12 @@ class TaskWork:
         self._findings = findings
         self.counts = TaskCounts()
         self.left = tasks
-        """How many are not completed, as far as is known."""
+        """How many tasks are not completed, at the last look."""
         self.takeovers: list[float] = []
-        """From the death of a worker until another had its task (I8)."""
+        """Seconds from the death of a worker until another had claimed its task (I8)."""
 
     async def submit(self, *, over_seconds: float) -> None:
-        """Submit one after the other, each until it is acknowledged: some at once, most in time."""
+        """Submit tasks one by one, retrying each until acknowledged: some at once, most later."""
         at_once = self._contexts
         for number in range(self._due):
             if number >= at_once:
@@ -63,7 +63,7 @@ class TaskWork:
             await self._submit(number)
 
     async def submit_next(self) -> bool:
-        """Submit the next task of the reserve; false if there is none."""
+        """Submit the next task of the reserve. Returns false if there is none."""
         if self._due == self._tasks:
             return False
         self._due += 1
@@ -71,7 +71,7 @@ class TaskWork:
         return True
 
     async def holders(self) -> set[str] | None:
-        """The pids of the workers that hold a task now; ``None`` if the ledger does not answer."""
+        """Return the pids of workers that hold a task; ``None`` if the ledger does not answer."""
         try:
             page = await self._state.tasks.list(states=[TaskState.WORKING], limit=self._tasks)
         except EngineError:
@@ -79,18 +79,18 @@ class TaskWork:
         return {_pid(task.worker) for task in page.tasks}
 
     def ghosts(self, pid: int) -> int:
-        """How many lines of the journal a worker has written after it lost a lease."""
+        """Return how many journal lines a worker has written after it lost a lease."""
         lines = self._journal.read_text().splitlines()
         said = [line.split(" ")[:2] for line in lines]
         return sum(who == str(pid) and what in _GHOSTS for who, what in said)
 
     @property
     def zombie_refused(self) -> bool:
-        """Whether a worker has tried to write after its lease was lost, and was refused."""
+        """Return whether the ledger has refused a write of a worker that had lost its lease."""
         return any(map(_is_refusal, self._journal.read_text().splitlines()))
 
     async def all_done(self) -> bool:
-        """Whether every task that is due was submitted and has ended: nobody holds one again."""
+        """Return whether every due task was submitted and has ended: no worker will hold one."""
         if self.counts.acknowledged < self._due:
             return False
         live = [one for one in TaskState if one not in TERMINAL]
@@ -101,7 +101,7 @@ class TaskWork:
         return not page.tasks
 
     async def done(self) -> None:
-        """Wait until all are completed."""
+        """Wait until all tasks are completed."""
         open_states = [one for one in TaskState if one is not TaskState.COMPLETED]
         while self.left:
             try:
@@ -111,12 +111,12 @@ class TaskWork:
                 continue
             self.left = page.total or 0
             if any(task.state is TaskState.FAILED for task in page.tasks):
-                # It will not be completed any more: the check tells why.
+                # A task ended otherwise and will not be completed: the check reports why.
                 return
             await asyncio.sleep(0.2)
 
     async def check(self, deaths: Mapping[str, datetime]) -> None:
-        """Read everything back, and note what does not hold."""
+        """Read everything back, and record violated invariants."""
         counts, found = self.counts, self._findings
         try:
             await check_invariants(self._state.tasks, submitted=counts.acknowledged)
@@ -144,7 +144,7 @@ class TaskWork:
                     max_attempts=MAX_ATTEMPTS,
                 )
             except EngineError:
-                # Whether it was submitted or not: the key makes it one.
+                # The task may have been submitted or not: the submit key makes the retry safe.
                 self.counts.submit_retries += 1
                 await asyncio.sleep(0.05)
             else:
@@ -246,11 +246,11 @@ class TaskWork:
 
 
 def _is_refusal(line: str) -> bool:
-    """Whether a line of the journal says that a write was refused, whoever made it."""
+    """Return whether a journal line records a refused write, of any worker."""
     _, what, *rest = line.split(" ")
     return what == "refused" or (what == "lost" and "refused:" in rest)
 
 
 def _pid(worker: str) -> str:
-    """The process of a worker, by its name."""
+    """Return the pid in a worker's name."""
     return worker.rpartition("-")[2]

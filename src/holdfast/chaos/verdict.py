@@ -1,4 +1,4 @@
-"""What a run found: counts, times, and the invariants that do not hold."""
+"""The verdict of a run: counts, times, and violated invariants."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ INVARIANTS = {
 
 @dataclass(slots=True)
 class Findings:
-    """What does not hold, by invariant, with what was seen of it.
+    """Violations by invariant, each with what was observed.
 
     >>> findings = Findings()
     >>> findings.add("P1", "event e7 of s3 is gone")
@@ -41,15 +41,15 @@ class Findings:
     _seen: dict[str, list[str]] = field(default_factory=dict)
 
     def add(self, invariant: str, what: str) -> None:
-        """One case in which an invariant does not hold."""
+        """Add one violation of an invariant."""
         self._seen.setdefault(invariant, []).append(what)
 
     def named(self) -> list[str]:
-        """The invariants that do not hold."""
+        """Return the violated invariants."""
         return sorted(self._seen)
 
     def told(self) -> list[str]:
-        """A line for each of them."""
+        """Return a line for each violated invariant."""
         lines = []
         for name in self.named():
             first, *others = self._seen[name]
@@ -60,7 +60,7 @@ class Findings:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """How long something took, several times over.
+    """Statistics of several durations.
 
     >>> Times.of([3.0, 1.0, 2.0])
     Times(count=3, p50=2.0, max=3.0)
@@ -72,7 +72,7 @@ class Times:
 
     @classmethod
     def of(cls, seconds: Sequence[float]) -> Times | None:
-        """``None`` where it never happened."""
+        """Return the statistics; ``None`` without any duration."""
         if not seconds:
             return None
         return cls(len(seconds), round(statistics.median(seconds), 2), round(max(seconds), 2))
@@ -80,14 +80,14 @@ class Times:
 
 @dataclass(slots=True)
 class TaskCounts:
-    """What became of the tasks."""
+    """Counts of the tasks by outcome."""
 
     acknowledged: int = 0
-    """Tasks whose submission was answered."""
+    """Tasks whose submission was acknowledged."""
     completed: int = 0
     lost: int = 0
     duplicated: int = 0
-    """Tasks with one key, and steps stored twice."""
+    """Second tasks with the same submit key, and steps stored twice."""
     illegal_transitions: int = 0
     zombie_writes_refused: int = 0
     zombie_writes_accepted: int = 0
@@ -100,22 +100,22 @@ class TaskCounts:
 
 @dataclass(slots=True)
 class MemoryCounts:
-    """What became of the events."""
+    """Counts of the events by outcome."""
 
     acknowledged: int = 0
     stored: int = 0
     lost: int = 0
     duplicated: int = 0
     out_of_order: int = 0
-    """Events that stand before what the same writer had acknowledged before."""
+    """Events that are stored before one that the same writer had acknowledged earlier."""
     reordered_at_handover: int = 0
-    """Events that stand before what a writer that was killed had on its way past Valkey; order is
+    """Events that are stored before a fallback write that a killed writer had in flight; order is
     not promised across such a break."""
     fallback_events: int = 0
     """Events that went to Postgres directly, because Valkey did not answer."""
     retries: int = 0
     gaps_reported: int = 0
-    """Ranges that a session reports as perhaps lost; it errs on the safe side."""
+    """Ranges that a session reports as possibly lost; it errs on the safe side."""
     dead_letters: int = 0
     longest_append_seconds: float = 0.0
     drain_seconds: float = 0.0
@@ -123,27 +123,27 @@ class MemoryCounts:
 
 @dataclass(slots=True)
 class Verdict:
-    """Everything about a run."""
+    """The result of a run."""
 
     seed: int
     broken: list[str] = field(default_factory=list)
-    """The invariants that do not hold, each with what was seen."""
+    """The violated invariants, each with what was observed."""
     unproved: list[str] = field(default_factory=list)
-    """What this run was too short, or too lucky, to try."""
+    """Invariants that this run did not exercise: it was too short, or the case did not occur."""
     not_done: dict[str, str] = field(default_factory=dict)
-    """Faults that cannot be done here, and why."""
+    """Faults that cannot be injected here, with the reason."""
     faults: dict[str, int] = field(default_factory=dict)
     sigkills: int = 0
     tasks: TaskCounts | None = None
     memory: MemoryCounts | None = None
     recovery_seconds: dict[str, Times | None] = field(default_factory=dict)
-    """After the death of a server until a write was acknowledged again, and after that of a worker
-    until another had its task."""
+    """Time from the death of a server until a write was acknowledged again, and from the death of a
+    worker until another had claimed its task."""
     processes_ended: int = 0
-    """Processes that ended by themselves, most of them since they began without their stores."""
+    """Processes that ended without being killed, most because their stores were down at start."""
     tenant: str = ""
     logs: str = ""
-    """Where the logs of the processes are, when something is broken."""
+    """Path of the logs of the processes, if an invariant is violated."""
     seconds: float = 0.0
 
     @property
@@ -156,7 +156,7 @@ class Verdict:
         return not self.broken
 
     def totals(self) -> dict[str, int]:
-        """The counts that must be what they are, over tasks and events.
+        """Return the counts of tasks and events together that the invariants are about.
 
         >>> Verdict(seed=1, memory=MemoryCounts(acknowledged=7)).totals()["acknowledged"]
         7

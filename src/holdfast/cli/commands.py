@@ -63,10 +63,9 @@ def configure(
         ),
     ] = False,
 ) -> None:
-    """Run agents and manage their durable state.
+    """Read the environment, and a `.env` file in the current folder if there is one.
 
-    Commands read their settings from the environment, and from a `.env` file in the current folder
-    if there is one. Without STORAGE_TYPE and DATABASE_URL they use the embedded Postgres in
-    `.holdfast` (or HOLDFAST_DIR).
+    Without STORAGE_TYPE and DATABASE_URL, commands use the embedded Postgres in `.holdfast` (or
+    HOLDFAST_DIR).
     """
     load_dotenv(".env")

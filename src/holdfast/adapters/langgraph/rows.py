@@ -1,4 +1,4 @@
-"""What a config and a checkpoint of LangGraph are in a row of ours."""
+"""Converts a config and a checkpoint of LangGraph to the columns of a stored row."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from holdfast.values.checks import MAX_ID_BYTES
 
 
 def where_of(config: RunnableConfig) -> tuple[str, str]:
-    """The thread and the namespace that a config names, as they are stored.
+    """Return the thread and the namespace of a config, as they are stored.
 
     >>> where_of({"configurable": {"thread_id": "t1"}})
     ('t1', '')
@@ -21,9 +21,9 @@ def where_of(config: RunnableConfig) -> tuple[str, str]:
 
 
 def namespace_id(namespace: str) -> str:
-    """A namespace as it is stored.
+    """Return a namespace as it is stored.
 
-    Graphs within graphs have long ones: one beyond 512 bytes is stored as a hash.
+    Nested graphs have long namespaces: one above 512 bytes is stored as a hash.
 
     >>> namespace_id("child:1")
     'child:1'
@@ -34,7 +34,7 @@ def namespace_id(namespace: str) -> str:
 
 
 def config_of(thread: str, namespace: str, id: str) -> RunnableConfig:
-    """The config of a checkpoint.
+    """Return the config of a checkpoint.
 
     >>> config_of("t1", "", "c1")["configurable"]["checkpoint_id"]
     'c1'
@@ -43,7 +43,7 @@ def config_of(thread: str, namespace: str, id: str) -> RunnableConfig:
 
 
 def version_text(version: object) -> str:
-    """A version as text: 1, 1.0 and "1" are different ones.
+    """Return a version as text; 1, 1.0 and "1" are different versions.
 
     >>> version_text(1), version_text("1")
     ('i1', 's1')
@@ -52,7 +52,7 @@ def version_text(version: object) -> str:
 
 
 def is_label(value: object) -> bool:
-    """Whether a value of the metadata can be filtered by: the store has labels of JSON.
+    """Return whether a metadata value can be filtered by: the store's labels are JSON.
 
     >>> is_label("loop"), is_label(float("nan"))
     (True, False)

@@ -39,17 +39,17 @@ T = TypeVar("T")
 _NAMESPACE = "holdfast.namespace"
 """The label of a checkpoint whose namespace is stored as a hash."""
 _PAGE = 100
-"""How many checkpoints cross from the state's loop at a time."""
+"""Number of checkpoints that are read from the state's loop at a time."""
 
 
 class HoldfastSaver(BaseCheckpointSaver[str]):
     """A checkpointer for ``graph.compile(checkpointer=...)``, for every thread and event loop.
 
-    ``state`` says where and for which tenant and owner. Rows become only what the framework's types
-    and ``allow`` cover; ``serde`` is another serialiser instead. ``ttl_seconds`` deletes a thread
-    so long after its last write. With ``forks="refuse"`` a step that is not put after the newest
-    checkpoint is a ``ConflictError``: a worker that was frozen while another went on cannot go on
-    too. Then time travel needs ``forks="allow"``. ::
+    ``state`` determines the engine, the tenant and the owner. Rows are decoded only to the
+    framework's types and the classes in ``allow``; ``serde`` replaces the serialiser. A thread is
+    deleted ``ttl_seconds`` after its last write. With ``forks="refuse"`` a checkpoint that does not
+    follow the newest one raises ``ConflictError``: a worker that was frozen while another continued
+    the thread cannot continue it too. Time travel then needs a saver with ``forks="allow"``. ::
 
         saver = HoldfastSaver(state)
         graph = builder.compile(checkpointer=saver)
@@ -75,7 +75,7 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
         self._forks = forks
 
     def get_next_version(self, current: str | None, channel: None) -> str:  # noqa: ARG002 - theirs
-        """A version that sorts after the current one; two branches never have the same."""
+        """Return a version that sorts after the current one; two branches never get the same."""
         number = 0 if current is None else int(str(current).partition(".")[0])
         return f"{number + 1:032}.{secrets.randbelow(10**16):016}"
 
@@ -134,7 +134,7 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
         await self._portal.arun(self._copy(source_thread_id, target_thread_id))
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """Delete old checkpoints; what delta channels need is kept."""
+        """Delete old checkpoints, except those that delta channels need."""
         await self._portal.arun(self._prune(thread_ids, strategy))
 
     async def aget_delta_channel_history(
@@ -209,7 +209,7 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
 
     @property
     def _store(self) -> CheckpointStore:
-        # A state checks the loop that its attributes are read on.
+        # Read on the state's loop: the state checks the loop at each access of an attribute.
         return self._portal.state.checkpoints
 
     def _get(self, config: RunnableConfig) -> Coroutine[Any, Any, stored.Checkpoint | None]:
@@ -327,7 +327,7 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
         load, found = self.serde.loads_typed, {}
         for channel in channels:
             name = id_of(channel)
-            # The oldest ancestor first; one has a channel only up to its value.
+            # Oldest ancestor first; the history of a channel begins at its last stored value.
             entry: DeltaChannelHistory = {
                 "writes": [
                     (write.task, channel, load(write.value))
@@ -361,7 +361,7 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
 
 
 class _Pages:
-    """A list of checkpoints, read on the state's loop some at a time."""
+    """A list of checkpoints, read on the state's loop page by page."""
 
     def __init__(self, portal: Portal, which: dict[str, Any]) -> None:
         self.portal = portal

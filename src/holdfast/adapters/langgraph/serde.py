@@ -1,4 +1,4 @@
-"""What a stored row may become: plain values, LangGraph's own types, and what the user allows."""
+"""Restricts what a stored row is decoded to: plain values, LangGraph's types, allowed classes."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _refused: ContextVar[list[str] | None] = ContextVar("_refused", default=None)
 
 
 class StrictSerializer(JsonPlusSerializer):
-    """LangGraph's serialiser, for rows that must not decide what is executed.
+    """LangGraph's serialiser, restricted so that a row cannot choose the code that is executed.
 
-    A row that names a class or function that is not allowed is a ``CodecError``: the framework's
-    own serialiser calls it, or in its strict mode returns something else in its place. ::
+    A row that names a class or function that is not allowed raises ``CodecError``. The framework's
+    own serialiser would call it, or in its strict mode return another value instead. ::
 
         serde = StrictSerializer(allow=[Invoice, ("shop.models", "Customer")])
     """
