@@ -147,7 +147,7 @@ def test_a_worker_on_memory_is_refused(
     for arguments in (("worker", f"{_module(place)}:app"), ("tasks", "list")):
         refused = command(*arguments)
         assert refused.code == 1
-        assert "no other sees" in refused.err.splitlines()[-1]
+        assert "which other processes cannot read" in refused.err.splitlines()[-1]
 
 
 def test_the_screen_shows_what_runs_and_how_the_last_ones_ended() -> None:

@@ -121,12 +121,12 @@ async def test_a_refusal_is_not_tried_again_and_says_why(service: Service) -> No
 @pytest.mark.parametrize(
     ("answer", "says"),
     [
-        ({"data": [{"index": 0, "embedding": [1.0, 2.0, 3.0]}]}, "3 numbers a text.*2"),
+        ({"data": [{"index": 0, "embedding": [1.0, 2.0, 3.0]}]}, "vectors of 3 numbers.*2"),
         ({"data": []}, "0 vectors for 1 texts"),
         ({"data": [{"index": 0, "embedding": "AAAA"}]}, "no list of embeddings"),
         ({"oh": "no"}, "no list of embeddings"),
         ([], "no list of embeddings"),
-        (b"<html>", "not JSON"),
+        (b"<html>", "invalid JSON"),
     ],
 )
 async def test_an_answer_that_does_not_fit_is_an_engine_error(

@@ -223,7 +223,7 @@ async def test_a_lost_answer_to_a_write_without_an_id_is_told_and_not_repeated()
         await state.set_state("s1", {"n": 0})
         before = (await others.snapshot("s1")).version
         wire.lose = 1
-        with pytest.raises(TimedOutError, match="the answer was lost"):
+        with pytest.raises(TimedOutError, match="the response was lost"):
             await state.update_state("s1", {"n": 1})
         after = await others.snapshot("s1")
         assert (after.state, after.version > before) == ({"n": 1}, True)

@@ -263,4 +263,4 @@ async def test_a_service_on_memory_that_needs_other_processes_is_refused(
     monkeypatch.setenv("STORAGE_TYPE", "memory")
     refused = await asyncio.to_thread(CliRunner().invoke, app, ["serve", "agents:app", option])
     assert isinstance(refused.exception, ConfigError)
-    assert "no other sees" in str(refused.exception)
+    assert "which other processes cannot read" in str(refused.exception)

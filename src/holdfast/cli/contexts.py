@@ -132,7 +132,7 @@ def clear(
         holdfast contexts clear c1 --yes
     """
     if as_json and not yes:
-        raise ConfigError("a program says --yes: contexts clear removes tasks for good")
+        raise ConfigError("not a terminal: pass --yes to confirm (this deletes the tasks)")
 
     async def work() -> int:
         async with open_shared(tenant) as state:
@@ -187,5 +187,7 @@ async def _owner(ledger: TaskLedger, context_id: str, given: str | None) -> str 
     owners = {task.owner for task in page.tasks}
     if len(owners) > 1:
         names = ", ".join(repr(one) for one in sorted(owners))
-        raise InvalidInputError("owner", f"{context_id!r} is a context of {names}: say --owner")
+        raise InvalidInputError(
+            "owner", f"context {context_id!r} has several owners: {names}: pass --owner"
+        )
     return owners.pop() if owners else None

@@ -78,7 +78,7 @@ def demo(
         # Not a terminal (CI, a container): no person could end it with Ctrl-C.
         once = not sys.stdout.isatty()
     if as_json and not once:
-        raise ConfigError("--json tells how it went when it is over: say --once, too")
+        raise ConfigError("--json prints the result at the end: pass --once, too")
     signal.signal(signal.SIGTERM, _leave)
     with Stage(folder, port=free_port(port)) as stage:
         play = Play(stage, Console(highlight=False, quiet=as_json))

@@ -32,7 +32,7 @@ def shared_settings(*, alone: bool = False) -> Settings:
     spec = engine_of_settings(chosen)
     if spec is INMEMORY and not alone:
         raise ConfigError(
-            "STORAGE_TYPE is memory, and what is in the memory of one process no other sees: "
+            "STORAGE_TYPE is memory, which other processes cannot read: "
             "unset it for the embedded Postgres in .holdfast, or set DATABASE_URL"
         )
     return chosen if spec else dataclasses.replace(chosen, storage_type=EMBEDDED.name)

@@ -124,8 +124,8 @@ def serve(
     found = load_app(app)
     if auth is False and not is_loopback(host) and not anyone:
         raise ConfigError(
-            f"without API keys anybody who reaches {host} could use the service: leave --no-auth "
-            "out, or say --i-know-anyone-can-call"
+            f"without API keys every client that reaches {host} can use the service: "
+            "remove --no-auth, or pass --i-know-anyone-can-call"
         )
     asks_keys = not is_loopback(host) if auth is None else auth
     # A service with its worker and without keys shares its state with no process: memory is fine.

@@ -157,7 +157,9 @@ def replay(
 
     task = asyncio.run(work())
     if task is None:
-        raise InvalidInputError("at", "is before the first event")
+        raise InvalidInputError(
+            "at", "must not be before the first event: see `holdfast tasks show`"
+        )
     if as_json:
         typer.echo(json.dumps(jsonable(task)))
         return

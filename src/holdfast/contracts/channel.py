@@ -139,7 +139,9 @@ class Channel(Front):
     async def _after(self, name: str, number: int, limit: int) -> list[StoredEvent]:
         newest, found = await self._storage.read(name, number, limit)
         if number > newest:
-            raise InvalidInputError("cursor", "is beyond the newest event: it is another channel's")
+            raise InvalidInputError(
+                "cursor", "is beyond the newest event: pass one that this channel returned"
+            )
         return found
 
 
@@ -155,5 +157,5 @@ def _number(cursor: object) -> int:
         return 0
     text = check_text("cursor", cursor)
     if not re.fullmatch("[0-9]{1,19}", text) or int(text) >= 1 << 63:
-        raise InvalidInputError("cursor", "is not a cursor: pass one that this channel gave")
+        raise InvalidInputError("cursor", "is not a cursor: pass one that this channel returned")
     return int(text)

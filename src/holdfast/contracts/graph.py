@@ -353,7 +353,7 @@ def _query(query: object) -> str:
     if not text.strip():
         raise InvalidInputError("query", "is empty")
     if "\x00" in text:
-        raise InvalidInputError("query", "has U+0000 in it: pass values as params")
+        raise InvalidInputError("query", "must not contain U+0000: pass values as params")
     return text
 
 
@@ -362,7 +362,7 @@ def _columns(columns: object) -> list[str]:
         check_text(f"columns[{at}]", name) for at, name in enumerate(check_list("columns", columns))
     ]
     if not 0 < len(names) == len(set(names)):
-        raise InvalidInputError("columns", "must be names, at least one, and none twice")
+        raise InvalidInputError("columns", "must be one or more names without duplicates")
     return names
 
 

@@ -54,7 +54,7 @@ def cursor_of_event(after: object) -> str | None:
     """
     if after is None or isinstance(after, Event):
         return None if after is None else after.cursor
-    raise InvalidInputError("after", "must be the last event of the page before")
+    raise InvalidInputError("after", "must be the last event of the previous page")
 
 
 def cursor_of_session(after: object) -> str | None:
@@ -65,4 +65,4 @@ def cursor_of_session(after: object) -> str | None:
     """
     if after is None or isinstance(after, Session):
         return None if after is None else after.cursor
-    raise InvalidInputError("after", "must be the last session of the page before")
+    raise InvalidInputError("after", "must be the last session of the previous page")

@@ -209,7 +209,10 @@ class States(Front, ShortTerm):
         values = self._fields("patch", patch)
         dropped = _keys("delete_keys", delete_keys)
         if not dropped.isdisjoint(values):
-            raise InvalidInputError("delete_keys", "names a key of the patch: choose one of them")
+            raise InvalidInputError(
+                "delete_keys",
+                "must not contain a key that is in the patch: remove it from one of them",
+            )
         expected = check_optional_count("expected_version", expected_version)
         window = self._window(ttl_seconds)
         await self._storage.write(StateWrite(session, values, tuple(dropped), window), expected)

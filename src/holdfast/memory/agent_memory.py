@@ -114,7 +114,7 @@ class StoredMemory(AgentMemory):
         """What the agent knows across sessions."""
         if self._stores.long_term is None:
             raise NotSupportedError(
-                "redis", "facts", why="they must outlive a window: open a Postgres with it"
+                "redis", "facts", why="Redis keeps only recent data: open Postgres together with it"
             )
         return AgentFacts(self._stores.long_term, self._agent, self._session or "")
 

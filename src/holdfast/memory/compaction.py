@@ -329,7 +329,8 @@ def _check(messages: object, strategies: object) -> None:
     for at, strategy in enumerate(strategies):
         if isinstance(strategy, type):
             raise InvalidInputError(
-                f"strategies[{at}]", f"is the class: make one, {strategy.__name__}(...)"
+                f"strategies[{at}]",
+                f"must be an object, not a class: pass {strategy.__name__}(...)",
             )
         if not isinstance(strategy, SummaryCheckpoint) and not hasattr(strategy, "apply"):
             raise InvalidInputError(

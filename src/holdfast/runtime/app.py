@@ -223,7 +223,9 @@ class App:
             who = self.agent if agent is None else AgentId.parse(agent)
             coroutine: object = given
             if not inspect.iscoroutinefunction(coroutine):
-                raise ConfigError(f"the handler of {who} must be an async function")
+                raise ConfigError(
+                    f"the handler of {who} must be an async function: define it with async def"
+                )
             _check_signature(who, given)
             if who in self._handlers:
                 raise AlreadyExistsError(

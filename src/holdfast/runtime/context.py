@@ -147,7 +147,7 @@ class TaskContext(TaskFacts):
         """
         key = _current.get()
         if key is None:
-            raise ConfigError("there is an idempotency key only inside of a step: use task.step()")
+            raise ConfigError("task.idempotency_key exists only inside a step: use task.step()")
         return f"{self.id}:{key}"
 
     async def step(
@@ -344,7 +344,7 @@ class TaskContext(TaskFacts):
     async def _next(self, kind: str, name: str) -> StepKey:
         if _current.get() is not None:
             raise InvalidInputError(
-                name, f"a {kind} cannot begin inside of a step: do it before or after"
+                name, f"a {kind} cannot be inside a step: call it before or after the step"
             )
         await self._pause_if_asked()
         return self._journal.next_key(kind, name)

@@ -109,7 +109,7 @@ class LeaseKeeper:
     async def _beat_elsewhere(self) -> None:
         opening = self._stores.ops.elsewhere()
         if opening is None:
-            raise RuntimeError("the workplace has no connections of its own any more")
+            raise RuntimeError("the state can no longer open separate connections")
         async with opening as stores:
             while not self._stopping:
                 begun = time.monotonic()

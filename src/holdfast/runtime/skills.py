@@ -51,7 +51,7 @@ class Skill:
 
     def __post_init__(self) -> None:
         if not self.tags:
-            raise InvalidInputError("tags", "must not be empty: A2A requires one")
+            raise InvalidInputError("tags", "must not be empty: A2A requires at least one tag")
         for field in ("tags", "examples"):
             object.__setattr__(self, field, check_texts(field, getattr(self, field)))
         for field in ("input_modes", "output_modes"):

@@ -118,7 +118,7 @@ class AddressGuard:
             )
         parts = _parsed(url)
         if parts is None:
-            raise InvalidInputError("url", "is not a URL that can be called")
+            raise InvalidInputError("url", "is not a valid URL: write https://host/path")
         host = parts.hostname or ""
         allowed = ("https", "http") if self.allow_private else ("https",)
         if parts.scheme not in allowed or not host:

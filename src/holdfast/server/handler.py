@@ -162,7 +162,9 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
         cursor = _cursor(call)
         task = await self._whole(call, params.id)
         if task.terminal and (cursor is None or cursor >= task.version):
-            raise UnsupportedOperationError(message=f"the task is {task.state}: get it instead")
+            raise UnsupportedOperationError(
+                message=f"the task is {task.state}: call GetTask instead"
+            )
         async with aclosing(self._told(call, task, cursor)) as told:
             async for event in told:
                 yield event
@@ -184,7 +186,7 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
     ) -> AsyncGenerator[Event, None]:
         """Yield the task, unless the client sent a cursor, then its events."""
         if cursor is not None and cursor > task.version:
-            raise InvalidInputError("Last-Event-ID", "is not one that this task's stream gave")
+            raise InvalidInputError("Last-Event-ID", "must be an id that this task's stream sent")
         after = cursor
         if after is None:
             after = task.version
@@ -278,5 +280,5 @@ def _cursor(call: Call) -> int | None:
     if not given:
         return None
     if not (given.isascii() and given.isdecimal() and len(given) < 19):
-        raise InvalidInputError("Last-Event-ID", "is not one that a stream of ours gave")
+        raise InvalidInputError("Last-Event-ID", "must be an id that a stream of this service sent")
     return int(given)

@@ -32,7 +32,9 @@ def object_from_wire(value: Struct | Value, *, field: str) -> Any:
             return {key: _from_wire(one) for key, one in value.fields.items()}
         return _from_wire(value)
     except ValueError:
-        raise InvalidInputError(field, "holds NaN or infinity, which is not JSON") from None
+        raise InvalidInputError(
+            field, "must not contain NaN or infinity: they are not JSON"
+        ) from None
 
 
 def check_values(roots: Sequence[Struct | Value], *, field: str) -> None:

@@ -72,7 +72,7 @@ def check_push(config: PushConfig, guard: AddressGuard) -> PushConfig:
     guard.check_url(config.url)
     if HIDDEN in {config.token, _credentials(config)}:
         raise InvalidInputError(
-            "push", f"{HIDDEN} stands for a secret that is not shown: send the secret itself"
+            "push", f"{HIDDEN} replaces a secret in responses: send the secret itself"
         )
     if str(config.authentication.get("scheme") or "").lower() == HMAC_SCHEME and not _credentials(
         config

@@ -199,7 +199,9 @@ def message_from_wire(message: a2a.Message, *, id: str = "") -> ChatMessage:
     )
     metadata = object_from_wire(message.metadata, field="message.metadata")
     if WIRE in metadata:
-        raise InvalidInputError("message.metadata", f"must not have the key {WIRE!r}: it is ours")
+        raise InvalidInputError(
+            "message.metadata", f"must not have the key {WIRE!r}: it is reserved"
+        )
     content, beside = [], {}
     for at, part in enumerate(message.parts):
         block, extra = part_from_wire(part, field=f"message.parts[{at}]")

@@ -54,7 +54,7 @@ def draft_documents(documents: object, *, replace: bool) -> list[DocumentDraft]:
         if draft.id in seen and replace:
             raise InvalidInputError(
                 f"documents[{at}].id",
-                f"{draft.id!r} stands twice in one batch: which one is meant?",
+                f"duplicate id {draft.id!r} in one batch: pass each id once",
             )
         if draft.id in seen:
             raise AlreadyExistsError("document", draft.id)

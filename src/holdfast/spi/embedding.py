@@ -69,14 +69,14 @@ async def embed_texts(
         # An embedder is third-party code over any driver, and no driver error may leave a contract.
         raise EngineError(engine, f"{type(error).__name__}: {error}") from error
     if len(vectors) != len(texts):
-        raise EngineError(engine, f"gave {len(vectors)} vectors for {len(texts)} texts")
+        raise EngineError(engine, f"returned {len(vectors)} vectors for {len(texts)} texts")
     try:
         return [
             check_vector(f"vectors[{at}]", list(vector), dimension=embedder.dimension)
             for at, vector in enumerate(vectors)
         ]
     except InvalidInputError as error:
-        raise EngineError(engine, f"gave a vector that cannot be kept: {error}") from error
+        raise EngineError(engine, f"returned a vector that cannot be stored: {error}") from error
 
 
 async def embed_possible(

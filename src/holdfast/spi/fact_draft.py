@@ -51,9 +51,11 @@ def used_before(id: str, key: str) -> ConflictError:
     """Return the error of a save whose key was used for another memory.
 
     >>> str(used_before("m1", "k1"))
-    "idempotency key 'k1' was used to save something else"
+    "idempotency key 'k1' was used for another memory: use a new key"
     """
-    return ConflictError("memory", id, f"idempotency key {key!r} was used to save something else")
+    return ConflictError(
+        "memory", id, f"idempotency key {key!r} was used for another memory: use a new key"
+    )
 
 
 def superseded_before(id: str, successor: str) -> ConflictError:

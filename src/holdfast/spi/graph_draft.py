@@ -113,7 +113,5 @@ def folded_names(names: object) -> list[str]:
 def _new_key(key: object, field: str, batch: Iterable[str]) -> str:
     checked = check_id(field, key)
     if checked in batch:
-        raise InvalidInputError(
-            field, f"{checked!r} stands twice in one batch: which one is meant?"
-        )
+        raise InvalidInputError(field, f"duplicate id {checked!r} in one batch: pass each id once")
     return checked

@@ -147,7 +147,7 @@ def another_body(session: str, id: str) -> ConflictError:
         "event",
         id,
         f"event {id!r} is already in session {session!r} with another body: "
-        "mint a new id for a new event",
+        "use a new id for a new event",
     )
 
 
@@ -216,6 +216,6 @@ class TranscriptPage(NamedTuple):
         )
         if recent_limit is not None and (limit is not None or page.offset or after_seq is not None):
             raise InvalidInputError(
-                "recent_limit", "goes alone: leave out limit, offset and after_seq"
+                "recent_limit", "cannot be combined with limit, offset or after_seq"
             )
         return page

@@ -167,9 +167,7 @@ def check_time(field: str, value: object) -> datetime:
     if not isinstance(value, datetime):
         raise InvalidInputError(field, f"must be a datetime, not {type(value).__name__}")
     if value.tzinfo is None:
-        raise InvalidInputError(
-            field, "must be aware: give it a time zone, as in datetime.now(UTC)"
-        )
+        raise InvalidInputError(field, "must have a time zone, as in datetime.now(UTC)")
     try:
         return value.astimezone(UTC)
     except OverflowError:

@@ -245,11 +245,11 @@ def _connective(name: str, operand: Any, at: str, depth: int) -> Filter:
         case _:
             if name in _OPERATORS:
                 raise InvalidInputError(
-                    at, f"stands on a key: write {{'key': {{{name!r}: …}}}} instead"
+                    at, f"must be under a key: write {{'key': {{{name!r}: …}}}} instead"
                 )
             raise InvalidInputError(
                 at,
-                f"unknown: between filters stand {', '.join(_CONNECTIVES)}; "
+                f"unknown operator: filters are combined with {', '.join(_CONNECTIVES)}; "
                 "a key that starts with a dollar is written with a backslash before it",
             )
 
@@ -264,9 +264,7 @@ def _path(name: str, at: str) -> Path:
         elif part[1:] in {".", "$", "\\"}:
             keys[-1].append(part[1:])
         else:
-            raise InvalidInputError(
-                at, "a backslash stands only before a dot, a dollar or a backslash"
-            )
+            raise InvalidInputError(at, "a backslash must be before a dot, a dollar or a backslash")
     return tuple(map("".join, keys))
 
 

@@ -119,7 +119,7 @@ async def opened(scheme: str, request: OpenRequest) -> Engine:
         known = ", ".join(sorted(FRONTS))
         raise ConfigError(
             f"the engine {engine.name!r} must store some of {known}, "
-            f"and says that it stores {', '.join(sorted(unknown)) or 'nothing'}"
+            f"but declares {', '.join(sorted(unknown)) or 'nothing'}"
         )
     if "tasks" in engine.contracts and not isinstance(engine, TaskEngine):
         await engine.aclose()

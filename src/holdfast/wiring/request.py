@@ -34,7 +34,9 @@ def check_embedder(embedder: object) -> None:
         check_embedder(StaticEmbedder())
     """
     if isinstance(embedder, type):
-        raise InvalidInputError("embedder", f"is the class: make one, {embedder.__name__}(...)")
+        raise InvalidInputError(
+            "embedder", f"must be an object, not a class: pass {embedder.__name__}(...)"
+        )
     if embedder is not None and not isinstance(embedder, Embedder):
         raise InvalidInputError(
             "embedder",

@@ -90,7 +90,7 @@ async def _move_log(
     """Move the log of a session; ids are pairs of prefix and name."""
     moves = connections.moves
     if moves is None:
-        raise NotSupportedError("inmemory", "moving sessions", why="nothing is kept there")
+        raise NotSupportedError("inmemory", "moving sessions", why="it has no stored sessions")
     outcome = await moves.move(tenant, old, new)
     if outcome == "hot" and connections.hybrid is not None:
         await connections.hybrid.consolidator.unload(tenant, "".join(old))

@@ -226,7 +226,7 @@ def _environment() -> dict[str, str]:
     try:
         file = dotenv_values(".env")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"the file .env cannot be read: {error}; mend or remove it") from None
+        raise ConfigError(f"the file .env cannot be read: {error}; fix or delete it") from None
     return {name: text for name, text in file.items() if text is not None} | dict(os.environ)
 
 

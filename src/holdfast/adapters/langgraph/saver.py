@@ -66,7 +66,9 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
         forks: Literal["allow", "refuse"] = "allow",
     ) -> None:
         if serde is not None and tuple(allow):
-            raise InvalidInputError("allow", "cannot be combined with serde: give it to that")
+            raise InvalidInputError(
+                "allow", "cannot be combined with serde: pass it to that serialiser"
+            )
         if forks not in {"allow", "refuse"}:
             raise InvalidInputError("forks", f"must be 'allow' or 'refuse', not {forks!r}")
         super().__init__(serde=serde or StrictSerializer(allow=allow))

@@ -95,13 +95,15 @@ def check_extras(wanted: TaskState, *, run_after: object, progress: bool, ask: o
     >>> check_extras(TaskState.COMPLETED, run_after=None, progress=False, ask=None)
     """
     if wanted is not TaskState.SUBMITTED and run_after is not None:
-        raise InvalidInputError("run_after", "goes only with submitted")
+        raise InvalidInputError("run_after", "can only be combined with the state submitted")
     if wanted is not TaskState.SUBMITTED and progress:
-        raise InvalidInputError("progress", "goes only with submitted")
+        raise InvalidInputError("progress", "can only be combined with the state submitted")
     if ask is not None:
         check_step(ask, field="ask")
         if wanted not in WAITING:
-            raise InvalidInputError("ask", "goes only with input-required and auth-required")
+            raise InvalidInputError(
+                "ask", "can only be combined with input-required or auth-required"
+            )
 
 
 def message_named(result: object) -> str:

@@ -130,7 +130,9 @@ def _read(folder: Path) -> tuple[str, _Model]:
     output = next((one for one in outputs if one.name == "sentence_embedding"), outputs[0])
     dimension = output.shape[-1]
     if not isinstance(dimension, int):
-        raise ConfigError(f"the model in {folder} does not say how long its vectors are")
+        raise ConfigError(
+            f"the model in {folder} does not declare its dimension: use another model"
+        )
     inputs = frozenset(one.name for one in session.get_inputs())
     model = _Model(session, tokenizer, inputs, output.name, dimension, _prompts(folder))
     return f"onnx-{folder.resolve().name}", model

@@ -141,7 +141,7 @@ class OpenAICompatibleEmbedder(Embedder):
         try:
             return answer.json()
         except ValueError as error:
-            raise EngineError(self._engine, f"gave what is not JSON: {error}") from error
+            raise EngineError(self._engine, f"returned invalid JSON: {error}") from error
 
     def _vectors(self, answer: Any, count: int) -> list[list[float]]:
         try:
@@ -149,14 +149,14 @@ class OpenAICompatibleEmbedder(Embedder):
             vectors = [[float(number) for number in row["embedding"]] for row in rows]
         except (KeyError, TypeError, ValueError) as error:
             raise EngineError(
-                self._engine, f"gave what is no list of embeddings: {type(error).__name__}"
+                self._engine, f"returned no list of embeddings: {type(error).__name__}"
             ) from error
         if [row["index"] for row in rows] != list(range(count)):
-            raise EngineError(self._engine, f"gave {len(rows)} vectors for {count} texts")
+            raise EngineError(self._engine, f"returned {len(rows)} vectors for {count} texts")
         for vector in vectors:
             if len(vector) != self._dimension:
                 raise EngineError(
                     self._engine,
-                    f"gave {len(vector)} numbers a text, but the dimension is {self._dimension}",
+                    f"returned vectors of {len(vector)} numbers, not {self._dimension}",
                 )
         return vectors

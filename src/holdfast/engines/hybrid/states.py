@@ -224,7 +224,7 @@ class HybridStates(StateStorage):
         except TimeoutError as error:
             if isinstance(error, TimedOutError):
                 raise
-            raise TimedOutError("hybrid", "the commit of a state takes too long") from None
+            raise TimedOutError("hybrid", "the commit of a state timed out") from None
 
     def saved(self, states: Sequence[SavedState]) -> None:
         """Forget the writes of this process to states that were saved.

@@ -69,7 +69,7 @@ class WriteBack:
         except TimeoutError as error:
             if isinstance(error, TimedOutError):
                 raise
-            raise TimedOutError("hybrid", "the commit takes too long") from None
+            raise TimedOutError("hybrid", "the commit timed out") from None
         except UnavailableError as error:
             raise TimedOutError("hybrid", f"not committed yet: {error}") from error
         return list(stored.values())

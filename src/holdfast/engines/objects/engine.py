@@ -289,7 +289,9 @@ def _refuse_format(found: bytes) -> None:
     try:
         have = msgspec.json.decode(found, type=dict[str, int])["format"]
     except (msgspec.MsgspecError, KeyError) as error:
-        raise CodecError(f"{MARKER} is not the marker of a store of Holdfast") from error
+        raise CodecError(
+            f"{MARKER} is no valid marker of Holdfast: use another bucket or prefix"
+        ) from error
     if have != _FORMAT:
         raise SchemaError(
             have=have,

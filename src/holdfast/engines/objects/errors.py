@@ -50,7 +50,7 @@ def _tidy(text: str) -> str:
 
 def _lost(text: str, wrote: bool) -> HoldfastError:
     if wrote:
-        return TimedOutError(ENGINE, f"the answer was lost ({_tidy(text)})")
+        return TimedOutError(ENGINE, f"the response was lost ({_tidy(text)})")
     return UnavailableError(ENGINE, _tidy(text))
 
 

@@ -62,5 +62,5 @@ class Maintenance:
             stored = await self._engine.get(f"{folder}/name")
             tenant = (stored or b"").decode("utf-8", "surrogatepass")
             if Paths(tenant).root != folder:
-                raise CodecError(f"the folder {folder!r} does not hold the name of its tenant")
+                raise CodecError(f"the folder {folder!r} has no valid tenant name")
         return tenant

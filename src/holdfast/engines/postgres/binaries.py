@@ -81,7 +81,7 @@ def _copied(package: Path, major: int) -> Path:
             making.rename(folder)
         shutil.rmtree(making, ignore_errors=True)
     if folder.stat().st_uid != 0 or folder.stat().st_mode & 0o022:
-        raise ConfigError(f"{str(folder)!r} is not root's own: remove it, and try again")
+        raise ConfigError(f"{str(folder)!r} is not owned by root: remove it, and try again")
     return folder / package.name
 
 

@@ -96,7 +96,7 @@ class EmbeddedPostgres:
             await embedded.revive()
         """
         if self._users.closed:
-            raise ConfigError(f"the folder {str(self.folder)!r} was left: open it again")
+            raise ConfigError(f"the folder {str(self.folder)!r} was closed: open it again")
         if self._reviving is None or self._reviving.done():
             self._reviving = asyncio.create_task(_run_again(self.folder))
         # Several callers wait for one start, which continues when one of them is cancelled.

@@ -115,13 +115,13 @@ def nothing_was_sent(error: BaseException) -> bool:
 def _from_client(error: asyncpg.InternalClientError, *, wrote: bool) -> HoldfastError:
     """Return an error with our own text: the driver's is about its protocol."""
     if wrote and not nothing_was_sent(error):
-        return TimedOutError(ENGINE, "the answer was lost with its connection")
+        return TimedOutError(ENGINE, "the response was lost with its connection")
     return UnavailableError(ENGINE, CONNECTION_LOST)
 
 
 def _lost(error: BaseException, *, wrote: bool) -> HoldfastError:
     if wrote:
-        return TimedOutError(ENGINE, f"the answer was lost ({_text(error)})")
+        return TimedOutError(ENGINE, f"the response was lost ({_text(error)})")
     return UnavailableError(ENGINE, _text(error))
 
 

@@ -166,7 +166,7 @@ def to_holdfast(error: BaseException, *, wrote: bool) -> HoldfastError:
     if make is not None:
         return make(text)
     if wrote:
-        return TimedOutError(ENGINE, f"the answer was lost ({text})")
+        return TimedOutError(ENGINE, f"the response was lost ({text})")
     return UnavailableError(ENGINE, text)
 
 

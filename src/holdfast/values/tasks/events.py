@@ -35,7 +35,7 @@ class StepKey:
         check_id("step.name", self.name)
         check_id("step.kind", self.kind)
         if check_count("step.occurrence", self.occurrence) == 0:
-            raise InvalidInputError("step.occurrence", "counts from 1")
+            raise InvalidInputError("step.occurrence", "must be 1 or more")
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.name}:{self.occurrence}"
