@@ -21,7 +21,7 @@ def short_ids(ids: Sequence[str], *, shortest: int = 8) -> dict[str, str]:
     >>> short_ids(["0197a1-aaaa-1234", "0197a1-bbbb-1234"])
     {'0197a1-aaaa-1234': 'aaa-1234', '0197a1-bbbb-1234': 'bbb-1234'}
     """
-    distinct = set(ids)
+    distinct = list(dict.fromkeys(ids))
     length = shortest
     while len({one[-length:] for one in distinct}) < len(distinct):
         length += 1

@@ -381,7 +381,7 @@ def check_chunk(at: int, value: object) -> bytes:
 def check_digest(ref: str, info: BlobInfo, sha256: str) -> None:
     """Raise ``CodecError`` if the digest of the bytes is not the stored one.
 
-    >>> from datetime import UTC
+    >>> from datetime import UTC, datetime
     >>> info = BlobInfo(0, "a/b", "e3b0c4…", datetime(2030, 1, 1, tzinfo=UTC), None, pinned=True)
     >>> check_digest("r1", info, "e3b0c4…")
     """
