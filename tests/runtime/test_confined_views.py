@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from holdfast import AgentId, ChatMessage, Document, Entity, Event, State
+from holdfast import ALL_AGENTS, AgentId, ChatMessage, Document, Entity, Event, State
 from holdfast.checkpoints import Checkpoint, TypedBytes
 from holdfast.errors import InvalidInputError
 from holdfast.runtime.cleanup import clear_context
 from holdfast.values.cursors import encode_cursor
-from holdfast.values.owners import owned_id
+from holdfast.values.owners import MemoryScope, owned_id
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
@@ -99,3 +99,18 @@ async def test_a_forged_position_is_no_error_of_the_driver(state: State) -> None
             await state.episodes.between(
                 "guide", *EVER, cursor=encode_cursor(NOON, "s1", epoch, "1")
             )
+
+
+async def test_all_agents_of_an_owner_are_in_all_of_its_sessions(state: State) -> None:
+    scopes: tuple[MemoryScope, ...] = ("owner", "shared")
+    for memory in scopes:
+        view = state.for_owner("ana", memory=memory)
+        event = Event(AgentId.parse("guide"), "s1", "note", {"by": memory})
+        await view.episodes.append([dataclasses.replace(event, occurred_at=NOON)])
+    log = state.for_owner("ana").episodes
+    for found in (
+        await log.recent(ALL_AGENTS),
+        await log.recent(ALL_AGENTS, session_id="s1"),
+        await log.between(ALL_AGENTS, *EVER),
+    ):
+        assert sorted(one.payload["by"] for one in found) == ["owner", "shared"]

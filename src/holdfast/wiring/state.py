@@ -207,9 +207,9 @@ class State:
         No other owner can read what it stores, whatever ids they use; nor can the state without an
         owner. With ``memory="shared"`` all owners share facts, recall, the graph and documents;
         sessions, states, boards, threads and channels stay separate. With an empty owner the view
-        has the data without an owner: all stores of the tenant, but only the tasks without an
-        owner. A view cannot be widened: one without shared memory raises for ``memory="shared"``.
-        ::
+        has the data without an owner. Every view refuses stored ids, which begin with
+        ``holdfast.``. A view cannot be widened: one without shared memory raises for
+        ``memory="shared"``. ::
 
             ana = state.for_owner("ana")
             await ana.history.append(agent, ChatMessage.user("hello"), session_id="s1")
