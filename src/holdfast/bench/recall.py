@@ -115,7 +115,7 @@ class Report:
         }
 
     def to_json(self) -> dict[str, Any]:
-        """For programs."""
+        """Return the report, with its bars, as a dict for JSON."""
         return asdict(self) | {"bars": self.bars()}
 
 

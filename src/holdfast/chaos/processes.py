@@ -1,4 +1,4 @@
-"""The processes that do the work of a run: starts, kills, freezes and replaces direct children."""
+"""Starts, kills, freezes and replaces the processes that do the work of a run."""
 
 from __future__ import annotations
 

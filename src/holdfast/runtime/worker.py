@@ -302,7 +302,7 @@ class Worker:
             self._wake.set()
 
     async def _others_ended(self, held: RunningTask) -> None:
-        """Wait until no other handler runs here; nothing is claimed meanwhile."""
+        """Wait until this worker runs no other handler, or the task is stopped. It claims none."""
         while held.stopped is None:
             others = [work for work, other in self._running.items() if other is not held]
             if not others:

@@ -73,7 +73,7 @@ def condemned(object_key: str) -> ConflictError:
 
 
 def taken_before(ref: str) -> ConflictError:
-    """Return the error of a put whose ref or object belongs to another blob.
+    """Return the error of a ``put`` whose ref or object key another blob already uses.
 
     >>> str(taken_before("r1"))
     "the ref 'r1' or its object is taken: use new ones"

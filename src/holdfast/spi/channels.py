@@ -47,7 +47,7 @@ class ChannelStorage(Protocol):
 
     @abstractmethod
     async def newest(self, name: str) -> int:
-        """Return the newest number ever; 0 for a channel that does not exist."""
+        """Return the number of the newest event ever published; 0 for an unknown channel."""
 
     @abstractmethod
     def bell(self, name: str) -> AbstractContextManager[Bell]:

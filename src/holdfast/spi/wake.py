@@ -29,7 +29,7 @@ class SessionWake(Protocol):
         """
 
     async def wake_all(self, agent_id: AgentId) -> Wake | None:  # noqa: ARG002 - for stores below
-        """Return the status of the sessions that an agent started, and their gaps.
+        """Return one status for all sessions that an agent started, and their gaps.
 
         Returns ``None`` if the store cannot lose events. ::
 

@@ -180,9 +180,10 @@ def _spread(scores: Mapping[str, float]) -> dict[str, float]:
 def blend(
     scores: Mapping[str, float], linked: Mapping[str, float], *, weight: float = LINK_WEIGHT
 ) -> dict[str, float]:
-    """Blend scores in [0, 1] with those of links, also in [0, 1], for every id that either has.
+    """Return the weighted mean of an id's score and its score by links, both in [0, 1].
 
-    Without any link the scores stay as they are.
+    An id that has only one of them gets 0 for the other. Without links the scores stay as they
+    are.
 
     >>> blend({"a": 1.0, "b": 0.5}, {"b": 1.0, "c": 0.5})
     {'a': 0.75, 'b': 0.625, 'c': 0.125}

@@ -105,7 +105,7 @@ class InMemoryBlobIndex(BlobIndexStorage):
         return len(taken)
 
     async def condemn(self, object_keys: Sequence[str]) -> Sequence[str]:
-        """Bar the keys that no ref uses: ``put`` refuses them from now on. Return them."""
+        """Return the object keys that no ref uses. From now on ``put`` refuses them."""
         unused = [key for key in object_keys if key not in self._data.refs]
         self._data.condemned.update(dict.fromkeys(unused))
         return unused

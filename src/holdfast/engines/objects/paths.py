@@ -33,9 +33,12 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def encode(text: str) -> str:
-    """Return a text as one path piece: lower-case letters stay, others are escaped, long is hashed.
+    """Return a text as one path segment.
 
-    No two texts share a piece, even if the store ignores case in names.
+    Lower-case ASCII letters, digits, ``-`` and ``_`` stay; every other byte becomes ``=xx``. A
+    result that is empty or longer than 100 characters is replaced by a hash of the text.
+
+    No two texts share a segment, even if the store ignores case in names.
 
     >>> encode("acme"), encode("../Acme")
     ('acme', '=2e=2e=2f=41cme')

@@ -96,7 +96,7 @@ def system_user(data: Path) -> str | None:
 
 
 class RunsAs(TypedDict, total=False):
-    """The arguments of ``subprocess`` for the user that a program runs as."""
+    """The ``subprocess`` arguments that choose the user that a program runs as."""
 
     user: int
     group: int

@@ -117,7 +117,7 @@ def _sync(path: Path) -> None:
 
 
 def _holds_nothing(data: Path, log: Path) -> bool:
-    """Whether ``initdb`` has run here and never a server: then the folder holds no data.
+    """Whether only ``initdb`` has written to this folder, so that it holds no user's data.
 
     Earlier versions ran ``initdb`` in the data folder, and left a half-made one when they were
     killed. The check is strict: one name that ``initdb`` does not create, one table of a user, one
@@ -137,7 +137,7 @@ def _made_by_initdb(name: str) -> bool:
 
 
 def _foreign(data: Path) -> Iterator[Path]:
-    """Yield what initdb has not made: links, databases and tables of users."""
+    """Yield the paths that initdb did not create: symlinks, users' databases, users' tables."""
     for where, folders, files in os.walk(data):
         parent = Path(where)
         relative = parent.relative_to(data).parts

@@ -101,7 +101,7 @@ class Listener:
                 del self._bells[topic]
 
     def start(self) -> None:
-        """Start to listen, until there has been no waiter for a while."""
+        """Start a background task that listens for notices, until there is no bell to ring."""
         if not self._closed and (self._task is None or self._task.done()):
             self._task = asyncio.create_task(self._run())
 

@@ -176,5 +176,5 @@ class Recall:
 
 
 def _filters(scope: EventScope) -> tuple[Any, ...]:
-    """The filters in the order of the statements."""
+    """Return the filters of a scope, in the order in which the statements take them."""
     return (scope.session, scope.types, scope.since, scope.until)

@@ -1,4 +1,4 @@
-"""The saved states of all tenants, which are evicted from Redis once they are unused."""
+"""The states that Postgres has, of all tenants: unused ones are evicted from Redis."""
 
 from __future__ import annotations
 

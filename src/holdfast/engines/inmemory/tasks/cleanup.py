@@ -51,7 +51,7 @@ class InMemoryCleanup(LedgerView, CleanupStorage):
         return sorted(found, key=lambda one: (one[0], _order(one[1].mark)))
 
     async def keep_files(self, task_id: str, refs: Sequence[str]) -> bool:
-        """Store marks of files, if the task exists."""
+        """Store a cleanup mark for each file of a task; ``False`` if there is no such task."""
         row = self._find(task_id, None)
         if row is None:
             return False

@@ -113,7 +113,7 @@ class InMemoryClients(LedgerView, ClientStorage):
         )
 
     async def respond(self, key: TaskKey, answer: StoredMessage, result: str) -> TaskSnapshot:
-        """Store the answer to a waiting task."""
+        """Store the client's answer to a task that asked, and queue the task again."""
         row = self._owned(*key)
         if self._known(row, answer):
             return row.snapshot()
