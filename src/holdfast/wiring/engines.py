@@ -128,7 +128,7 @@ def check_graph(graph: str, main: EngineSpec | None) -> None:
         )
 
 
-WIRINGS = 'holdfast.open("postgresql://…", redis="redis://…"), or a folder in the place of the URL'
+WIRINGS = 'holdfast.open("postgresql://…", redis="redis://…"), or a folder instead of postgresql://'
 
 
 def providers(attribute: str) -> str:
