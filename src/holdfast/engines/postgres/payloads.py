@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any, assert_never
 
+import msgspec
+
 from holdfast.engines.postgres.escape import escape
 from holdfast.values.codec import decode_json, encode_json
 from holdfast.values.filters import (
@@ -23,9 +25,11 @@ from holdfast.values.filters import (
     Path,
     Scalar,
 )
-from holdfast.values.payload_filters import filterable
+from holdfast.values.payload_filters import MAX_TEXT_BYTES, filterable
 
 _ORDERS: dict[Order, str] = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
+_values = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_encoder = msgspec.json.Encoder()
 _TYPES: dict[type, str] = {str: "string", int: "number", float: "number", bool: "boolean"}
 
 
@@ -35,11 +39,23 @@ def filterable_text(body: str) -> str:
     >>> print(filterable_text('{"a":"\\u0000","b":[1],"c":2}'))
     {"a":"\u00010","c":2}
     """
-    kept = filterable(decode_json(body))
-    # The codec writes both characters that are escaped, U+0000 and U+0001, in this form only.
-    if "\\u000" in body:
-        kept = {escape(key): _escaped(value) for key, value in kept.items()}
-    return encode_json(kept)
+    # A body that is no object, or has U+0000 or U+0001, which the codec writes in this form only.
+    if "\\u000" in body or body[:1] != "{":
+        kept = filterable(decode_json(body))
+        return encode_json({escape(key): _escaped(value) for key, value in kept.items()})
+    # Usually nothing has to be decoded but the keys: the values stay the text that they are.
+    values: dict[str, msgspec.Raw] = _values.decode(body)
+    return _encoder.encode({key: raw for key, raw in values.items() if _fits(bytes(raw))}).decode()
+
+
+def _fits(raw: bytes) -> bool:
+    """Return whether the JSON text of a value is that of a scalar that a filter can use."""
+    if raw[:1] in (b"{", b"["):
+        return False
+    if raw[:1] != b'"' or len(raw) <= MAX_TEXT_BYTES + 2:
+        return True
+    # An escape is longer than what it stands for.
+    return b"\\" in raw and len(msgspec.json.decode(raw).encode()) <= MAX_TEXT_BYTES
 
 
 class PayloadPath:
