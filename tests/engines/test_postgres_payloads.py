@@ -11,12 +11,15 @@ from typing import Any
 import pytest
 
 from holdfast.contracts.episodes import EpisodicMemory
+from holdfast.contracts.history import History
 from holdfast.engines.postgres import migrate
 from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.episodes import PostgresEpisodes
 from holdfast.engines.postgres.payloads import filterable_text
+from holdfast.engines.postgres.transcripts import PostgresTranscripts
 from holdfast.testing.hostile import JSON_VALUES, KEPT, TEXTS
 from holdfast.values.codec import encode_json
+from holdfast.values.content import ChatMessage
 from holdfast.values.events import Event
 from holdfast.values.identity import ALL_AGENTS, AgentId
 from tests.engines.postgres_database import connected, empty_database
@@ -80,6 +83,25 @@ async def test_every_way_to_write_an_event_keeps_what_a_filter_sees() -> None:
             *("one", "some 1", "some 2", "known", "many 1", "many 2", "vector")
         }
         assert all(row[1] for row in rows)
+
+
+async def test_nothing_is_stored_beside_a_message_and_a_filter_reads_its_body() -> None:
+    async with empty_database() as url:
+        engine = await Postgres.open(url, auto_migrate=True)
+        log = EpisodicMemory(PostgresEpisodes(engine))
+        for at, text in enumerate(("low tide", "high tide")):
+            said = ChatMessage.user(text) if at else ChatMessage.assistant(text)
+            await log.append([Event.of_message(ANA, "s1", said), Event(ANA, "s1", "note", {})])
+        await History(PostgresTranscripts(engine)).append_many(
+            ANA, [ChatMessage.user("noon"), ChatMessage.user("dusk")], session_id="s1"
+        )
+        rows = await engine.fetch(
+            "SELECT DISTINCT type, filterable IS NULL FROM holdfast.events", safe=True
+        )
+        found = await log.recent(ANA, where={"role": "user"})
+        await engine.aclose()
+        assert sorted(map(tuple, rows)) == [("message", True), ("note", False)]
+        assert [one.to_message().text for one in found] == ["high tide", "noon", "dusk"]
 
 
 async def test_an_event_of_an_earlier_version_is_found_before_and_after_it_is_filled() -> None:

@@ -24,7 +24,7 @@ BEFORE = 20
 """The last migration before owners were kept apart."""
 APPEND_BEFORE = (
     "SELECT *, NULL::timestamptz FROM holdfast.append_event($1, $2, $3, $4, $5, $6, $7, $8) "
-    "WHERE $9::text IS NOT NULL"
+    "WHERE coalesce($9::text, '') IS NOT NULL"
 )
 """How an event was appended then, without what a filter sees of it."""
 

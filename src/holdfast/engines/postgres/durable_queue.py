@@ -9,7 +9,7 @@ from typing import Any
 import asyncpg
 
 from holdfast.engines.postgres.engine import Postgres
-from holdfast.engines.postgres.payloads import filterable_text
+from holdfast.engines.postgres.payloads import stored_filterable
 from holdfast.engines.postgres.queries import load
 from holdfast.spi.hybrid.durable_log import (
     DeadLetter,
@@ -224,7 +224,7 @@ def _body(turn: Turn) -> tuple[Any, ...]:
     if entry is None:  # such a turn is a dead letter
         raise EngineError("postgres", f"the turn of {turn.event_id!r} cannot be read")
     said = (entry.agent, entry.type, entry.id, entry.run, entry.occurred_at, entry.body)
-    return (*said, filterable_text(entry.body))
+    return (*said, stored_filterable(entry.type, entry.body))
 
 
 def _columns(turns: Sequence[Turn]) -> tuple[list[Any], ...]:
@@ -239,5 +239,5 @@ def _columns(turns: Sequence[Turn]) -> tuple[list[Any], ...]:
         [entry.run for entry in entries],
         [entry.occurred_at for entry in entries],
         [entry.body for entry in entries],
-        [filterable_text(entry.body) for entry in entries],
+        [stored_filterable(entry.type, entry.body) for entry in entries],
     )

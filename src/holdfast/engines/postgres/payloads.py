@@ -33,6 +33,19 @@ _encoder = msgspec.json.Encoder()
 _TYPES: dict[type, str] = {str: "string", int: "number", float: "number", bool: "boolean"}
 
 
+def stored_filterable(type: str, body: str) -> str | None:
+    """Return the filterable part of an event to store beside its body, or ``None``.
+
+    A message has only its role and name there, so nothing is stored for it: a filter reads its
+    body instead. Most events are messages, and they are appended far more often than filtered.
+
+    >>> stored_filterable("message", '{"v":1,"role":"user","content":[]}')
+    >>> stored_filterable("decision", '{"use":"postgres"}')
+    '{"use":"postgres"}'
+    """
+    return None if type == "message" else filterable_text(body)
+
+
 def filterable_text(body: str) -> str:
     r"""Return the filterable part of a body for jsonb; ``holdfast.filterable_of`` does the same.
 

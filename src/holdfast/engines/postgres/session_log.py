@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from holdfast.engines.postgres.engine import Postgres
-from holdfast.engines.postgres.payloads import filterable_text
+from holdfast.engines.postgres.payloads import stored_filterable
 from holdfast.engines.postgres.queries import load
 from holdfast.spi.hybrid.hot_entry import PositionedEntry
 from holdfast.spi.log_entry import LogEntry, another_body
@@ -38,15 +38,15 @@ async def append(
             return await engine.fetch(
                 _SQL["append_one"],
                 *(tenant, one.session, one.agent, one.type, one.id, one.run),
-                *(one.occurred_at, one.body, filterable_text(one.body)),
+                *(one.occurred_at, one.body, stored_filterable(one.type, one.body)),
                 safe=True,
             )
         if len({one.session for one in entries}) == 1:
-            _, agents, types, ids, runs, *rest = _columns(entries)
+            _, agents, types, ids, runs, times, bodies, filterables = _columns(entries)
             return await engine.fetch(
                 _SQL["append_to_session"],
                 *(tenant, entries[0].session, _brief(agents), _brief(types), ids, _brief(runs)),
-                *rest,
+                *(times, bodies, filterables if any(filterables) else []),
                 safe=True,
             )
         return await engine.fetch(_SQL["append_many"], tenant, *_columns(entries), safe=True)
@@ -69,7 +69,7 @@ def _columns(entries: Sequence[LogEntry]) -> tuple[list[Any], ...]:
         [one.run for one in entries],
         [one.occurred_at for one in entries],
         [one.body for one in entries],
-        [filterable_text(one.body) for one in entries],
+        [stored_filterable(one.type, one.body) for one in entries],
     )
 
 
