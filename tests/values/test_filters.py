@@ -14,6 +14,7 @@ from holdfast.values.errors import InvalidInputError
 from holdfast.values.filters import (
     And,
     Compare,
+    Equals,
     Exists,
     Not,
     OneOf,
@@ -68,12 +69,13 @@ def test_no_filter_lets_everything_through() -> None:
     assert parse(None) == parse({}) == And(())
 
 
-def test_a_filter_becomes_a_tree_of_six_kinds_of_node() -> None:
+def test_a_filter_becomes_a_tree_of_seven_kinds_of_node() -> None:
     tree = parse(
         {
             "a": 1,
             "b.c": {"$nin": ["x"]},
             "$or": [{"d": {"$lte": 2}}, {"e": {"$exists": False}}],
+            "f": {"$equals": (1, "x")},
         }
     )
     assert tree == And(
@@ -81,6 +83,7 @@ def test_a_filter_becomes_a_tree_of_six_kinds_of_node() -> None:
             OneOf(("a",), (1,)),
             Not(OneOf(("b", "c"), ("x",))),
             Or((Compare(("d",), "$lte", 2), Not(Exists(("e",))))),
+            Equals(("f",), [1, "x"]),
         )
     )
 

@@ -69,6 +69,7 @@ class VectorStore(Protocol):
     - a dotted path in a filter reaches a nested key
     - a dot or a dollar in a filter's key is escaped by a backslash
     - a negation in a filter holds exactly where its opposite does not
+    - equals in a filter asks for the whole value
     - an empty list in a filter lets nothing through, and an empty and everything
     - a filter that cannot be read is refused by its path
     - a filtered search returns as many as asked whenever as many match

@@ -173,6 +173,10 @@ async def test_an_empty_list_in_a_filter_lets_nothing_through_and_an_empty_and_e
     )
 
 
+async def test_equals_in_a_filter_asks_for_the_whole_value(store: VectorStore) -> None:
+    await _check(store, "equals in a filter asks for the whole value")
+
+
 async def test_a_filter_that_cannot_be_read_is_refused_by_its_path(store: VectorStore) -> None:
     for refusal in REFUSED:
         for collection in ("default", "nobody"):

@@ -6,10 +6,11 @@
     {"kind": ["note", "mail"]}            any of
     {"price": {"$gte": 10, "$lt": 20}}    operators; all must hold
     {"author.name": "Ravi"}               a nested key
+    {"tags": {"$equals": ["a", "b"]}}     the whole value, a list or an object too
     {"$or": [{"a": 1}, {"b": 1}]}         of filters: $and, $or, $not
 
-``parse`` returns a tree of six kinds of node for an engine to compile, and ``matches`` defines its
-meaning. ``docs/reference/filters.md`` holds the truth table.
+``parse`` returns a tree of seven kinds of node for an engine to compile, and ``matches`` defines
+its meaning. ``docs/reference/filters.md`` holds the truth table.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ Path: TypeAlias = tuple[str, ...]
 Order: TypeAlias = Literal["$gt", "$gte", "$lt", "$lte"]
 
 _ORDERS: dict[Order, Callable[[Any, Any], bool]] = {"$gt": gt, "$gte": ge, "$lt": lt, "$lte": le}
-_OPERATORS = ("$eq", "$ne", *_ORDERS, "$in", "$nin", "$exists", "$not")
+_OPERATORS = ("$eq", "$ne", *_ORDERS, "$in", "$nin", "$exists", "$equals", "$not")
 _CONNECTIVES = ("$and", "$or", "$not")
 _PATH_PARTS = re.compile(r"\.|\\.?|[^.\\]+", re.DOTALL)
 
@@ -74,6 +75,18 @@ class Exists:
 
 
 @dataclass(frozen=True, slots=True)
+class Equals:
+    """The value at a path as a whole equals ``value``, which is any JSON.
+
+    >>> matches(Equals(("tags",), ["a", "b"]), {"tags": ["a", "b"]})
+    True
+    """
+
+    path: Path
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
 class And:
     """All parts hold; without parts it always holds.
 
@@ -106,7 +119,7 @@ class Not:
     part: Filter
 
 
-Filter: TypeAlias = OneOf | Compare | Exists | And | Or | Not
+Filter: TypeAlias = OneOf | Compare | Exists | Equals | And | Or | Not
 
 
 def parse(filter: Mapping[str, Any] | None, *, field: str = "filter") -> Filter:
@@ -150,6 +163,9 @@ def matches(filter: Filter, metadata: Mapping[str, Any]) -> bool:
             )
         case Exists(path):
             return _find(metadata, path) is not _MISSING
+        case Equals(path, value):
+            found = _find(metadata, path)
+            return found is not _MISSING and _same(found, value)
         case And(parts):
             return all(matches(part, metadata) for part in parts)
         case Or(parts):
@@ -178,6 +194,17 @@ def _candidates(metadata: Mapping[str, Any], path: Path) -> list[Any]:
     if found is _MISSING:
         return []
     return found if isinstance(found, list) else [found]
+
+
+def _same(found: Any, value: Any) -> bool:
+    if isinstance(found, list) and isinstance(value, list):
+        return len(found) == len(value) and all(map(_same, found, value))
+    if isinstance(found, Mapping) and isinstance(value, Mapping):
+        return found.keys() == value.keys() and all(
+            _same(found[key], part) for key, part in value.items()
+        )
+    kind, scalar = _comparable(value)
+    return kind != "other" and _comparable(found) == (kind, scalar)
 
 
 def _comparable(value: Any) -> tuple[str, Any]:
@@ -303,6 +330,8 @@ def _operator(path: Path, name: str, operand: Any, at: str, depth: int) -> Filte
             return Compare(path, name, _bound(operand, at))
         case "$exists":
             return _exists(path, operand, at)
+        case "$equals":
+            return Equals(path, codec.plain(_listed(operand), field=at))
         case "$not":
             return _negated(path, operand, at, depth)
         case _:
@@ -311,6 +340,11 @@ def _operator(path: Path, name: str, operand: Any, at: str, depth: int) -> Filte
                 f"unknown operator: known are {', '.join(_OPERATORS)}; a nested key is "
                 "written as a dotted path",
             )
+
+
+def _listed(operand: Any) -> Any:
+    # A tuple is a list everywhere in a filter; inside of JSON it is refused.
+    return list(operand) if isinstance(operand, tuple) else operand
 
 
 def _bound(operand: Any, at: str) -> str | int | float:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import assert_never
+from typing import Any, assert_never
 
 from holdfast.values.errors import InvalidInputError
-from holdfast.values.filters import And, Compare, Exists, Filter, Not, OneOf, Or
+from holdfast.values.filters import And, Compare, Equals, Exists, Filter, Not, OneOf, Or
 from holdfast.values.text import tokenize
 
 MIB = 1 << 20
@@ -128,9 +128,16 @@ def _terms(filter: Filter) -> int:
             return max(1, len(filter.values))
         case Compare() | Exists():
             return 1
+        case Equals():
+            return _scalars(filter.value)
         case And() | Or():
             return sum(map(_terms, filter.parts))
         case Not():
             return _terms(filter.part)
         case _:
             assert_never(filter)
+
+
+def _scalars(value: Any) -> int:
+    parts = value.values() if isinstance(value, dict) else value
+    return max(1, sum(map(_scalars, parts))) if isinstance(value, (dict, list)) else 1

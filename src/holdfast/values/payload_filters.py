@@ -9,6 +9,7 @@ from holdfast.values.errors import InvalidInputError
 from holdfast.values.filters import (
     And,
     Compare,
+    Equals,
     Exists,
     Filter,
     Not,
@@ -62,6 +63,8 @@ def _check(wanted: Filter, field: str) -> None:
             _check_condition(path, (value,), field)
         case Exists(path):
             _check_condition(path, (), field)
+        case Equals(path, value):
+            _check_condition(path, (value,), field)
         case And(parts) | Or(parts):
             for part in parts:
                 _check(part, field)
@@ -71,7 +74,7 @@ def _check(wanted: Filter, field: str) -> None:
             assert_never(wanted)
 
 
-def _check_condition(path: Path, values: Iterable[Scalar], field: str) -> None:
+def _check_condition(path: Path, values: Iterable[Any], field: str) -> None:
     at = f"{field}.{spell('.'.join(map(escape, path)))}"
     if len(path) > 1:
         raise InvalidInputError(
@@ -80,6 +83,10 @@ def _check_condition(path: Path, values: Iterable[Scalar], field: str) -> None:
             f"top level of its payload; a key with a dot in it is written {escape('.'.join(path))}",
         )
     for value in values:
+        if isinstance(value, (dict, list)):
+            raise InvalidInputError(
+                at, "must be text, a number, a bool or None: an event is not filtered by others"
+            )
         if isinstance(value, str) and not _is_filterable(value):
             raise InvalidInputError(
                 at,

@@ -16,6 +16,7 @@ from holdfast.values.errors import InvalidInputError
 from holdfast.values.filters import (
     And,
     Compare,
+    Equals,
     Exists,
     Filter,
     Not,
@@ -118,6 +119,9 @@ class FilterSql:
                 return self._compare(path, _ORDERS[order], value)
             case Exists(path):
                 return f"{self._value(path)} IS NOT NULL"
+            case Equals(path, value):
+                whole = self._cast(encode_json(_escaped(value)), "text::jsonb")
+                return f"COALESCE({self._value(path)} = {whole}, FALSE)"
             case And(parts):
                 return self._joined(" AND ", parts) or "TRUE"
             case Or(parts):

@@ -16,6 +16,7 @@ from holdfast.values.codec import decode_json, encode_json
 from holdfast.values.filters import (
     And,
     Compare,
+    Equals,
     Exists,
     Filter,
     Not,
@@ -96,6 +97,9 @@ class PayloadPath:
                 return f'({key}.type() == "{_kind(value)}" && {key} {_ORDERS[order]} {bound})'
             case Exists(path):
                 return f"exists({_key(path)})"
+            case Equals(path, value):
+                # A scalar: other values are refused for payloads, and stored payloads have none.
+                return self._one_of(_key(path), (value,))
             case And(parts):
                 return _joined(" && ", [self._condition(part) for part in parts], "1 == 1")
             case Or(parts):
