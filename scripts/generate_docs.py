@@ -20,6 +20,7 @@ from holdfast.contracts.checkpoints import CheckpointStore
 from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.contracts.graph import Graph
 from holdfast.contracts.history import HistoryProvider
+from holdfast.contracts.items import ItemStore
 from holdfast.contracts.keys import KeyStore
 from holdfast.contracts.long_term import LongTermMemory
 from holdfast.contracts.short_term import ShortTerm
@@ -49,6 +50,7 @@ PROTOCOLS: dict[str, type[Any]] = {
     "episodes": EpisodicMemory,
     "graph": Graph,
     "history": HistoryProvider,
+    "items": ItemStore,
     "keys": KeyStore,
     "long_term": LongTermMemory,
     "memory": AgentMemory,

@@ -26,6 +26,7 @@ MODULES: tuple[Any, ...] = (
     holdfast.errors,
     holdfast.memory,
     holdfast.checkpoints,
+    holdfast.items,
     holdfast.ops,
     holdfast.spi,
     holdfast.blocking,

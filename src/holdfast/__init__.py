@@ -2,8 +2,9 @@
 
 Agent code imports the Protocols and value types from here; ``holdfast.open()`` chooses the engines.
 Errors are in ``holdfast.errors``, message blocks in ``holdfast.content``, compaction in
-``holdfast.memory``, the steps of graphs in ``holdfast.checkpoints``, what operators meet in
-``holdfast.ops``, what engines implement in ``holdfast.spi``.
+``holdfast.memory``, the steps of graphs in ``holdfast.checkpoints``, JSON objects by namespace and
+key in ``holdfast.items``, what operators meet in ``holdfast.ops``, what engines implement in
+``holdfast.spi``.
 """
 
 import logging
@@ -11,6 +12,7 @@ import logging
 from holdfast import checkpoints as checkpoints
 from holdfast import content as content
 from holdfast import errors as errors
+from holdfast import items as items
 from holdfast import memory as memory
 from holdfast import ops as ops
 from holdfast import spi as spi

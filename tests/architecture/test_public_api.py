@@ -27,6 +27,7 @@ PLACES: list[Any] = [
     holdfast.errors,
     holdfast.memory,
     holdfast.checkpoints,
+    holdfast.items,
     holdfast.ops,
     holdfast.spi,
 ]
@@ -74,7 +75,8 @@ def test_every_error_is_public() -> None:
 
 
 def test_every_protocol_is_public() -> None:
-    agents = {*holdfast.__all__, *holdfast.ops.__all__, *holdfast.checkpoints.__all__}
+    modules = (holdfast, holdfast.ops, holdfast.checkpoints, holdfast.items)
+    agents = {name for module in modules for name in module.__all__}
     assert {protocol.__name__ for protocol in PROTOCOLS.values()} <= agents
 
 

@@ -19,8 +19,8 @@ class OwnedHarness(InMemoryHarness):
     name = "owned"
     views = frozenset(
         {
-            *("boards", "channels", "checkpoints", "episodes", "graph", "history", "long_term"),
-            *("short_term", "vectors"),
+            *("boards", "channels", "checkpoints", "episodes", "graph", "history", "items"),
+            *("long_term", "short_term", "vectors"),
         }
     )
     contracts = frozenset({*views, "memory"})

@@ -16,6 +16,7 @@ from holdfast.contracts.checkpoints import Checkpoints
 from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.history import History
+from holdfast.contracts.items import Items
 from holdfast.contracts.keys import KeyStore
 from holdfast.contracts.long_term import LongTerm
 from holdfast.contracts.short_term import States
@@ -31,6 +32,7 @@ from holdfast.engines.postgres.checkpoints import PostgresCheckpoints
 from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.episodes import PostgresEpisodes
 from holdfast.engines.postgres.graph import PostgresGraph
+from holdfast.engines.postgres.items import PostgresItems
 from holdfast.engines.postgres.keys import PostgresKeys
 from holdfast.engines.postgres.long_term import PostgresLongTerm
 from holdfast.engines.postgres.short_term import PostgresStates
@@ -73,6 +75,7 @@ class PostgresHarness(Harness):
         "boards": front(Boards, PostgresBoards),
         "channels": front(Channel, PostgresChannels, "name", "retention_seconds"),
         "checkpoints": front(Checkpoints, PostgresCheckpoints),
+        "items": front(Items, PostgresItems),
         "blobs": front(StoredBlobs, PostgresBlobs, "ttl_seconds"),
         "blob_index": front(BlobIndex, PostgresBlobIndex),
         "episodes": front(EpisodicMemory, PostgresEpisodes),

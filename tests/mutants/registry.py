@@ -14,6 +14,7 @@ from holdfast.contracts.checkpoints import Checkpoints
 from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.history import History
+from holdfast.contracts.items import Items
 from holdfast.contracts.keys import KeyStore
 from holdfast.contracts.long_term import LongTerm
 from holdfast.contracts.short_term import States
@@ -26,6 +27,7 @@ from holdfast.engines.inmemory.channel import InMemoryChannels
 from holdfast.engines.inmemory.checkpoints import InMemoryCheckpoints
 from holdfast.engines.inmemory.episodes import InMemoryEpisodes
 from holdfast.engines.inmemory.graph import InMemoryGraph
+from holdfast.engines.inmemory.items import InMemoryItems
 from holdfast.engines.inmemory.keys import InMemoryKeys
 from holdfast.engines.inmemory.long_term import InMemoryLongTerm
 from holdfast.engines.inmemory.short_term import InMemoryStates
@@ -53,6 +55,7 @@ FRONTS: dict[str, tuple[type[Any], type[Any]]] = {
     "boards": (Boards, InMemoryBoards),
     "channels": (Channel, InMemoryChannels),
     "checkpoints": (Checkpoints, InMemoryCheckpoints),
+    "items": (Items, InMemoryItems),
     "graph": (KnowledgeGraph, InMemoryGraph),
     "episodes": (EpisodicMemory, InMemoryEpisodes),
     "history": (History, InMemoryTranscripts),

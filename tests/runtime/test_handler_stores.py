@@ -23,6 +23,7 @@ from holdfast import (
 )
 from holdfast.checkpoints import Checkpoint, TypedBytes
 from holdfast.errors import ConfigError, InvalidInputError
+from holdfast.items import ItemKey, ItemPut
 from holdfast.runtime.worker import Worker
 from holdfast.values.ids import new_ref
 
@@ -58,6 +59,7 @@ def _app() -> App:
             value = TypedBytes("text", TREASURE.encode())
             one = Checkpoint("t1", "", "c1", None, value, value)
             await stores.checkpoints.put(one, new_values={})
+            await stores.items.put_many([ItemPut(("trees",), "oak", {"holds": TREASURE})])
             await stores.channel("alerts").publish({"where": TREASURE}, id=task.id)
             await stores.memory("other", session_id="s1").record("note", {"where": TREASURE})
             return
@@ -70,6 +72,7 @@ def _app() -> App:
             "graph": await stores.graph.find_entities(["oak"]),
             "boards": await stores.boards.get_boards_by_conversation("c1"),
             "checkpoints": await stores.checkpoints.get("t1"),
+            "items": (await stores.items.get_many([ItemKey(("trees",), "oak")]))[0],
             "channel": await stores.channel("alerts").read(),
             "memory": await stores.memory("other").recall("gold"),
         }
@@ -96,7 +99,7 @@ async def test_a_handler_reaches_every_store_of_its_owner_and_of_nobody_else(sta
     await _ask(app, state, "ana", "hide")
     assert await _ask(app, state, "ana", "look") == {
         *("short_term", "history", "episodes", "long_term", "vectors", "graph", "boards"),
-        *("checkpoints", "channel", "memory", "blobs"),
+        *("checkpoints", "items", "channel", "memory", "blobs"),
     }
     for other in ("bob", ""):
         assert await _ask(app, state, other, "look") == set()
@@ -151,7 +154,7 @@ async def test_the_stores_of_a_handler_open_close_and_reach_nothing_else(state: 
     await app.run_until_idle(state)
     assert sorted(seen) == [
         *("blobs", "boards", "channel", "checkpoints", "episodes", "graph", "history"),
-        *("long_term", "memory", "short_term", "vectors"),
+        *("items", "long_term", "memory", "short_term", "vectors"),
     ]
 
 

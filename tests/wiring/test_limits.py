@@ -12,6 +12,7 @@ import holdfast
 from holdfast import AgentId, ChatMessage, Document, Entity, Event, Relationship, Settings, State
 from holdfast.checkpoints import Checkpoint, TypedBytes
 from holdfast.errors import ConfigError, InvalidInputError
+from holdfast.items import ItemPut
 from holdfast.values.ids import new_ref
 from tests.engines.postgres_database import empty_database
 from tests.wiring.valkey import valkey
@@ -96,6 +97,10 @@ WRITES: dict[str, tuple[str, Callable[[State], Awaitable[Any]]]] = {
             Checkpoint("t1", "", "c1", None, VALUE, VALUE, {"x": LARGE}), new_values={}
         ),
     ),
+    "item": (
+        "puts[0].value",
+        lambda state: state.items.put_many([ItemPut(("a",), "k", {"x": LARGE})]),
+    ),
     "channel": ("event", lambda state: state.channel("news").publish({"x": LARGE})),
 }
 
@@ -117,6 +122,7 @@ async def test_a_value_that_is_too_large_is_refused_and_nothing_is_written(
         assert await view.graph.find_entities(["e"]) == []
         assert await view.boards.get_by_conversation("c1") is None
         assert await view.checkpoints.get("t1") is None
+        assert await view.items.list_namespaces() == []
         assert await view.channel("news").read() == []
 
 

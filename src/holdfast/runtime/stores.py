@@ -13,6 +13,7 @@ from holdfast.contracts.checkpoints import CheckpointStore
 from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.contracts.graph import Graph
 from holdfast.contracts.history import History
+from holdfast.contracts.items import ItemStore
 from holdfast.contracts.long_term import LongTerm
 from holdfast.contracts.short_term import ShortTerm
 from holdfast.contracts.tasks.ledger import TaskLedger
@@ -89,6 +90,11 @@ class TaskStores(Protocol):
     @property
     def checkpoints(self) -> CheckpointStore:
         """Checkpoints of graphs."""
+        ...
+
+    @property
+    def items(self) -> ItemStore:
+        """JSON objects, by namespace and key."""
         ...
 
     def channel(self, name: str) -> Channel:
@@ -220,6 +226,16 @@ class HandlerStores:
             newest = await task.stores.checkpoints.get(task.context_id)
         """
         return self._stores.checkpoints
+
+    @property
+    def items(self) -> ItemStore:
+        """JSON objects, by namespace and key.
+
+        ::
+
+            [profile] = await task.stores.items.get_many([ItemKey(("users",), "ana")])
+        """
+        return self._stores.items
 
     def channel(self, name: str) -> Channel:
         """A named stream of events between agents.

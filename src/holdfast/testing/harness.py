@@ -25,6 +25,7 @@ NOUNS = {
     "episodes": "episodes",
     "graph": "graph",
     "history": "history",
+    "items": "items",
     "keys": "keys",
     "long_term": "long_term",
     "memory": "agent_memory",

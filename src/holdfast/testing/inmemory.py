@@ -13,6 +13,7 @@ from holdfast.contracts.checkpoints import Checkpoints
 from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.history import History
+from holdfast.contracts.items import Items
 from holdfast.contracts.keys import KeyStore
 from holdfast.contracts.long_term import LongTerm
 from holdfast.contracts.short_term import States
@@ -27,6 +28,7 @@ from holdfast.engines.inmemory.checkpoints import InMemoryCheckpoints
 from holdfast.engines.inmemory.engine import InMemory
 from holdfast.engines.inmemory.episodes import InMemoryEpisodes
 from holdfast.engines.inmemory.graph import InMemoryGraph
+from holdfast.engines.inmemory.items import InMemoryItems
 from holdfast.engines.inmemory.keys import InMemoryKeys
 from holdfast.engines.inmemory.long_term import InMemoryLongTerm
 from holdfast.engines.inmemory.short_term import InMemoryStates
@@ -48,6 +50,7 @@ class InMemoryHarness(Harness):
         "blobs": front(StoredBlobs, InMemoryBlobs, "ttl_seconds"),
         "boards": front(Boards, InMemoryBoards),
         "checkpoints": front(Checkpoints, InMemoryCheckpoints),
+        "items": front(Items, InMemoryItems),
         "short_term": front(States, InMemoryStates, "ttl_seconds"),
         "episodes": front(EpisodicMemory, InMemoryEpisodes),
         "history": front(History, InMemoryTranscripts),

@@ -16,6 +16,19 @@ from holdfast.values.filters import And, Compare, Equals, Exists, Filter, Not, O
 from holdfast.values.text import tokenize
 
 MIB = 1 << 20
+
+ITEMS_PER_CALL = 1000
+"""How many items one call may read or write."""
+ITEM_BYTES_PER_CALL = 64 * MIB
+"""The values of all items of one call, as JSON text."""
+ITEM_VECTORS = 256
+"""The vectors of one item."""
+ITEM_NUMBERS_PER_CALL = 1 << 22
+"""The numbers in all vectors of one call."""
+NAMESPACE_LABELS = 32
+NAMESPACE_BYTES = 1024
+"""All labels of a namespace together; with the ids of a tenant and an owner it fits an index."""
+
 _BYTES_PER_CHARACTER = 4
 _SPACED = re.compile(r"\S+")
 

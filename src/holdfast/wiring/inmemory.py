@@ -9,6 +9,7 @@ from holdfast.contracts.checkpoints import Checkpoints
 from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.history import History
+from holdfast.contracts.items import Items
 from holdfast.contracts.keys import KeyStore
 from holdfast.contracts.long_term import LongTerm
 from holdfast.contracts.short_term import States
@@ -23,6 +24,7 @@ from holdfast.engines.inmemory.checkpoints import InMemoryCheckpoints
 from holdfast.engines.inmemory.engine import InMemory
 from holdfast.engines.inmemory.episodes import InMemoryEpisodes
 from holdfast.engines.inmemory.graph import InMemoryGraph
+from holdfast.engines.inmemory.items import InMemoryItems
 from holdfast.engines.inmemory.keys import InMemoryKeys
 from holdfast.engines.inmemory.long_term import InMemoryLongTerm
 from holdfast.engines.inmemory.short_term import InMemoryStates
@@ -76,6 +78,7 @@ def _stores(
         long_term=LongTerm(InMemoryLongTerm(engine, tenant=tenant), embedder=embedder, graph=graph),
         boards=Boards(InMemoryBoards(engine, tenant=tenant)),
         checkpoints=Checkpoints(InMemoryCheckpoints(engine, tenant=tenant)),
+        items=Items(InMemoryItems(engine, tenant=tenant)),
         tasks=Ledger(InMemoryLedger(engine, tenant=tenant)),
         episodes=EpisodicMemory(InMemoryEpisodes(engine, tenant=tenant, embedder=embedder)),
         channel=channel,

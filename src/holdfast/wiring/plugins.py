@@ -14,6 +14,7 @@ from holdfast.contracts.checkpoints import Checkpoints
 from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.contracts.graph import CypherGraph, KnowledgeGraph
 from holdfast.contracts.history import History
+from holdfast.contracts.items import Items
 from holdfast.contracts.keys import KeyStore
 from holdfast.contracts.long_term import LongTerm
 from holdfast.contracts.short_term import States
@@ -49,6 +50,7 @@ FRONTS: dict[str, Callable[[Any, OpenRequest], Any]] = {
     "episodes": lambda storage, _request: EpisodicMemory(storage),
     "graph": lambda storage, _request: _graph(storage),
     "history": lambda storage, _request: History(storage),
+    "items": lambda storage, _request: Items(storage),
     "keys": lambda storage, _request: KeyStore(storage),
     "long_term": lambda storage, request: LongTerm(storage, embedder=request.embedder),
     "short_term": lambda storage, request: States(

@@ -12,6 +12,7 @@ from holdfast.contracts.checkpoints import Checkpoints
 from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.history import History
+from holdfast.contracts.items import Items
 from holdfast.contracts.keys import KeyStore
 from holdfast.contracts.long_term import LongTerm
 from holdfast.contracts.short_term import States
@@ -34,6 +35,7 @@ from holdfast.engines.postgres.engine import Postgres, Revive
 from holdfast.engines.postgres.episodes import PostgresEpisodes
 from holdfast.engines.postgres.fallback_writes import PostgresFallbackWrites
 from holdfast.engines.postgres.graph import PostgresGraph
+from holdfast.engines.postgres.items import PostgresItems
 from holdfast.engines.postgres.keys import PostgresKeys
 from holdfast.engines.postgres.long_term import PostgresLongTerm
 from holdfast.engines.postgres.session_moves import PostgresSessionMoves
@@ -180,6 +182,7 @@ def _stores(
         long_term=LongTerm(PostgresLongTerm(engine, tenant=tenant), embedder=embedder, graph=graph),
         boards=Boards(PostgresBoards(engine, tenant=tenant)),
         checkpoints=Checkpoints(PostgresCheckpoints(engine, tenant=tenant)),
+        items=Items(PostgresItems(engine, tenant=tenant)),
         tasks=Ledger(PostgresLedger(engine, tenant=tenant)),
         episodes=EpisodicMemory(PostgresEpisodes(engine, tenant=tenant, embedder=embedder)),
         channel=channel,

@@ -14,6 +14,7 @@ from holdfast.contracts.checkpoints import Checkpoints
 from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.history import History
+from holdfast.contracts.items import Items
 from holdfast.contracts.keys import KeyStore
 from holdfast.contracts.long_term import LongTerm
 from holdfast.contracts.short_term import States
@@ -136,6 +137,11 @@ class State:
         return self._served("checkpoints", self._open.checkpoints)
 
     @property
+    def items(self) -> Items:
+        """JSON objects, by namespace and key."""
+        return self._served("items", self._open.items)
+
+    @property
     def tasks(self) -> TaskLedger:
         """Durable tasks, with their messages, artifacts and contexts."""
         return self._served("tasks", self._open.tasks)
@@ -206,8 +212,8 @@ class State:
 
         No other owner can read what it stores, whatever ids they use; nor can the state without an
         owner. With ``memory="shared"`` all owners share facts, recall, the graph and documents;
-        sessions, states, boards, threads and channels stay separate. With an empty owner the view
-        has the data without an owner. Every view refuses stored ids, which begin with
+        sessions, states, boards, threads, items and channels stay separate. With an empty owner the
+        view has the data without an owner. Every view refuses stored ids, which begin with
         ``holdfast.``. A view cannot be widened: one without shared memory raises for
         ``memory="shared"``. ::
 

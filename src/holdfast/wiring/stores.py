@@ -15,6 +15,7 @@ from holdfast.contracts.episodes import EpisodicMemory, Events
 from holdfast.contracts.front import Front
 from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.history import History
+from holdfast.contracts.items import Items
 from holdfast.contracts.keys import KeyStore
 from holdfast.contracts.long_term import LongTerm
 from holdfast.contracts.owner_scope import OwnerScope
@@ -39,6 +40,7 @@ class Stores:
     long_term: LongTerm | None = None
     boards: Boards | None = None
     checkpoints: Checkpoints | None = None
+    items: Items | None = None
     tasks: TaskLedger | None = None
     episodes: EpisodicMemory | None = None
     channel: Callable[[str], Channel] | None = None
@@ -94,6 +96,7 @@ def _of_scope(stores: Stores, scope: OwnerScope) -> Stores:
         long_term=stores.long_term and stores.long_term.for_owner(scope),
         boards=stores.boards and stores.boards.for_owner(scope),
         checkpoints=stores.checkpoints and stores.checkpoints.for_owner(scope),
+        items=stores.items and stores.items.for_owner(scope),
         tasks=stores.tasks and cast("TaskLedger", OwnedLedger(stores.tasks, scope.owner)),
         episodes=stores.episodes and stores.episodes.for_owner(scope),
         channel=channel and (lambda name: channel(scope.id("name", name))),

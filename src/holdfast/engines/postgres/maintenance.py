@@ -26,6 +26,8 @@ class Maintenance:
         return {
             "expired states": lambda: self._purge(load("short_term")["purge"]),
             "expired threads": lambda: self._purge(load("checkpoints")["purge"]),
+            "expired items": lambda: self._purge(load("items")["purge"]),
+            "empty namespaces": lambda: self._purge(load("items")["purge_namespaces"]),
             "expired blobs": lambda: self._purge(load("blob")["purge"]),
             "expired channel events": lambda: self._purge(load("channel")["purge"]),
             "expired facts": lambda: self._purge(load("long_term")["purge"]),

@@ -392,6 +392,33 @@ CREATE TABLE holdfast.indexed_events (
     PRIMARY KEY (tenant, session_key, epoch, seq)
 );
 
+CREATE TABLE holdfast.item_namespaces (
+    tenant text COLLATE "C" NOT NULL,
+    owner text COLLATE "C" NOT NULL,
+    path text[] COLLATE "C" NOT NULL,
+    number bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+    PRIMARY KEY (tenant, owner, path),
+    UNIQUE (tenant, number)
+);
+
+CREATE TABLE holdfast.items (
+    tenant text COLLATE "C" NOT NULL,
+    namespace bigint NOT NULL,
+    key text COLLATE "C" NOT NULL,
+    version bigint NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    ttl_seconds double precision,
+    expires_at timestamp with time zone,
+    vectors vector[] NOT NULL,
+    value text NOT NULL,
+    filterable jsonb NOT NULL,
+    PRIMARY KEY (tenant, namespace, key),
+    FOREIGN KEY (tenant, namespace) REFERENCES holdfast.item_namespaces(tenant, number)
+) WITH (fillfactor=85);
+
+CREATE INDEX items_expiry ON holdfast.items USING btree (expires_at) WHERE (expires_at IS NOT NULL);
+
 CREATE TABLE holdfast.migrations (
     version integer NOT NULL,
     name text NOT NULL,
@@ -885,6 +912,7 @@ CREATE VIEW holdfast.task_records AS
 --   hold_task(in_tenant text, in_id text, in_fence bigint) RETURNS holdfast.tasks
 --   index_events(the_tenant text, the_agent text, range_keys bigint[], range_epochs integer[], range_starts bigint[], event_ranges integer[], event_seqs bigint[], event_lengths integer[], posting_events integer[], posting_lexemes text[], posting_times integer[]) RETURNS void
 --   is_same_event(stored holdfast.events, the_agent text, the_type text, the_run text, the_body text) RETURNS boolean
+--   item_path(in_namespace text) RETURNS text[]
 --   json_items(found jsonb) RETURNS SETOF jsonb
 --   json_number(item jsonb) RETURNS numeric
 --   json_text(item jsonb) RETURNS text
@@ -900,6 +928,7 @@ CREATE VIEW holdfast.task_records AS
 --   move_session(the_tenant text, old_prefix text, the_session text, new_prefix text, the_name text) RETURNS text
 --   move_task(task holdfast.tasks, in_to text, in_actor text, in_now timestamp with time zone, in_note text, in_run_after timestamp with time zone, in_said bigint, in_status_seq bigint, in_status_id text, in_keeps_place boolean) RETURNS void
 --   now() RETURNS timestamp with time zone
+--   open_item_namespace(in_tenant text, in_owner text, in_path text[], in_make boolean) RETURNS bigint
 --   open_thread(in_tenant text, in_id text, in_ttl_seconds double precision, in_alone boolean) RETURNS bigint
 --   own_push_config() RETURNS trigger
 --   owner_of(the_id text) RETURNS text
@@ -910,15 +939,18 @@ CREATE VIEW holdfast.task_records AS
 --   publish(in_tenant text, in_channel text, in_id text, in_event text, in_retention_seconds double precision, OUT out_number bigint, OUT out_published_at timestamp with time zone) RETURNS record
 --   purge_collections(at_most integer) RETURNS bigint
 --   purge_facts(at_most integer) RETURNS bigint
+--   purge_item_namespaces(in_limit integer) RETURNS bigint
 --   put_blob(in_tenant text, in_place text, in_ref text, in_object_key text, in_size_bytes bigint, in_content_type text, in_sha256 text, in_ttl_seconds double precision) RETURNS holdfast.blob_index
 --   put_checkpoint(in_tenant text, in_thread text, in_namespace text, in_id text, in_parent text, in_run text, in_kind text, in_body bytea, in_metadata_kind text, in_metadata bytea, in_labels jsonb, in_versions jsonb, in_channels text[], in_channel_versions text[], in_kinds text[], in_values bytea[], in_expected text, in_ttl_seconds double precision) RETURNS void
 --   put_checkpoint_writes(in_tenant text, in_thread text, in_namespace text, in_id text, in_tasks text[], in_indexes integer[], in_paths text[], in_channels text[], in_kinds text[], in_values bytea[]) RETURNS void
+--   put_items(in_tenant text, in_owner text, in_namespaces text[], in_keys text[], in_values text[], in_filterables text[], in_vectors text[], in_ttl_seconds double precision[], in_expected bigint[]) RETURNS bigint[]
 --   put_push_config(in_tenant text, in_task_id text, in_owner text, in_id text, in_url text, in_token text, in_authentication text, in_most bigint) RETURNS boolean
 --   queue_for_embedding() RETURNS trigger
 --   rank_by_words(the_tenant text, the_agent text, the_lexemes text[], the_limit bigint, the_session text, the_types text[], the_since timestamp with time zone, the_until timestamp with time zone, the_owner text, the_path jsonpath, the_values jsonb, k1 double precision, b double precision) RETURNS TABLE(session_key bigint, epoch integer, seq bigint, score double precision)
 --   reached(start bigint, depth bigint, the_types text[], along boolean, against boolean, most bigint) RETURNS bigint[]
 --   record_task_step(in_tenant text, in_id text, in_fence bigint, in_kind text, in_name text, in_occurrence bigint, in_body text, in_digest text, in_message_id text, OUT out_at timestamp with time zone, OUT out_digest text, OUT out_fence bigint, OUT out_chunks bigint, OUT out_body text) RETURNS record
 --   recover_tasks(in_tenant text, in_limit bigint) RETURNS SETOF holdfast.task_records
+--   refresh_items(in_tenant text, in_owner text, in_namespaces text[], in_keys text[]) RETURNS TABLE(at integer, value text, version bigint, created_at timestamp with time zone, updated_at timestamp with time zone, expires_at timestamp with time zone)
 --   release_task(in_tenant text, in_id text, in_fence bigint, in_note text) RETURNS SETOF holdfast.task_records
 --   replay_letter(the_tenant text, the_letter text, the_session text, the_epoch integer, the_seq bigint, the_agent text, the_type text, the_id text, the_run text, the_time timestamp with time zone, the_body text) RETURNS TABLE(epoch integer, seq bigint)
 --   replayed_fact(the_tenant text, the_scope bigint, the_key text, the_fingerprint text, moment timestamp with time zone) RETURNS text

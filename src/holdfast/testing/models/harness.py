@@ -18,6 +18,7 @@ from holdfast.testing.models.channel import NaiveChannel
 from holdfast.testing.models.checkpoints import NaiveCheckpoints
 from holdfast.testing.models.episodes import NaiveEpisodes, NaiveHistory
 from holdfast.testing.models.graph import NaiveGraph
+from holdfast.testing.models.items import NaiveItems
 from holdfast.testing.models.ledger import NaiveLedger
 from holdfast.testing.models.long_term import NaiveLongTerm
 from holdfast.testing.models.shared import Shared
@@ -37,6 +38,7 @@ class NaiveHarness(Harness):
         "checkpoints": NaiveCheckpoints,
         "episodes": NaiveEpisodes,
         "history": NaiveHistory,
+        "items": NaiveItems,
         "short_term": NaiveShortTerm,
         "tasks": NaiveLedger,
         "vectors": NaiveVectors,

@@ -1,0 +1,178 @@
+-- version: 1
+-- JSON objects under a namespace and a key.
+
+-- Stores items and deletes those whose value is NULL, all or none; returns their new versions, 0 for
+-- a deleted one. A namespace is the JSON text of its path. The items are sorted by namespace and
+-- key, so that two calls lock them in the same order and never wait for each other in a circle.
+CREATE OR REPLACE FUNCTION holdfast.put_items(
+    in_tenant text, in_owner text, in_namespaces text[], in_keys text[], in_values text[],
+    in_filterables text[], in_vectors text[], in_ttl_seconds double precision[],
+    in_expected bigint[]
+) RETURNS bigint[]
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    moment timestamptz;
+    labels text[];
+    space bigint;
+    stored holdfast.items;
+    actual bigint;
+    until timestamptz;
+    versions bigint[] := '{}';
+BEGIN
+    FOR i IN 1 .. cardinality(in_keys) LOOP
+        IF i = 1 OR in_namespaces[i] <> in_namespaces[i - 1] THEN
+            labels := holdfast.item_path(in_namespaces[i]);
+            space := NULL;
+        END IF;
+        IF space IS NULL THEN
+            space := holdfast.open_item_namespace(
+                in_tenant, in_owner, labels, in_values[i] IS NOT NULL);
+        END IF;
+        LOOP
+            SELECT * INTO stored FROM holdfast.items s
+            WHERE s.tenant = in_tenant AND s.namespace = space AND s.key = in_keys[i] FOR UPDATE;
+            moment := holdfast.now();
+            IF stored.expires_at <= moment THEN
+                DELETE FROM holdfast.items s
+                WHERE s.tenant = in_tenant AND s.namespace = space AND s.key = in_keys[i];
+                stored := NULL;
+            END IF;
+            actual := coalesce(stored.version, 0);
+            IF in_expected[i] <> actual THEN
+                PERFORM holdfast.fail('HF003', 'an item is at another version', jsonb_build_object(
+                    'kind', 'item', 'key', array_to_string(labels || in_keys[i], '/'),
+                    'expected', in_expected[i], 'actual', actual));
+            END IF;
+            IF in_values[i] IS NULL THEN
+                DELETE FROM holdfast.items s
+                WHERE s.tenant = in_tenant AND s.namespace = space AND s.key = in_keys[i];
+                versions := versions || 0::bigint;
+                EXIT;
+            END IF;
+            until := moment + make_interval(secs => in_ttl_seconds[i]);
+            actual := nextval('holdfast.item_versions');
+            IF stored.version IS NOT NULL THEN
+                UPDATE holdfast.items s SET
+                    version = actual, updated_at = moment, ttl_seconds = in_ttl_seconds[i],
+                    expires_at = until, vectors = in_vectors[i]::public.vector[],
+                    value = in_values[i], filterable = in_filterables[i]::jsonb
+                WHERE s.tenant = in_tenant AND s.namespace = space AND s.key = in_keys[i];
+                versions := versions || actual;
+                EXIT;
+            END IF;
+            INSERT INTO holdfast.items (
+                tenant, namespace, key, version, created_at, updated_at, ttl_seconds, expires_at,
+                vectors, value, filterable)
+            VALUES (in_tenant, space, in_keys[i], actual, moment, moment, in_ttl_seconds[i], until,
+                    in_vectors[i]::public.vector[], in_values[i], in_filterables[i]::jsonb)
+            ON CONFLICT (tenant, namespace, key) DO NOTHING;
+            IF FOUND THEN
+                versions := versions || actual;
+                EXIT;
+            END IF;
+            -- Somebody put the item in the meantime: look at it.
+        END LOOP;
+    END LOOP;
+    RETURN versions;
+END
+$$;
+
+-- Starts the windows of items again and returns those that are there, each with its place in the
+-- arrays. They are sorted by namespace and key, as in put_items, and for the same reason.
+CREATE OR REPLACE FUNCTION holdfast.refresh_items(
+    in_tenant text, in_owner text, in_namespaces text[], in_keys text[]
+) RETURNS TABLE (
+    at int, value text, version bigint, created_at timestamptz, updated_at timestamptz,
+    expires_at timestamptz
+)
+LANGUAGE plpgsql
+AS $$
+#variable_conflict use_column
+DECLARE
+    moment timestamptz := holdfast.now();
+    space bigint;
+BEGIN
+    FOR i IN 1 .. cardinality(in_keys) LOOP
+        IF i = 1 OR in_namespaces[i] <> in_namespaces[i - 1] THEN
+            SELECT n.number INTO space FROM holdfast.item_namespaces n
+            WHERE n.tenant = in_tenant AND n.owner = in_owner
+              AND n.path = holdfast.item_path(in_namespaces[i]);
+        END IF;
+        RETURN QUERY
+            UPDATE holdfast.items s
+            SET expires_at = moment + make_interval(secs => s.ttl_seconds)
+            WHERE s.tenant = in_tenant AND s.namespace = space AND s.key = in_keys[i]
+              AND s.expires_at > moment
+            RETURNING i, s.value, s.version, s.created_at, s.updated_at, s.expires_at;
+        IF NOT FOUND THEN
+            RETURN QUERY
+                SELECT i, s.value, s.version, s.created_at, s.updated_at, s.expires_at
+                FROM holdfast.items s
+                WHERE s.tenant = in_tenant AND s.namespace = space AND s.key = in_keys[i]
+                  AND s.expires_at IS NULL;
+        END IF;
+    END LOOP;
+END
+$$;
+
+-- The labels of a namespace, which is the JSON text of its path.
+CREATE OR REPLACE FUNCTION holdfast.item_path(in_namespace text) RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+AS $$
+    SELECT array_agg(e.label ORDER BY e.at)
+    FROM jsonb_array_elements_text(in_namespace::jsonb) WITH ORDINALITY AS e (label, at)
+$$;
+
+-- The number of a namespace, which is made if there is none and in_make. Maintenance does not delete
+-- it before this transaction ends.
+CREATE OR REPLACE FUNCTION holdfast.open_item_namespace(
+    in_tenant text, in_owner text, in_path text[], in_make boolean
+) RETURNS bigint
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    found_number bigint;
+BEGIN
+    LOOP
+        SELECT n.number INTO found_number FROM holdfast.item_namespaces n
+        WHERE n.tenant = in_tenant AND n.owner = in_owner AND n.path = in_path FOR KEY SHARE;
+        IF FOUND OR NOT in_make THEN
+            RETURN found_number;
+        END IF;
+        INSERT INTO holdfast.item_namespaces (tenant, owner, path)
+        VALUES (in_tenant, in_owner, in_path)
+        ON CONFLICT (tenant, owner, path) DO NOTHING
+        RETURNING number INTO found_number;
+        IF FOUND THEN
+            RETURN found_number;
+        END IF;
+        -- Somebody made it in the meantime: look at it.
+    END LOOP;
+END
+$$;
+
+-- Deletes namespaces without items, of all tenants; how many there were.
+CREATE OR REPLACE FUNCTION holdfast.purge_item_namespaces(in_limit int) RETURNS bigint
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    one record;
+    gone bigint := 0;
+BEGIN
+    FOR one IN
+        SELECT n.tenant, n.number FROM holdfast.item_namespaces n
+        WHERE NOT EXISTS (SELECT FROM holdfast.items i
+                          WHERE i.tenant = n.tenant AND i.namespace = n.number)
+        LIMIT in_limit FOR UPDATE SKIP LOCKED
+    LOOP
+        -- Looked at again, since a put may have ended just before the row was locked.
+        DELETE FROM holdfast.item_namespaces n
+        WHERE n.tenant = one.tenant AND n.number = one.number
+          AND NOT EXISTS (SELECT FROM holdfast.items i
+                          WHERE i.tenant = one.tenant AND i.namespace = one.number);
+        gone := gone + CASE WHEN FOUND THEN 1 ELSE 0 END;
+    END LOOP;
+    RETURN gone;
+END
+$$;

@@ -1,0 +1,169 @@
+"""Items, on Postgres."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from holdfast.engines.cosine import rounded_cosines
+from holdfast.engines.postgres.engine import Postgres
+from holdfast.engines.postgres.filter_sql import FilterSql, filterable
+from holdfast.engines.postgres.queries import filled, load
+from holdfast.engines.postgres.vector import MAX_DIMENSION
+from holdfast.spi.items import ItemSearch, ItemStorage, ItemWrite, NamespaceQuery
+from holdfast.values.codec import decode_json, encode_json
+from holdfast.values.items import Item, ItemHit, ItemKey, Namespace
+
+_SQL = load("items")
+_FILTER = "/* filter */ TRUE"
+_SEARCH_PARAMETERS, _NEAR_PARAMETERS = 6, 9
+_EPSILON = float(np.finfo(np.float32).eps)
+_MOST = 1 << 40
+_LAST = "\U0010ffff" * 129
+"""Greater than every label: a label has at most 128 of the greatest character."""
+
+
+class PostgresItems(ItemStorage):
+    """``ItemStorage`` in a row for each item and each namespace.
+
+    ::
+
+        items = PostgresItems(engine, tenant="acme")
+    """
+
+    name = Postgres.name
+    max_dimension = MAX_DIMENSION
+
+    def __init__(self, engine: Postgres, *, tenant: str = "default") -> None:
+        self._engine = engine
+        self._tenant = tenant
+
+    async def get(
+        self, owner: str, keys: Sequence[ItemKey], *, refresh: bool
+    ) -> Sequence[Item | None]:
+        """Return items in the order of their keys."""
+        # Sorted, so that two calls that refresh never wait for each other in a circle.
+        ordered = sorted(keys)
+        rows = await self._engine.fetch(
+            _SQL["get_refreshed"] if refresh else _SQL["get"],
+            *(self._tenant, owner),
+            *([encode_json(list(one.namespace)) for one in ordered], [one.key for one in ordered]),
+            safe=True,
+        )
+        found = {ordered[row["at"] - 1]: row for row in rows}
+        return [_item(at, found[at]) if at in found else None for at in keys]
+
+    async def put(self, owner: str, writes: Sequence[ItemWrite]) -> list[int]:
+        """Store and delete items in one step."""
+        scope = {"tenant": self._tenant, "collection": owner}
+        versions: list[int] = await self._engine.fetchval(
+            _SQL["put"],
+            *(self._tenant, owner),
+            [encode_json(list(write.at.namespace)) for write in writes],
+            [write.at.key for write in writes],
+            [write.value for write in writes],
+            [None if write.value is None else filterable(write.value, **scope) for write in writes],
+            [_vectors(write.vectors) for write in writes],
+            [write.ttl_seconds for write in writes],
+            [write.expected for write in writes],
+            # Not idempotent: a retry would undo a put that another process made in between.
+            safe=False,
+        )
+        return versions
+
+    async def search(self, owner: str, search: ItemSearch) -> list[ItemHit]:
+        """Return items by their best vector, then by version."""
+        near = search.vector is not None
+        condition = FilterSql(
+            search.wanted,
+            first=(_NEAR_PARAMETERS if near else _SEARCH_PARAMETERS) + 1,
+            tenant=self._tenant,
+            collection=owner,
+        )
+        limit, offset = min(search.limit, _MOST), min(search.offset, _MOST)
+        where = (self._tenant, owner, *_range(search.prefix), limit, offset)
+        if search.vector is None:
+            sql = filled(_SQL["search"], {_FILTER: condition.condition})
+            rows = await self._engine.search(sql, *where, *condition.parameters)
+            hits = [ItemHit(_item(_key(row), row)) for row in rows]
+        else:
+            query = search.vector
+            margin = 2 * len(query) * _EPSILON
+            sql = filled(_SQL["search_near"], {_FILTER: condition.condition})
+            rows = await self._engine.search(
+                sql, *where, query, len(query), margin, *condition.parameters
+            )
+            hits = _page(query, limit, offset, rows)
+        return await self._refreshed(owner, hits) if search.refresh else hits
+
+    async def list_namespaces(self, owner: str, query: NamespaceQuery) -> list[Namespace]:
+        """Return the namespaces that have items."""
+        known = list(query.prefix)
+        prefix = known[: known.index(None)] if None in known else known
+        rows = await self._engine.fetch(
+            _SQL["list_namespaces"],
+            *(self._tenant, owner, *_range(prefix), known, list(query.suffix)),
+            *(query.max_depth, min(query.limit, _MOST), min(query.offset, _MOST)),
+            safe=True,
+        )
+        return [tuple(decode_json(row["path"])) for row in rows]
+
+    async def _refreshed(self, owner: str, hits: list[ItemHit]) -> list[ItemHit]:
+        """Start the windows of the found items again: a second statement if there are any."""
+        keys = [ItemKey(hit.item.namespace, hit.item.key) for hit in hits if hit.item.expires_at]
+        if not keys:
+            return hits
+        found = dict(zip(keys, await self.get(owner, keys, refresh=True), strict=True))
+        return [
+            replace(hit, item=replace(hit.item, expires_at=now.expires_at))
+            if (now := found.get(ItemKey(hit.item.namespace, hit.item.key)))
+            else hit
+            for hit in hits
+        ]
+
+
+def _page(query: list[float], limit: int, offset: int, rows: Sequence[Any]) -> list[ItemHit]:
+    """Return a page by exact cosines: the rows are those of the page and those next to it."""
+    scored = [(_score(query, row["vectors"]), row) for row in rows]
+    scored.sort(key=lambda one: (one[0] is None, -(one[0] or 0.0), -one[1]["version"]))
+    # All items before the first of these rows come before the page.
+    skipped = offset - min((row["rank"] - 1 for row in rows), default=0)
+    return [
+        ItemHit(_item(_key(row), row), score) for score, row in scored[skipped : skipped + limit]
+    ]
+
+
+def _score(query: list[float], vectors: list[bytes]) -> float | None:
+    if not vectors:
+        return None
+    # The format of pgvector: two 16-bit numbers as a header, then the floats, big-endian.
+    matrix = np.array([np.frombuffer(one, dtype=">f4", offset=4) for one in vectors])
+    return float(max(rounded_cosines(query, matrix)))
+
+
+def _range(prefix: Sequence[str | None]) -> tuple[list[str | None], list[str | None]]:
+    """Return the first path that begins with a prefix, and one that is greater than all of them."""
+    return [*prefix], [*prefix, _LAST]
+
+
+def _vectors(vectors: Sequence[list[float]]) -> str:
+    """Return vectors as the text of an array of pgvector's."""
+    return "{" + ",".join(f'"{encode_json(one)}"' for one in vectors) + "}"
+
+
+def _key(row: Any) -> ItemKey:
+    return ItemKey(tuple(decode_json(row["path"])), row["key"])
+
+
+def _item(at: ItemKey, row: Any) -> Item:
+    return Item(
+        *at,
+        decode_json(row["value"]),
+        row["version"],
+        row["created_at"],
+        row["updated_at"],
+        row["expires_at"],
+    )

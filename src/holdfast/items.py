@@ -1,0 +1,11 @@
+"""JSON objects under a namespace and a key: ``state.items``.
+
+::
+
+    from holdfast.items import ItemKey, ItemPut
+"""
+
+from holdfast.contracts.items import ItemStore
+from holdfast.values.items import Item, ItemHit, ItemKey, ItemPut
+
+__all__ = ["Item", "ItemHit", "ItemKey", "ItemPut", "ItemStore"]

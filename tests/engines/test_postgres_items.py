@@ -1,0 +1,169 @@
+"""What items cost on Postgres: round trips and rows; and what maintenance deletes."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast.bench.round_trips import RoundTrips
+from holdfast.contracts.items import Items
+from holdfast.engines.postgres import items as engine_items
+from holdfast.engines.postgres.engine import Postgres
+from holdfast.engines.postgres.items import PostgresItems
+from holdfast.engines.postgres.maintenance import Maintenance
+from holdfast.values.items import ItemKey, ItemPut
+from tests.engines.postgres import PostgresHarness, server
+from tests.engines.postgres_database import empty_database
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+NOTES = ("notes", "ana")
+EAST = [1.0, 0.0]
+
+
+async def test_every_method_is_one_round_trip_and_a_search_that_refreshes_is_two(
+    tmp_path: Path,
+) -> None:
+    behind, trips = server(18), RoundTrips()
+    listen = tmp_path / f".s.PGSQL.{behind.port}"
+    async with (
+        empty_database() as url,
+        trips.between(listen, behind.folder / listen.name),
+    ):
+        away = url.replace(str(behind.folder), str(tmp_path))
+        engine = await Postgres.open(away, auto_migrate=True, max_connections=1)
+        store = Items(PostgresItems(engine))
+
+        async def counted(name: str) -> dict[str, int]:
+            space = (*NOTES, name)
+            puts = [ItemPut(space, f"k{at}", {"n": at}, [EAST], 60) for at in range(5)]
+            keys = [ItemKey(space, f"k{at}") for at in range(5)]
+            found = {}
+            for called, call in (
+                ("put", lambda: store.put_many(puts)),
+                ("get", lambda: store.get_many(keys)),
+                ("get and refresh", lambda: store.get_many(keys, refresh=True)),
+                ("search", lambda: store.search(space)),
+                ("filter", lambda: store.search(space, filter={"n": 1})),
+                ("near", lambda: store.search(space, vector=EAST)),
+                ("none to refresh", lambda: store.search(("x",), vector=EAST, refresh=True)),
+                ("namespaces", lambda: store.list_namespaces(prefix=space)),
+                ("search and refresh", lambda: store.search(space, refresh=True)),
+            ):
+                before = trips.count
+                await call()
+                found[called] = trips.count - before
+            return found
+
+        # The first time, the statements are prepared.
+        prepared = await counted("one")
+        again = await counted("two")
+        await engine.aclose()
+    assert again == dict.fromkeys(prepared, 1) | {"search and refresh": 2}
+
+
+async def _rows_read(connection: Any, sql: str, *args: Any) -> int:
+    """How many rows of our tables a statement reads, those of functions included."""
+    count = (
+        "SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0)) FROM pg_stat_xact_user_tables "
+        "WHERE schemaname = 'holdfast'"
+    )
+    await connection.execute("SET plan_cache_mode = force_generic_plan")
+    async with connection.transaction():
+        before = int(await connection.fetchval(count))
+        await connection.fetch(sql, *args)
+        return int(await connection.fetchval(count)) - before
+
+
+async def test_a_call_reads_the_rows_of_its_own_namespaces_alone() -> None:
+    async with empty_database() as url:
+        engine = await Postgres.open(url, auto_migrate=True, max_connections=1)
+        store = Items(PostgresItems(engine))
+        await store.put_many([ItemPut(NOTES, f"k{at}", {"n": at}, [EAST], 60) for at in range(5)])
+        for user in range(300):
+            path = ("notes", f"user{user}", "deep")
+            await store.put_many([ItemPut(path, f"k{at}", {"n": at}) for at in range(10)])
+        sql = engine_items._SQL
+        begin, end = engine_items._range(NOTES)
+        where = ("default", "", begin, end)
+        text, own = ['["notes","ana"]'], ["k1"]
+        put = (*("default", "", text, own, ["{}"], ["{}"], ["{}"]), [None], [None])
+        async with engine.connection(writes=True) as connection:
+            await connection.execute("ANALYZE")
+            read = {
+                "get": await _rows_read(connection, sql["get"], "default", "", text, own),
+                "refresh": await _rows_read(
+                    connection, sql["get_refreshed"], "default", "", text, own
+                ),
+                "put": await _rows_read(connection, sql["put"], *put),
+                "search": await _rows_read(connection, sql["search"], *where, 10, 0),
+                "near": await _rows_read(
+                    connection, sql["search_near"], *where, 10, 0, EAST, 2, 1e-6
+                ),
+                "namespaces": await _rows_read(
+                    connection, sql["list_namespaces"], *where, [*NOTES], [], None, 10, 0
+                ),
+            }
+        await engine.aclose()
+    assert max(read.values()) <= 12, read
+
+
+async def test_maintenance_deletes_expired_items_and_empty_namespaces() -> None:
+    harness = PostgresHarness()
+    await harness.open()
+    store = harness.store("items")
+    empty = await harness.raw("items")
+    await store.put_many([ItemPut(NOTES, "old", {"n": 1}, [EAST], 60)])
+    await store.put_many([ItemPut(("left",), "k", {}), ItemPut(("gone",), "k", {})])
+    await store.put_many([ItemPut(("gone",), "k", None)])
+    await harness.elapse(61)
+    async with harness.engine.connection(writes=True) as connection:
+        jobs = Maintenance(connection).jobs()
+        assert await jobs["expired items"]() >= 1
+        assert await jobs["empty namespaces"]() >= 2
+        assert await store.list_namespaces() == [("left",)]
+        await store.put_many([ItemPut(("left",), "k", None)])
+        await jobs["empty namespaces"]()
+    assert await harness.raw("items") == empty
+    await harness.close()
+
+
+async def test_puts_and_maintenance_at_once_lose_no_item() -> None:
+    harness = PostgresHarness()
+    await harness.open()
+    store = harness.store("items")
+
+    async def write(at: int) -> None:
+        path = (f"space{at % 3}",)
+        await store.put_many([ItemPut(path, f"k{at}", {"n": at})])
+        if at % 2:
+            await store.put_many([ItemPut(path, f"k{at}", None)])
+
+    async def sweep() -> None:
+        async with harness.engine.connection(writes=True) as connection:
+            await Maintenance(connection).jobs()["empty namespaces"]()
+
+    await asyncio.gather(*(sweep() if at % 4 == 3 else write(at) for at in range(80)))
+    hits = await store.search((), limit=100)
+    assert sorted(hit.item.value["n"] for hit in hits) == list(range(0, 80, 2))
+    await harness.close()
+
+
+async def test_a_put_waits_for_another_one_of_the_same_item_and_then_sees_it() -> None:
+    """A put that expects no item conflicts with one that was not committed when it began."""
+    harness = PostgresHarness()
+    await harness.open()
+    store = harness.store("items")
+    many = [
+        store.put_many(
+            [ItemPut(NOTES, key, {"by": at}, expected_version=0) for key in ("a", "b", "c")]
+        )
+        for at in range(12)
+    ]
+    done = await asyncio.gather(*many, return_exceptions=True)
+    [won] = [at for at, one in enumerate(done) if not isinstance(one, BaseException)]
+    hits = await store.search(())
+    assert [hit.item.value for hit in hits] == [{"by": won}] * 3
+    await harness.close()
