@@ -184,7 +184,7 @@ class Service:
             Route("/blobs/{ref}", with_call(download, self._doors), methods=["GET"]),
             *a2a_routes(self._handler, self._doors, self._shares),
         ]
-        inner = Starlette(routes=routes, exception_handlers={404: _no_route, 405: _no_route})
+        inner = Starlette(routes=routes, exception_handlers={404: no_route, 405: no_route})
         inner.router.redirect_slashes = False
         return Gate(
             inner,
@@ -196,8 +196,13 @@ class Service:
         )
 
 
-async def _no_route(_request: Request, error: Exception) -> Response:
-    """Return the response for a path or a method that the service does not have."""
+async def no_route(_request: Request, error: Exception) -> Response:
+    """Return the response for a path or a method that the service does not have.
+
+    ::
+
+        Starlette(routes=routes, exception_handlers={404: no_route, 405: no_route})
+    """
     code = error.status_code if isinstance(error, HTTPException) else 404
     text = "there is no such path" if code == 404 else "this path has no such method"
     headers = error.headers if isinstance(error, HTTPException) else None
