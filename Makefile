@@ -2,7 +2,8 @@
 VENV := .venv
 PY := $(VENV)/bin/python
 BENCH := .venv-bench
-LANGGRAPH := .venv-langgraph
+# The frameworks with an adapter: an environment, a requirements file and a folder of tests each.
+ADAPTERS := langgraph mcp
 STAMP := $(VENV)/.installed
 # The demo needs much less than the tests; where these are installed, it uses what is there.
 RUN := $(if $(wildcard $(STAMP)),$(VENV),.venv-run)
@@ -46,14 +47,14 @@ test: $(STAMP)  ## every promise on the five main engines, in a few minutes
 test-all: $(STAMP) test-adapters  ## all tests: every engine, hostile input, faults, mutants, benchmarks, docs
 	$(PYTEST) $(ENGINES_ALL:%=--engine %)
 
-$(LANGGRAPH)/.installed: requirements/langgraph.txt pyproject.toml
-	@test -x $(LANGGRAPH)/bin/python || python3 -m venv $(LANGGRAPH)
-	$(LANGGRAPH)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/langgraph.txt
-	$(LANGGRAPH)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+.venv-%/.installed: requirements/%.txt pyproject.toml
+	@test -x .venv-$*/bin/python || python3 -m venv .venv-$*
+	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/$*.txt
+	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-test-adapters: $(LANGGRAPH)/.installed  ## the adapters, each with its framework in an environment of its own
-	$(LANGGRAPH)/bin/python -m pytest tests/adapters/langgraph
+test-adapters: $(ADAPTERS:%=.venv-%/.installed)  ## the adapters, each with its framework in an environment of its own
+	set -e; for one in $(ADAPTERS); do .venv-$$one/bin/python -m pytest tests/adapters/$$one; done
 
 test-long: $(STAMP)  ## the same with ten times the Hypothesis steps and the long fault runs
 	$(PYTEST) $(ENGINES_LONG:%=--engine %) --machine-steps=10000 --long
@@ -83,10 +84,10 @@ lock: ## pin requirements/*.txt again, with hashes and without an index address 
 	cd requirements && uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header dev.in -o dev.txt
 	cd requirements && uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header demo.in -o demo.txt
 	cd requirements && uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header peers.in -o peers.txt
-	cd requirements && uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header langgraph.in -o langgraph.txt
+	cd requirements && for one in $(ADAPTERS); do uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header $$one.in -o $$one.txt; done
 
 docs: $(STAMP)  ## write the generated parts of README and docs again
 	PYTHONPATH=. $(PY) scripts/generate_docs.py
 
 clean:
-	rm -rf $(VENV) $(BENCH) $(LANGGRAPH) .venv-run build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-* build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -11,7 +11,7 @@ import pytest
 from holdfast.errors import MissingExtraError
 
 
-@pytest.mark.parametrize("framework", ["langgraph"])
+@pytest.mark.parametrize("framework", ["langgraph", "mcp"])
 def test_a_missing_framework_is_an_error_that_names_its_extra(
     framework: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

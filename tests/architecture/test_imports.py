@@ -47,6 +47,7 @@ DRIVERS = {
     "a2a": {"server", "bench"},
     "langgraph": {"adapters/langgraph", "bench"},
     "langchain_core": {"adapters/langgraph", "bench"},
+    "mcp": {"adapters/mcp"},
     "wordllama": {"engines/embedders"},
     "onnxruntime": {"engines/embedders"},
     "tokenizers": {"engines/embedders"},

@@ -20,6 +20,7 @@ from holdfast.cli import (
     embed,
     graph,
     keys,
+    mcp,
     serve,
     tasks,
     worker,
@@ -43,6 +44,7 @@ app.command()(consolidate.consolidate)
 app.command()(demo.demo)
 app.command()(chaos.chaos)
 app.command()(doctor.doctor)
+app.command()(mcp.mcp)
 app.command()(serve.serve)
 app.command()(worker.worker)
 

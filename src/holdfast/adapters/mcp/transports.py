@@ -1,0 +1,107 @@
+"""The two ways to reach a memory server: standard input and output, and HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from mcp.server.lowlevel.server import Server
+from mcp.server.stdio import stdio_server
+from mcp.server.streamable_http_manager import (
+    StreamableHTTPASGIApp,
+    StreamableHTTPSessionManager,
+)
+from mcp.server.transport_security import TransportSecuritySettings
+
+from holdfast.adapters.mcp.graph import MemoryGraph
+from holdfast.wiring.state import State
+
+_GRAPHS = 64
+"""How many graphs a server over HTTP remembers between calls."""
+
+
+class StdioServer:
+    """Serves one client on standard input and output, until it closes them or ``stop`` is called.
+
+    ::
+
+        await StdioServer(memory_server(lambda request: caller, subscriptions=True)).run()
+    """
+
+    def __init__(self, server: Server[Any]) -> None:
+        self._server = server
+        self._closing = asyncio.Event()
+        self._serving: asyncio.Task[None] | None = None
+
+    @property
+    def waits_for_input(self) -> bool:
+        """Whether it was stopped while a thread reads standard input.
+
+        Nothing can interrupt that thread, and a process that has it ends only by ``os._exit``.
+        """
+        return self._serving is not None and not self._serving.done()
+
+    def stop(self) -> None:
+        """Answer no more requests."""
+        self._closing.set()
+
+    async def run(self) -> None:
+        """Answer until the client leaves."""
+        self._serving = asyncio.create_task(self._serve(), name="mcp")
+        stopping = asyncio.create_task(self._closing.wait(), name="stop")
+        await asyncio.wait([self._serving, stopping], return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        if self._serving.done():
+            self._serving.result()
+
+    async def _serve(self) -> None:
+        async with stdio_server() as (reading, writing):
+            options = self._server.create_initialization_options()
+            await self._server.run(reading, writing, options)
+
+
+@asynccontextmanager
+async def http_endpoint(server: Server[Any], *, local: bool) -> AsyncIterator[Any]:
+    """Yield an ASGI app that answers MCP over streamable HTTP, without sessions.
+
+    Each request is complete in itself, so any instance can answer it, and no session of one API
+    key can be used with another. ``local`` refuses requests that a web page in a browser sends. ::
+
+        async with http_endpoint(server, local=True) as endpoint:
+            service = GatedService(state, options, {"/mcp": endpoint})
+    """
+    names = ("127.0.0.1", "localhost", "[::1]")
+    security = TransportSecuritySettings(
+        enable_dns_rebinding_protection=local,
+        allowed_hosts=[f"{name}:*" for name in names],
+        allowed_origins=[f"http://{name}:*" for name in names],
+    )
+    manager = StreamableHTTPSessionManager(
+        app=server, json_response=True, stateless=True, security_settings=security
+    )
+    async with manager.run():
+        yield StreamableHTTPASGIApp(manager)
+
+
+class Graphs:
+    """The graphs of owners, kept while they are in use: an unchanged one is not read again.
+
+    ::
+
+        graph = Graphs().of(state.for_owner("ana"))
+    """
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[str, str], MemoryGraph] = OrderedDict()
+
+    def of(self, view: State) -> MemoryGraph:
+        """Return the graph of a view's owner."""
+        key = (view.tenant, view.owner)
+        found = self._kept.pop(key, None) or MemoryGraph(view.items)
+        self._kept[key] = found
+        if len(self._kept) > _GRAPHS:
+            self._kept.popitem(last=False)
+        return found

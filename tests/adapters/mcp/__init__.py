@@ -1,0 +1,1 @@
+"""The MCP server, with the MCP SDK as the client."""
