@@ -29,8 +29,8 @@ from holdfast.contracts.vectors import VectorStore
 from holdfast.engines.postgres.migrate import migrations
 from holdfast.testing.harness import NOUNS, Harness
 from holdfast.testing.inmemory import InMemoryHarness
+from scripts import blocking_stub, reference_pages, task_context_page
 from scripts import performance_page as performance
-from scripts import reference_pages, task_context_page
 from scripts.schema_sql import migrated_schema
 from tests.engines.age import AgeHarness
 from tests.engines.hybrid import HybridHarness
@@ -257,6 +257,7 @@ def generated() -> dict[Path, str]:
         docs / "reference" / "promises.md": promises_page(),
         docs / "reference" / "tables.md": tables_page(),
         docs / "reference" / "task-context.md": task_context_page.page(),
+        blocking_stub.PATH: blocking_stub.stub(),
     }
 
 

@@ -17,6 +17,7 @@ import holdfast
 import holdfast.blocking
 import holdfast.testing
 from holdfast.errors import HoldfastError
+from holdfast.runtime.worker_options import WorkerOptions
 from holdfast.wiring.front_door import OpenOptions
 from scripts.generate_docs import PROTOCOLS
 from tests.architecture.source import PACKAGE, ROOT, package_of
@@ -154,6 +155,13 @@ def test_the_blocking_front_door_takes_what_the_other_takes() -> None:
     takes = inspect.signature(holdfast.open).parameters.values()
     named = {one.name for one in takes if one.kind is inspect.Parameter.KEYWORD_ONLY}
     assert named == OpenOptions.__annotations__.keys()
+
+
+def test_a_blocking_worker_takes_what_a_worker_takes() -> None:
+    takes = inspect.signature(holdfast.Worker).parameters.values()
+    named = {one.name: one.annotation for one in takes if one.kind is one.KEYWORD_ONLY}
+    options = {name: one.__forward_arg__ for name, one in WorkerOptions.__annotations__.items()}
+    assert options == named
 
 
 @pytest.mark.parametrize(

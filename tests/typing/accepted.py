@@ -14,6 +14,7 @@ from holdfast import (
     LongTermMemory,
     Task,
     TaskContext,
+    TaskRecord,
 )
 
 
@@ -47,7 +48,32 @@ async def an_operator_asks_the_state(state: holdfast.State) -> int:
 
 def a_script_opens_a_state_by_the_same_options() -> str:
     with holdfast.blocking.open("memory:", tenant="acme", background=False) as state:
-        return str(state.tenant)
+        return state.tenant
+
+
+def a_script_knows_every_store_and_its_results(state: holdfast.blocking.BlockingState) -> None:
+    state.history.append("writer", ChatMessage.user("hello"), session_id="s1")
+    messages: list[ChatMessage] = state.history.get_messages("writer", session_id="s1")
+    state.for_tenant("acme").for_owner("ana").history.append("a", messages[0], session_id="s1")
+    data: bytes = b"".join(state.blobs.open(state.blobs.store(b"x")))
+    state.memory("writer").facts.save(data.decode(), topic="ana")
+    state.channel("alerts").publish({"level": "high"})
+    tasks: list[TaskRecord] = list(state.tasks.list(limit=5).tasks)
+    for event in state.tasks.follow(tasks[0].id):
+        seq: int = event.seq
+        assert seq
+    status: str = state.ops.health().status
+    assert status
+
+
+def a_script_runs_an_app(state: holdfast.blocking.BlockingState, app: holdfast.App) -> int:
+    with state.worker(app, concurrency=2) as worker:
+        assert worker.name
+    return state.worker(app).run_until_idle()
+
+
+def a_portal_runs_a_coroutine_with_its_type(portal: holdfast.blocking.Portal) -> int:
+    return portal.run(an_operator_asks_the_state(portal.state))
 
 
 def a_card_is_the_seeds_task(card: Card) -> Task:

@@ -28,3 +28,13 @@ async def typing_errors(state: holdfast.State) -> None:
     await state.pending_events()  # expect: attr-defined
     holdfast.blocking.open("memory:", tennant="acme")  # expect: call-arg
     await state.short_term.set_state("s1", ["a"])  # expect: arg-type
+
+
+def blocking_errors(state: holdfast.blocking.BlockingState, app: holdfast.App) -> None:
+    state.history.append("writer", "hello", session_id="s1")  # expect: arg-type
+    state.history.apend("writer")  # expect: attr-defined
+    text: str = state.history.get_messages("writer", session_id="s1")  # expect: assignment
+    state.memory("writer").facts.save("Ana sails", topik="ana")  # expect: call-arg
+    state.worker(app, concurency=2)  # expect: call-arg
+    state.aclose()  # expect: attr-defined
+    state.blobs.resolve(text).decode().nothing()  # expect: attr-defined

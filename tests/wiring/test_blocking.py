@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 import holdfast.blocking
-from holdfast import AgentId, ChatMessage
+from holdfast import AgentId, App, ChatMessage, TaskContext, TaskRecord, TaskState
+from holdfast.blocking import BlockingState
 from holdfast.errors import ConfigError, NotFoundError, UnavailableError
 
 AGENT = AgentId.parse("planner/a1")
@@ -57,7 +58,7 @@ def _python(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def _threads() -> int:
-    return sum(thread.name == "holdfast.blocking" for thread in threading.enumerate())
+    return sum(thread.name == "holdfast.portal" for thread in threading.enumerate())
 
 
 def test_the_same_methods_wait_for_their_answer() -> None:
@@ -114,14 +115,100 @@ def test_after_close_it_says_so() -> None:
         store.get_state("s1")
 
 
-def test_in_async_code_it_says_what_to_use() -> None:
+def test_it_works_in_a_thread_whose_event_loop_is_running_as_in_a_notebook() -> None:
+    with holdfast.blocking.open("memory:") as state:
+        ref = state.blobs.store(b"x" * 10)
+
+        async def cell() -> bytes:
+            state.short_term.set_state("s1", {"step": 1})
+            return b"".join(state.blobs.open(ref))
+
+        assert asyncio.run(cell()) == b"x" * 10
+        assert state.short_term.get_state("s1") == {"step": 1}
+
+
+def test_a_call_on_its_own_event_loop_is_refused_and_names_what_to_use() -> None:
+    app = App("demo")
     with holdfast.blocking.open("memory:") as state:
 
-        async def wrong() -> None:
-            state.short_term.get_state("s1")
+        @app.handler(agent="writer")
+        async def writer(task: TaskContext) -> str:
+            with pytest.raises(ConfigError, match=r"would block .* in a handler use task\.stores"):
+                state.short_term.get_state("s1")
+            with pytest.raises(ConfigError, match="would block"):
+                state.close()
+            return f"refused {task.message.text}"
 
-        with pytest.raises(ConfigError, match=r"async with holdfast.open"):
-            asyncio.run(wrong())
+        task = state.tasks.submit("writer", ChatMessage.user("go"))
+        assert state.worker(app).run_until_idle() == 1
+        assert _ended(state, task)[-1] == "refused go"
+
+
+def _ended(state: BlockingState, task: TaskRecord) -> list[str]:
+    """Wait until a task has ended, and return the texts of its messages."""
+    assert list(state.tasks.follow(task.id))
+    found = state.tasks.get(task.id)
+    assert found is not None
+    assert found.state is TaskState.COMPLETED
+    return [message.text for message in found.messages]
+
+
+def _echo() -> App:
+    app = App("demo")
+
+    @app.handler(agent="echo")
+    async def echo(task: TaskContext) -> str:
+        return task.message.text
+
+    return app
+
+
+def test_a_worker_runs_an_app_beside_the_code_of_its_block_and_drains_at_its_end() -> None:
+    with holdfast.blocking.open("memory:") as state:
+        with state.worker(_echo(), concurrency=2, name="w1") as worker:
+            assert worker.name == "w1"
+            tasks = [state.tasks.submit("echo", ChatMessage.user("go")) for _ in range(5)]
+            for task in tasks:
+                assert _ended(state, task) == ["go", "go"]
+        assert worker.running == 0
+        late = state.tasks.submit("echo", ChatMessage.user("late"))
+        with pytest.raises(ConfigError, match=r"state\.worker"), worker:
+            raise AssertionError("a worker is started once")
+        found = state.tasks.get(late.id)
+        assert found is not None
+        assert found.state is TaskState.SUBMITTED
+
+
+def test_a_worker_that_runs_is_stopped_from_another_thread() -> None:
+    with holdfast.blocking.open("memory:") as state, ThreadPoolExecutor(1) as pool:
+        worker = state.worker(_echo())
+        running = pool.submit(worker.run)
+        task = state.tasks.submit("echo", ChatMessage.user("go"))
+        try:
+            assert _ended(state, task) == ["go", "go"]
+        finally:
+            worker.stop()
+        running.result()
+
+
+INTERRUPTED = """
+import holdfast, holdfast.blocking, os, signal
+app = holdfast.App("demo")
+
+@app.handler(agent="echo")
+async def echo(task):
+    os.kill(os.getpid(), signal.SIGINT)
+    return task.message.text
+
+with holdfast.blocking.open("memory:") as state:
+    task = state.tasks.submit("echo", holdfast.ChatMessage.user("go"))
+    state.worker(app).run()
+    print(state.tasks.get(task.id).state.value)
+"""
+
+
+def test_an_interrupt_drains_a_worker() -> None:
+    assert _python(INTERRUPTED).stdout == "completed\n"
 
 
 def test_a_memory_waits_for_its_answers_too() -> None:
@@ -132,7 +219,9 @@ def test_a_memory_waits_for_its_answers_too() -> None:
         fact = memory.facts.save("Bo sails")
         woken = memory.hydrate("postgres?")
         assert (woken.state, len(woken.recalled)) == ({"step": 2}, 1)
-        assert memory.facts.get(fact).content == "Bo sails"
+        found = memory.facts.get(fact)
+        assert found is not None
+        assert found.content == "Bo sails"
 
 
 def test_a_fork_is_told_to_open_its_own_and_its_parent_goes_on() -> None:
@@ -175,4 +264,6 @@ def test_the_view_of_an_owner_and_states_that_expire_need_no_event_loop_either()
             assert len(owned.history.get_messages("a1", session_id="s1")) == 1
             owned.memory("a1", session_id="s1").state.update({"b": 2})
             task = owned.tasks.submit("a1", ChatMessage.user("go"))
-            assert owned.tasks.get(task.id).owner == owned.owner
+            found = owned.tasks.get(task.id)
+            assert found is not None
+            assert found.owner == owned.owner

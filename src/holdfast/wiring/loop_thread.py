@@ -9,8 +9,6 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from holdfast.values.errors import ConfigError
-
 T = TypeVar("T")
 
 
@@ -37,7 +35,7 @@ class LoopThread:
 
     ::
 
-        thread = LoopThread("holdfast.blocking")
+        thread = LoopThread("holdfast.portal")
         state = thread.wait_for(connect())
         thread.close()
     """
@@ -58,13 +56,6 @@ class LoopThread:
     def forked(self) -> bool:
         """Whether this is a forked child of the process with the thread: fork copies no threads."""
         return os.getpid() != self._process
-
-    def check_process(self) -> None:
-        """Raise in a forked child of the process that has the thread."""
-        if self.forked:
-            raise ConfigError(
-                "this State was opened before a fork: open one in each process, after the fork"
-            )
 
     def wait_for(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine on the loop, and wait for it in this thread."""

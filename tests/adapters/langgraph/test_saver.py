@@ -20,8 +20,8 @@ base = pytest.importorskip("langgraph.checkpoint.base", reason=WHY)
 import holdfast  # noqa: E402 - after the skip
 from holdfast import State  # noqa: E402
 from holdfast.adapters.langgraph import HoldfastSaver, StrictSerializer  # noqa: E402
-from holdfast.adapters.portal import Portal  # noqa: E402
 from holdfast.bench.round_trips import RoundTrips  # noqa: E402
+from holdfast.blocking import Portal  # noqa: E402
 from holdfast.checkpoints import TypedBytes, Write  # noqa: E402
 from holdfast.errors import (  # noqa: E402
     CodecError,

@@ -29,7 +29,7 @@ from holdfast.adapters.langgraph.rows import (
     where_of,
 )
 from holdfast.adapters.langgraph.serde import Allowed, StrictSerializer
-from holdfast.adapters.portal import Portal
+from holdfast.blocking import Portal
 from holdfast.contracts.checkpoints import CheckpointStore
 from holdfast.values import checkpoints as stored
 from holdfast.values.errors import InvalidInputError

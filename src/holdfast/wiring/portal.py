@@ -1,4 +1,4 @@
-"""Access to a ``State`` from any thread and event loop; framework adapters use it."""
+"""Access to a ``State`` from any thread and event loop."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import asyncio
 import atexit
 import os
 from collections.abc import Coroutine
+from concurrent.futures import Future
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, Unpack
 
 from holdfast.values.errors import ConfigError
 from holdfast.wiring import front_door
@@ -24,8 +25,11 @@ class Portal:
     A coroutine that has started on the state's loop runs to its end even if the caller that awaits
     it is cancelled, so there is no doubt whether a write was done. ::
 
+        async def step(state: State) -> None:
+            await state.short_term.set_state("s1", {"step": 1})
+
         portal = Portal(state)
-        messages = portal.run(state.history.get_messages("planner", session_id="s1"))
+        portal.run(step(state))
     """
 
     def __init__(self, state: State) -> None:
@@ -34,7 +38,9 @@ class Portal:
         self._thread: LoopThread | None = None
 
     @classmethod
-    def open(cls, url: str | os.PathLike[str] | None = None, **options: Any) -> Self:
+    def open(
+        cls, url: str | os.PathLike[str] | None = None, **options: Unpack[front_door.OpenOptions]
+    ) -> Self:
         """Open a ``State`` on a separate event loop; the arguments are those of ``holdfast.open``.
 
         Call ``close``, or use it as a context manager; one that is still open is closed when the
@@ -65,12 +71,22 @@ class Portal:
 
             portal.run(store.put("key"))
         """
+        return self.start(work).result()
+
+    def start(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """Start a coroutine on the state's loop and return its future, for a thread to wait on.
+
+        Raises on that loop, where waiting would block it. ::
+
+            begun = portal.start(store.put("key"))
+            begun.result()
+        """
         try:
             self._check(waits=True)
         except ConfigError:
             work.close()
             raise
-        return asyncio.run_coroutine_threadsafe(work, self.state.loop).result()
+        return asyncio.run_coroutine_threadsafe(work, self.state.loop)
 
     async def arun(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine on the state's loop and await it on this one.
@@ -107,7 +123,7 @@ class Portal:
         """
         thread = self._thread
         if thread is not None and not thread.closed and not thread.forked:
-            thread.wait_for(self.state.aclose())
+            self.run(self.state.aclose())
             thread.close()
             atexit.unregister(self.close)
 
@@ -127,6 +143,8 @@ class Portal:
             raise ConfigError(
                 "this State was opened before a fork: open one in each process, after the fork"
             )
+        if self._thread is not None and self._thread.closed:
+            raise ConfigError("this State is closed: open another")
         if not self.state.loop.is_running():
             raise ConfigError(
                 "the event loop of this State does not run any more: keep it running, or open the "
@@ -135,7 +153,8 @@ class Portal:
         if waits and _running() is self.state.loop:
             raise ConfigError(
                 "a call that waits would block the event loop of its own State: await the async "
-                "method instead (its name begins with an a), or use Portal.open()"
+                "method instead (in an adapter its name begins with an a; in a handler use "
+                "task.stores), or use Portal.open()"
             )
 
 
