@@ -18,14 +18,14 @@ class BrokenStates(SqliteStates):
     def __init__(self, engine: SqliteEngine) -> None:
         super().__init__(engine, "everyone")
 
-    async def write(self, write: StateWrite, expected: int | None) -> None:
+    async def write(self, write: StateWrite, expected: int | None) -> int:
         """Replace a state, also where it was to be patched."""
         if not write.fresh:
             row = await self._engine.run(self._row, write.session)
             await asyncio.sleep(0)
             values = {**(decode_json(row[0]) if row else {}), **write.values}
             write = dataclasses.replace(write, values=values, dropped=(), fresh=True)
-        await super().write(write, expected)
+        return await super().write(write, expected)
 
 
 class BrokenHarness(SqliteHarness):

@@ -98,6 +98,17 @@ async def test_record_and_the_partial_read_of_a_state_are_one_round_trip(counted
     assert counted.since(before) == (1, 0)
 
 
+async def test_many_states_are_one_round_trip(counted: Counted) -> None:
+    short_term = counted.memory.state.store
+    sessions = [f"s{n}" for n in range(20)]
+    for session in sessions:
+        await short_term.set_state(session, {"step": session})
+    before = counted.counts()
+    found = await short_term.get_many(sessions)
+    assert [one.state["step"] for one in found] == sessions
+    assert counted.since(before) == (1, 0)
+
+
 async def test_a_hydrate_with_a_query_reads_both_at_the_same_time(
     counted: Counted, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -141,6 +141,26 @@ async def test_a_write_that_expects_a_version_is_refused_and_not_put_aside(
     assert await states.get_state("s1") == {"a": 1}
 
 
+async def test_a_write_without_redis_returns_a_number_that_no_state_has(
+    hybrid: HybridHarness,
+) -> None:
+    states = hybrid.store("short_term")
+    await states.set_state("s1", {"a": 1})
+    with redis_down(hybrid):
+        aside = await states.update_state("s1", {"a": 2})
+        assert aside > 0
+        found, unknown = await states.get_many(["s1", "unknown"])
+        assert (found.state, unknown.state) == ({"a": 2}, {})
+        assert found.degraded
+        assert unknown.degraded
+    with pytest.raises(ConflictError):
+        await states.update_state("s1", {"a": 3}, expected_version=aside)
+    [found] = await states.get_many(["s1"])
+    assert (found.state, found.degraded) == ({"a": 2}, "")
+    version = await states.update_state("s1", {"a": 3}, expected_version=found.version)
+    assert (await states.snapshot("s1")).version == version
+
+
 async def test_with_both_stores_away_a_write_is_refused(
     hybrid: HybridHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from holdfast.contracts.short_term import States
 from holdfast.engines.inmemory.short_term import InMemoryStates
-from holdfast.values.states import StateWrite
+from holdfast.values.states import StateSnapshot, StateWrite
 from tests.mutants.registry import mutant
 
 
@@ -15,48 +15,50 @@ from tests.mutants.registry import mutant
 class UpdateStateIsGetAndSet(InMemoryStates):
     """A patch is a read and then a write, with time between them."""
 
-    async def write(self, write: StateWrite, expected: int | None) -> None:
+    async def write(self, write: StateWrite, expected: int | None) -> int:
         if not write.fresh and not write.dropped and expected is None and not write.ttl_seconds:
             present = self._present(write.session)
             whole = {**(present.values if present else {}), **write.values}
             await asyncio.sleep(0)
             write = replace(write, values=whole, fresh=True)
-        await super().write(write, expected)
+        return await super().write(write, expected)
 
 
 @mutant("short_term", "test_delete_keys_removes_keys_in_the_same_step_as_the_patch")
 class DeletesAfterwards(InMemoryStates):
     """The patch is written first, and the keys are deleted a moment later."""
 
-    async def write(self, write: StateWrite, expected: int | None) -> None:
+    async def write(self, write: StateWrite, expected: int | None) -> int:
         if write.values and write.dropped:
             await super().write(replace(write, dropped=()), expected)
             await asyncio.sleep(0)
             write, expected = StateWrite(write.session, dropped=write.dropped), None
-        await super().write(write, expected)
+        return await super().write(write, expected)
 
 
 @mutant("short_term", "test_set_state_replaces_with_no_moment_in_which_the_state_is_empty")
 class SetStateClearsFirst(InMemoryStates):
     """A replacement removes the old state, and others can look in between."""
 
-    async def write(self, write: StateWrite, expected: int | None) -> None:
-        await super().write(write, expected)
+    async def write(self, write: StateWrite, expected: int | None) -> int:
+        version = await super().write(write, expected)
         if write.fresh:
             whole = self._data.states.pop(write.session)
             await asyncio.sleep(0)
             self._data.states[write.session] = whole
+        return version
 
 
 @mutant("short_term", "test_a_none_value_stores_null")
 class NoneDeletes(States):
     """A patch with None removes the key."""
 
-    async def update_state(self, session_id: str, patch: dict[str, Any], **options: Any) -> None:
-        await super().update_state(session_id, patch, **options)
+    async def update_state(self, session_id: str, patch: dict[str, Any], **options: Any) -> int:
+        version = await super().update_state(session_id, patch, **options)
         nothing = [key for key, value in patch.items() if value is None]
         if nothing:
-            await super().update_state(session_id, {}, delete_keys=nothing)
+            version = await super().update_state(session_id, {}, delete_keys=nothing)
+        return version
 
 
 @mutant("short_term", "test_a_read_does_not_start_the_window_again")
@@ -80,29 +82,56 @@ class ReadsKeepAlive(States):
 class VersionsStartAgain(InMemoryStates):
     """Versions count the writes of what is stored now, from 1."""
 
-    async def write(self, write: StateWrite, expected: int | None) -> None:
+    async def write(self, write: StateWrite, expected: int | None) -> int:
         present = self._present(write.session)
         self._data.last_version = present.version if present else 0
-        await super().write(write, expected)
+        return await super().write(write, expected)
 
 
 @mutant("short_term", "test_of_many_writers_who_expect_the_same_version_one_wins")
 class VersionIsCheckedTooEarly(InMemoryStates):
     """The version is compared, and then the write waits."""
 
-    async def write(self, write: StateWrite, expected: int | None) -> None:
+    async def write(self, write: StateWrite, expected: int | None) -> int:
         present = self._present(write.session)
         if expected and not write.fresh and present and present.version == expected:
             expected = None
             await asyncio.sleep(0)
-        await super().write(write, expected)
+        return await super().write(write, expected)
 
 
 @mutant("short_term", "test_a_write_without_ttl_seconds_keeps_the_window")
 class ReplacingForgetsTheWindow(InMemoryStates):
     """A replacement without ttl_seconds lives for ever."""
 
-    async def write(self, write: StateWrite, expected: int | None) -> None:
-        await super().write(write, expected)
+    async def write(self, write: StateWrite, expected: int | None) -> int:
+        version = await super().write(write, expected)
         if write.fresh and write.ttl_seconds is None:
             self._data.states[write.session].expires_at = None
+        return version
+
+
+@mutant("short_term", "test_set_state_and_update_state_return_the_new_version")
+class ReturnsTheVersionBefore(InMemoryStates):
+    """A write returns the version that it replaced."""
+
+    async def write(self, write: StateWrite, expected: int | None) -> int:
+        present = self._present(write.session)
+        await super().write(write, expected)
+        return present.version if present else 0
+
+
+@mutant("short_term", "test_get_many_returns_a_snapshot_for_each_session_in_the_order_asked")
+class ReadsEachSessionOnce(InMemoryStates):
+    """A session that is asked for twice is there once."""
+
+    async def read_many(self, sessions: Sequence[str]) -> list[StateSnapshot]:
+        return await super().read_many(list(dict.fromkeys(sessions)))
+
+
+@mutant("short_term", "test_get_many_of_an_unknown_session_is_an_empty_snapshot")
+class LeavesUnknownSessionsOut(InMemoryStates):
+    """Sessions without a state are left out."""
+
+    async def read_many(self, sessions: Sequence[str]) -> list[StateSnapshot]:
+        return [one for one in await super().read_many(sessions) if one.version]

@@ -143,3 +143,12 @@ async def test_pages_of_sessions_of_a_shared_memory_are_full(state: State) -> No
     found = await ana.episodes.list_sessions(AGENT, limit=2)
     found += await ana.episodes.list_sessions(AGENT, limit=2, cursor=found[-1].cursor)
     assert [one.id for one in found] == ["a2", "a1", "a0"]
+
+
+async def test_states_of_several_sessions_are_each_owners_own(state: State) -> None:
+    ana, bob = state.for_owner("ana"), state.for_owner("bob")
+    await ana.short_term.set_state("s1", {"where": TREASURE})
+    [found] = await ana.short_term.get_many(["s1"])
+    assert found.state == {"where": TREASURE}
+    for other in (bob, state):
+        assert [one.state for one in await other.short_term.get_many(["s1", "s2"])] == [{}, {}]

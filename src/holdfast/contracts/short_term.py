@@ -18,6 +18,9 @@ from holdfast.values.codec import encode_fields
 from holdfast.values.errors import InvalidInputError
 from holdfast.values.states import StateSnapshot, StateWrite
 
+MAX_STATES = 1000
+"""How many states one call may read."""
+
 
 @runtime_checkable
 class ShortTermMemory(Protocol):
@@ -46,8 +49,10 @@ class ShortTermMemory(Protocol):
         *,
         expected_version: int | None = None,
         ttl_seconds: float | None = None,
-    ) -> None:
+    ) -> int | None:
         """Replace the whole state. Raises ``VersionConflictError`` if it has another version.
+
+        A store with versions returns the new one.
 
         ::
 
@@ -64,7 +69,7 @@ class ShortTermMemory(Protocol):
         delete_keys: Sequence[str] = (),
         expected_version: int | None = None,
         ttl_seconds: float | None = None,
-    ) -> None:
+    ) -> int | None:
         """Merge ``patch`` into the top level of the state and drop ``delete_keys``, in one step.
 
         ::
@@ -92,6 +97,8 @@ class ShortTerm(ShortTermMemory, Protocol):
     objects is. Change it with ``update_state``: reading it and setting it again loses the writes
     of others. Where a write depends on what was read, pass the version of the snapshot that was
     read as ``expected_version``. Versions are opaque: compare them, do not count with them.
+    While the hot store of a hybrid is down, a write returns a number that is no version: a write
+    that expects it is a ``VersionConflictError``, so read again first.
 
     Promises:
 
@@ -118,6 +125,7 @@ class ShortTerm(ShortTermMemory, Protocol):
     - a snapshot has the state and its version
     - the version of an absent state is zero
     - each write gives a higher version
+    - set_state and update_state return the new version
     - a version is never used again after a clear
     - a version is never used again after expiry
     - a write with the expected version is done
@@ -132,6 +140,11 @@ class ShortTerm(ShortTermMemory, Protocol):
     - a write without ttl_seconds keeps the window
     - a write with ttl_seconds sets a new window
     - a snapshot says when the state expires
+    - get_many returns a snapshot for each session in the order asked
+    - get_many of an unknown session is an empty snapshot
+    - get_many of no sessions is an empty result
+    - get_many of a text in place of a list of ids is refused
+    - get_many of more than 1000 sessions is refused
     - a state written after expiry has neither the old keys nor the old window
     - a ttl_seconds of zero or less is refused
     - clear removes the state
@@ -143,6 +156,51 @@ class ShortTerm(ShortTermMemory, Protocol):
     - what a caller passed in may be changed afterwards
     - a state is still there after a reopen
     """
+
+    @abstractmethod
+    async def set_state(
+        self,
+        session_id: str,
+        state: dict[str, Any],
+        *,
+        expected_version: int | None = None,
+        ttl_seconds: float | None = None,
+    ) -> int:
+        """Replace the whole state, and return its new version.
+
+        Raises ``VersionConflictError`` if it has another version than the expected one. ::
+
+            version = await short_term.set_state("s1", {"step": 1}, ttl_seconds=3600)
+        """
+        ...
+
+    @abstractmethod
+    async def update_state(
+        self,
+        session_id: str,
+        patch: dict[str, Any],
+        *,
+        delete_keys: Sequence[str] = (),
+        expected_version: int | None = None,
+        ttl_seconds: float | None = None,
+    ) -> int:
+        """Merge ``patch`` into the state, drop ``delete_keys``, and return the new version.
+
+        ::
+
+            version = await short_term.update_state("s1", {"step": 2}, expected_version=version)
+        """
+        ...
+
+    @abstractmethod
+    async def get_many(self, session_ids: Sequence[str]) -> list[StateSnapshot]:
+        """Return the states of several sessions, one snapshot for each, in one round trip.
+
+        Each snapshot is of one moment; two of them may be of different moments. ::
+
+            app, user, session = await short_term.get_many(["app", "user:ana", "s1"])
+        """
+        ...
 
     @abstractmethod
     async def snapshot(
@@ -186,14 +244,14 @@ class States(Front, ShortTerm):
         *,
         expected_version: int | None = None,
         ttl_seconds: float | None = None,
-    ) -> None:
-        """Replace the whole state."""
+    ) -> int:
+        """Replace the whole state, and return its new version."""
         session = self._scope.id("session_id", session_id)
         values = self._fields("state", state)
         expected = check_optional_count("expected_version", expected_version)
         window = self._window(ttl_seconds)
         write = StateWrite(session, values, ttl_seconds=window, fresh=True)
-        await self._storage.write(write, expected)
+        return await self._storage.write(write, expected)
 
     async def update_state(
         self,
@@ -203,8 +261,8 @@ class States(Front, ShortTerm):
         delete_keys: Sequence[str] = (),
         expected_version: int | None = None,
         ttl_seconds: float | None = None,
-    ) -> None:
-        """Merge a patch into the state."""
+    ) -> int:
+        """Merge a patch into the state, and return its new version."""
         session = self._scope.id("session_id", session_id)
         values = self._fields("patch", patch)
         dropped = _keys("delete_keys", delete_keys)
@@ -215,7 +273,20 @@ class States(Front, ShortTerm):
             )
         expected = check_optional_count("expected_version", expected_version)
         window = self._window(ttl_seconds)
-        await self._storage.write(StateWrite(session, values, tuple(dropped), window), expected)
+        write = StateWrite(session, values, tuple(dropped), window)
+        return await self._storage.write(write, expected)
+
+    async def get_many(self, session_ids: Sequence[str]) -> list[StateSnapshot]:
+        """Return the states of several sessions, in one round trip."""
+        asked = check_list("session_ids", session_ids)
+        if len(asked) > MAX_STATES:
+            raise InvalidInputError(
+                "session_ids",
+                f"has {len(asked)} ids, and at most {MAX_STATES} are allowed: ask in parts",
+            )
+        sessions = [self._scope.id(f"session_ids[{at}]", one) for at, one in enumerate(asked)]
+        found = await self._storage.read_many(sessions) if sessions else []
+        return [self._scope.own_state(one) for one in found]
 
     async def clear(self, session_id: str) -> None:
         """Delete the state of a session."""

@@ -50,14 +50,14 @@ class WorkingMemory:
         delete_keys: Sequence[str] = (),
         expected_version: int | None = None,
         ttl_seconds: float | None = None,
-    ) -> None:
-        """Merge keys into the state.
+    ) -> int:
+        """Merge keys into the state, and return its new version.
 
         ::
 
             await memory.state.update({"page": 2}, delete_keys=["draft"])
         """
-        await self.store.update_state(
+        return await self.store.update_state(
             self.session_id,
             patch,
             delete_keys=delete_keys,
@@ -71,14 +71,14 @@ class WorkingMemory:
         *,
         expected_version: int | None = None,
         ttl_seconds: float | None = None,
-    ) -> None:
-        """Replace the state.
+    ) -> int:
+        """Replace the state, and return its new version.
 
         ::
 
             await memory.state.set({"step": 1})
         """
-        await self.store.set_state(
+        return await self.store.set_state(
             self.session_id, state, expected_version=expected_version, ttl_seconds=ttl_seconds
         )
 

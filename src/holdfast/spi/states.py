@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -38,8 +38,15 @@ class StateStorage(Protocol):
         """
 
     @abstractmethod
-    async def write(self, write: StateWrite, expected: int | None) -> None:
-        """Replace or patch a state, in one step, and start its window again.
+    async def read_many(self, sessions: Sequence[str]) -> list[StateSnapshot]:
+        """Return the states of sessions, one for each in the same order, in one round trip.
+
+        The caller may change each of them, also if a session is named twice.
+        """
+
+    @abstractmethod
+    async def write(self, write: StateWrite, expected: int | None) -> int:
+        """Replace or patch a state, in one step, start its window again, and return its version.
 
         A write without ``ttl_seconds`` keeps the window. Raises ``VersionConflictError`` if
         ``expected`` is given and not the version; that of an absent state is 0.

@@ -39,7 +39,7 @@ async def test_set_state_replaces_with_no_moment_in_which_the_state_is_empty(
     seen = await asyncio.gather(
         *(store.get_state("s1") if n % 2 else store.set_state("s1", {"n": n}) for n in range(100))
     )
-    assert [state for state in seen if state is not None and state.keys() != {"n"}] == []
+    assert [state for state in seen if isinstance(state, dict) and state.keys() != {"n"}] == []
 
 
 async def test_update_state_merges_the_top_level_keys_of_the_patch(
@@ -91,7 +91,8 @@ async def test_delete_keys_removes_keys_in_the_same_step_as_the_patch(
             )
         )
     )
-    shapes = {tuple(sorted(state)) for state in [*seen, await store.get_state("s1")] if state}
+    states = [one for one in [*seen, await store.get_state("s1")] if isinstance(one, dict)]
+    shapes = {tuple(sorted(state)) for state in states}
     assert shapes <= {("here", "kept"), ("kept", "there")}
 
 
@@ -248,3 +249,50 @@ async def test_a_state_is_still_there_after_a_reopen(harness: Harness, store: Sh
     assert await again.snapshot("s1") == before
     await harness.elapse(61)
     assert await again.get_state("s1") == {}
+
+
+async def test_get_many_returns_a_snapshot_for_each_session_in_the_order_asked(
+    store: ShortTerm,
+) -> None:
+    await store.set_state("s1", {"a": [1]})
+    await store.set_state("s2", {"b": 2}, ttl_seconds=60)
+    found = await store.get_many(["s2", "s1", "s2"])
+    expected = [await store.snapshot(session) for session in ("s2", "s1", "s2")]
+    assert found == expected
+    assert [bool(one.expires_at) for one in found] == [True, False, True]
+    found[0].state["b"] = 3
+    assert found[2].state == {"b": 2}
+
+
+async def test_get_many_of_an_unknown_session_is_an_empty_snapshot(
+    harness: Harness, store: ShortTerm
+) -> None:
+    await store.set_state("s1", {"a": 1})
+    await store.set_state("s2", {"a": 1}, ttl_seconds=60)
+    await harness.elapse(61)
+    none = StateSnapshot({})
+    assert await store.get_many(["nobody", "s1", "s2"]) == [none, await store.snapshot("s1"), none]
+    other = harness.store(CONTRACT, tenant="other")
+    assert await other.get_many(["s1"]) == [none]
+
+
+async def test_get_many_of_no_sessions_is_an_empty_result(store: ShortTerm) -> None:
+    assert await store.get_many([]) == []
+
+
+async def test_get_many_of_a_text_in_place_of_a_list_of_ids_is_refused(store: ShortTerm) -> None:
+    text: Any = "s1"
+    with pytest.raises(InvalidInputError) as caught:
+        await store.get_many(text)
+    assert caught.value.field == "session_ids"
+    with pytest.raises(InvalidInputError) as caught:
+        await store.get_many(["s1", ""])
+    assert caught.value.field == "session_ids[1]"
+
+
+async def test_get_many_of_more_than_1000_sessions_is_refused(store: ShortTerm) -> None:
+    sessions = [f"s{n}" for n in range(1001)]
+    assert await store.get_many(sessions[:1000]) == [StateSnapshot({})] * 1000
+    with pytest.raises(InvalidInputError) as caught:
+        await store.get_many(sessions)
+    assert caught.value.field == "session_ids"

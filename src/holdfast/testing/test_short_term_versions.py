@@ -42,6 +42,18 @@ async def test_each_write_gives_a_higher_version(store: ShortTerm) -> None:
     assert versions == sorted(set(versions))
 
 
+async def test_set_state_and_update_state_return_the_new_version(store: ShortTerm) -> None:
+    first = await store.set_state("s1", {"a": 1})
+    assert first == (await store.snapshot("s1")).version
+    second = await store.update_state("s1", {"b": 2}, expected_version=first)
+    assert second == (await store.snapshot("s1")).version
+    third = await store.set_state("s1", {"c": 3}, expected_version=second)
+    assert third == (await store.snapshot("s1")).version
+    assert first < second < third
+    created = await store.update_state("s2", {"a": 1}, expected_version=0)
+    assert created == (await store.snapshot("s2")).version
+
+
 async def test_a_version_is_never_used_again_after_a_clear(store: ShortTerm) -> None:
     await store.set_state("s1", {"a": 1})
     old = (await store.snapshot("s1")).version
@@ -113,9 +125,9 @@ async def test_of_many_writers_who_expect_the_same_version_one_wins(
         ),
         return_exceptions=True,
     )
-    won = [n for n, outcome in enumerate(outcomes) if outcome is None]
+    won = [n for n, outcome in enumerate(outcomes) if isinstance(outcome, int)]
     assert await store.get_state("s1") == {"winner": won[0]}
-    lost = [type(outcome) for outcome in outcomes if outcome is not None]
+    lost = [type(outcome) for outcome in outcomes if not isinstance(outcome, int)]
     assert lost == [VersionConflictError] * 19
 
 

@@ -408,6 +408,7 @@ class BlockingOps:
 @type_check_only
 class BlockingStates:
     def clear(self, session_id: str) -> None: ...
+    def get_many(self, session_ids: Sequence[str]) -> list[StateSnapshot]: ...
     def get_state(self, session_id: str, *, keys: Sequence[str] | None = ...) -> dict[str, Any]: ...
     def set_state(
         self,
@@ -416,7 +417,7 @@ class BlockingStates:
         *,
         expected_version: int | None = ...,
         ttl_seconds: float | None = ...,
-    ) -> None: ...
+    ) -> int: ...
     def snapshot(self, session_id: str, *, keys: Sequence[str] | None = ...) -> StateSnapshot: ...
     def update_state(
         self,
@@ -426,7 +427,7 @@ class BlockingStates:
         delete_keys: Sequence[str] = ...,
         expected_version: int | None = ...,
         ttl_seconds: float | None = ...,
-    ) -> None: ...
+    ) -> int: ...
 
 @type_check_only
 class BlockingTaskLedger:
@@ -662,7 +663,7 @@ class BlockingWorkingMemory:
         *,
         expected_version: int | None = ...,
         ttl_seconds: float | None = ...,
-    ) -> None: ...
+    ) -> int: ...
     def snapshot(self) -> StateSnapshot: ...
     def update(
         self,
@@ -671,7 +672,7 @@ class BlockingWorkingMemory:
         delete_keys: Sequence[str] = ...,
         expected_version: int | None = ...,
         ttl_seconds: float | None = ...,
-    ) -> None: ...
+    ) -> int: ...
 
 @type_check_only
 class BlockingWorkSignal:

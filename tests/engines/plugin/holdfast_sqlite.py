@@ -157,13 +157,18 @@ class SqliteStates(states.StateStorage):
         ends = None if row[3] is None else datetime.fromtimestamp(row[3], UTC)
         return StateSnapshot(values, row[1], ends)
 
-    async def write(self, write: states.StateWrite, expected: int | None) -> None:
+    async def read_many(self, sessions: Sequence[str]) -> list[StateSnapshot]:
+        """Return the states of sessions. A file has no round trips to save."""
+        return [await self.read(session, None) for session in sessions]
+
+    async def write(self, write: states.StateWrite, expected: int | None) -> int:
         """Replace or patch a state."""
-        await self._engine.run(self._write, write, expected)
+        version: int = await self._engine.run(self._write, write, expected)
+        return version
 
     def _write(
         self, database: sqlite3.Connection, write: states.StateWrite, expected: int | None
-    ) -> None:
+    ) -> int:
         row = self._row(database, write.session)
         if expected not in (None, actual := row[1] if row else 0):
             versions = {"expected": expected or 0, "actual": actual}
@@ -176,6 +181,7 @@ class SqliteStates(states.StateStorage):
         ends = None if ttl is None else self._engine.now() + ttl
         row = (self._tenant, write.session, body, version, ttl, ends)
         database.execute("INSERT OR REPLACE INTO states VALUES (?, ?, ?, ?, ?, ?)", row)
+        return int(version)
 
     async def clear(self, session: str) -> None:
         """Delete a state."""

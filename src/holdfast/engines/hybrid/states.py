@@ -10,6 +10,7 @@ import asyncio
 import dataclasses
 import logging
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from contextlib import suppress
 from functools import partial
 
 from holdfast.engines.hybrid.circuit_breaker import CircuitBreaker, HotStoreDownError
@@ -86,19 +87,31 @@ class HybridStates(StateStorage):
         except HotStoreDownError as error:
             return await self._durably(session, keys, error)
 
-    async def write(self, write: StateWrite, expected: int | None) -> None:
-        """Replace or patch a state. While the hot store is down, it makes a fallback write."""
+    async def read_many(self, sessions: Sequence[str]) -> list[StateSnapshot]:
+        """Return the states of sessions. Each that the hot store lacks is looked up by itself."""
+        found: Sequence[StateSnapshot | None] = [None] * len(sessions)
+        with suppress(HotStoreDownError):
+            found = await self._breaker.call(lambda: self._hot.read_many(sessions))
+        return list(await asyncio.gather(*map(self.complete, sessions, found)))
+
+    async def write(self, write: StateWrite, expected: int | None) -> int:
+        """Replace or patch a state. While the hot store is down, it makes a fallback write.
+
+        The hot store gives a fallback write its version later. Until then it has a number that no
+        version is equal to, so that a write which expects it is a conflict.
+        """
         try:
             written = await self._put(write, expected)
             if self._committed or not self._unsaved.add(write, written):
                 put = partial(self._put, write, expected)
-                await self._commit(write.session, written, put)
+                written = await self._commit(write.session, written, put)
             elif self._unsaved.due:
                 await self._look()
         except HotStoreDownError as error:
             if expected is not None:
                 raise _undecided(error) from error
-            await self._write_fallback(write, error)
+            return await self._write_fallback(write, error)
+        return written.version
 
     async def clear(self, session: str) -> None:
         """Delete a state: from the durable store first, so that it stays deleted."""
@@ -210,14 +223,18 @@ class HybridStates(StateStorage):
 
     async def _commit(
         self, session: str, written: Written, again: Callable[[], Awaitable[Written]]
-    ) -> None:
-        """Wait until a version that includes a write is committed. A lost write is repeated."""
+    ) -> Written:
+        """Wait until a version that includes a write is committed. A lost write is repeated.
+
+        Returns the write as it was committed.
+        """
         shard = self._hot.shard_of(session)
         try:
             async with asyncio.timeout(COMMIT_SECONDS):
                 while not await self._commits.commit(self._tenant, shard, session, written):
                     _log.warning("Redis lost a write to state %s: done again", session)
                     written = await again()
+                return written
         except UnavailableError as error:
             # If the durable store answers the next call, it keeps this as a fallback write.
             raise HotStoreDownError(str(error), sure=False) from error
@@ -254,12 +271,12 @@ class HybridStates(StateStorage):
     async def _forget(self, session_id: str, version: int) -> bool:
         return await self._breaker.call(lambda: self._hot.forget(session_id, version=version))
 
-    async def _write_fallback(self, write: StateWrite, why: HotStoreDownError) -> None:
-        """Keep a write in the durable store until the hot store is back."""
+    async def _write_fallback(self, write: StateWrite, why: HotStoreDownError) -> int:
+        """Keep a write in the durable store until the hot store is back. Returns its stamp."""
         if write.gone:
             self._unsaved.forget(write.session)
         try:
-            await self._fallback_writes.write(self._tenant, write)
+            stamp = await self._fallback_writes.write(self._tenant, write)
         except (UnavailableError, TimedOutError) as error:
             raise BackPressureError(
                 retry_after_seconds=1.0, message=f"neither store answers: {why}; {error}"
@@ -268,6 +285,7 @@ class HybridStates(StateStorage):
         self._late[write.session] = self._late.get(write.session, 0) + 1
         self._metrics.fallback_states += 1
         _log.warning("the durable store keeps a fallback write to state %s: %s", write.session, why)
+        return stamp
 
     async def _durably(
         self, session_id: str, keys: Collection[str] | None, why: HotStoreDownError

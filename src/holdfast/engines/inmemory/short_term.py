@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -49,7 +49,11 @@ class InMemoryStates(StateStorage):
         }
         return StateSnapshot(state, present.version, present.expires_at)
 
-    async def write(self, write: StateWrite, expected: int | None) -> None:
+    async def read_many(self, sessions: Sequence[str]) -> list[StateSnapshot]:
+        """Return the states of sessions."""
+        return [await self.read(session, None) for session in sessions]
+
+    async def write(self, write: StateWrite, expected: int | None) -> int:
         """Replace or patch a state."""
         present = self._present(write.session)
         actual = present.version if present else 0
@@ -65,6 +69,7 @@ class InMemoryStates(StateStorage):
         self._data.last_version += 1
         version = self._data.last_version
         self._data.states[write.session] = _State(values, version, window, expires_at)
+        return version
 
     async def clear(self, session: str) -> None:
         """Delete a state."""

@@ -23,10 +23,10 @@ class PostgresFallbackWrites(FallbackWrites):
     def __init__(self, engine: Postgres) -> None:
         self._engine = engine
 
-    async def write(self, tenant: str, write: StateWrite) -> None:
+    async def write(self, tenant: str, write: StateWrite) -> int:
         """Store a write."""
         # Not idempotent: a retry would undo a write that another process made in between.
-        await self._engine.fetch(
+        stamp = await self._engine.fetchval(
             _SQL["write"],
             *(tenant, write.session, write.fresh or write.gone, write.gone),
             encode_json({escape(key): text for key, text in write.values.items()}),
@@ -34,6 +34,7 @@ class PostgresFallbackWrites(FallbackWrites):
             write.ttl_seconds,
             safe=False,
         )
+        return int(stamp)
 
     async def read(self, tenant: str, session: str) -> FallbackWrite | None:
         """Return the combined write of a session, or ``None``."""

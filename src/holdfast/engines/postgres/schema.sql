@@ -945,6 +945,7 @@ CREATE VIEW holdfast.task_records AS
 --   put_checkpoint_writes(in_tenant text, in_thread text, in_namespace text, in_id text, in_tasks text[], in_indexes integer[], in_paths text[], in_channels text[], in_kinds text[], in_values bytea[]) RETURNS void
 --   put_items(in_tenant text, in_owner text, in_namespaces text[], in_keys text[], in_values text[], in_filterables text[], in_vectors text[], in_ttl_seconds double precision[], in_expected bigint[]) RETURNS bigint[]
 --   put_push_config(in_tenant text, in_task_id text, in_owner text, in_id text, in_url text, in_token text, in_authentication text, in_most bigint) RETURNS boolean
+--   put_state_at_version(in_tenant text, in_session_id text, in_state jsonb, in_ttl_seconds double precision, in_dropped text[], in_replace boolean, in_expected bigint) RETURNS bigint
 --   queue_for_embedding() RETURNS trigger
 --   rank_by_words(the_tenant text, the_agent text, the_lexemes text[], the_limit bigint, the_session text, the_types text[], the_since timestamp with time zone, the_until timestamp with time zone, the_owner text, the_path jsonpath, the_values jsonb, k1 double precision, b double precision) RETURNS TABLE(session_key bigint, epoch integer, seq bigint, score double precision)
 --   reached(start bigint, depth bigint, the_types text[], along boolean, against boolean, most bigint) RETURNS bigint[]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from holdfast.engines.postgres.engine import Postgres
@@ -33,14 +33,23 @@ class PostgresStates(StateStorage):
         row = await self._row(session, wanted)
         if row is None:
             return StateSnapshot({})
-        stored = row["state"]
         if wanted is None:
-            texts = decode_json(stored)
-        else:
-            values = [stored] if len(wanted) == 1 else stored
-            texts = {key: text for key, text in zip(wanted, values, strict=True) if text}
-        state = {unescape(key): decode_json(text) for key, text in texts.items()}
-        return StateSnapshot(state, row["version"], row["expires_at"])
+            return _snapshot(row)
+        stored = row["state"]
+        values = [stored] if len(wanted) == 1 else stored
+        texts = {key: text for key, text in zip(wanted, values, strict=True) if text}
+        return StateSnapshot(_decoded(texts), row["version"], row["expires_at"])
+
+    async def read_many(self, sessions: Sequence[str]) -> list[StateSnapshot]:
+        """Return the states of sessions."""
+        rows = await self._engine.fetch(
+            _SQL["read_many"], self._tenant, list(dict.fromkeys(sessions)), safe=True
+        )
+        found = {row["session_id"]: row for row in rows}
+        return [
+            _snapshot(found[session]) if session in found else StateSnapshot({})
+            for session in sessions
+        ]
 
     async def _row(self, session: str, wanted: list[str] | None) -> Any:
         where = (self._tenant, session)
@@ -50,7 +59,7 @@ class PostgresStates(StateStorage):
             return await self._engine.fetchrow(_SQL["read_key"], *where, wanted[0], safe=True)
         return await self._engine.fetchrow(_SQL["read_keys"], *where, wanted, safe=True)
 
-    async def write(self, write: StateWrite, expected: int | None) -> None:
+    async def write(self, write: StateWrite, expected: int | None) -> int:
         """Replace or patch a state."""
         args = (
             self._tenant,
@@ -62,10 +71,18 @@ class PostgresStates(StateStorage):
         )
         # Not idempotent: a retry would undo a write that another process made in between.
         if expected is None:
-            await self._engine.fetch(_SQL["write"], *args, safe=False)
-        else:
-            await self._engine.fetch(_SQL["write_at_version"], *args, expected, safe=False)
+            return int(await self._engine.fetchval(_SQL["write"], *args, safe=False))
+        sql = _SQL["write_at_version"]
+        return int(await self._engine.fetchval(sql, *args, expected, safe=False))
 
     async def clear(self, session: str) -> None:
         """Delete a state."""
         await self._engine.fetch(_SQL["clear"], self._tenant, session, safe=False)
+
+
+def _snapshot(row: Any) -> StateSnapshot:
+    return StateSnapshot(_decoded(decode_json(row["state"])), row["version"], row["expires_at"])
+
+
+def _decoded(texts: dict[str, str]) -> dict[str, Any]:
+    return {unescape(key): decode_json(text) for key, text in texts.items()}

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Protocol, Self, TypeVar, cast
 
 import stamina
@@ -197,6 +198,19 @@ class Redis:
             return await self._server.call(key, command)
         except _FAILURES as error:
             return await self._again(error, lambda: self._server.call(key, command), safe=safe)
+
+    async def read_many(self, commands: Sequence[tuple[str, Command]]) -> list[Any]:
+        """Run reads, each on its key, in one round trip, or one for each server of a cluster."""
+        try:
+            answers = await self._server.call_many(commands)
+        except _FAILURES as error:
+            answers = [error] * len(commands)
+        return [
+            await self._again(answer, partial(self._server.call, *command), safe=True)
+            if isinstance(answer, _FAILURES)
+            else answer
+            for command, answer in zip(commands, answers, strict=True)
+        ]
 
     async def run(
         self, script: str, keys: Sequence[str], args: Sequence[Any], *, safe: bool

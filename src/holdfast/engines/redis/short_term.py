@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -66,9 +67,23 @@ class RedisStates(HotStates):
         ask = ("hmget", state, "v", "x", "b", *[_MARK + key for key in keys])
         return await self._read(session, ask, lambda found: _some(keys, found))
 
-    async def write(self, write: StateWrite, expected: int | None) -> None:
+    async def read_many(self, sessions: Sequence[str]) -> list[StateSnapshot]:
+        """Return the states of sessions."""
+        states = [self._keys(session).state for session in sessions]
+        try:
+            found = await self._engine.read_many([(one, ("hgetall", one)) for one in states])
+        except EngineError as error:
+            if not is_damage(error):
+                raise
+        else:
+            with suppress(ValueError, CodecError):
+                return [snapshot_of(one) for one in found]
+        # One of them is damaged: single reads find out which, and quarantine or report it.
+        return [await self.read(session, None) for session in sessions]
+
+    async def write(self, write: StateWrite, expected: int | None) -> int:
         """Replace or patch a state."""
-        await self.put(write, expected_version=expected)
+        return (await self.put(write, expected_version=expected)).version
 
     async def clear(self, session: str) -> None:
         """Delete a state."""

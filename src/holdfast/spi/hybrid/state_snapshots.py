@@ -202,8 +202,8 @@ class FallbackWrites(Protocol):
     """Writes to states that the durable store keeps while the hot store is down, of all tenants."""
 
     @abstractmethod
-    async def write(self, tenant: str, write: StateWrite) -> None:
-        """Keep a write, combined with those that are kept of its session."""
+    async def write(self, tenant: str, write: StateWrite) -> int:
+        """Keep a write, combined with those that are kept of its session. Returns its stamp."""
 
     @abstractmethod
     async def read(self, tenant: str, session: str) -> FallbackWrite | None:

@@ -160,7 +160,8 @@ class AgentMemoryMachine(EngineMachine):
     def update(self, agent: str, session: str | None, values: Any, drop: list[str]) -> None:
         """Merge into the state."""
         self.both(
-            lambda memory: memory(agent, session_id=session).state.update(values, delete_keys=drop)
+            lambda memory: memory(agent, session_id=session).state.update(values, delete_keys=drop),
+            bool,
         )
 
     @rule(agent=AGENTS, session=SESSIONS, values=st.none() | VALUES)
@@ -169,7 +170,7 @@ class AgentMemoryMachine(EngineMachine):
         if values is None:
             self.both(lambda memory: memory(agent, session_id=session).state.clear())
         else:
-            self.both(lambda memory: memory(agent, session_id=session).state.set(values))
+            self.both(lambda memory: memory(agent, session_id=session).state.set(values), bool)
 
     @rule(agent=AGENTS, session=SESSIONS, keys=st.sampled_from([None, [], ["a"], ["a", "zz"]]))
     def get(self, agent: str, session: str | None, keys: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from hypothesis import strategies as st
@@ -33,16 +34,23 @@ class ShortTermMachine(EngineMachine):
     @rule(session=SESSIONS, state=STATES, ttl=TTLS)
     def set_state(self, session: str, state: dict[str, Any], ttl: float | None) -> None:
         """Replace."""
-        self.both(lambda store: store.set_state(session, state, ttl_seconds=ttl))
+        self.keep(session, lambda store: store.set_state(session, state, ttl_seconds=ttl))
 
     @rule(session=SESSIONS, patch=STATES, dropped=st.lists(KEYS, max_size=2), ttl=TTLS)
     def update_state(
         self, session: str, patch: dict[str, Any], dropped: list[str], ttl: float | None
     ) -> None:
         """Patch."""
-        self.both(
-            lambda store: store.update_state(session, patch, delete_keys=dropped, ttl_seconds=ttl)
+        self.keep(
+            session,
+            lambda store: store.update_state(session, patch, delete_keys=dropped, ttl_seconds=ttl),
         )
+
+    def keep(self, session: str, write: Callable[[Any], Any]) -> None:
+        """Write, and keep the pair of versions that were returned for a later write."""
+        left, right = self.each(write, write, bool)
+        if isinstance(left, int) and isinstance(right, int):
+            self.versions.append((session, left, right))
 
     @rule(session=SESSIONS)
     def clear(self, session: str) -> None:
@@ -53,6 +61,11 @@ class ShortTermMachine(EngineMachine):
     def get_state(self, session: str, keys: list[str] | None) -> None:
         """Read."""
         self.both(lambda store: store.get_state(session, keys=keys))
+
+    @rule(sessions=st.lists(SESSIONS, max_size=3))
+    def get_many(self, sessions: list[str]) -> None:
+        """Read several."""
+        self.both(lambda store: store.get_many(sessions), lambda found: list(map(_seen, found)))
 
     @invariant()
     def same_states(self) -> None:
@@ -80,7 +93,7 @@ class ShortTermMachine(EngineMachine):
             )
             for version in versions
         )
-        self.each(left, right)
+        self.each(left, right, bool)
 
     @rule(seconds=st.sampled_from([1, 5, 10, 50]))
     def wait(self, seconds: int) -> None:

@@ -36,13 +36,13 @@ class NaiveState:
         """The state with its version."""
         return await self._states.snapshot(self._session)
 
-    async def update(self, patch: dict[str, Any], **how: Any) -> None:
+    async def update(self, patch: dict[str, Any], **how: Any) -> int:
         """Merge."""
-        await self._states.update_state(self._session, patch, **how)
+        return await self._states.update_state(self._session, patch, **how)
 
-    async def set(self, state: dict[str, Any], **how: Any) -> None:
+    async def set(self, state: dict[str, Any], **how: Any) -> int:
         """Replace."""
-        await self._states.set_state(self._session, state, **how)
+        return await self._states.set_state(self._session, state, **how)
 
     async def clear(self) -> None:
         """Remove."""

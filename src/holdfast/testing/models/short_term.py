@@ -36,7 +36,7 @@ class NaiveShortTerm:
         state: dict[str, Any],
         expected_version: int | None,
         ttl_seconds: float | None,
-    ) -> None:
+    ) -> int:
         version, _, ttl, _ = self._last(session_id)
         if expected_version is not None and expected_version != version:
             raise VersionConflictError(
@@ -46,6 +46,7 @@ class NaiveShortTerm:
             ttl = ttl_seconds
         expires_at = None if ttl is None else self.shared.now + timedelta(seconds=ttl)
         self.rows.append((self.tenant, session_id, copy.deepcopy(state), ttl, expires_at))
+        return len(self.rows)
 
     async def get_state(
         self, session_id: str, *, keys: Sequence[str] | None = None
@@ -60,9 +61,9 @@ class NaiveShortTerm:
         *,
         expected_version: int | None = None,
         ttl_seconds: float | None = None,
-    ) -> None:
+    ) -> int:
         """A new row."""
-        self._add(session_id, state, expected_version, ttl_seconds)
+        return self._add(session_id, state, expected_version, ttl_seconds)
 
     async def update_state(
         self,
@@ -72,7 +73,7 @@ class NaiveShortTerm:
         delete_keys: Sequence[str] = (),
         expected_version: int | None = None,
         ttl_seconds: float | None = None,
-    ) -> None:
+    ) -> int:
         """A new row made of the last one."""
         if any(key in patch for key in delete_keys):
             raise InvalidInputError("delete_keys", "also patched")
@@ -80,7 +81,11 @@ class NaiveShortTerm:
         for key in delete_keys:
             state.pop(key, None)
         state.update(patch)
-        self._add(session_id, state, expected_version, ttl_seconds)
+        return self._add(session_id, state, expected_version, ttl_seconds)
+
+    async def get_many(self, session_ids: Sequence[str]) -> list[StateSnapshot]:
+        """The last row of each."""
+        return [await self.snapshot(session_id) for session_id in session_ids]
 
     async def clear(self, session_id: str) -> None:
         """A row that says there is nothing."""

@@ -1,4 +1,4 @@
--- version: 2
+-- version: 3
 -- Functions that processes of an earlier version call while this one is rolled out. They do not say
 -- what a filter sees of a body: it is read from the body when one asks.
 
@@ -68,4 +68,15 @@ AS $$
     SELECT * FROM holdfast.rank_by_words(
         the_tenant, the_agent, the_lexemes, the_limit, the_session, the_types, the_since, the_until,
         NULL, NULL, NULL, k1, b);
+$$;
+
+-- put_state_at_version, which does not return the version.
+CREATE OR REPLACE FUNCTION holdfast.write_state_at_version(
+    in_tenant text, in_session_id text, in_state jsonb, in_ttl_seconds double precision,
+    in_dropped text[], in_replace boolean, in_expected bigint
+) RETURNS void
+LANGUAGE sql
+AS $$
+    SELECT holdfast.put_state_at_version(
+        in_tenant, in_session_id, in_state, in_ttl_seconds, in_dropped, in_replace, in_expected);
 $$;

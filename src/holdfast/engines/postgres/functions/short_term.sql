@@ -1,17 +1,19 @@
--- version: 1
+-- version: 2
 -- Working state.
 
--- Replaces or merges the state of a session if it is at the expected version; 0 is no state.
-CREATE OR REPLACE FUNCTION holdfast.write_state_at_version(
+-- Replaces or merges the state of a session if it is at the expected version; 0 is no state. Returns the
+-- new version.
+CREATE OR REPLACE FUNCTION holdfast.put_state_at_version(
     in_tenant text, in_session_id text, in_state jsonb, in_ttl_seconds double precision,
     in_dropped text[], in_replace boolean, in_expected bigint
-) RETURNS void
+) RETURNS bigint
 LANGUAGE plpgsql
 AS $$
 DECLARE
     moment timestamptz;
     stored holdfast.states;
     actual bigint;
+    put bigint;
 BEGIN
     LOOP
         SELECT * INTO stored FROM holdfast.states s
@@ -36,15 +38,18 @@ BEGIN
                 written_at = moment,
                 expires_at = moment
                     + make_interval(secs => coalesce(in_ttl_seconds, s.ttl_seconds))
-            WHERE s.tenant = in_tenant AND s.session_id = in_session_id;
-            RETURN;
+            WHERE s.tenant = in_tenant AND s.session_id = in_session_id
+            RETURNING s.version INTO put;
+            RETURN put;
         END IF;
-        INSERT INTO holdfast.states (tenant, session_id, state, ttl_seconds, written_at, expires_at)
+        INSERT INTO holdfast.states AS s
+            (tenant, session_id, state, ttl_seconds, written_at, expires_at)
         VALUES (in_tenant, in_session_id, in_state, in_ttl_seconds, moment,
                 moment + make_interval(secs => in_ttl_seconds))
-        ON CONFLICT (tenant, session_id) DO NOTHING;
+        ON CONFLICT (tenant, session_id) DO NOTHING
+        RETURNING s.version INTO put;
         IF FOUND THEN
-            RETURN;
+            RETURN put;
         END IF;
         -- Somebody made a state in the meantime: look at it.
     END LOOP;

@@ -20,7 +20,8 @@ ON CONFLICT (tenant, session_id) DO UPDATE SET
                 THEN excluded.ttl_seconds ELSE a.ttl_seconds END
         FROM (SELECT COALESCE(
             a.written_at + make_interval(secs => a.ttl_seconds) <= excluded.written_at,
-            false) AS over) was);
+            false) AS over) was)
+RETURNING a.stamp;
 
 -- name: read
 -- What is here of a session.

@@ -4,6 +4,13 @@ SELECT state::text AS state, version, expires_at
 FROM holdfast.states
 WHERE tenant = $1 AND session_id = $2 AND (expires_at IS NULL OR expires_at > holdfast.now());
 
+-- name: read_many
+-- The states of some sessions.
+SELECT session_id, state::text AS state, version, expires_at
+FROM holdfast.states
+WHERE tenant = $1 AND session_id = ANY ($2::text[])
+  AND (expires_at IS NULL OR expires_at > holdfast.now());
+
 -- name: read_key
 -- The value of one key, or NULL: the hot read of a single field.
 SELECT state ->> $3 AS state, version, expires_at
@@ -21,7 +28,8 @@ WHERE s.tenant = $1 AND s.session_id = $2
   AND (s.expires_at IS NULL OR s.expires_at > holdfast.now());
 
 -- name: write
--- Replace a state ($6), or merge keys into it and drop others; the window is kept or set anew.
+-- Replace a state ($6), or merge keys into it and drop others; the window is kept or set anew. Returns
+-- the new version.
 INSERT INTO holdfast.states AS s (tenant, session_id, state, ttl_seconds, written_at, expires_at)
 SELECT $1, $2, $3::text::jsonb, $4::double precision, clock.now,
        clock.now + make_interval(secs => $4)
@@ -35,11 +43,12 @@ ON CONFLICT (tenant, session_id) DO UPDATE SET
     written_at = excluded.written_at,
     expires_at = CASE WHEN excluded.ttl_seconds IS NOT NULL OR s.expires_at <= excluded.written_at
                       THEN excluded.expires_at
-                      ELSE excluded.written_at + make_interval(secs => s.ttl_seconds) END;
+                      ELSE excluded.written_at + make_interval(secs => s.ttl_seconds) END
+RETURNING s.version;
 
 -- name: write_at_version
 -- The same, if the state is at the expected version.
-SELECT holdfast.write_state_at_version($1, $2, $3::text::jsonb, $4, $5::text[], $6, $7);
+SELECT holdfast.put_state_at_version($1, $2, $3::text::jsonb, $4, $5::text[], $6, $7);
 
 -- name: clear
 -- Remove a state.
