@@ -6,8 +6,6 @@ import pytest
 
 from tests.adapters.programs import check_page
 
-pytest.importorskip("langgraph", reason="LangGraph is not installed here: make test-adapters")
-
 
 def test_the_page_shows_a_program_that_runs(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -1,0 +1,33 @@
+"""States for the tests of adapters, which run where their framework is installed."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from importlib.util import find_spec
+
+import pytest
+import pytest_asyncio
+
+import holdfast
+from holdfast import State
+from holdfast.values.ids import new_ref
+from tests.engines.postgres_database import empty_database
+
+FRAMEWORKS = ("agent_framework", "langgraph", "mcp", "pydantic_ai")
+# `make test-adapters` runs them, each in an environment of its own.
+collect_ignore_glob = [f"{one}/test_*.py" for one in FRAMEWORKS if find_spec(one) is None]
+
+
+@pytest_asyncio.fixture(loop_scope="session", scope="session")
+async def database() -> AsyncIterator[str]:
+    """A database of this run."""
+    async with empty_database() as url:
+        yield url
+
+
+@pytest_asyncio.fixture(loop_scope="session", params=["memory", "postgres"])
+async def state(request: pytest.FixtureRequest, database: str) -> AsyncIterator[State]:
+    """A state of each engine, empty."""
+    url = database if request.param == "postgres" else "memory:"
+    async with holdfast.open(url, tenant=new_ref()) as opened:
+        yield opened
