@@ -3,7 +3,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 BENCH := .venv-bench
 # The frameworks with an adapter: an environment, a requirements file and a folder of tests each.
-ADAPTERS := langgraph mcp
+ADAPTERS := langgraph mcp pydantic_ai agent_framework
 STAMP := $(VENV)/.installed
 # The demo needs much less than the tests; where these are installed, it uses what is there.
 RUN := $(if $(wildcard $(STAMP)),$(VENV),.venv-run)

@@ -11,7 +11,7 @@ import pytest
 from holdfast.errors import MissingExtraError
 
 
-@pytest.mark.parametrize("framework", ["langgraph", "mcp"])
+@pytest.mark.parametrize("framework", ["agent_framework", "langgraph", "mcp", "pydantic_ai"])
 def test_a_missing_framework_is_an_error_that_names_its_extra(
     framework: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -22,5 +22,6 @@ def test_a_missing_framework_is_an_error_that_names_its_extra(
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda one: None if one == framework else find(one)
     )
-    with pytest.raises(MissingExtraError, match=rf"pip install 'holdfast\[{framework}\]'"):
+    extra = framework.replace("_", "-")
+    with pytest.raises(MissingExtraError, match=rf"pip install 'holdfast\[{extra}\]'"):
         importlib.import_module(name)

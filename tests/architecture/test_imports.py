@@ -48,6 +48,8 @@ DRIVERS = {
     "langgraph": {"adapters/langgraph", "bench"},
     "langchain_core": {"adapters/langgraph", "bench"},
     "mcp": {"adapters/mcp"},
+    "pydantic_ai": {"adapters/pydantic_ai"},
+    "agent_framework": {"adapters/agent_framework"},
     "wordllama": {"engines/embedders"},
     "onnxruntime": {"engines/embedders"},
     "tokenizers": {"engines/embedders"},

@@ -1,0 +1,1 @@
+"""The adapter of pydantic-ai, with the framework and without a language model."""
