@@ -4,6 +4,8 @@ PY := $(VENV)/bin/python
 BENCH := .venv-bench
 # The frameworks with an adapter: an environment, a requirements file and a folder of tests each.
 ADAPTERS := langgraph mcp pydantic_ai agent_framework
+# Those whose own tests are run too: they come with the source distribution only.
+SUITES := langgraph
 STAMP := $(VENV)/.installed
 # The demo needs much less than the tests; where these are installed, it uses what is there.
 RUN := $(if $(wildcard $(STAMP)),$(VENV),.venv-run)
@@ -53,7 +55,13 @@ test-all: $(STAMP) test-adapters  ## all tests: every engine, hostile input, fau
 	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-test-adapters: $(ADAPTERS:%=.venv-%/.installed)  ## the adapters, each with its framework in an environment of its own
+build/suites/%/.fetched: requirements/%-suite.txt .venv-%/.installed
+	@rm -rf $(@D) && mkdir -p $(@D)
+	.venv-$*/bin/python -m pip download --quiet --disable-pip-version-check --require-hashes --no-deps --no-binary :all: --no-build-isolation -r requirements/$*-suite.txt -d $(@D)
+	tar xzf $(@D)/*.tar.gz -C $(@D) --strip-components 1 --wildcards '*/tests' '*/pyproject.toml'
+	@touch $@
+
+test-adapters: $(ADAPTERS:%=.venv-%/.installed) $(SUITES:%=build/suites/%/.fetched)  ## the adapters, each with its framework in an environment of its own
 	set -e; for one in $(ADAPTERS); do .venv-$$one/bin/python -m pytest tests/adapters/$$one; done
 
 test-long: $(STAMP)  ## the same with ten times the Hypothesis steps and the long fault runs

@@ -1,0 +1,263 @@
+"""A LangGraph store on ``state.items``."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+from langgraph.store.base import (
+    BaseStore,
+    GetOp,
+    IndexConfig,
+    Item,
+    ListNamespacesOp,
+    MatchCondition,
+    Op,
+    PutOp,
+    Result,
+    SearchItem,
+    SearchOp,
+    TTLConfig,
+    ensure_embeddings,
+    get_text_at_path,
+    tokenize_path,
+    validate_op_namespace,
+)
+
+from holdfast.adapters.keys import id_of, text_of
+from holdfast.adapters.langgraph.store_filters import to_filter
+from holdfast.adapters.portal import Portal
+from holdfast.contracts.items import ItemStore
+from holdfast.values import items as stored
+from holdfast.values.errors import InvalidInputError
+from holdfast.values.limits import ITEMS_PER_CALL
+from holdfast.wiring.state import State
+
+Vectors = Mapping[str, list[float]]
+_WHOLE = "$"
+
+
+class HoldfastStore(BaseStore):
+    """A store for ``graph.compile(store=...)``, for every thread and event loop.
+
+    ``state`` determines the engine, the tenant and the owner. ``index`` and ``ttl`` are those of
+    LangGraph: an embedder with the fields to embed, and minutes. The puts of a batch are done all
+    or none, after its reads. Expired items are never returned. ::
+
+        store = HoldfastStore(state, index={"embed": embeddings, "dims": 384, "fields": ["text"]})
+        graph = builder.compile(store=store)
+        await store.aput(("users", "ana"), "profile", {"text": "lives in Riga"})
+    """
+
+    supports_ttl = True
+
+    def __init__(
+        self,
+        state: State | Portal,
+        *,
+        index: IndexConfig | None = None,
+        ttl: TTLConfig | None = None,
+    ) -> None:
+        self._portal = state if isinstance(state, Portal) else Portal(state)
+        self.index_config = None if index is None else dict(index)
+        self.embeddings = None if index is None else ensure_embeddings(index.get("embed"))
+        self.ttl_config = ttl
+        self._fields = list((index or {}).get("fields") or [_WHOLE])
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        """Run operations and wait for them: reads first, then all puts in one step."""
+        asked, queries, texts = self._planned(ops)
+        vectors: dict[str, list[float]] = {}
+        if self.embeddings is not None:
+            for query in queries:
+                vectors[query] = self.embeddings.embed_query(query)
+            found = self.embeddings.embed_documents(texts) if texts else []
+            written = self._embedded(texts, found)
+        else:
+            written = {}
+        return self._portal.run(self._run(asked, self._checked(vectors), written))
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        """Run operations: reads first, then all puts in one step."""
+        asked, queries, texts = self._planned(ops)
+        vectors: dict[str, list[float]] = {}
+        if self.embeddings is not None:
+            embedded = await asyncio.gather(*map(self.embeddings.aembed_query, queries))
+            vectors = dict(zip(queries, embedded, strict=True))
+            found = await self.embeddings.aembed_documents(texts) if texts else []
+            written = self._embedded(texts, found)
+        else:
+            written = {}
+        return await self._portal.arun(self._run(asked, self._checked(vectors), written))
+
+    def _planned(self, ops: Iterable[Op]) -> tuple[list[Op], list[str], list[str]]:
+        """Check operations. Returns them, the queries and the texts to embed, each once."""
+        asked = list(ops)
+        for op in asked:
+            if not isinstance(op, (GetOp, SearchOp, PutOp, ListNamespacesOp)):
+                raise InvalidInputError("ops", f"unknown operation: {type(op).__name__}")
+            validate_op_namespace(op)
+        if self.embeddings is None:
+            return asked, [], []
+        queries = [op.query for op in asked if isinstance(op, SearchOp) and op.query]
+        texts = [text for op in _last_puts(asked) for text in self._texts(op)]
+        return asked, list(dict.fromkeys(queries)), list(dict.fromkeys(texts))
+
+    def _texts(self, op: PutOp) -> list[str]:
+        """Return the texts of an item that are embedded."""
+        if self.embeddings is None or op.value is None or op.index is False:
+            return []
+        fields = self._fields if op.index is None else op.index
+        return [
+            text
+            for field in fields
+            for text in get_text_at_path(
+                op.value, field if field == _WHOLE else tokenize_path(field)
+            )
+        ]
+
+    def _embedded(self, texts: list[str], found: Sequence[Any]) -> Vectors:
+        if len(found) != len(texts):
+            raise InvalidInputError(
+                "index.embed", f"returned {len(found)} vectors for {len(texts)} texts"
+            )
+        return self._checked(dict(zip(texts, found, strict=True)))
+
+    def _checked(self, vectors: Mapping[str, Any]) -> Vectors:
+        """Return vectors as lists of floats; one of zeros, which has no direction, is empty."""
+        checked = {text: [float(one) for one in vector] for text, vector in vectors.items()}
+        dims = (self.index_config or {}).get("dims")
+        for vector in checked.values():
+            if dims is not None and len(vector) != dims:
+                raise InvalidInputError(
+                    "index.dims", f"is {dims}, but the embedder returned {len(vector)} numbers"
+                )
+        return {text: vector if any(vector) else [] for text, vector in checked.items()}
+
+    async def _run(self, ops: list[Op], queries: Vectors, texts: Vectors) -> list[Result]:
+        """Run operations on the state's loop."""
+        items = self._portal.state.items
+        results: list[Result] = [None] * len(ops)
+        for refresh in (False, True):
+            gets = {
+                at: op
+                for at, op in enumerate(ops)
+                if isinstance(op, GetOp) and op.refresh_ttl is refresh and op.namespace
+            }
+            found = await _get(items, list(gets.values()), refresh=refresh)
+            results = [
+                found.get((tuple(op.namespace), op.key)) if at in gets else one
+                for at, (op, one) in enumerate(zip(ops, results, strict=True))
+            ]
+        for at, op in enumerate(ops):
+            if isinstance(op, SearchOp):
+                results[at] = await _search(items, op, queries.get(op.query or "") or None)
+            elif isinstance(op, ListNamespacesOp):
+                results[at] = await _list(items, op)
+        puts = [self._put(op, texts) for op in _last_puts(ops)]
+        if puts:
+            await items.put_many(puts)
+        return results
+
+    def _put(self, op: PutOp, texts: Vectors) -> stored.ItemPut:
+        vectors = [texts[text] for text in self._texts(op) if texts[text]]
+        return stored.ItemPut(
+            _ids(op.namespace),
+            id_of(op.key),
+            None if op.value is None else dict(op.value),
+            vectors,
+            None if op.ttl is None or op.value is None else op.ttl * 60,
+        )
+
+
+def _last_puts(ops: Iterable[Op]) -> list[PutOp]:
+    """Return the puts; of several of one item the last."""
+    last = {(tuple(op.namespace), op.key): op for op in ops if isinstance(op, PutOp)}
+    return list(last.values())
+
+
+def _ids(labels: Iterable[str]) -> tuple[str, ...]:
+    return tuple(map(id_of, labels))
+
+
+def _text(id: str) -> str:
+    try:
+        return text_of(id)
+    except ValueError:
+        # Put by somebody else, who did not use a text of LangGraph's.
+        return id
+
+
+def _labels(ids: Iterable[str]) -> tuple[str, ...]:
+    return tuple(map(_text, ids))
+
+
+async def _get(
+    items: ItemStore, ops: list[GetOp], *, refresh: bool
+) -> dict[tuple[tuple[str, ...], str], Item]:
+    """Return the items that are there, by namespace and key."""
+    keys = [stored.ItemKey(_ids(op.namespace), id_of(op.key)) for op in ops]
+    found: dict[tuple[tuple[str, ...], str], Item] = {}
+    for first in range(0, len(keys), ITEMS_PER_CALL):
+        page = await items.get_many(keys[first : first + ITEMS_PER_CALL], refresh=refresh)
+        for one in filter(None, page):
+            item = Item(**_fields(one))
+            found[item.namespace, item.key] = item
+    return found
+
+
+async def _search(items: ItemStore, op: SearchOp, vector: list[float] | None) -> list[SearchItem]:
+    hits = await items.search(
+        _ids(op.namespace_prefix),
+        filter=to_filter(op.filter),
+        vector=vector,
+        limit=op.limit,
+        offset=op.offset,
+        refresh=op.refresh_ttl,
+    )
+    return [SearchItem(**_fields(hit.item), score=hit.score) for hit in hits]
+
+
+async def _list(items: ItemStore, op: ListNamespacesOp) -> list[tuple[str, ...]]:
+    conditions = op.match_conditions or ()
+    prefix, suffix = _pattern(conditions, "prefix"), _pattern(conditions, "suffix")
+    if prefix is None or suffix is None:
+        return []
+    found = await items.list_namespaces(
+        prefix=prefix,
+        suffix=suffix[::-1],
+        max_depth=op.max_depth,
+        limit=op.limit,
+        offset=op.offset,
+    )
+    return [_labels(one) for one in found]
+
+
+def _pattern(
+    conditions: Iterable[MatchCondition], kind: Literal["prefix", "suffix"]
+) -> list[str | None] | None:
+    """Return conditions as one path, a suffix from its end; ``None`` if they exclude each other."""
+    merged: list[str | None] = []
+    for condition in conditions:
+        if condition.match_type != kind:
+            continue
+        path = condition.path if kind == "prefix" else condition.path[::-1]
+        merged += [None] * (len(path) - len(merged))
+        for at, label in enumerate(path):
+            if label == "*":
+                continue
+            if merged[at] not in (None, id_of(label)):
+                return None
+            merged[at] = id_of(label)
+    return merged
+
+
+def _fields(item: stored.Item) -> dict[str, Any]:
+    return {
+        "namespace": _labels(item.namespace),
+        "key": _text(item.key),
+        "value": item.value,
+        "created_at": item.created_at,
+        "updated_at": item.updated_at,
+    }
