@@ -10,4 +10,4 @@ from tests.adapters.programs import check_page
 def test_the_page_shows_a_program_that_runs(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    check_page("agent-framework.md", "agent_framework_agent.py", monkeypatch, capsys)
+    check_page("agent-framework.md", ["agent_framework_agent.py"], monkeypatch, capsys)
