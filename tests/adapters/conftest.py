@@ -11,11 +11,11 @@ import pytest_asyncio
 import holdfast
 from holdfast import State
 from holdfast.values.ids import new_ref
+from tests.adapters.test_missing_extra import MODULES
 from tests.engines.postgres_database import empty_database
 
-FRAMEWORKS = ("agent_framework", "langgraph", "mcp", "pydantic_ai")
 # `make test-adapters` runs them, each in an environment of its own.
-collect_ignore_glob = [f"{one}/test_*.py" for one in FRAMEWORKS if find_spec(one) is None]
+collect_ignore_glob = [f"{one}/test_*.py" for one, name in MODULES.items() if not find_spec(name)]
 
 
 @pytest_asyncio.fixture(loop_scope="session", scope="session")

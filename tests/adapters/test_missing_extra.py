@@ -10,18 +10,27 @@ import pytest
 
 from holdfast.errors import MissingExtraError
 
+MODULES = {
+    "agent_framework": "agent_framework",
+    "langchain": "langchain_core",
+    "langgraph": "langgraph",
+    "mcp": "mcp",
+    "pydantic_ai": "pydantic_ai",
+}
+"""The module of the framework of each adapter."""
 
-@pytest.mark.parametrize("framework", ["agent_framework", "langgraph", "mcp", "pydantic_ai"])
+
+@pytest.mark.parametrize(("adapter", "module"), MODULES.items())
 def test_a_missing_framework_is_an_error_that_names_its_extra(
-    framework: str, monkeypatch: pytest.MonkeyPatch
+    adapter: str, module: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    name = f"holdfast.adapters.{framework}"
+    name = f"holdfast.adapters.{adapter}"
     for loaded in [one for one in sys.modules if one.startswith(name)]:
         monkeypatch.delitem(sys.modules, loaded)
     find = importlib.util.find_spec
     monkeypatch.setattr(
-        importlib.util, "find_spec", lambda one: None if one == framework else find(one)
+        importlib.util, "find_spec", lambda one: None if one == module else find(one)
     )
-    extra = framework.replace("_", "-")
+    extra = adapter.replace("_", "-")
     with pytest.raises(MissingExtraError, match=rf"pip install 'holdfast\[{extra}\]'"):
         importlib.import_module(name)

@@ -46,14 +46,14 @@ DRIVERS = {
     "uvicorn": {"server", "bench", "cli"},
     "a2a": {"server", "bench"},
     "langgraph": {"adapters/langgraph", "bench"},
-    "langchain_core": {"adapters/langgraph", "bench"},
+    "langchain_core": {"adapters/langchain", "adapters/langgraph", "bench"},
     "mcp": {"adapters/mcp"},
     "pydantic_ai": {"adapters/pydantic_ai"},
     "agent_framework": {"adapters/agent_framework"},
     "wordllama": {"engines/embedders"},
     "onnxruntime": {"engines/embedders"},
     "tokenizers": {"engines/embedders"},
-    "numpy": {"engines", "bench"},
+    "numpy": {"engines", "bench", "adapters/langchain"},  # a function of LangChain takes an array
     "pytest": {"testing"},
     "hypothesis": {"testing"},
 }

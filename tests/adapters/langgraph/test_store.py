@@ -18,8 +18,8 @@ base = pytest.importorskip("langgraph.store.base", reason=WHY)
 import holdfast  # noqa: E402 - after the skip
 from holdfast import State  # noqa: E402
 from holdfast.adapters.langgraph import HoldfastStore  # noqa: E402
-from holdfast.adapters.portal import Portal  # noqa: E402
 from holdfast.bench.round_trips import RoundTrips  # noqa: E402
+from holdfast.blocking import Portal  # noqa: E402
 from holdfast.errors import ConfigError, InvalidInputError  # noqa: E402
 from holdfast.items import Item, ItemKey, ItemPut  # noqa: E402
 from holdfast.values.ids import new_ref  # noqa: E402

@@ -7,17 +7,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langgraph.store.memory import InMemoryStore
 
-WHY = "LangGraph is not installed here: make test-adapters"
-pytest.importorskip("langgraph.store.base", reason=WHY)
-
-from langgraph.store.memory import InMemoryStore  # noqa: E402 - after the skip
-
-from holdfast import State  # noqa: E402
-from holdfast.adapters.langgraph import HoldfastStore  # noqa: E402
-from holdfast.adapters.langgraph.store_filters import to_filter  # noqa: E402
-from holdfast.errors import InvalidInputError  # noqa: E402
-from holdfast.values.filters import matches, parse  # noqa: E402
+from holdfast import State
+from holdfast.adapters.langgraph import HoldfastStore
+from holdfast.adapters.langgraph.store_filters import to_filter
+from holdfast.errors import InvalidInputError
+from holdfast.values.filters import matches, parse
 
 SAME: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"k": "a"}, {"k": "a"}),

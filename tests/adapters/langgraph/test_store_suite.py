@@ -11,8 +11,6 @@ from pathlib import Path
 
 import pytest
 
-WHY = "LangGraph is not installed here: make test-adapters"
-pytest.importorskip("langgraph.store.base", reason=WHY)
 ROOT = Path(__file__).parents[3]
 SUITE = ROOT / "build/suites/langgraph"
 PINS = ROOT / "requirements/langgraph-suite.txt"

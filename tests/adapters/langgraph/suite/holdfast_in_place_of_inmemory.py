@@ -12,7 +12,7 @@ from langgraph.store import memory
 
 from holdfast import State
 from holdfast.adapters.langgraph import HoldfastStore
-from holdfast.adapters.portal import Portal
+from holdfast.blocking import Portal
 from holdfast.values.ids import new_ref
 
 PORTAL = Portal.open(os.environ["SUITE_URL"])
