@@ -19,7 +19,7 @@ from holdfast.contracts.channel import Channel
 from holdfast.contracts.checkpoints import CheckpointStore
 from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.contracts.graph import Graph
-from holdfast.contracts.history import HistoryProvider
+from holdfast.contracts.history import HistoryStore
 from holdfast.contracts.items import ItemStore
 from holdfast.contracts.keys import KeyStore
 from holdfast.contracts.long_term import LongTermMemory
@@ -49,7 +49,7 @@ PROTOCOLS: dict[str, type[Any]] = {
     "checkpoints": CheckpointStore,
     "episodes": EpisodicMemory,
     "graph": Graph,
-    "history": HistoryProvider,
+    "history": HistoryStore,
     "items": ItemStore,
     "keys": KeyStore,
     "long_term": LongTermMemory,

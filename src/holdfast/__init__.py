@@ -23,7 +23,7 @@ from holdfast.contracts.boards import TaskStore
 from holdfast.contracts.channel import Channel
 from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.contracts.graph import CypherCapable, Graph, GraphStore
-from holdfast.contracts.history import HistoryProvider, HistoryRetention
+from holdfast.contracts.history import HistoryProvider, HistoryRetention, HistoryStore
 from holdfast.contracts.long_term import LongTermMemory
 from holdfast.contracts.short_term import ShortTerm, ShortTermMemory
 from holdfast.contracts.tasks.ledger import TaskLedger
@@ -91,6 +91,7 @@ __all__ = [
     "GraphStore",
     "HistoryProvider",
     "HistoryRetention",
+    "HistoryStore",
     "HoldfastError",
     "Hydrated",
     "LongTermMemory",

@@ -11,6 +11,7 @@ import pytest
 import holdfast
 from holdfast.engines.hybrid.consolidation import Consolidator
 from holdfast.engines.hybrid.log import HybridLog
+from holdfast.values.content import ChatMessage
 from holdfast.values.failpoints import FAILPOINTS, failpoint, hit
 from tests.engines.hybrid import HybridHarness, valkey
 from tests.memory.scenes import ANA, event, flush, gaps, notes, stored
@@ -185,6 +186,28 @@ async def test_a_clear_whose_writer_died_is_finished_by_the_flush(hybrid: Hybrid
     await flush(hybrid)
     assert await stored(hybrid) == []
     assert await store.recent(ANA, session_id="s1") == []
+
+
+@pytest.mark.parametrize(
+    ("name", "left"),
+    [("edit.after_unload", ["first", "second"]), ("edit.after_durable", ["first"])],
+)
+async def test_a_pop_that_dies_is_done_or_not_and_the_session_goes_on(
+    hybrid: HybridHarness, name: str, left: list[str]
+) -> None:
+    said = [ChatMessage.user("first"), ChatMessage.user("second")]
+    await hybrid.store("history").append_many(ANA, said, session_id="s1")
+    with failpoint(name, die), pytest.raises(DiedError):
+        await hybrid.store("history").pop(ANA, session_id="s1")
+    restart(hybrid)
+    store = hybrid.store("history")
+    texts = [one.text for one in await store.get_messages(ANA, session_id="s1")]
+    assert texts == left
+    await store.append(ANA, ChatMessage.user("third"), session_id="s1")
+    await flush(hybrid)
+    found = [one.to_message().text for one in await stored(hybrid)]
+    assert found == [*left, "third"]
+    assert await gaps(hybrid) == 0
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from typing import Any
 
 from holdfast.contracts.history import History
 from holdfast.engines.inmemory.transcripts import InMemoryTranscripts
-from holdfast.spi.transcripts import TranscriptKey, another_body
-from holdfast.values.errors import ConflictError, InvalidInputError
+from holdfast.spi.transcripts import Tail, TranscriptKey, another_body
+from holdfast.values.errors import ConflictError, InvalidInputError, VersionConflictError
 from tests.mutants.registry import mutant
 
 
@@ -153,3 +153,92 @@ class TheAgentDoesNotCount(InMemoryTranscripts):
         known = session.rows if session else {}
         others = {row.id for row in known.values() if row.agent != entries[0].agent}
         await super().append([one for one in entries if one.id not in others])
+
+
+@mutant("history", "test_of_concurrent_poppers_no_two_get_the_same_message")
+class PopReadsThenRemoves(InMemoryTranscripts):
+    """pop reads the newest message, and removes it a moment later."""
+
+    async def pop(self, key: TranscriptKey) -> Any:
+        rows = list(self._log.transcript(key.session, key.agent).values())
+        await asyncio.sleep(0)
+        if rows and rows[-1].id in self._log.transcript(key.session, key.agent):
+            await super().pop(key)
+        return rows[-1].to_row(rows[-1].seq) if rows else None
+
+
+@mutant("history", "test_pop_leaves_other_agents_other_sessions_and_events_that_are_no_messages")
+class PopTakesTheNewestEvent(InMemoryTranscripts):
+    """pop removes the newest event of the session, whoever's."""
+
+    async def pop(self, key: TranscriptKey) -> Any:
+        session = self._log.sessions.get(key.session)
+        if session is None or not session.rows:
+            return None
+        newest = list(session.rows.values())[-1]
+        self._log.remove(session, [newest])
+        return newest.to_row(newest.seq)
+
+
+@mutant("history", "test_a_popped_message_is_in_no_page_count_or_recall")
+class PopHidesInTheTranscriptOnly(InMemoryTranscripts):
+    """pop leaves the event in the log, where recall finds it."""
+
+    async def pop(self, key: TranscriptKey) -> Any:
+        rows = self._log.transcript(key.session, key.agent)
+        if not rows:
+            return None
+        _, newest = rows.popitem()
+        return newest.to_row(newest.seq)
+
+
+@mutant("history", "test_a_popped_message_may_be_appended_again_and_gets_a_new_number")
+class PopGivesTheNumberBack(InMemoryTranscripts):
+    """The number of a popped message is used again."""
+
+    async def pop(self, key: TranscriptKey) -> Any:
+        popped = await super().pop(key)
+        if popped is not None:
+            self._log.sessions[key.session].seq -= 1
+        return popped
+
+
+@mutant(
+    "history",
+    "test_replace_tail_with_another_expected_last_seq_is_a_version_conflict_and_nothing_is_written",
+    "test_of_concurrent_replacers_who_expect_the_same_number_one_wins",
+)
+class ReplacesWhateverIsThere(InMemoryTranscripts):
+    """replace_tail does not look at the number of the newest message."""
+
+    async def replace_tail(self, key: TranscriptKey, tail: Tail) -> int:
+        rows = list(self._log.transcript(key.session, key.agent).values())
+        actual = rows[-1].seq if rows else 0
+        return await super().replace_tail(key, tail._replace(expected_last_seq=actual))
+
+
+@mutant(
+    "history",
+    "test_replace_tail_with_an_id_that_stays_elsewhere_is_a_conflict_and_nothing_is_written",
+)
+class ReplacesOneAfterTheOther(InMemoryTranscripts):
+    """replace_tail removes first, and then finds out that it cannot append."""
+
+    async def replace_tail(self, key: TranscriptKey, tail: Tail) -> int:
+        empty = tail._replace(entries=())
+        last = await super().replace_tail(key, empty)
+        return await super().replace_tail(key, tail._replace(expected_last_seq=last))
+
+
+@mutant("history", "test_a_retry_of_replace_tail_has_no_further_effect")
+class ARetryIsAConflict(InMemoryTranscripts):
+    """A retry of replace_tail finds the number that it made itself, and is refused."""
+
+    async def replace_tail(self, key: TranscriptKey, tail: Tail) -> int:
+        rows = list(self._log.transcript(key.session, key.agent).values())
+        actual = rows[-1].seq if rows else 0
+        if actual != tail.expected_last_seq:
+            raise VersionConflictError(
+                "transcript", key.session, expected=tail.expected_last_seq, actual=actual
+            )
+        return await super().replace_tail(key, tail)

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from holdfast import AgentId, Document, Entity, Relationship, State
+from holdfast import AgentId, ChatMessage, Document, Entity, Relationship, State
 from holdfast.content import TextBlock
-from holdfast.errors import NotFoundError
+from holdfast.errors import ConflictError, NotFoundError
 from holdfast.values.ids import new_ref
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -152,3 +152,22 @@ async def test_states_of_several_sessions_are_each_owners_own(state: State) -> N
     assert found.state == {"where": TREASURE}
     for other in (bob, state):
         assert [one.state for one in await other.short_term.get_many(["s1", "s2"])] == [{}, {}]
+
+
+async def test_an_owner_pops_and_replaces_only_its_own_messages(state: State) -> None:
+    ana, bob = state.for_owner("ana"), state.for_owner("bob")
+    await ana.history.append(AGENT, ChatMessage.user(TREASURE), session_id="s1")
+    for other in (bob, state):
+        assert await other.history.pop(AGENT, session_id="s1") is None
+        with pytest.raises(ConflictError) as caught:
+            await other.history.replace_tail(
+                AGENT,
+                session_id="s1",
+                after_seq=0,
+                messages=[ChatMessage.user("mine now")],
+                expected_last_seq=1,
+            )
+        assert caught.value.key == "s1"
+    popped = await ana.history.pop(AGENT, session_id="s1")
+    assert popped is not None
+    assert popped.text == TREASURE

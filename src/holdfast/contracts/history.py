@@ -8,8 +8,8 @@ from typing import Protocol, runtime_checkable
 
 from holdfast.contracts.front import Front
 from holdfast.spi.log_entry import LogEntry, TranscriptPage, distinct
-from holdfast.spi.transcripts import TranscriptKey, Transcripts
-from holdfast.values.checks import check_absent_id, check_id, check_list
+from holdfast.spi.transcripts import Tail, TranscriptKey, Transcripts
+from holdfast.values.checks import check_absent_id, check_count, check_id, check_list
 from holdfast.values.content import ChatMessage
 from holdfast.values.deprecation import renamed
 from holdfast.values.identity import Agent, AgentId
@@ -36,51 +36,7 @@ class HistoryProvider(Protocol):
     """An agent's transcript, keyed by (tenant, agent, session); every message may carry a run.
 
     It only reads and writes. Trimming to a model's window is compaction, a view that never changes
-    what is stored.
-
-    Promises:
-    - a message comes back exactly as it was appended
-    - every kind of content block survives the round trip
-    - a block of a future version survives the round trip
-    - messages come back in the order in which they were appended
-    - one session never sees anothers messages
-    - one agent never sees anothers messages in the same session
-    - a tenant can neither read, write nor detect anothers messages
-    - an agent given as text is the same as its AgentId
-    - an unknown session has no messages
-    - append_many is contiguous and in order
-    - append_many is atomic: one bad message and none is stored
-    - append_many of an empty list does nothing
-    - the same id and body again is a no-op
-    - the same id and body with another time is the same message, and the first time stays
-    - the same id twice in one batch is stored once
-    - the same id with another body is a conflict and nothing is written
-    - the same id with another run is a conflict
-    - the same id of another agent in the session is a conflict
-    - two equal messages with different ids stay two
-    - the same id in another session is another message
-    - concurrent appenders get one total order with nothing lost
-    - concurrent retries of one message store it once
-    - a limit takes from the oldest
-    - an offset counts from the oldest
-    - an offset beyond the end is an empty result
-    - a limit of zero is an empty result
-    - a negative limit or offset is an error that names it
-    - recent_limit takes the newest and keeps them ascending
-    - recent_limit excludes limit, offset and after_seq
-    - after_seq is a cursor
-    - messages carry their sequence number and it never decreases
-    - sequence numbers are never reused after a clear
-    - count_messages counts what get_messages returns
-    - clear removes the messages of that agent and session only
-    - clear is idempotent
-    - clear leaves events that are no messages
-    - clear_run removes that run only
-    - clear_run of an empty run id is refused
-    - what a store returns is the caller's to mutate
-    - what a caller passed in may be changed afterwards
-    - a message of a million characters comes back
-    - what was appended is there after reopening
+    what is stored. ``HistoryStore`` has the further methods of Holdfast's engines.
     """
 
     @abstractmethod
@@ -157,8 +113,113 @@ class HistoryProvider(Protocol):
         """
 
 
-class History(Front, HistoryProvider):
-    """``HistoryProvider`` on any engine.
+@runtime_checkable
+class HistoryStore(HistoryProvider, Protocol):
+    """A transcript that is read, written and changed at its end.
+
+    Promises:
+    - a message comes back exactly as it was appended
+    - every kind of content block survives the round trip
+    - a block of a future version survives the round trip
+    - messages come back in the order in which they were appended
+    - one session never sees anothers messages
+    - one agent never sees anothers messages in the same session
+    - a tenant can neither read, write nor detect anothers messages
+    - an agent given as text is the same as its AgentId
+    - an unknown session has no messages
+    - append_many is contiguous and in order
+    - append_many is atomic: one bad message and none is stored
+    - append_many of an empty list does nothing
+    - the same id and body again is a no-op
+    - the same id and body with another time is the same message, and the first time stays
+    - the same id twice in one batch is stored once
+    - the same id with another body is a conflict and nothing is written
+    - the same id with another run is a conflict
+    - the same id of another agent in the session is a conflict
+    - two equal messages with different ids stay two
+    - the same id in another session is another message
+    - concurrent appenders get one total order with nothing lost
+    - concurrent retries of one message store it once
+    - a limit takes from the oldest
+    - an offset counts from the oldest
+    - an offset beyond the end is an empty result
+    - a limit of zero is an empty result
+    - a negative limit or offset is an error that names it
+    - recent_limit takes the newest and keeps them ascending
+    - recent_limit excludes limit, offset and after_seq
+    - after_seq is a cursor
+    - messages carry their sequence number and it never decreases
+    - sequence numbers are never reused after a clear
+    - count_messages counts what get_messages returns
+    - clear removes the messages of that agent and session only
+    - clear is idempotent
+    - clear leaves events that are no messages
+    - clear_run removes that run only
+    - clear_run of an empty run id is refused
+    - pop removes the newest message and returns it
+    - pop of a transcript without messages is none
+    - pop leaves other agents, other sessions and events that are no messages
+    - a popped message is in no page, count or recall
+    - a popped message may be appended again and gets a new number
+    - of concurrent poppers no two get the same message
+    - replace_tail puts messages in the place of those after a number
+    - replace_tail of no messages removes those after a number
+    - replace_tail after the newest message only appends
+    - replace_tail may keep messages that it removes, at new numbers
+    - replace_tail with another expected_last_seq is a version conflict and nothing is written
+    - replace_tail with an id that stays elsewhere is a conflict and nothing is written
+    - replace_tail with one bad message writes nothing
+    - a retry of replace_tail has no further effect
+    - replace_tail leaves other agents and events that are no messages
+    - of concurrent replacers who expect the same number one wins
+    - what a store returns is the caller's to mutate
+    - what a caller passed in may be changed afterwards
+    - a message of a million characters comes back
+    - what was appended is there after reopening
+    """
+
+    @abstractmethod
+    async def pop(self, agent_id: AgentId, *, session_id: str) -> ChatMessage | None:
+        """Remove the agent's newest message in a session and return it, in one step.
+
+        Returns ``None`` if there is none. It is also gone from recall, and no late write brings it
+        back. Do not repeat it after a ``TimedOutError``: the message may have been removed. ::
+
+            undone = await history.pop(agent, session_id="s1")
+        """
+
+    @abstractmethod
+    async def replace_tail(
+        self,
+        agent_id: AgentId,
+        *,
+        session_id: str,
+        after_seq: int,
+        messages: list[ChatMessage],
+        expected_last_seq: int,
+        run_id: str = "",
+    ) -> int:
+        """Put messages in the place of the agent's messages after a number, all or none.
+
+        Raises ``VersionConflictError`` if the newest message has another number than
+        ``expected_last_seq``, which is 0 if there must be none: somebody has written since it was
+        read. The new messages get new numbers, also those that were there before. Returns the
+        number of the newest message, or 0. A retry with the same messages has no further effect. ::
+
+            seen = await history.get_messages(agent, session_id="s1")
+            summary = ChatMessage.system("They talked about tides.")
+            await history.replace_tail(
+                agent,
+                session_id="s1",
+                after_seq=0,
+                messages=[summary, *seen[-2:]],
+                expected_last_seq=seen[-1].seq,
+            )
+        """
+
+
+class History(Front, HistoryStore):
+    """``HistoryStore`` on any engine.
 
     ::
 
@@ -183,19 +244,7 @@ class History(Front, HistoryProvider):
         run_id: str | None = None,
     ) -> None:
         """Append messages next to each other, all or none."""
-        key = self._key(agent_id, session_id)
-        run = check_absent_id("run_id", run_id)
-        check_list("messages", messages)
-        entries = [
-            LogEntry.of_message(
-                f"messages[{at}]", one, agent=key.agent, session=key.session, run=run
-            )
-            for at, one in enumerate(messages)
-        ]
-        for at, entry in enumerate(entries):
-            self._limits.check_value(f"messages[{at}]", entry.body)
-        if len(entries) > 1:
-            entries = list(distinct(entries).values())
+        entries = self._entries(self._key(agent_id, session_id), messages, run_id)
         if entries:
             await self._transcripts.append(entries)
 
@@ -229,6 +278,46 @@ class History(Front, HistoryProvider):
     async def count_messages(self, agent_id: Agent, *, session_id: str) -> int:
         """Return how many messages the agent has in a session."""
         return await self._transcripts.count(self._key(agent_id, session_id))
+
+    async def pop(self, agent_id: Agent, *, session_id: str) -> ChatMessage | None:
+        """Remove the agent's newest message in a session and return it, in one step."""
+        row = await self._transcripts.pop(self._key(agent_id, session_id))
+        return None if row is None else messages_from_rows([row])[0]
+
+    async def replace_tail(
+        self,
+        agent_id: Agent,
+        *,
+        session_id: str,
+        after_seq: int,
+        messages: list[ChatMessage],
+        expected_last_seq: int,
+        run_id: str | None = None,
+    ) -> int:
+        """Put messages in the place of the agent's messages after a number, all or none."""
+        key = self._key(agent_id, session_id)
+        tail = Tail(
+            check_count("after_seq", after_seq),
+            check_count("expected_last_seq", expected_last_seq),
+            self._entries(key, messages, run_id),
+        )
+        return await self._transcripts.replace_tail(key, tail)
+
+    def _entries(
+        self, key: TranscriptKey, messages: list[ChatMessage], run_id: str | None
+    ) -> list[LogEntry]:
+        """Check messages of one run, and return each once."""
+        run = check_absent_id("run_id", run_id)
+        check_list("messages", messages)
+        entries = [
+            LogEntry.of_message(
+                f"messages[{at}]", one, agent=key.agent, session=key.session, run=run
+            )
+            for at, one in enumerate(messages)
+        ]
+        for at, entry in enumerate(entries):
+            self._limits.check_value(f"messages[{at}]", entry.body)
+        return list(distinct(entries).values()) if len(entries) > 1 else entries
 
     def _key(self, agent_id: Agent, session_id: str) -> TranscriptKey:
         return TranscriptKey(self._scope.agent(agent_id), self._scope.id("session_id", session_id))

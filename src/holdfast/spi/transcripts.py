@@ -7,14 +7,17 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from holdfast.spi.log_entry import LogEntry, TranscriptPage, another_body
+from holdfast.values.errors import VersionConflictError
 from holdfast.values.stored_messages import MessageRow
 
 __all__ = [
     "LogEntry",
     "MessageRow",
+    "Tail",
     "TranscriptKey",
     "TranscriptPage",
     "Transcripts",
+    "VersionConflictError",
     "another_body",
 ]
 
@@ -24,6 +27,17 @@ class TranscriptKey(NamedTuple):
 
     agent: str
     session: str
+
+
+class Tail(NamedTuple):
+    """The new end of a transcript, in place of the messages with a number above ``after_seq``."""
+
+    after_seq: int
+    expected_last_seq: int
+    """The number that the newest message must have; 0 if there must be none."""
+
+    entries: Sequence[LogEntry]
+    """Messages of one agent, session and run, with different ids; may be empty."""
 
 
 class Transcripts(Protocol):
@@ -41,6 +55,19 @@ class Transcripts(Protocol):
     @abstractmethod
     async def read(self, key: TranscriptKey, page: TranscriptPage) -> Sequence[MessageRow]:
         """Return a page of messages, ascending, as they are stored: body, id, time and seq."""
+
+    @abstractmethod
+    async def pop(self, key: TranscriptKey) -> MessageRow | None:
+        """Remove the newest message and return it, in one step; ``None`` if there is none."""
+
+    @abstractmethod
+    async def replace_tail(self, key: TranscriptKey, tail: Tail) -> int:
+        """Replace the messages after a number, all or none. Returns the newest number, or 0.
+
+        Raises ``VersionConflictError("transcript", session, …)`` if the newest message has another
+        number than expected, unless the tail is there already, which is a retry. Raises
+        ``ConflictError`` (see ``another_body``) if one of its ids is in the session elsewhere.
+        """
 
     @abstractmethod
     async def clear(self, key: TranscriptKey, run: str | None) -> None:

@@ -21,6 +21,8 @@ FAILPOINTS = (
     "unload.after_durable",
     "clear.after_place",
     "clear.after_durable",
+    "edit.after_unload",
+    "edit.after_durable",
     "refill.after_lock",
     "refill.after_grant",
     "refill.after_window",

@@ -261,6 +261,17 @@ class BlockingHistory:
         recent_limit: int | None = ...,
         after_seq: int | None = ...,
     ) -> list[ChatMessage]: ...
+    def pop(self, agent_id: Agent, *, session_id: str) -> ChatMessage | None: ...
+    def replace_tail(
+        self,
+        agent_id: Agent,
+        *,
+        session_id: str,
+        after_seq: int,
+        messages: list[ChatMessage],
+        expected_last_seq: int,
+        run_id: str | None = ...,
+    ) -> int: ...
 
 @type_check_only
 class BlockingItems:

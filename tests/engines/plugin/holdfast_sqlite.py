@@ -15,7 +15,7 @@ from holdfast.contracts.history import History
 from holdfast.contracts.short_term import States
 from holdfast.spi import StateSnapshot, states, transcripts
 from holdfast.spi.engine import Engine, EngineOptions
-from holdfast.spi.transcripts import LogEntry, MessageRow, TranscriptKey, TranscriptPage
+from holdfast.spi.transcripts import LogEntry, MessageRow, Tail, TranscriptKey, TranscriptPage
 from holdfast.testing import Harness
 
 SCHEMA = """
@@ -39,6 +39,7 @@ MINE = "FROM messages WHERE tenant = ? AND session = ? AND agent = ?"
 PAGE = f"SELECT body, id, at, seq {MINE} AND seq > ? ORDER BY seq LIMIT ? OFFSET ?"
 NEWEST = f"SELECT body, id, at, seq {MINE} ORDER BY seq DESC LIMIT ?"
 STATE = "SELECT body, version, ttl, expires FROM states WHERE tenant = ? AND session = ?"
+ROW = "RETURNING body, id, at, seq"
 ALL = -1
 
 
@@ -120,7 +121,39 @@ class SqliteTranscripts(transcripts.Transcripts):
         else:
             limit = ALL if page.limit is None else page.limit
             rows = await self._rows(PAGE, *mine, page.after_seq or 0, limit, page.offset)
-        return [(body, name, datetime.fromisoformat(at), seq) for body, name, at, seq in rows]
+        return [_row(row) for row in rows]
+
+    async def pop(self, key: TranscriptKey) -> MessageRow | None:
+        """Remove and return the newest message."""
+        mine = (self._tenant, key.session, key.agent)
+        rows = await self._rows(
+            f"DELETE {MINE} AND seq = (SELECT max(seq) {MINE}) {ROW}", *mine * 2
+        )
+        return _row(rows[0]) if rows else None
+
+    async def replace_tail(self, key: TranscriptKey, tail: Tail) -> int:
+        """Replace the newest messages, all or none."""
+        last: int = await self._engine.run(self._replace_tail, key, tail)
+        return last
+
+    def _replace_tail(self, database: sqlite3.Connection, key: TranscriptKey, tail: Tail) -> int:
+        mine, new = (self._tenant, key.session, key.agent), [one.id for one in tail.entries]
+        last = f"SELECT coalesce(max(seq), 0) {MINE}"
+        [actual] = database.execute(last, mine).fetchone()
+        after = f"{MINE} AND seq > ?"
+        found = f"SELECT id, run, body {after} ORDER BY seq"
+        there = database.execute(found, (*mine, tail.after_seq)).fetchall()
+        if actual != tail.expected_last_seq:
+            if there == [(one.id, one.run, one.body) for one in tail.entries]:
+                return int(actual)
+            versions = {"expected": tail.expected_last_seq, "actual": actual}
+            raise transcripts.VersionConflictError("transcript", key.session, **versions)
+        database.execute(f"DELETE {after}", (*mine, tail.after_seq))
+        for id_ in new:
+            if database.execute(FIND, (self._tenant, key.session, id_)).fetchone():
+                raise transcripts.another_body(key.session, id_)
+        self._append(database, tail.entries)
+        return int(database.execute(last, mine).fetchone()[0])
 
     async def clear(self, key: TranscriptKey, run: str | None) -> None:
         """Delete messages; the session's last number stays."""
@@ -135,6 +168,11 @@ class SqliteTranscripts(transcripts.Transcripts):
     async def _rows(self, sql: str, *args: Any) -> list[Any]:
         found: list[Any] = await self._engine.run(lambda db: db.execute(sql, args).fetchall())
         return found
+
+
+def _row(row: Any) -> MessageRow:
+    body, name, at, seq = row
+    return body, name, datetime.fromisoformat(at), seq
 
 
 class SqliteStates(states.StateStorage):

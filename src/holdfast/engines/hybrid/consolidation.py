@@ -328,8 +328,10 @@ class Consolidator:
             settled = (Outcome.STORED, Outcome.COVERED)
             return [wait.one for wait in waits if wait.outcome not in settled]
 
-    async def unload(self, tenant: str, session: str) -> None:
+    async def unload(self, tenant: str, session: str, *, keep: bool = True) -> None:
         """Unload a session from the hot log, if all of it is flushed.
+
+        Its window expires after a while; with ``keep=False`` it is deleted at once.
 
         ::
 
@@ -340,7 +342,7 @@ class Consolidator:
         if grant_version is not None:
             await self._durable.unload(tenant, session, grant_version=grant_version)
             hit("unload.after_durable")
-            await self._hot.unloaded(tenant, session, grant_version=grant_version)
+            await self._hot.unloaded(tenant, session, grant_version=grant_version, keep=keep)
             self.metrics.unloaded += 1
 
     def _report(self, tenant: str, turns: Sequence[HotTurn], outcomes: Sequence[Outcome]) -> None:

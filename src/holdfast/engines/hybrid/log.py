@@ -16,6 +16,7 @@ from holdfast.engines.hybrid.circuit_breaker import CircuitBreaker, HotStoreDown
 from holdfast.engines.hybrid.consolidation import Consolidator
 from holdfast.engines.hybrid.grants import Grants
 from holdfast.engines.hybrid.horizon import Horizon
+from holdfast.engines.hybrid.log_edits import LogEdits
 from holdfast.engines.hybrid.waking import Waker
 from holdfast.engines.hybrid.write_back import WriteBack, positioned
 from holdfast.spi.hybrid.durable_log import DurableLog
@@ -80,6 +81,11 @@ class HybridLog:
             hot, durable, consolidator, self._grants, tenant=tenant, breaker=self._breaker
         )
         self._unflushed = self._back.unflushed
+        self.edits = LogEdits(
+            *(hot, durable, consolidator, self._grants, self._back),
+            tenant=tenant,
+            breaker=self._breaker,
+        )
         self._grants.recover = self._back.recover
         self._grants.flush = self._back.drain
         self._seen = Horizon(self._metrics)

@@ -8,7 +8,7 @@ from holdfast.engines.hybrid.log import HybridLog, once
 from holdfast.spi.hybrid.hot_entry import PositionedEntry
 from holdfast.spi.hybrid.hot_log import Window
 from holdfast.spi.log_entry import LogEntry, TranscriptPage
-from holdfast.spi.transcripts import MessageRow, TranscriptKey, Transcripts
+from holdfast.spi.transcripts import MessageRow, Tail, TranscriptKey, Transcripts
 
 
 class HybridTranscripts(Transcripts):
@@ -47,6 +47,15 @@ class HybridTranscripts(Transcripts):
             found = await self._merged(key, late, page._replace(limit=most, offset=0))
         until = len(found) if page.limit is None else page.offset + page.limit
         return found[page.offset : until]
+
+    async def pop(self, key: TranscriptKey) -> MessageRow | None:
+        """Remove and return the newest message."""
+        popped = await self._log.edits.pop(key.session, key.agent)
+        return None if popped is None else popped.entry.to_row(popped.seq)
+
+    async def replace_tail(self, key: TranscriptKey, tail: Tail) -> int:
+        """Replace the newest messages, all or none."""
+        return await self._log.edits.replace_tail(key.session, key.agent, tail)
 
     async def clear(self, key: TranscriptKey, run: str | None) -> None:
         """Delete messages."""

@@ -145,14 +145,18 @@ class SessionLog:
             and (run is None or row.run == run)
             and (types is None or row.type in types)
         ]
-        for row in gone:
+        self.remove(session, gone)
+        return gone
+
+    def remove(self, session: SessionRecord, rows: Iterable[Row]) -> None:
+        """Delete rows of a session from the log and from every index."""
+        for row in rows:
             del session.rows[row.id]
             del self.agents[row.agent][row.key]
             if row.agent in self._words:
                 self._words[row.agent].remove(row.key)
             if row.type == "message":
                 del session.transcripts[row.agent][row.id]
-        return gone
 
     def _find(self, session_id: str, event_id: str) -> Row | None:
         session = self.sessions.get(session_id)

@@ -7,8 +7,9 @@ from itertools import islice
 
 from holdfast.engines.inmemory.engine import InMemory
 from holdfast.engines.inmemory.session_log import Row, SessionLog
-from holdfast.spi.log_entry import LogEntry, TranscriptPage
-from holdfast.spi.transcripts import MessageRow, TranscriptKey, Transcripts
+from holdfast.spi.log_entry import LogEntry, TranscriptPage, another_body
+from holdfast.spi.transcripts import MessageRow, Tail, TranscriptKey, Transcripts
+from holdfast.values.errors import VersionConflictError
 
 _MESSAGES = ("message",)
 
@@ -38,6 +39,37 @@ class InMemoryTranscripts(Transcripts):
             end = None if page.limit is None else page.offset + page.limit
             rows = islice(rows, page.offset, end)
         return [row.to_row(row.seq) for row in rows]
+
+    async def pop(self, key: TranscriptKey) -> MessageRow | None:
+        """Remove and return the newest message."""
+        rows = self._log.transcript(key.session, key.agent)
+        if not rows:
+            return None
+        newest = list(rows.values())[-1]
+        self._log.remove(self._log.sessions[key.session], [newest])
+        return newest.to_row(newest.seq)
+
+    async def replace_tail(self, key: TranscriptKey, tail: Tail) -> int:
+        """Replace the newest messages, all or none."""
+        rows = list(self._log.transcript(key.session, key.agent).values())
+        gone = [row for row in rows if row.seq > tail.after_seq]
+        last = rows[-1].seq if rows else 0
+        if last != tail.expected_last_seq:
+            there = [(row.id, row.run, row.body) for row in gone]
+            if there == [(one.id, one.run, one.body) for one in tail.entries]:
+                return last
+            raise VersionConflictError(
+                "transcript", key.session, expected=tail.expected_last_seq, actual=last
+            )
+        session = self._log.sessions.get(key.session)
+        if session is not None:
+            kept = session.rows.keys() - {row.id for row in gone}
+            for one in tail.entries:
+                if one.id in kept:
+                    raise another_body(one.session, one.id)
+            self._log.remove(session, gone)
+        new = self._log.append(tail.entries, None, self._engine.now())
+        return next((row.seq for row in reversed([*rows[: len(rows) - len(gone)], *new])), 0)
 
     async def clear(self, key: TranscriptKey, run: str | None) -> None:
         """Delete messages."""

@@ -19,6 +19,7 @@ from holdfast.spi.hybrid.durable_log import (
 )
 from holdfast.spi.hybrid.hot_entry import PositionedEntry
 from holdfast.spi.log_entry import LogEntry
+from holdfast.spi.transcripts import Tail
 from holdfast.values.errors import InvalidInputError
 from holdfast.values.wakes import Gap
 
@@ -125,6 +126,16 @@ class PostgresDurableLog(DurableLog):
         )
         positions = {id_: (epoch, seq) for id_, epoch, seq in rows}
         return Cleared(positions, positions.pop(None, until))
+
+    async def pop(self, session: str, agent: str) -> PositionedEntry | None:
+        """Remove and return the newest message of an agent."""
+        return await session_log.pop(self._engine, self._tenant, session, agent)
+
+    async def replace_tail(
+        self, session: str, agent: str, tail: Tail
+    ) -> tuple[int, dict[str, tuple[int, int]]]:
+        """Replace the newest messages of an agent."""
+        return await session_log.replace_tail(self._engine, self._tenant, session, agent, tail)
 
     async def count_messages(self, session: str, agent: str, *, besides: Sequence[str]) -> int:
         """Count the messages of an agent in a session, without those of some ids."""

@@ -927,6 +927,7 @@ CREATE VIEW holdfast.task_records AS
 --   mark_failed(in_tenant text, in_task_id text, in_config_id text, in_seq bigint, in_attempts bigint, in_error text, in_max_attempts bigint, in_delay_seconds double precision) RETURNS boolean
 --   move_session(the_tenant text, old_prefix text, the_session text, new_prefix text, the_name text) RETURNS text
 --   move_task(task holdfast.tasks, in_to text, in_actor text, in_now timestamp with time zone, in_note text, in_run_after timestamp with time zone, in_said bigint, in_status_seq bigint, in_status_id text, in_keeps_place boolean) RETURNS void
+--   newest_message(the_tenant text, the_key bigint, the_agent text) RETURNS holdfast.events
 --   now() RETURNS timestamp with time zone
 --   open_item_namespace(in_tenant text, in_owner text, in_path text[], in_make boolean) RETURNS bigint
 --   open_thread(in_tenant text, in_id text, in_ttl_seconds double precision, in_alone boolean) RETURNS bigint
@@ -935,6 +936,7 @@ CREATE VIEW holdfast.task_records AS
 --   owner_prefix(the_owner text) RETURNS text
 --   pause_task(in_tenant text, in_id text, in_owner text, in_note text) RETURNS SETOF holdfast.task_records
 --   payload_fits(the_filterable jsonb, the_body text, the_path jsonpath, the_values jsonb) RETURNS boolean
+--   pop_message(the_tenant text, the_session text, the_agent text) RETURNS TABLE(body text, id text, occurred_at timestamp with time zone, seq bigint, epoch integer, run text)
 --   prune_threads(in_tenant text, in_threads text[], in_keep bigint) RETURNS bigint
 --   publish(in_tenant text, in_channel text, in_id text, in_event text, in_retention_seconds double precision, OUT out_number bigint, OUT out_published_at timestamp with time zone) RETURNS record
 --   purge_collections(at_most integer) RETURNS bigint
@@ -953,6 +955,8 @@ CREATE VIEW holdfast.task_records AS
 --   recover_tasks(in_tenant text, in_limit bigint) RETURNS SETOF holdfast.task_records
 --   refresh_items(in_tenant text, in_owner text, in_namespaces text[], in_keys text[]) RETURNS TABLE(at integer, value text, version bigint, created_at timestamp with time zone, updated_at timestamp with time zone, expires_at timestamp with time zone)
 --   release_task(in_tenant text, in_id text, in_fence bigint, in_note text) RETURNS SETOF holdfast.task_records
+--   remove_events(the_tenant text, the_session text, the_agent text, the_run text, the_types text[], after_epoch integer, after_seq bigint, until_epoch integer, until_seq bigint) RETURNS TABLE(id text, epoch integer, seq bigint)
+--   replace_messages(the_tenant text, the_session text, the_agent text, after_seq bigint, expected_seq bigint, the_ids text[], the_run text, the_times timestamp with time zone[], the_bodies text[], the_filterables text[]) RETURNS TABLE(id text, epoch integer, seq bigint)
 --   replay_letter(the_tenant text, the_letter text, the_session text, the_epoch integer, the_seq bigint, the_agent text, the_type text, the_id text, the_run text, the_time timestamp with time zone, the_body text) RETURNS TABLE(epoch integer, seq bigint)
 --   replayed_fact(the_tenant text, the_scope bigint, the_key text, the_fingerprint text, moment timestamp with time zone) RETURNS text
 --   request_of_task(task holdfast.tasks, in_request text, in_now timestamp with time zone, in_note text) RETURNS void

@@ -10,7 +10,8 @@ from holdfast.engines.postgres.payloads import stored_filterable
 from holdfast.engines.postgres.queries import load
 from holdfast.spi.hybrid.hot_entry import PositionedEntry
 from holdfast.spi.log_entry import LogEntry, another_body
-from holdfast.values.errors import ConflictError
+from holdfast.spi.transcripts import Tail
+from holdfast.values.errors import ConflictError, VersionConflictError
 
 _SQL = load("history")
 
@@ -52,6 +53,40 @@ async def append(
         return await engine.fetch(_SQL["append_many"], tenant, *_columns(entries), safe=True)
     except ConflictError as error:
         raise another_body(str(error), error.key) from error
+
+
+async def pop(engine: Postgres, tenant: str, session: str, agent: str) -> PositionedEntry | None:
+    """Remove the newest message of an agent in a session, and return it; ``None`` if none is left.
+
+    It is not idempotent: a retry would remove another message.
+    """
+    row = await engine.fetchrow(_SQL["pop"], tenant, session, agent, safe=False)
+    if row is None:
+        return None
+    body, id_, when, seq, epoch, run = row
+    return PositionedEntry(LogEntry(agent, session, "message", body, id_, run, when), epoch, seq)
+
+
+async def replace_tail(
+    engine: Postgres, tenant: str, session: str, agent: str, tail: Tail
+) -> tuple[int, dict[str, tuple[int, int]]]:
+    """Replace the newest messages, all or none. Return the newest number and what is gone.
+
+    It is retried after a lost answer: a tail that is there already stays.
+    """
+    _, _, _, ids, _, *rest = _columns(tail.entries)
+    run = tail.entries[0].run if tail.entries else ""
+    try:
+        *gone, (_, _, last) = await engine.fetch(
+            _SQL["replace_tail"],
+            *(tenant, session, agent, tail.after_seq, tail.expected_last_seq, ids, run, *rest),
+            safe=True,
+        )
+    except VersionConflictError:
+        raise
+    except ConflictError as error:
+        raise another_body(str(error), error.key) from error
+    return last, {id_: (epoch, seq) for id_, epoch, seq in gone}
 
 
 def stored(entries: Sequence[LogEntry], rows: Sequence[Any]) -> list[PositionedEntry]:

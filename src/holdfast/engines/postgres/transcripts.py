@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from holdfast.engines.postgres import session_log
 from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.queries import load
-from holdfast.engines.postgres.session_log import append
 from holdfast.spi.log_entry import LogEntry, TranscriptPage
-from holdfast.spi.transcripts import MessageRow, TranscriptKey, Transcripts
+from holdfast.spi.transcripts import MessageRow, Tail, TranscriptKey, Transcripts
 
 _SQL = load("history")
 
@@ -27,7 +27,7 @@ class PostgresTranscripts(Transcripts):
 
     async def append(self, entries: Sequence[LogEntry]) -> None:
         """Append entries, all or none."""
-        await append(self._engine, self._tenant, entries)
+        await session_log.append(self._engine, self._tenant, entries)
 
     async def read(self, key: TranscriptKey, page: TranscriptPage) -> Sequence[MessageRow]:
         """Return a page of messages, ascending."""
@@ -36,6 +36,17 @@ class PostgresTranscripts(Transcripts):
             return (await self._engine.fetch(_SQL["newest"], *whose, page.last, safe=True))[::-1]
         bounds = (page.limit, page.offset, page.after_seq or 0)
         return await self._engine.fetch(_SQL["page"], *whose, *bounds, safe=True)
+
+    async def pop(self, key: TranscriptKey) -> MessageRow | None:
+        """Remove and return the newest message."""
+        popped = await session_log.pop(self._engine, self._tenant, key.session, key.agent)
+        return None if popped is None else popped.entry.to_row(popped.seq)
+
+    async def replace_tail(self, key: TranscriptKey, tail: Tail) -> int:
+        """Replace the newest messages, all or none."""
+        whose = (self._tenant, key.session, key.agent)
+        last, _ = await session_log.replace_tail(self._engine, *whose, tail)
+        return last
 
     async def clear(self, key: TranscriptKey, run: str | None) -> None:
         """Delete messages."""

@@ -119,13 +119,16 @@ class RedisHotQueue(HotQueue):
         )
         return None if grant_version is None else int(grant_version)
 
-    async def unloaded(self, tenant: str, session: str, *, grant_version: int) -> None:
-        """Set the expiry of a cold session's window."""
+    async def unloaded(
+        self, tenant: str, session: str, *, grant_version: int, keep: bool = True
+    ) -> None:
+        """Set the expiry of a cold session's window, or delete it."""
         keys = HotKeys.of(tenant, session, self._engine.shards)
         await self._engine.run(
             "hot_unloaded",
             (keys.meta, keys.window, keys.idle),
-            (keys.member, grant_version, round(self.window_seconds * 1000)),
+            # A key that expires now is deleted.
+            (keys.member, grant_version, round(self.window_seconds * 1000) if keep else 0),
             safe=True,
         )
 

@@ -10,7 +10,8 @@ from holdfast.engines.redis.engine import Redis
 from holdfast.engines.redis.keys import SessionKeys, encode_agent
 from holdfast.engines.redis.timestamps import ttl_argument
 from holdfast.spi.log_entry import LogEntry, TranscriptPage, another_body
-from holdfast.spi.transcripts import MessageRow, TranscriptKey, Transcripts
+from holdfast.spi.transcripts import MessageRow, Tail, TranscriptKey, Transcripts
+from holdfast.values.errors import VersionConflictError
 
 DEFAULT_TTL_SECONDS = 7 * 86_400.0
 """The default time for which a transcript is kept after its last message."""
@@ -66,6 +67,36 @@ class RedisTranscripts(Transcripts):
         count = () if page.limit is None else ("count", page.limit)
         page_of = ("xrange", stream, start, "+", *count)
         return _rows(await self._engine.command(stream, *page_of, safe=True))
+
+    async def pop(self, key: TranscriptKey) -> MessageRow | None:
+        """Remove and return the newest message."""
+        keys = self._keys(key.session)
+        # Not safe to repeat: the repeat would remove another message.
+        popped = await self._engine.run(
+            "history_pop", (keys.index, keys.transcript(key.agent)), (), safe=False
+        )
+        return None if popped is None else _rows([popped])[0]
+
+    async def replace_tail(self, key: TranscriptKey, tail: Tail) -> int:
+        """Replace the newest messages, all or none."""
+        keys, agent = self._keys(key.session), encode_agent(key.agent)
+        run = tail.entries[0].run if tail.entries else ""
+        args: list[Any] = [keys.messages, agent, run, self._ttl]
+        args += (tail.after_seq, tail.expected_last_seq)
+        for entry in tail.entries:
+            args += (entry.id, entry.occurred_at.isoformat(), entry.body)
+        # Safe to repeat: a tail that is there already stays.
+        answer = await self._engine.run(
+            "history_replace", (keys.index, keys.messages + agent), args, safe=True
+        )
+        match answer:
+            case b"OK", last:
+                return int(last)
+            case b"OTHER", id_:
+                raise another_body(key.session, id_.decode())
+        raise VersionConflictError(
+            "transcript", key.session, expected=tail.expected_last_seq, actual=int(answer[1])
+        )
 
     async def clear(self, key: TranscriptKey, run: str | None) -> None:
         """Delete messages."""

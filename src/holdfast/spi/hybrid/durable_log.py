@@ -16,6 +16,7 @@ from typing import Protocol
 
 from holdfast.spi.hybrid.hot_entry import PositionedEntry
 from holdfast.spi.log_entry import LogEntry
+from holdfast.spi.transcripts import Tail
 from holdfast.values.wakes import Gap
 
 
@@ -241,6 +242,22 @@ class DurableLog(Protocol):
 
         Without ``until`` there are no unflushed ones. Entries that were stored meanwhile are
         deleted too.
+        """
+
+    @abstractmethod
+    async def pop(self, session: str, agent: str) -> PositionedEntry | None:
+        """Remove the newest message of an agent, and return it; ``None`` if there is none.
+
+        A tombstone keeps it from being written again by a process that remembers it.
+        """
+
+    @abstractmethod
+    async def replace_tail(
+        self, session: str, agent: str, tail: Tail
+    ) -> tuple[int, dict[str, tuple[int, int]]]:
+        """Replace messages as ``Transcripts.replace_tail`` does, past the hot log.
+
+        Returns the newest number, and the ids of the removed messages with their positions.
         """
 
     @abstractmethod

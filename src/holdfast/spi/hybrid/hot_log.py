@@ -277,8 +277,10 @@ class HotQueue(Protocol):
         """Mark an idle session as cold. Returns its grant version, ``None`` if it is not idle."""
 
     @abstractmethod
-    async def unloaded(self, tenant: str, session: str, *, grant_version: int) -> None:
-        """Set the expiry of a cold session's window."""
+    async def unloaded(
+        self, tenant: str, session: str, *, grant_version: int, keep: bool = True
+    ) -> None:
+        """Set the expiry of a cold session's window, or delete it."""
 
     @abstractmethod
     async def stats(self) -> HotStats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
@@ -89,3 +90,45 @@ class HistoryMachine(EngineMachine):
     def clear_run(self, agent: AgentId, session: str) -> None:
         """A run's messages."""
         self.both(lambda store: store.clear_run(agent, session_id=session, run_id="r1"))
+
+    @rule(agent=AGENTS, session=SESSIONS)
+    def pop(self, agent: AgentId, session: str) -> None:
+        """The newest message."""
+        self.both(
+            lambda store: store.pop(agent, session_id=session), lambda one: (one, one and one.seq)
+        )
+
+    @rule(
+        agent=AGENTS,
+        session=SESSIONS,
+        run=RUNS,
+        kept=st.integers(0, 4),
+        messages=st.lists(MESSAGES, max_size=3),
+        stale=st.sampled_from([0, 0, 0, 1]),
+    )
+    def replace_tail(
+        self,
+        agent: AgentId,
+        session: str,
+        run: str,
+        messages: list[ChatMessage],
+        *,
+        kept: int,
+        stale: int,
+    ) -> None:
+        """A new end, as of what was read before or a moment ago, and a retry of it."""
+        seen = self.both(lambda store: store.get_messages(agent, session_id=session))
+        numbers = [0, *(one.seq for one in seen)]
+
+        async def replaced(store: Any) -> Any:
+            return await store.replace_tail(
+                agent,
+                session_id=session,
+                after_seq=numbers[min(kept, len(numbers) - 1)],
+                messages=messages,
+                expected_last_seq=numbers[-1] + stale,
+                run_id=run,
+            )
+
+        self.both(replaced)
+        self.both(replaced)

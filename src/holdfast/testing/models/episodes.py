@@ -11,7 +11,7 @@ from typing import Any
 
 from holdfast.testing.models.shared import Shared
 from holdfast.values.content import ChatMessage
-from holdfast.values.errors import ConflictError, NotFoundError
+from holdfast.values.errors import ConflictError, NotFoundError, VersionConflictError
 from holdfast.values.event_text import event_text
 from holdfast.values.events import Event, Recalled, Session
 from holdfast.values.filters import matches, parse
@@ -217,6 +217,15 @@ class NaiveEpisodes:
         self._rows[:] = [row for row in self._rows if row[1] not in gone or row[0] != self._tenant]
         return len(gone)
 
+    def drop(self, session_id: str, ids: list[str]) -> None:
+        """Keep what does not have one of these ids."""
+        gone = self._mine(lambda one: one.session_id == session_id and one.id in ids)
+        self._rows[:] = [row for row in self._rows if row[1] not in gone or row[0] != self._tenant]
+
+    def has(self, session_id: str, id: str) -> bool:
+        """Whether an event of any agent has this id."""
+        return bool(self._mine(lambda one: (one.session_id, one.id) == (session_id, id)))
+
 
 class NaiveHistory:
     """The transcript: the naive log, filtered."""
@@ -257,6 +266,49 @@ class NaiveHistory:
             return found[max(0, len(found) - recent_limit) :]
         found = found[offset or 0 :]
         return found if limit is None else found[:limit]
+
+    async def pop(self, agent_id: AgentId, *, session_id: str) -> ChatMessage | None:
+        """Read the last, and remove what has its id."""
+        found = await self.get_messages(agent_id, session_id=session_id, recent_limit=1)
+        self._log.drop(session_id, [one.id for one in found])
+        return found[0] if found else None
+
+    async def replace_tail(
+        self,
+        agent_id: AgentId,
+        *,
+        session_id: str,
+        after_seq: int,
+        messages: list[ChatMessage],
+        expected_last_seq: int,
+        run_id: str = "",
+    ) -> int:
+        """Compare, remove, and append one after the other."""
+        events = await self._log.recent(
+            agent_id, session_id=session_id, limit=10**9, types=["message"]
+        )
+        gone = [one for one in events if one.seq > after_seq]
+        last = events[-1].seq if events else 0
+        new = [Event.of_message(agent_id, session_id, one, run_id=run_id) for one in messages]
+        by_id: dict[str, Event] = {}
+        for one in new:
+            first = by_id.setdefault(one.id, one)
+            if first.payload != one.payload:
+                raise ConflictError("event", one.id)
+        if last != expected_last_seq:
+            written = [(one.id, one.run_id, one.payload) for one in by_id.values()]
+            if [(one.id, one.run_id, one.payload) for one in gone] == written:
+                return last
+            raise VersionConflictError(
+                "transcript", session_id, expected=expected_last_seq, actual=last
+            )
+        leaving = {one.id for one in gone}
+        if any(self._log.has(session_id, one.id) for one in new if one.id not in leaving):
+            raise ConflictError("event", session_id)
+        self._log.drop(session_id, [one.id for one in gone])
+        await self._log.append(new)
+        kept = await self.get_messages(agent_id, session_id=session_id, recent_limit=1)
+        return (kept[0].seq if kept else 0) or 0
 
     async def clear(self, agent_id: AgentId, *, session_id: str) -> None:
         """Message events only."""

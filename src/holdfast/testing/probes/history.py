@@ -89,6 +89,43 @@ async def _clear_run(store: Any, value: Any) -> Any:
     return NO_ECHO
 
 
+async def _pop(store: Any, value: Any) -> Any:
+    await store.pop(ANA, session_id=value)
+    return NO_ECHO
+
+
+async def _pop_agent(store: Any, value: Any) -> Any:
+    await store.pop(value, session_id="agents")
+    return NO_ECHO
+
+
+async def _replace(store: Any, session: str, messages: list[ChatMessage], **how: Any) -> Any:
+    before = await store.get_messages(ANA, session_id=session)
+    last = before[-1].seq if before else 0
+    where = {"session_id": session, "after_seq": last, "expected_last_seq": last}
+    await store.replace_tail(ANA, messages=messages, **where, **how)
+    return (await store.get_messages(ANA, session_id=session))[-1]
+
+
+async def _replace_session(store: Any, value: Any) -> Any:
+    await _replace(store, value, [ChatMessage.user("x")])
+    return value
+
+
+async def _replace_id(store: Any, value: Any) -> Any:
+    return (await _replace(store, "replaced", [ChatMessage.user("x", id=value)])).id
+
+
+async def _replace_metadata(store: Any, value: Any) -> Any:
+    new = ChatMessage.user("x", metadata=value)
+    return (await _replace(store, "replaced", [new])).metadata
+
+
+async def _replace_run(store: Any, value: Any) -> Any:
+    await _replace(store, "replaced", [ChatMessage.user("x")], run_id=value)
+    return value
+
+
 PROBES = (
     Probe("append.session_id", "id", _session),
     Probe("append.agent_id", "id", _agent),
@@ -101,6 +138,12 @@ PROBES = (
     Probe("append.message.tool_use.input", "object", _tool_input),
     Probe("get_messages.session_id", "id", _read),
     Probe("count_messages.agent_id", "id", _count),
+    Probe("pop.session_id", "id", _pop),
+    Probe("pop.agent_id", "id", _pop_agent),
+    Probe("replace_tail.session_id", "id", _replace_session),
+    Probe("replace_tail.message.id", "id", _replace_id),
+    Probe("replace_tail.message.metadata", "object", _replace_metadata),
+    Probe("replace_tail.run_id", "absent_id", _replace_run),
     Probe("clear.session_id", "id", _clear),
     Probe("clear_run.run_id", "id", _clear_run),
 )

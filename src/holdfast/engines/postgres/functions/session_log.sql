@@ -1,4 +1,4 @@
--- version: 3
+-- version: 4
 -- The session log: appends, clears and moves.
 
 -- The owner in the stored id of a session; empty for a session that nobody owns.
@@ -294,12 +294,13 @@ BEGIN
 END
 $$;
 
--- Remove what matches, up to a place or all, from a session's log and from every index; the ids that
--- are gone, with their places. The counter of the session stays. With a place, the first row is the
--- place up to which it was done, and a tombstone covers what is still on its way.
-CREATE OR REPLACE FUNCTION holdfast.clear_events_until(
+-- Remove what matches, after one place and up to another, from a session's log and from every index; the
+-- ids that are gone, with their places. The counter of the session stays. Up to a place, the first row is
+-- the place up to which it was done, and a tombstone covers what is still on its way. After a place, each
+-- event leaves a tombstone if Redis ever had the session: a process that remembers it may look for it.
+CREATE OR REPLACE FUNCTION holdfast.remove_events(
     the_tenant text, the_session text, the_agent text, the_run text, the_types text[],
-    until_epoch int, until_seq bigint
+    after_epoch int, after_seq bigint, until_epoch int, until_seq bigint
 ) RETURNS TABLE (id text, epoch int, seq bigint)
 LANGUAGE plpgsql
 AS $$
@@ -323,7 +324,7 @@ BEGIN
         VALUES (the_tenant, session.key, the_agent, the_run, the_types, until_epoch, until_seq);
         RETURN QUERY SELECT NULL::text, until_epoch, until_seq;
     END IF;
-    IF num_nonnulls(the_agent, the_run, the_types) = 0 THEN
+    IF num_nonnulls(the_agent, the_run, the_types, after_seq) = 0 THEN
         DELETE FROM holdfast.dead_letters d
         WHERE d.tenant = the_tenant AND d.session = the_session
             AND (until_epoch IS NULL OR (d.epoch, d.seq) <= (until_epoch, until_seq));
@@ -332,12 +333,14 @@ BEGIN
     INSERT INTO holdfast.event_totals (tenant, agent)
     SELECT DISTINCT e.tenant, e.agent FROM holdfast.events e
     WHERE e.tenant = the_tenant AND e.session_key = session.key
+        AND (e.epoch, e.seq) > (coalesce(after_epoch, 0), coalesce(after_seq, 0))
         AND (the_agent IS NULL OR e.agent = the_agent)
     ON CONFLICT DO NOTHING;
     PERFORM FROM holdfast.event_totals t
     WHERE t.tenant = the_tenant AND t.agent IN (
         SELECT e.agent FROM holdfast.events e
         WHERE e.tenant = the_tenant AND e.session_key = session.key
+            AND (e.epoch, e.seq) > (coalesce(after_epoch, 0), coalesce(after_seq, 0))
             AND (the_agent IS NULL OR e.agent = the_agent))
     ORDER BY t.agent FOR UPDATE;
 
@@ -345,11 +348,17 @@ BEGIN
     WITH removed AS (
         DELETE FROM holdfast.events e
         WHERE e.tenant = the_tenant AND e.session_key = session.key
+            AND (e.epoch, e.seq) > (coalesce(after_epoch, 0), coalesce(after_seq, 0))
             AND (the_agent IS NULL OR e.agent = the_agent)
             AND (the_run IS NULL OR e.run = the_run)
             AND (the_types IS NULL OR e.type = ANY (the_types))
             AND (until_epoch IS NULL OR (e.epoch, e.seq) <= (until_epoch, until_seq))
-        RETURNING e.id, e.agent, e.epoch, e.seq
+        RETURNING e.id, e.agent, e.type, e.epoch, e.seq
+    ), buried AS (
+        INSERT INTO holdfast.session_tombstones
+            (tenant, session_key, exact, agent, types, epoch, seq)
+        SELECT the_tenant, session.key, true, r.agent, ARRAY[r.type], r.epoch, r.seq
+        FROM removed r WHERE after_seq IS NOT NULL AND session.heat > 0
     ), unkept AS (
         DELETE FROM holdfast.event_vectors v USING removed r
         WHERE v.tenant = the_tenant AND v.session_key = session.key
@@ -385,6 +394,17 @@ BEGIN
     )
     SELECT r.id, r.epoch, r.seq FROM removed r;
 END
+$$;
+
+CREATE OR REPLACE FUNCTION holdfast.clear_events_until(
+    the_tenant text, the_session text, the_agent text, the_run text, the_types text[],
+    until_epoch int, until_seq bigint
+) RETURNS TABLE (id text, epoch int, seq bigint)
+LANGUAGE sql
+AS $$
+    SELECT * FROM holdfast.remove_events(
+        the_tenant, the_session, the_agent, the_run, the_types, NULL, NULL, until_epoch,
+        until_seq);
 $$;
 
 CREATE OR REPLACE FUNCTION holdfast.clear_events(

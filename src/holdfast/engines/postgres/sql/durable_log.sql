@@ -70,8 +70,11 @@ SELECT e.epoch, e.seq, e.occurred_at,
     holdfast.is_same_event(e, i.agent, i.type, i.run, i.body),
     EXISTS (
         SELECT FROM holdfast.session_tombstones t
-        WHERE t.tenant = $1 AND t.session_key = s.key AND NOT t.exact
-            AND (i.epoch, i.seq) <= (t.epoch, t.seq)
+        WHERE t.tenant = $1 AND t.session_key = s.key
+            -- An exact one that names an agent is of an event that was removed by itself.
+            AND CASE WHEN t.exact
+                THEN t.agent IS NOT NULL AND (i.epoch, i.seq) = (t.epoch, t.seq)
+                ELSE (i.epoch, i.seq) <= (t.epoch, t.seq) END
             AND (t.agent IS NULL OR t.agent = i.agent)
             AND (t.run IS NULL OR t.run = i.run)
             AND (t.types IS NULL OR i.type = ANY (t.types))),

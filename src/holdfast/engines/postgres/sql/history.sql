@@ -54,6 +54,15 @@ WHERE e.tenant = $1
     AND e.session_key = (SELECT key FROM holdfast.sessions WHERE tenant = $1 AND id = $2)
     AND (e.agent || '') = $3 AND e.type = 'message';
 
+-- name: pop
+-- Remove the newest message of an agent, and return it.
+SELECT * FROM holdfast.pop_message($1, $2, $3);
+
+-- name: replace_tail
+-- Put messages in the place of those after a number: $4 the number, $5 the number that the newest message
+-- must have, $6 to $10 the messages.
+SELECT * FROM holdfast.replace_messages($1, $2, $3, $4, $5, $6, $7, $8, $9, $10);
+
 -- name: clear
 -- Remove messages: $3 agent, $4 run or NULL.
 SELECT holdfast.clear_events($1, $2, $3, $4, ARRAY['message']);
