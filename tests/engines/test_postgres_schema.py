@@ -253,7 +253,7 @@ async def test_every_named_statement_is_used_and_none_is_missing() -> None:
         (
             "episodes",
             "recent_in_session",
-            ("t", "s", "a", None, 20, None, None),
+            ("t", "s", "a", None, 20, None, None, 0),
             "events_(pkey|by_id)",
         ),
         (

@@ -9,7 +9,7 @@ import pytest
 
 import holdfast
 from holdfast import ALL_AGENTS, AgentMemory, ChatMessage
-from holdfast.contracts.episodes import Events
+from holdfast.contracts.event_log import Events
 from holdfast.engines.redis.episodes import RedisEvents
 from holdfast.engines.redis.wake import RedisWake
 from holdfast.errors import NotSupportedError

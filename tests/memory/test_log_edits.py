@@ -149,3 +149,36 @@ async def test_a_pop_whose_end_redis_does_not_hear_of_returns_the_message(
     assert await texts(store) == ["first"]
     await say(store, "third")
     assert await texts(store) == ["first", "third"]
+
+
+async def test_a_process_that_remembers_a_deleted_session_does_not_write_it_again(
+    hybrid: HybridHarness,
+) -> None:
+    mine, theirs = hybrid.store("history"), another_process(hybrid)
+    episodes = hybrid.store("episodes")
+    await say(mine, "first")
+    await say(theirs, "second")
+    assert await episodes.delete_session("s1")
+    assert await texts(theirs) == await texts(mine) == []
+    assert await episodes.get_session("s1") is None
+    await flush(hybrid)
+    assert await stored(hybrid) == []
+    await say(mine, "third")
+    assert await texts(theirs) == await texts(mine) == ["third"]
+    await flush(hybrid)
+    [left] = await stored(hybrid)
+    assert (left.to_message().text, left.seq) == ("third", 3)
+    assert (await episodes.get_session("s1")) is not None
+    assert await gaps(hybrid) == 0
+
+
+async def test_a_session_that_redis_lost_is_deleted_and_stays_deleted(
+    hybrid: HybridHarness,
+) -> None:
+    mine, theirs = hybrid.store("history"), another_process(hybrid)
+    await say(theirs, "first")
+    assert valkey().ask("FLUSHALL") == "+OK"
+    assert await hybrid.store("episodes").delete_session("s1")
+    assert await texts(theirs) == await texts(mine) == []
+    await say(mine, "second")
+    assert await texts(theirs) == await texts(mine) == ["second"]

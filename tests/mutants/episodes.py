@@ -117,9 +117,9 @@ class ARetryReturnsItsOwnTime(InMemoryEpisodes):
 class WhereAfterTheLimit(InMemoryEpisodes):
     """The newest are taken first, and filtered then."""
 
-    async def recent(self, scope: Any, limit: int) -> Any:
+    async def recent(self, scope: Any, limit: int | None, after_seq: int = 0) -> Any:
         passing = await super().recent(scope, len(self._rows(scope)))
-        newest = await super().recent(dataclasses.replace(scope, where=None), limit)
+        newest = await super().recent(dataclasses.replace(scope, where=None), limit, after_seq)
         return [one for one in newest if one in passing]
 
 
@@ -156,9 +156,78 @@ class WhereWithoutLimits(EpisodicMemory):
 class WhereSeesTheWholePayload(InMemoryEpisodes):
     """A filter sees lists, objects and long texts too."""
 
-    async def recent(self, scope: Any, limit: int) -> Any:
+    async def recent(self, scope: Any, limit: int | None, after_seq: int = 0) -> Any:
         if scope.where is None:
-            return await super().recent(scope, limit)
-        every = await super().recent(dataclasses.replace(scope, where=None), 10**9)
+            return await super().recent(scope, limit, after_seq)
+        every = await super().recent(dataclasses.replace(scope, where=None), None)
         passing = [one for one in every if matches(scope.where, one.payload)]
-        return passing[max(len(passing) - limit, 0) :]
+        return passing[max(len(passing) - (limit or 0), 0) :]
+
+
+@mutant("episodes", "test_delete_session_removes_the_session_and_its_log_and_nothing_of_another")
+class DeleteLeavesTheLog(InMemoryEpisodes):
+    """delete_session removes the record, and recall still finds the events."""
+
+    async def delete_session(self, session: str) -> bool:
+        return self._log.sessions.pop(session, None) is not None
+
+
+@mutant("episodes", "test_sequence_numbers_are_never_reused_after_delete_session")
+class DeleteForgetsTheCounter(InMemoryEpisodes):
+    """A session that is created again begins at 1."""
+
+    async def delete_session(self, session: str) -> bool:
+        found = self._log.sessions.get(session)
+        if found is not None:
+            found.seq = 0
+        return await super().delete_session(session)
+
+
+@mutant(
+    "episodes",
+    "test_a_session_created_again_after_delete_session_has_nothing_of_the_old_one",
+    "test_delete_session_is_idempotent_and_says_whether_there_was_one",
+)
+class DeleteIsClear(InMemoryEpisodes):
+    """delete_session leaves the record of the session."""
+
+    async def delete_session(self, session: str) -> bool:
+        self._log.clear(session)
+        return session in self._log.sessions
+
+
+@mutant("episodes", "test_sessions_are_listed_by_last_activity_in_pages")
+class ActivityIsTheNewestTime(InMemoryEpisodes):
+    """Sessions are listed by their start, whatever was asked for."""
+
+    async def list_sessions(self, scope: Any, limit: int, after: Any) -> Any:
+        found = await super().list_sessions(scope, 10**9, after)
+        found.sort(key=lambda one: (one.started_at, one.id), reverse=True)
+        return found[:limit]
+
+
+@mutant(
+    "episodes",
+    "test_sessions_of_all_agents_are_those_of_the_owner_who_asks_or_those_that_nobody_owns",
+)
+class SessionsOfAllOwners(InMemoryEpisodes):
+    """Sessions of all agents are those of the tenant, whoever asks."""
+
+    async def list_sessions(self, scope: Any, limit: int, after: Any) -> Any:
+        return await super().list_sessions(dataclasses.replace(scope, owner=None), limit, after)
+
+
+@mutant("episodes", "test_after_seq_skips_the_events_up_to_that_position")
+class AfterSeqTakesThePosition(InMemoryEpisodes):
+    """after_seq returns the event at that position too."""
+
+    async def recent(self, scope: Any, limit: int | None, after_seq: int = 0) -> Any:
+        return await super().recent(scope, limit, max(after_seq - 1, 0))
+
+
+@mutant("episodes", "test_get_returns_events_by_their_ids_in_the_order_of_the_ids")
+class GetInTheOrderOfTheLog(EpisodicMemory):
+    """get returns events in the order of the log."""
+
+    async def get(self, session_id: str, ids: list[str]) -> Any:
+        return sorted(await super().get(session_id, ids), key=lambda one: one.seq)

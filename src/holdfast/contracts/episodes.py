@@ -2,226 +2,23 @@
 
 from __future__ import annotations
 
-import copy
-from dataclasses import replace
-from datetime import datetime
-from typing import Any, Self
+from typing import Any, Literal, TypeAlias, get_args
 
-from holdfast.contracts.agent_memory import MemoryLog
-from holdfast.contracts.front import Front
-from holdfast.contracts.paging import (
-    cursor_of_event,
-    cursor_of_session,
-    event_before,
-    session_before,
-)
-from holdfast.spi.episodes import EpisodeStorage, EventScope, EventStorage
-from holdfast.spi.log_entry import LogEntry, check_embeddings, distinct
-from holdfast.values.checks import (
-    check_count,
-    check_id,
-    check_ids,
-    check_list,
-    check_text,
-    check_time,
-    check_unreserved,
-    check_vector,
-)
+from holdfast.contracts.event_log import Events
+from holdfast.contracts.paging import cursor_of_session, session_before
+from holdfast.spi.episodes import EpisodeStorage, SessionScope
+from holdfast.values.checks import check_count, check_id, check_ids
 from holdfast.values.codec import encode_object
 from holdfast.values.deprecation import renamed
-from holdfast.values.errors import NotFoundError
-from holdfast.values.events import Event, Recalled, Session
-from holdfast.values.identity import Agent, AllAgents, AnyAgent
+from holdfast.values.errors import InvalidInputError, NotFoundError
+from holdfast.values.events import Event, Session
+from holdfast.values.identity import Agent, AnyAgent
 from holdfast.values.ids import new_id
-from holdfast.values.owners import RESERVED
-from holdfast.values.payload_filters import parse_where
 
+SessionOrder: TypeAlias = Literal["started_at", "last_active_at"]
+"""What sessions are listed by."""
 
-class Events(Front, MemoryLog):
-    """``MemoryLog`` on an engine that stores events but no sessions.
-
-    ::
-
-        log = Events(RedisEvents(engine, tenant="acme"))
-    """
-
-    _any_owner = False
-
-    def __init__(self, storage: EventStorage) -> None:
-        self._events = storage
-
-    def any_owner(self) -> Self:
-        """Return the same log, whose ``ALL_AGENTS`` are those of every owner, for operators.
-
-        A log that is bound to one owner, or to events without an owner, stays as it is. ::
-
-            events = await state.episodes.any_owner().recent(ALL_AGENTS)
-        """
-        if self._scope.owner or self._scope.is_confined:
-            return self
-        log = copy.copy(self)
-        log._any_owner = True  # noqa: SLF001 - it is one of us
-        return log
-
-    async def append(
-        self, events: list[Event], *, embeddings: list[list[float]] | None = None
-    ) -> list[Event]:
-        """Append events to the logs of their sessions, all or none. Returns them as stored.
-
-        An event whose id is already in its session counts as a retry if agent, type, run and
-        payload are the same: the stored event is returned, with its position and time. Otherwise
-        raises ``ConflictError``. ::
-
-            [event] = await episodes.append([Event(agent, "s1", "decision", {"use": "postgres"})])
-        """
-        check_list("events", events)
-        entries = [self._entry(f"events[{at}]", event) for at, event in enumerate(events)]
-        for at, entry in enumerate(entries):
-            self._limits.check_value(f"events[{at}]", entry.body)
-        vectors = check_embeddings(embeddings, len(entries))
-        unique = distinct(entries)
-        if not unique:
-            return []
-        if vectors is not None:
-            given = dict(zip((one.key for one in entries), vectors, strict=True))
-            vectors = [given[key] for key in unique]
-        stored = await self._events.append(list(unique.values()), vectors)
-        positioned = dict(zip(unique, stored, strict=True))
-        return [self._scope.own_event(positioned[entry.key].to_event()) for entry in entries]
-
-    async def append_checked(self, entry: LogEntry) -> Event:
-        """Append an event that the caller has checked to the log of its session.
-
-        ::
-
-            event = await episodes.append_checked(entry)
-        """
-        self._limits.check_value("payload", entry.body)
-        [stored] = await self._events.append((self._scope.entry("event", entry),), None)
-        return self._scope.own_event(stored.to_event())
-
-    async def recent(
-        self,
-        agent_id: AnyAgent,
-        *,
-        session_id: str | None = None,
-        limit: int = 20,
-        types: list[str] | None = None,
-        where: dict[str, Any] | None = None,
-    ) -> list[Event]:
-        """Return the newest events of an agent, or of ``ALL_AGENTS``, ascending.
-
-        ``where`` filters them by the scalars at the top level of their payloads. ::
-
-            window = await episodes.recent(agent, session_id="s1", limit=50)
-            failed = await episodes.recent(ALL_AGENTS, where={"status": "failed"})
-        """
-        scope = self._events_of(agent_id, session_id, types, where)
-        found = await self._events.recent(scope, check_count("limit", limit))
-        return self._own(found)
-
-    @renamed(after=("cursor", cursor_of_event))
-    async def between(
-        self,
-        agent_id: AnyAgent,
-        start: datetime,
-        end: datetime,
-        *,
-        session_id: str | None = None,
-        types: list[str] | None = None,
-        limit: int = 1000,
-        cursor: str | None = None,
-        where: dict[str, Any] | None = None,
-    ) -> list[Event]:
-        """Return the events of an agent, or of ``ALL_AGENTS``, from ``start`` until before ``end``.
-
-        ``cursor`` is that of the last event of the previous page. ``where`` filters as in
-        ``recent``. ::
-
-            tuesday = await episodes.between(agent, start, start + timedelta(days=1))
-        """
-        span = (check_time("start", start), check_time("end", end))
-        scope = self._events_of(agent_id, session_id, types, where, span)
-        after = event_before(cursor, self._scope)
-        found = await self._events.between(scope, after, check_count("limit", limit))
-        return self._own(found)
-
-    async def recall(
-        self,
-        agent_id: AnyAgent,
-        query: str | list[float],
-        *,
-        limit: int = 5,
-        session_id: str | None = None,
-        types: list[str] | None = None,
-        since: datetime | None = None,
-        until: datetime | None = None,
-        where: dict[str, Any] | None = None,
-    ) -> list[Recalled]:
-        """Return the events nearest to a question, by words and, with an embedder, by meaning.
-
-        With ``ALL_AGENTS`` at most 100 agents are searched; if there are more, raises
-        ``InvalidInputError``. ``where``
-        filters as in ``recent``. ::
-
-            hits = await episodes.recall(agent, "which database did we choose?")
-        """
-        start = None if since is None else check_time("since", since)
-        end = None if until is None else check_time("until", until)
-        scope = self._events_of(agent_id, session_id, types, where, (start, end))
-        limit = check_count("limit", limit)
-        if isinstance(query, str):
-            text = self._limits.check_query("query", check_text("query", query))
-            found = await self._events.search(scope, text, limit)
-            return self._own_hits(found)
-        vector = check_vector("query", query)
-        dimension, found = await self._events.nearest(scope, vector, limit)
-        if dimension is not None:
-            check_vector("query", vector, dimension=dimension)
-        return self._own_hits(found)
-
-    def _entry(self, field: str, event: Event) -> LogEntry:
-        return self._scope.entry(field, LogEntry.of_event(field, event))
-
-    def _events_of(
-        self,
-        agent_id: AnyAgent,
-        session_id: str | None,
-        types: list[str] | None,
-        where: dict[str, Any] | None,
-        span: tuple[datetime | None, datetime | None] = (None, None),
-    ) -> EventScope:
-        wanted = parse_where(where)
-        if wanted is not None:
-            self._limits.check_filter("where", wanted)
-        some = (None if types is None else check_ids("types", types), *span, wanted)
-        if not isinstance(agent_id, AllAgents):
-            agent = self._scope.agent(agent_id)
-            session = None if session_id is None else self._scope.recalled_session(session_id)
-            return EventScope(agent, session, *some)
-        # With all agents an owner sees only its own sessions, even if memory is shared.
-        session = None if session_id is None else self._scope.id("session_id", session_id)
-        if self._scope.owner:
-            names = self._scope.names()
-            return EventScope(None, session, *some, owner=self._scope.owner, names=names)
-        if self._any_owner:
-            return EventScope(None, session, *some)
-        if session is not None:
-            check_unreserved("session_id", session)
-        return EventScope(None, session, *some, owner="", names=("", RESERVED))
-
-    def _own(self, events: list[Event]) -> list[Event]:
-        scope = self._scope
-        return [scope.own_event(one) for one in events] if scope.owner else events
-
-    def _own_hits(self, hits: list[Recalled]) -> list[Recalled]:
-        scope = self._scope
-        if not scope.owner:
-            return hits
-        return [
-            replace(hit, event=scope.own_event(hit.event), degraded=scope.own_text(hit.degraded))
-            for hit in hits
-        ]
+ORDERS: tuple[str, ...] = get_args(SessionOrder)
 
 
 class EpisodicMemory(Events):
@@ -298,6 +95,21 @@ class EpisodicMemory(Events):
     - end_session keeps the first end
     - ending an unknown session is a NotFoundError
     - sessions are listed newest first, in pages
+    - sessions are listed by last activity, in pages
+    - sessions of all agents are listed
+    - sessions of all agents are those of the owner who asks, or those that nobody owns
+    - sessions are filtered by their metadata
+    - a listing of sessions in an unknown order is refused
+    - get returns events by their ids, in the order of the ids
+    - get of unknown ids is an empty result
+    - get sees no other session and no other tenant
+    - a limit of none returns all events
+    - after_seq skips the events up to that position
+    - after_seq without a session is refused
+    - delete_session removes the session and its log, and nothing of another
+    - delete_session is idempotent and says whether there was one
+    - a session created again after delete_session has nothing of the old one
+    - sequence numbers are never reused after delete_session
     - clear removes the whole log of the session, and nothing of another
     - clear narrows by agent, run and types
     - clear is idempotent and says how many
@@ -357,26 +169,70 @@ class EpisodicMemory(Events):
 
     @renamed(after=("cursor", cursor_of_session))
     async def list_sessions(
-        self, agent_id: Agent, *, limit: int = 50, cursor: str | None = None
+        self,
+        agent_id: AnyAgent,
+        *,
+        limit: int = 50,
+        cursor: str | None = None,
+        where: dict[str, Any] | None = None,
+        by: SessionOrder = "started_at",
     ) -> list[Session]:
-        """Return the sessions that an agent started, newest first.
+        """Return the sessions that an agent started, or those of ``ALL_AGENTS``, newest first.
 
-        ``cursor`` is that of the last session of the previous page. ::
+        ``by="last_active_at"`` sorts by the time of the newest event, which each session then has.
+        ``where`` filters by the scalars at the top level of the metadata. ``cursor`` is that of
+        the last session of the previous page, in the same order. ::
 
             page = await episodes.list_sessions(agent, limit=10)
             more = await episodes.list_sessions(agent, limit=10, cursor=page[-1].cursor)
+            mail = await episodes.list_sessions(
+                ALL_AGENTS, by="last_active_at", where={"channel": "mail"}
+            )
         """
-        agent, limit = self._scope.agent(agent_id), check_count("limit", limit)
-        after = session_before(cursor, self._scope)
+        limit = check_count("limit", limit)
+        if by not in ORDERS:
+            raise InvalidInputError("by", f"must be one of {', '.join(ORDERS)}, not {by!r}")
+        scope = self._sessions_of(agent_id, where, by_activity=by == "last_active_at")
+        after = session_before(cursor, self._scope, by_activity=scope.by_activity)
         found: list[Session] = []
         while True:
-            page = await self._storage.list_sessions(agent, limit, after)
+            page = await self._storage.list_sessions(scope, limit, after)
             # Shared memory is stored under the agent's own name, so leave out sessions of other
             # owners.
             found += [self._scope.own_session(one) for one in page if self._scope.owns(one.id)]
             if len(page) < limit or len(found) >= limit:
                 return found[:limit]
             after = page[-1]
+
+    def _sessions_of(
+        self, agent_id: AnyAgent, where: dict[str, Any] | None, *, by_activity: bool
+    ) -> SessionScope:
+        events = self._events_of(agent_id, None, None, where)
+        return SessionScope(events.agent, events.where, events.owner, by_activity=by_activity)
+
+    async def get(self, session_id: str, ids: list[str]) -> list[Event]:
+        """Return events of a session by their ids, in the order of the ids; unknown ones are not.
+
+        ::
+
+            [event] = await episodes.get("s1", ["e1"])
+        """
+        session = self._scope.id("session_id", session_id)
+        wanted = list(dict.fromkeys(check_ids("ids", ids)))
+        if not wanted:
+            return []
+        found = {one.id: one for one in await self._storage.get(session, wanted)}
+        return self._own([found[one] for one in wanted if one in found])
+
+    async def delete_session(self, session_id: str) -> bool:
+        """Delete a session with its log and its metadata. Returns whether there was one.
+
+        Its working state is not part of it: see ``short_term.clear``. A session that is created
+        under this id later goes on with the sequence numbers. ::
+
+            await episodes.delete_session("s1")
+        """
+        return await self._storage.delete_session(self._scope.id("session_id", session_id))
 
     async def clear(
         self,

@@ -34,7 +34,9 @@ def event_before(cursor: object, scope: OwnerScope) -> Event | None:
     )
 
 
-def session_before(cursor: object, scope: OwnerScope) -> Session | None:
+def session_before(
+    cursor: object, scope: OwnerScope, *, by_activity: bool = False
+) -> Session | None:
     """Return the position of the previous page's last session, under its stored id.
 
     >>> session_before(None, OwnerScope("")) is None
@@ -42,8 +44,9 @@ def session_before(cursor: object, scope: OwnerScope) -> Session | None:
     """
     if cursor is None:
         return None
-    when, [session] = decode_cursor(cursor, names=1)
-    return Session(scope.id("cursor", session), _NOBODY, when)
+    when, [session, *_] = decode_cursor(cursor, names=2 if by_activity else 1)
+    stored = scope.id("cursor", session)
+    return Session(stored, _NOBODY, when, last_active_at=when if by_activity else None)
 
 
 def cursor_of_event(after: object) -> str | None:

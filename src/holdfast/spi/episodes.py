@@ -14,7 +14,7 @@ from holdfast.values.codec import decode_json
 from holdfast.values.errors import InvalidInputError
 from holdfast.values.events import Event, Recalled, Session
 from holdfast.values.filters import Filter, matches
-from holdfast.values.owners import split_owned
+from holdfast.values.owners import RESERVED, split_owned
 from holdfast.values.payload_filters import filterable
 
 
@@ -73,6 +73,35 @@ class EventScope:
         return mine and split_owned(entry.session)[0] == self.owner
 
 
+@dataclass(frozen=True, slots=True)
+class SessionScope:
+    """Which sessions: those that an agent started, or those of all agents.
+
+    >>> SessionScope("writer/ana").by_activity
+    False
+    """
+
+    agent: str | None
+    where: Filter | None = None
+    """The filter on their metadata (``holdfast.values.payload_filters``)."""
+
+    owner: str | None = None
+    """The owner of the sessions, if there is no agent; empty for sessions without an owner."""
+
+    by_activity: bool = False
+    """Whether they are ordered by the time of their newest event, not by that of their start."""
+
+    def has(self, session: str, agent: str, metadata: str) -> bool:
+        """Return whether a session is one of them."""
+        if self.where is not None and not matches(self.where, filterable(decode_json(metadata))):
+            return False
+        if self.agent is not None:
+            return agent == self.agent
+        if self.owner == "" and session.startswith(RESERVED):
+            return False
+        return self.owner is None or split_owned(session)[0] == self.owner
+
+
 MAX_RECALLED_AGENTS = 100
 """How many agents one search may cover."""
 
@@ -118,8 +147,11 @@ class EventStorage(Protocol):
         """
 
     @abstractmethod
-    async def recent(self, scope: EventScope, limit: int) -> list[Event]:
-        """Return the newest events, ascending. The scope has no times."""
+    async def recent(self, scope: EventScope, limit: int | None, after_seq: int = 0) -> list[Event]:
+        """Return the newest events after a number, ascending; all of them without a limit.
+
+        The scope has no times. ``after_seq`` is not 0 only if it has a session.
+        """
 
     @abstractmethod
     async def between(self, scope: EventScope, after: Event | None, limit: int) -> list[Event]:
@@ -163,8 +195,24 @@ class EpisodeStorage(EventStorage, Protocol):
         """Return a session; ``None`` if it does not exist."""
 
     @abstractmethod
-    async def list_sessions(self, agent: str, limit: int, after: Session | None) -> list[Session]:
-        """Return the sessions that an agent started, newest first, then by id descending."""
+    async def list_sessions(
+        self, scope: SessionScope, limit: int, after: Session | None
+    ) -> list[Session]:
+        """Return sessions, newest first, then by id descending.
+
+        By activity each has ``last_active_at``, and so has ``after``.
+        """
+
+    @abstractmethod
+    async def get(self, session: str, ids: list[str]) -> list[Event]:
+        """Return the events of a session that have these ids, in any order. The ids differ."""
+
+    @abstractmethod
+    async def delete_session(self, session: str) -> bool:
+        """Delete a session with its log, and return whether there was one.
+
+        A session that is created under this id later goes on with the numbers.
+        """
 
     @abstractmethod
     async def clear(

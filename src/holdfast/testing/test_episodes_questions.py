@@ -191,7 +191,7 @@ async def test_all_agents_are_asked_only_by_name(store: Any) -> None:
         except InvalidInputError as error:
             assert error.field == "agent_id"  # noqa: PT017 - one of the two
     with pytest.raises(InvalidInputError):
-        await store.list_sessions(ALL_AGENTS)
+        await store.start_session(ALL_AGENTS)
     with pytest.raises(InvalidInputError):
         await store.clear("s1", agent_id=ALL_AGENTS)
 

@@ -111,8 +111,13 @@ class Session:
     started_at: datetime
     ended_at: datetime | None = None
     metadata: dict[str, Any] = field(default_factory=dict)
+    last_active_at: datetime | None = None
+    """When its newest event occurred, or when it started if it has none; only of sessions that
+    were listed by it."""
 
     @property
     def cursor(self) -> str:
         """The cursor of a page that ends with this session, for ``list_sessions``. Opaque."""
+        if self.last_active_at is not None:
+            return encode_cursor(self.last_active_at, self.id, "active")
         return encode_cursor(self.started_at, self.id)

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any, Self, type_check_only
 
 from holdfast.contracts.agent_memory import Recordable
+from holdfast.contracts.episodes import SessionOrder
 from holdfast.contracts.tasks.contexts import TaskMessage
 from holdfast.spi.log_entry import LogEntry
 from holdfast.spi.tasks.work import WorkKind
@@ -184,10 +185,18 @@ class BlockingEpisodicMemory:
         run_id: str | None = ...,
         types: list[str] | None = ...,
     ) -> int: ...
+    def delete_session(self, session_id: str) -> bool: ...
     def end_session(self, session_id: str) -> Session: ...
+    def get(self, session_id: str, ids: list[str]) -> list[Event]: ...
     def get_session(self, session_id: str) -> Session | None: ...
     def list_sessions(
-        self, agent_id: Agent, *, limit: int = ..., cursor: str | None = ...
+        self,
+        agent_id: AnyAgent,
+        *,
+        limit: int = ...,
+        cursor: str | None = ...,
+        where: dict[str, Any] | None = ...,
+        by: SessionOrder = ...,
     ) -> list[Session]: ...
     def recall(
         self,
@@ -206,9 +215,10 @@ class BlockingEpisodicMemory:
         agent_id: AnyAgent,
         *,
         session_id: str | None = ...,
-        limit: int = ...,
+        limit: int | None = ...,
         types: list[str] | None = ...,
         where: dict[str, Any] | None = ...,
+        after_seq: int | None = ...,
     ) -> list[Event]: ...
     def start_session(
         self,

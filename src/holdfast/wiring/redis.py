@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from holdfast.contracts.channel import Channel
-from holdfast.contracts.episodes import Events
+from holdfast.contracts.event_log import Events
 from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.history import History
 from holdfast.contracts.short_term import States

@@ -11,7 +11,8 @@ from holdfast.contracts.blobs import StoredBlobs
 from holdfast.contracts.boards import Boards
 from holdfast.contracts.channel import Channel
 from holdfast.contracts.checkpoints import Checkpoints
-from holdfast.contracts.episodes import EpisodicMemory, Events
+from holdfast.contracts.episodes import EpisodicMemory
+from holdfast.contracts.event_log import Events
 from holdfast.contracts.front import Front
 from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.history import History

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from holdfast.engines.hybrid.log import HybridLog
-from holdfast.spi.episodes import EpisodeStorage, EventScope, NearestEvents
+from holdfast.spi.episodes import EpisodeStorage, EventScope, NearestEvents, SessionScope
 from holdfast.spi.hybrid.hot_entry import PositionedEntry
 from holdfast.spi.log_entry import LogEntry
 from holdfast.values.errors import TimedOutError
@@ -38,19 +38,27 @@ class HybridEpisodes(EpisodeStorage):
         await self._log.durable.keep_vectors(entries, vectors)
         return stored
 
-    async def recent(self, scope: EventScope, limit: int) -> list[Event]:
+    async def recent(self, scope: EventScope, limit: int | None, after_seq: int = 0) -> list[Event]:
         """Return the newest events, ascending."""
-        if scope.session is None:
-            late = await self._late(scope)
+        if scope.session is None or limit is None:
+            late = [one for one in await self._late(scope) if one.seq > after_seq]
         else:
             enough, late = await self._log.newest(
-                scope.session, limit, lambda one: scope.has(one.entry)
+                scope.session, limit, lambda one: one.seq > after_seq and scope.has(one.entry)
             )
             if enough:
                 return [one.to_event() for one in late]
-        stored = await self._durable.recent(scope, limit)
+        stored = await self._durable.recent(scope, limit, after_seq)
         merged = _merged(stored, late, in_session=scope.session is not None)
-        return merged[max(len(merged) - limit, 0) :]
+        return merged if limit is None else merged[max(len(merged) - limit, 0) :]
+
+    async def get(self, session: str, ids: list[str]) -> list[Event]:
+        """Return events by their ids."""
+        window = await self._log.window(session)
+        found = {one.entry.id: one for one in reversed(window.entries) if one.entry.id in ids}
+        stored = [one for one in ids if one not in found]
+        events = await self._durable.get(session, stored) if stored else []
+        return [*events, *(one.to_event() for one in found.values())]
 
     async def between(self, scope: EventScope, after: Event | None, limit: int) -> list[Event]:
         """Return the oldest events after one, ascending."""
@@ -87,9 +95,18 @@ class HybridEpisodes(EpisodeStorage):
         """Return a session."""
         return await self._durable.get_session(session)
 
-    async def list_sessions(self, agent: str, limit: int, after: Session | None) -> list[Session]:
-        """Return the sessions that an agent started, newest first."""
-        return await self._durable.list_sessions(agent, limit, after)
+    async def list_sessions(
+        self, scope: SessionScope, limit: int, after: Session | None
+    ) -> list[Session]:
+        """Return sessions, newest first."""
+        if scope.by_activity and (late := await self._log.tail(None)):
+            # The newest event of a session may be of any agent.
+            await self._log.commit(late)
+        return await self._durable.list_sessions(scope, limit, after)
+
+    async def delete_session(self, session: str) -> bool:
+        """Delete a session with its log."""
+        return await self._log.edits.delete_session(session)
 
     async def clear(
         self, session: str, agent: str | None, run: str | None, types: list[str] | None

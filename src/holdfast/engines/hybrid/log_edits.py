@@ -84,6 +84,20 @@ class LogEdits:
             gone.update(removed)
         return last
 
+    async def delete_session(self, session: str) -> bool:
+        """Delete a session with its log. Returns whether there was one.
+
+        ::
+
+            await edits.delete_session("s1")
+        """
+        async with self._unloaded(session) as gone:
+            removed = await self._durable.delete_session(session)
+            gone.update(removed or {})
+        mine = self._back.unflushed.of(session)
+        self._back.unflushed.forget((session, one.entry.id) for one in mine)
+        return removed is not None
+
     @asynccontextmanager
     async def _unloaded(self, session: str) -> AsyncIterator[dict[str, tuple[int, int]]]:
         """Keep a session out of the hot log. Afterwards forget the ids that the block adds."""

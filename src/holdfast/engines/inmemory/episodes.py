@@ -9,7 +9,7 @@ from holdfast.engines.inmemory.engine import InMemory
 from holdfast.engines.inmemory.recall import Recall
 from holdfast.engines.inmemory.session_log import Row, SessionLog, SessionRecord
 from holdfast.spi.embedding import Embedder
-from holdfast.spi.episodes import EpisodeStorage, EventScope, NearestEvents
+from holdfast.spi.episodes import EpisodeStorage, EventScope, NearestEvents, SessionScope
 from holdfast.spi.hybrid.hot_entry import PositionedEntry
 from holdfast.spi.log_entry import LogEntry
 from holdfast.values.codec import decode_json
@@ -37,10 +37,17 @@ class InMemoryEpisodes(EpisodeStorage):
         rows = self._log.append(entries, vectors, self._engine.now())
         return [PositionedEntry(row, row.epoch, row.seq) for row in rows]
 
-    async def recent(self, scope: EventScope, limit: int) -> list[Event]:
+    async def recent(self, scope: EventScope, limit: int | None, after_seq: int = 0) -> list[Event]:
         """Return the newest events, ascending."""
-        rows = self._rows(scope)
-        return [row.event() for row in rows[max(len(rows) - limit, 0) :]]
+        rows = [row for row in self._rows(scope) if row.seq > after_seq]
+        first = 0 if limit is None else max(len(rows) - limit, 0)
+        return [row.event() for row in rows[first:]]
+
+    async def get(self, session: str, ids: list[str]) -> list[Event]:
+        """Return events by their ids."""
+        record = self._log.sessions.get(session)
+        rows = record.rows if record else {}
+        return [rows[one].event() for one in ids if one in rows]
 
     async def between(self, scope: EventScope, after: Event | None, limit: int) -> list[Event]:
         """Return the oldest events after one, ascending."""
@@ -79,17 +86,26 @@ class InMemoryEpisodes(EpisodeStorage):
         record = self._log.sessions.get(session)
         return None if record is None else _to_session(record)
 
-    async def list_sessions(self, agent: str, limit: int, after: Session | None) -> list[Session]:
-        """Return the sessions that an agent started, newest first."""
+    async def list_sessions(
+        self, scope: SessionScope, limit: int, after: Session | None
+    ) -> list[Session]:
+        """Return sessions, newest first."""
         found = sorted(
-            (record for record in self._log.sessions.values() if record.agent == agent),
-            key=lambda record: (record.started_at, record.id),
+            (
+                _to_session(one, by_activity=scope.by_activity)
+                for one in self._log.sessions.values()
+                if scope.has(one.id, one.agent, one.metadata)
+            ),
+            key=_newest,
             reverse=True,
         )
         if after is not None:
-            position = (after.started_at, after.id)
-            found = [record for record in found if (record.started_at, record.id) < position]
-        return [_to_session(record) for record in found[:limit]]
+            found = [session for session in found if _newest(session) < _newest(after)]
+        return found[:limit]
+
+    async def delete_session(self, session: str) -> bool:
+        """Delete a session with its log."""
+        return self._log.delete(session)
 
     async def clear(
         self, session: str, agent: str | None, run: str | None, types: list[str] | None
@@ -114,11 +130,17 @@ def _position(item: Row | Event, *, in_session: bool) -> tuple[Any, ...]:
     return (item.occurred_at, session, item.epoch, item.seq)
 
 
-def _to_session(record: SessionRecord) -> Session:
+def _newest(session: Session) -> tuple[Any, ...]:
+    return (session.last_active_at or session.started_at, session.id)
+
+
+def _to_session(record: SessionRecord, *, by_activity: bool = False) -> Session:
+    last = next((row.occurred_at for row in reversed(record.rows.values())), record.started_at)
     return Session(
         id=record.id,
         agent_id=AgentId.parse(record.agent),
         started_at=record.started_at,
         ended_at=record.ended_at,
         metadata=decode_json(record.metadata),
+        last_active_at=last if by_activity else None,
     )

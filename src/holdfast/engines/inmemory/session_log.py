@@ -71,6 +71,7 @@ class SessionLog:
     dimension: int | None = None
     _words: dict[str, LexicalIndex] = field(default_factory=dict)
     _tails: dict[str, list[Row]] = field(default_factory=dict)
+    _deleted: dict[str, int] = field(default_factory=dict)
 
     def append(
         self, entries: Sequence[LogEntry], vectors: Sequence[list[float]] | None, now: datetime
@@ -91,7 +92,8 @@ class SessionLog:
     def session(self, session_id: str, agent: str, now: datetime) -> SessionRecord:
         """Return the session, created on first use."""
         if session_id not in self.sessions:
-            self.sessions[session_id] = SessionRecord(session_id, agent, now)
+            seq = self._deleted.pop(session_id, 0)
+            self.sessions[session_id] = SessionRecord(session_id, agent, now, seq=seq)
         return self.sessions[session_id]
 
     def transcript(self, session_id: str, agent: str) -> dict[str, Row]:
@@ -157,6 +159,14 @@ class SessionLog:
                 self._words[row.agent].remove(row.key)
             if row.type == "message":
                 del session.transcripts[row.agent][row.id]
+
+    def delete(self, session_id: str) -> bool:
+        """Delete a session with its rows; only its counter stays."""
+        self.clear(session_id)
+        session = self.sessions.pop(session_id, None)
+        if session is not None:
+            self._deleted[session_id] = session.seq
+        return session is not None
 
     def _find(self, session_id: str, event_id: str) -> Row | None:
         session = self.sessions.get(session_id)

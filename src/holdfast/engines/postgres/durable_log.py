@@ -137,6 +137,11 @@ class PostgresDurableLog(DurableLog):
         """Replace the newest messages of an agent."""
         return await session_log.replace_tail(self._engine, self._tenant, session, agent, tail)
 
+    async def delete_session(self, session: str) -> dict[str, tuple[int, int]] | None:
+        """Delete a session with its log."""
+        rows = await self._engine.fetch(_SQL["delete_session"], self._tenant, session, safe=False)
+        return {id_: (epoch, seq) for id_, epoch, seq in rows[:-1]} if rows else None
+
     async def count_messages(self, session: str, agent: str, *, besides: Sequence[str]) -> int:
         """Count the messages of an agent in a session, without those of some ids."""
         count: int = await self._engine.fetchval(

@@ -6,19 +6,29 @@ from collections.abc import Iterable, Sequence
 from typing import Any, LiteralString
 
 from holdfast.engines.postgres.engine import Postgres
-from holdfast.engines.postgres.event_scope import narrowed, payload_filter, whose
-from holdfast.engines.postgres.queries import load
+from holdfast.engines.postgres.event_scope import (
+    metadata_filter,
+    narrowed,
+    payload_filter,
+    whose,
+)
+from holdfast.engines.postgres.queries import filled, load
 from holdfast.engines.postgres.recall import Recall
 from holdfast.engines.postgres.session_log import append, stored
 from holdfast.spi.embedding import Embedder
-from holdfast.spi.episodes import EpisodeStorage, EventScope, NearestEvents
+from holdfast.spi.episodes import EpisodeStorage, EventScope, NearestEvents, SessionScope
 from holdfast.spi.hybrid.hot_entry import PositionedEntry
 from holdfast.spi.log_entry import LogEntry
 from holdfast.values.codec import decode_json
 from holdfast.values.events import Event, Recalled, Session
 from holdfast.values.identity import AgentId
+from holdfast.values.owners import RESERVED
 
 _SQL = load("episodes")
+_ALL = 1 << 62
+_OF_AGENT = "/* whose */ s.agent = $2"
+_OF_OWNER = f"s.owner = $2 AND ($2 <> '' OR NOT starts_with(s.id, '{RESERVED}'))"
+_OF_ALL = "$2::text IS NULL"
 
 
 class PostgresEpisodes(EpisodeStorage):
@@ -42,11 +52,21 @@ class PostgresEpisodes(EpisodeStorage):
         """Append entries, all or none."""
         return stored(entries, await append(self._engine, self._tenant, entries, vectors))
 
-    async def recent(self, scope: EventScope, limit: int) -> list[Event]:
+    async def recent(self, scope: EventScope, limit: int | None, after_seq: int = 0) -> list[Event]:
         """Return the newest events, ascending."""
-        sql = _SQL["recent"] if scope.session is None else _SQL["recent_in_session"]
-        rows = await self._read(sql, scope, scope.types, limit, *payload_filter(scope))
+        where = payload_filter(scope)
+        if scope.session is None:
+            most = _ALL if limit is None else limit
+            rows = await self._read(_SQL["recent"], scope, scope.types, most, *where)
+        else:
+            sql = _SQL["recent_in_session"]
+            rows = await self._read(sql, scope, scope.types, limit, *where, after_seq)
         return _events(reversed(rows))
+
+    async def get(self, session: str, ids: list[str]) -> list[Event]:
+        """Return events by their ids."""
+        rows = await self._engine.fetch(_SQL["get"], self._tenant, session, ids, safe=True)
+        return _events(rows)
 
     async def between(self, scope: EventScope, after: Event | None, limit: int) -> list[Event]:
         """Return the oldest events after one, ascending."""
@@ -82,13 +102,27 @@ class PostgresEpisodes(EpisodeStorage):
         """Return a session."""
         return await self._found(_SQL["get_session"], session)
 
-    async def list_sessions(self, agent: str, limit: int, after: Session | None) -> list[Session]:
-        """Return the sessions that an agent started, newest first."""
-        position = (None, None) if after is None else (after.started_at, after.id)
-        rows = await self._engine.fetch(
-            _SQL["list_sessions"], self._tenant, agent, limit, *position, safe=True
+    async def list_sessions(
+        self, scope: SessionScope, limit: int, after: Session | None
+    ) -> list[Session]:
+        """Return sessions, newest first."""
+        sql = _SQL["list_active_sessions"] if scope.by_activity else _SQL["list_sessions"]
+        whom = scope.agent
+        if whom is None:
+            sql = filled(sql, {_OF_AGENT: _OF_ALL if scope.owner is None else _OF_OWNER})
+            whom = scope.owner
+        when = None if after is None else after.last_active_at or after.started_at
+        position = (when, None if after is None else after.id)
+        rows = await self._engine.search(
+            sql, self._tenant, whom, limit, *position, *metadata_filter(scope)
         )
         return [_session(row) for row in rows]
+
+    async def delete_session(self, session: str) -> bool:
+        """Delete a session with its log."""
+        # Safe to repeat, but the repeat would not find it.
+        what = (self._tenant, session)
+        return bool(await self._engine.fetch(_SQL["delete_session"], *what, safe=False))
 
     async def clear(
         self, session: str, agent: str | None, run: str | None, types: list[str] | None
@@ -121,4 +155,5 @@ def _session(row: Any) -> Session:
         started_at=row["started_at"],
         ended_at=row["ended_at"],
         metadata=decode_json(row["metadata"]),
+        last_active_at=row.get("last_active_at"),
     )

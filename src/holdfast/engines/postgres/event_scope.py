@@ -6,7 +6,8 @@ from typing import LiteralString
 
 from holdfast.engines.postgres.payloads import PayloadPath
 from holdfast.engines.postgres.queries import filled
-from holdfast.spi.episodes import MAX_RECALLED_AGENTS, EventScope
+from holdfast.spi.episodes import MAX_RECALLED_AGENTS, EventScope, SessionScope
+from holdfast.values.filters import Filter
 from holdfast.values.owners import RESERVED
 
 _OF_AGENT = "/* whose */ e.agent = $2"
@@ -45,15 +46,28 @@ def narrowed(sql: LiteralString, *filters: object) -> LiteralString:
     return sql if all(one is None for one in filters) else filled(sql, {"/* all */ TRUE": "FALSE"})
 
 
+def metadata_filter(scope: SessionScope) -> tuple[str | None, str | None]:
+    """Return the two parameters of a filter of sessions by their metadata, as ``payload_filter``.
+
+    >>> metadata_filter(SessionScope("writer/ana"))
+    (None, None)
+    """
+    return _filter(scope.where)
+
+
 def payload_filter(scope: EventScope) -> tuple[str | None, str | None]:
     """Return the two parameters of a payload filter; both are ``None`` without a filter.
 
     >>> payload_filter(EventScope("writer/ana"))
     (None, None)
     """
-    if scope.where is None:
+    return _filter(scope.where)
+
+
+def _filter(where: Filter | None) -> tuple[str | None, str | None]:
+    if where is None:
         return None, None
-    wanted = PayloadPath(scope.where)
+    wanted = PayloadPath(where)
     return wanted.path, wanted.values
 
 

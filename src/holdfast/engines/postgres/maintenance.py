@@ -25,6 +25,7 @@ class Maintenance:
         """Return the jobs by name; each returns how much it did."""
         return {
             "expired states": lambda: self._purge(load("short_term")["purge"]),
+            "deleted sessions": lambda: self._purge(load("episodes")["purge_sessions"]),
             "expired threads": lambda: self._purge(load("checkpoints")["purge"]),
             "expired items": lambda: self._purge(load("items")["purge"]),
             "empty namespaces": lambda: self._purge(load("items")["purge_namespaces"]),

@@ -535,11 +535,14 @@ CREATE TABLE holdfast.sessions (
     owner text COLLATE "C" NOT NULL GENERATED ALWAYS AS (holdfast.owner_of(id)) STORED,
     subject text COLLATE "C",
     writers text[] COLLATE "C" NOT NULL DEFAULT '{}'::text[],
+    deleted_at timestamp with time zone,
     PRIMARY KEY (tenant, id)
 ) WITH (fillfactor=70);
 
 CREATE UNIQUE INDEX sessions_by_key ON holdfast.sessions USING btree (tenant, key);
+CREATE INDEX sessions_by_start ON holdfast.sessions USING btree (tenant, started_at DESC, id DESC);
 CREATE INDEX sessions_by_writer ON holdfast.sessions USING gin (writers) WHERE (writers <> '{}'::text[]);
+CREATE INDEX sessions_deleted ON holdfast.sessions USING btree (deleted_at) WHERE (deleted_at IS NOT NULL);
 CREATE INDEX sessions_of_agent ON holdfast.sessions USING btree (tenant, agent, started_at DESC, id DESC);
 CREATE INDEX sessions_overtaken ON holdfast.sessions USING btree (tenant, id) WHERE overtaken;
 
@@ -898,6 +901,7 @@ CREATE VIEW holdfast.task_records AS
 --   delete_facts(the_tenant text, the_scope bigint, the_ids text[]) RETURNS bigint
 --   delete_push_config(in_tenant text, in_task_id text, in_owner text, in_id text) RETURNS boolean
 --   delete_runs(in_tenant text, in_runs text[], in_begins text, in_begins_not text) RETURNS bigint
+--   delete_session(the_tenant text, the_session text) RETURNS TABLE(id text, epoch integer, seq bigint)
 --   drop_checkpoints(in_tenant text, in_keys bigint[], in_namespaces text[], in_ids text[]) RETURNS bigint
 --   fact_words(the_tenant text, the_scope bigint, the_language text, the_lexemes text[], moment timestamp with time zone, k1 double precision, b double precision) RETURNS TABLE(number bigint, score double precision)
 --   fail(state text, message text, facts jsonb) RETURNS void

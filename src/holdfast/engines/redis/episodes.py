@@ -66,16 +66,18 @@ class RedisEvents(EventStorage):
             for one, seq, when in zip(entries, *answer, strict=True)
         ]
 
-    async def recent(self, scope: EventScope, limit: int) -> list[Event]:
+    async def recent(self, scope: EventScope, limit: int | None, after_seq: int = 0) -> list[Event]:
         """Return the newest events of a session, ascending."""
+        if limit == 0:
+            return []
         keys, found = self._keys(self._one_session(scope)), list[Event]()
         agent = self._one_agent(scope)
         for stream in _streams(agent, scope.types):
             key, end, kept = keys.messages + stream, "+", 0
-            while kept < limit:
-                count = max(_PAGE if scope.types or scope.where else 0, limit)
+            while limit is None or kept < limit:
+                count = max(_PAGE if scope.types or scope.where else 0, limit or _PAGE)
                 page = await self._engine.command(
-                    key, "xrevrange", key, end, "-", "count", count, safe=True
+                    key, "xrevrange", key, end, after_seq + 1, "count", count, safe=True
                 )
                 fitting = _events(page, agent, scope)
                 found += fitting
@@ -83,7 +85,8 @@ class RedisEvents(EventStorage):
                 if len(page) < count:
                     break
                 end = f"({page[-1][0].decode()}"
-        return sorted(found, key=_seq)[-limit:] if limit else []
+        found.sort(key=_seq)
+        return found if limit is None else found[-limit:]
 
     async def between(self, scope: EventScope, after: Event | None, limit: int) -> list[Event]:
         """Return the oldest events of a session after one, ascending."""

@@ -261,6 +261,14 @@ class DurableLog(Protocol):
         """
 
     @abstractmethod
+    async def delete_session(self, session: str) -> dict[str, tuple[int, int]] | None:
+        """Delete a session as ``EpisodeStorage.delete_session`` does, past the hot log.
+
+        Returns the ids of its events with their positions; ``None`` if there is no such session. A
+        tombstone keeps its events from being written again.
+        """
+
+    @abstractmethod
     async def count_messages(self, session: str, agent: str, *, besides: Sequence[str]) -> int:
         """Return how many messages an agent has in a session, without those of the given ids."""
 

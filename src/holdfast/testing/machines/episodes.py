@@ -61,6 +61,10 @@ class EpisodesMachine(EngineMachine):
 
     contract = "episodes"
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.elapse(0.5)  # no session starts at the time of an event
+
     @rule(events=st.lists(EVENTS, max_size=4))
     def append(self, events: list[Event]) -> None:
         """A batch; ids repeat, with the same body or another."""
@@ -79,6 +83,7 @@ class EpisodesMachine(EngineMachine):
         limit=LIMITS,
         types=SOME_TYPES,
         where=WHERES,
+        after_seq=st.sampled_from([None, None, None, 0, 2, 5]),
     )
     def recent(self, agent: AnyAgent, **how: Any) -> None:
         """The newest."""
@@ -131,12 +136,42 @@ class EpisodesMachine(EngineMachine):
         """End, or fail to."""
         self.both(lambda log: log.end_session(session), lambda found: found.ended_at is not None)
 
-    @rule(agent=AGENTS, limit=LIMITS)
-    def sessions(self, agent: AgentId, limit: int) -> None:
+    @rule(session=SESSIONS)
+    def whole(self, session: str) -> None:
+        """All of a session."""
+        self.both(lambda log: log.recent(ALL_AGENTS, session_id=session, limit=None))
+
+    @rule(session=SESSIONS, ids=st.lists(st.integers(0, 8).map("e{}".format), max_size=4))
+    def get(self, session: str, ids: list[str]) -> None:
+        """By their ids."""
+        self.both(lambda log: log.get(session, ids))
+
+    @rule(session=SESSIONS)
+    def delete(self, session: str) -> None:
+        """A session and all that is in it."""
+        self.both(lambda log: log.delete_session(session))
+
+    @rule(
+        agent=ASKED,
+        limit=LIMITS,
+        where=st.sampled_from([None, {"k": 1}, {"k": {"$ne": 1}}]),
+    )
+    def sessions(self, agent: AnyAgent, **how: Any) -> None:
         """List them."""
         self.both(
-            lambda log: log.list_sessions(agent, limit=limit),
+            lambda log: log.list_sessions(agent, **how),
             lambda found: [(one.id, one.ended_at is None, one.metadata) for one in found],
+        )
+
+    @rule(agent=ASKED, where=st.sampled_from([None, {"k": 1}]))
+    def active_sessions(self, agent: AnyAgent, **how: Any) -> None:
+        """List those that have events by their activity; the others' clocks differ."""
+        active = [START + timedelta(hours=hours) for hours in range(6)]
+        self.both(
+            lambda log: log.list_sessions(agent, by="last_active_at", **how),
+            lambda found: [
+                (one.id, one.last_active_at) for one in found if one.last_active_at in active
+            ],
         )
 
     @rule(seconds=st.integers(1, 100))

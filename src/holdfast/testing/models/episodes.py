@@ -1,4 +1,4 @@
-"""A naive session log and a naive transcript on it: one list, searched from end to end."""
+"""A naive session log: one list, searched from end to end."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ from datetime import datetime
 from typing import Any
 
 from holdfast.testing.models.shared import Shared
-from holdfast.values.content import ChatMessage
-from holdfast.values.errors import ConflictError, NotFoundError, VersionConflictError
+from holdfast.values.errors import (
+    ConflictError,
+    InvalidInputError,
+    NotFoundError,
+)
 from holdfast.values.event_text import event_text
 from holdfast.values.events import Event, Recalled, Session
 from holdfast.values.filters import matches, parse
@@ -74,13 +77,24 @@ class NaiveEpisodes:
         agent_id: AnyAgent,
         *,
         session_id: str | None = None,
-        limit: int = 20,
+        limit: int | None = 20,
         types: list[str] | None = None,
         where: dict[str, Any] | None = None,
+        after_seq: int | None = None,
     ) -> list[Event]:
         """Sort everything, take the end."""
         found = self._sorted(agent_id, session_id, types, where)
-        return copy.deepcopy(found[max(0, len(found) - limit) :])
+        if after_seq is not None:
+            if session_id is None:
+                raise InvalidInputError("after_seq", "without a session")
+            found = [one for one in found if one.seq > after_seq]
+        return copy.deepcopy(found if limit is None else found[max(0, len(found) - limit) :])
+
+    async def get(self, session_id: str, ids: list[str]) -> list[Event]:
+        """Look at each event for each id."""
+        every = self._mine(lambda one: one.session_id == session_id)
+        found = [one for id_ in dict.fromkeys(ids) for one in every if one.id == id_]
+        return copy.deepcopy(found)
 
     async def between(
         self,
@@ -190,12 +204,38 @@ class NaiveEpisodes:
                 return copy.deepcopy(session)
         return None
 
-    async def list_sessions(self, agent_id: AgentId, *, limit: int = 50) -> list[Session]:
+    async def list_sessions(
+        self,
+        agent_id: AnyAgent,
+        *,
+        limit: int = 50,
+        where: dict[str, Any] | None = None,
+        by: str = "started_at",
+    ) -> list[Session]:
         """Sort them all."""
         mine = [one for tenant, one in self._sessions if tenant == self._tenant]
-        found = [one for one in mine if one.agent_id == agent_id]
-        found.sort(key=lambda one: (one.started_at, one.id), reverse=True)
+        found = [
+            one
+            for one in mine
+            if agent_id in (ALL_AGENTS, one.agent_id) and matches(parse(where), one.metadata)
+        ]
+        if by == "last_active_at":
+            found = [dataclasses.replace(one, last_active_at=self._active(one)) for one in found]
+        found.sort(key=lambda one: (getattr(one, by), one.id), reverse=True)
         return copy.deepcopy(found[:limit])
+
+    def _active(self, session: Session) -> datetime:
+        log = self._mine(lambda one: one.session_id == session.id)
+        return max(log, key=lambda one: one.seq).occurred_at if log else session.started_at
+
+    async def delete_session(self, session_id: str) -> bool:
+        """Keep all other rows; used positions stay used."""
+        there = await self.get_session(session_id) is not None
+        await self.clear(session_id)
+        self._sessions[:] = [
+            row for row in self._sessions if (row[0], row[1].id) != (self._tenant, session_id)
+        ]
+        return there
 
     async def clear(
         self,
@@ -225,99 +265,3 @@ class NaiveEpisodes:
     def has(self, session_id: str, id: str) -> bool:
         """Whether an event of any agent has this id."""
         return bool(self._mine(lambda one: (one.session_id, one.id) == (session_id, id)))
-
-
-class NaiveHistory:
-    """The transcript: the naive log, filtered."""
-
-    def __init__(self, shared: Shared, *, tenant: str = "default") -> None:
-        self._log = NaiveEpisodes(shared, tenant=tenant)
-
-    async def append(
-        self, agent_id: AgentId, message: ChatMessage, *, session_id: str, run_id: str = ""
-    ) -> None:
-        """A batch of one."""
-        await self.append_many(agent_id, [message], session_id=session_id, run_id=run_id)
-
-    async def append_many(
-        self, agent_id: AgentId, messages: list[ChatMessage], *, session_id: str, run_id: str = ""
-    ) -> None:
-        """Message events."""
-        await self._log.append(
-            [Event.of_message(agent_id, session_id, one, run_id=run_id) for one in messages]
-        )
-
-    async def get_messages(
-        self,
-        agent_id: AgentId,
-        *,
-        session_id: str,
-        limit: int | None = None,
-        offset: int | None = None,
-        recent_limit: int | None = None,
-        after_seq: int | None = None,
-    ) -> list[ChatMessage]:
-        """All of them, then cut."""
-        events = await self._log.recent(
-            agent_id, session_id=session_id, limit=10**9, types=["message"]
-        )
-        found = [one.to_message() for one in events if one.seq > (after_seq or 0)]
-        if recent_limit is not None:
-            return found[max(0, len(found) - recent_limit) :]
-        found = found[offset or 0 :]
-        return found if limit is None else found[:limit]
-
-    async def pop(self, agent_id: AgentId, *, session_id: str) -> ChatMessage | None:
-        """Read the last, and remove what has its id."""
-        found = await self.get_messages(agent_id, session_id=session_id, recent_limit=1)
-        self._log.drop(session_id, [one.id for one in found])
-        return found[0] if found else None
-
-    async def replace_tail(
-        self,
-        agent_id: AgentId,
-        *,
-        session_id: str,
-        after_seq: int,
-        messages: list[ChatMessage],
-        expected_last_seq: int,
-        run_id: str = "",
-    ) -> int:
-        """Compare, remove, and append one after the other."""
-        events = await self._log.recent(
-            agent_id, session_id=session_id, limit=10**9, types=["message"]
-        )
-        gone = [one for one in events if one.seq > after_seq]
-        last = events[-1].seq if events else 0
-        new = [Event.of_message(agent_id, session_id, one, run_id=run_id) for one in messages]
-        by_id: dict[str, Event] = {}
-        for one in new:
-            first = by_id.setdefault(one.id, one)
-            if first.payload != one.payload:
-                raise ConflictError("event", one.id)
-        if last != expected_last_seq:
-            written = [(one.id, one.run_id, one.payload) for one in by_id.values()]
-            if [(one.id, one.run_id, one.payload) for one in gone] == written:
-                return last
-            raise VersionConflictError(
-                "transcript", session_id, expected=expected_last_seq, actual=last
-            )
-        leaving = {one.id for one in gone}
-        if any(self._log.has(session_id, one.id) for one in new if one.id not in leaving):
-            raise ConflictError("event", session_id)
-        self._log.drop(session_id, [one.id for one in gone])
-        await self._log.append(new)
-        kept = await self.get_messages(agent_id, session_id=session_id, recent_limit=1)
-        return (kept[0].seq if kept else 0) or 0
-
-    async def clear(self, agent_id: AgentId, *, session_id: str) -> None:
-        """Message events only."""
-        await self._log.clear(session_id, agent_id=agent_id, types=["message"])
-
-    async def clear_run(self, agent_id: AgentId, *, session_id: str, run_id: str) -> None:
-        """Message events of a run only."""
-        await self._log.clear(session_id, agent_id=agent_id, run_id=run_id, types=["message"])
-
-    async def count_messages(self, agent_id: AgentId, *, session_id: str) -> int:
-        """Count what is there."""
-        return len(await self.get_messages(agent_id, session_id=session_id))

@@ -16,8 +16,9 @@ from holdfast.testing.models.blob_index import NaiveBlobIndex
 from holdfast.testing.models.boards import NaiveBoards
 from holdfast.testing.models.channel import NaiveChannel
 from holdfast.testing.models.checkpoints import NaiveCheckpoints
-from holdfast.testing.models.episodes import NaiveEpisodes, NaiveHistory
+from holdfast.testing.models.episodes import NaiveEpisodes
 from holdfast.testing.models.graph import NaiveGraph
+from holdfast.testing.models.history import NaiveHistory
 from holdfast.testing.models.items import NaiveItems
 from holdfast.testing.models.ledger import NaiveLedger
 from holdfast.testing.models.long_term import NaiveLongTerm

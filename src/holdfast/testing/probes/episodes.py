@@ -117,6 +117,31 @@ async def _clear(store: Any, value: Any) -> Any:
     return NO_ECHO
 
 
+async def _get_session(store: Any, value: Any) -> Any:
+    await store.get(value, ["e1"])
+    return NO_ECHO
+
+
+async def _get_id(store: Any, value: Any) -> Any:
+    await store.append([Event(ANA, "got", "note", {}, id=value)])
+    return [one.id for one in await store.get("got", [value])]
+
+
+async def _delete(store: Any, value: Any) -> Any:
+    await store.delete_session(value)
+    return NO_ECHO
+
+
+async def _active_cursor(store: Any, value: Any) -> Any:
+    await store.list_sessions(ALL_AGENTS, cursor=value, by="last_active_at")
+    return NO_ECHO
+
+
+async def _sessions_where(store: Any, value: Any) -> Any:
+    await store.list_sessions(ANA, where={"k": value})
+    return NO_ECHO
+
+
 async def _clear_run(store: Any, value: Any) -> Any:
     await store.clear("s1", run_id=value)
     return NO_ECHO
@@ -175,6 +200,11 @@ PROBES = (
     Probe("recent.types", "id", _recent_type),
     Probe("between.cursor", "text", _between_cursor, judge=_only_none),
     Probe("list_sessions.cursor", "text", _sessions_cursor, judge=_only_none),
+    Probe("list_sessions.cursor by activity", "text", _active_cursor, judge=_only_none),
+    Probe("list_sessions.where, a value", "json", _sessions_where, judge=_no_scalar),
+    Probe("get.session_id", "id", _get_session),
+    Probe("get.ids", "id", _get_id, expect=lambda value: [value]),
+    Probe("delete_session.session_id", "id", _delete),
     Probe("recent.where, a key", "text", _where_key),
     Probe("recent.where, a value", "json", _where_value, judge=_no_scalar),
     Probe("recall.where, a bound", "json", _where_bound, judge=_no_bound),

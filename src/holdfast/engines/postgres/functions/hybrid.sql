@@ -1,4 +1,4 @@
--- version: 3
+-- version: 4
 -- Sessions that Redis numbers, and what it flushes.
 
 -- Writers with one more; beyond sixteen they are not told apart.
@@ -28,7 +28,7 @@ DECLARE
 BEGIN
     SELECT * INTO session FROM holdfast.sessions s
     WHERE s.tenant = the_tenant AND s.id = the_session FOR UPDATE;
-    IF session.key IS NULL THEN
+    IF session.key IS NULL OR session.deleted_at IS NOT NULL THEN
         IF the_agent IS NULL THEN
             RETURN;
         END IF;

@@ -56,6 +56,12 @@ BEGIN
         SELECT * INTO found FROM holdfast.sessions s
         WHERE s.tenant = the_tenant AND s.id = the_session FOR UPDATE;
     END IF;
+    IF found.deleted_at IS NOT NULL THEN
+        UPDATE holdfast.sessions s
+        SET agent = the_agent, started_at = holdfast.now(), deleted_at = NULL
+        WHERE s.tenant = the_tenant AND s.id = the_session
+        RETURNING * INTO found;
+    END IF;
     IF found.hot THEN
         found := holdfast.take_back(found);
     END IF;
@@ -182,7 +188,8 @@ DECLARE
     stored holdfast.events;
 BEGIN
     UPDATE holdfast.sessions s SET seq = s.seq + 1
-    WHERE s.tenant = the_tenant AND s.id = the_session AND NOT s.hot RETURNING * INTO session;
+    WHERE s.tenant = the_tenant AND s.id = the_session AND NOT s.hot AND s.deleted_at IS NULL
+    RETURNING * INTO session;
     IF session.key IS NULL THEN
         session := holdfast.lock_session(the_tenant, the_session, the_agent);
         UPDATE holdfast.sessions s SET seq = s.seq + 1
@@ -416,6 +423,39 @@ AS $$
         the_tenant, the_session, the_agent, the_run, the_types, NULL, NULL);
 $$;
 
+-- Delete a session with its log, its gaps and its dead letters; the ids that are gone, with their places,
+-- then a row without an id if there was a session. The row of the session stays, empty, with its counter.
+CREATE OR REPLACE FUNCTION holdfast.delete_session(the_tenant text, the_session text)
+RETURNS TABLE (id text, epoch int, seq bigint)
+LANGUAGE plpgsql
+AS $$
+#variable_conflict use_column
+DECLARE
+    session holdfast.sessions;
+BEGIN
+    SELECT * INTO session FROM holdfast.sessions s
+    WHERE s.tenant = the_tenant AND s.id = the_session FOR UPDATE;
+    IF session.key IS NULL OR session.deleted_at IS NOT NULL THEN
+        RETURN;
+    END IF;
+    IF session.hot THEN
+        session := holdfast.take_back(session);
+    END IF;
+    DELETE FROM holdfast.session_tombstones t
+    WHERE t.tenant = the_tenant AND t.session_key = session.key;
+    DELETE FROM holdfast.session_gaps g
+    WHERE g.tenant = the_tenant AND g.session_key = session.key;
+    RETURN QUERY SELECT r.id, r.epoch, r.seq FROM holdfast.remove_events(
+        the_tenant, the_session, NULL, NULL, NULL, NULL, NULL,
+        CASE WHEN session.heat > 0 THEN session.epoch END, session.seq) r
+    WHERE r.id IS NOT NULL;
+    UPDATE holdfast.sessions s
+    SET deleted_at = holdfast.now(), ended_at = NULL, metadata = '{}', agent = '', subject = NULL
+    WHERE s.tenant = the_tenant AND s.key = session.key;
+    RETURN QUERY SELECT NULL::text, session.epoch, session.seq;
+END
+$$;
+
 -- Give a session and the agents in it other ids: the prefix of both is replaced, and the_name is the
 -- session's own id afterwards. Words are indexed again. Returns what became of it: moved; absent; hot,
 -- while Redis numbers it; or taken, where the new id is in use.
@@ -431,7 +471,7 @@ DECLARE
 BEGIN
     SELECT * INTO session FROM holdfast.sessions s
     WHERE s.tenant = the_tenant AND s.id = old_prefix || the_session FOR UPDATE;
-    IF session.key IS NULL THEN
+    IF session.key IS NULL OR session.deleted_at IS NOT NULL THEN
         RETURN 'absent';
     ELSIF session.hot THEN
         RETURN 'hot';

@@ -60,7 +60,7 @@ RETURNING reserved, writers;
 -- name: reached
 -- Up to which place a session is stored that has ever been numbered.
 SELECT epoch, seq FROM holdfast.sessions
-WHERE tenant = $1 AND id = $2 AND (seq > 0 OR reserved > 0 OR hot);
+WHERE tenant = $1 AND id = $2 AND (seq > 0 OR reserved > 0 OR hot) AND deleted_at IS NULL;
 
 -- name: find
 -- What became of entries that left Redis: $2 sessions, $3 ids, $4 epochs, $5 seqs, $6 to $9 what they
@@ -102,6 +102,10 @@ LIMIT (SELECT $3::bigint);
 -- name: clear
 -- Remove events up to a place: $3 agent, $4 run, $5 types, $6 epoch, $7 seq, each NULL for all.
 SELECT * FROM holdfast.clear_events_until($1, $2, $3, $4, $5, $6, $7);
+
+-- name: delete_session
+-- Delete a session with its log.
+SELECT * FROM holdfast.delete_session($1, $2);
 
 -- name: count_messages
 -- How many messages, besides those with the ids of $4.

@@ -4,13 +4,14 @@
 -- that names the agent: event_scope.py has it.
 
 -- name: recent_in_session
--- The newest events of an agent in one session, the newest first: $4 types, $5 limit, $6 and $7 the
--- filter of payloads.
+-- The newest events of an agent in one session, the newest first: $4 types, $5 limit or NULL, $6 and $7
+-- the filter of payloads, $8 the number that they come after.
 SELECT e.agent, $2 AS session, e.type, e.body, e.id, e.run, e.occurred_at, e.epoch, e.seq
 FROM (
     SELECT * FROM holdfast.events i
     WHERE i.tenant = $1
         AND i.session_key = (SELECT key FROM holdfast.sessions WHERE tenant = $1 AND id = $2)
+        AND i.seq > (SELECT $8::bigint)
     ORDER BY i.epoch DESC, i.seq DESC OFFSET 0
 ) e
 WHERE /* whose */ e.agent = (SELECT $3::text) AND ((/* all */ TRUE) OR (
@@ -76,32 +77,84 @@ JOIN holdfast.sessions s ON s.tenant = $1 AND s.key = e.session_key
 ORDER BY e.occurred_at, s.id, e.epoch, e.seq
 LIMIT (SELECT $5);
 
+-- name: get
+-- Events of a session by their ids.
+SELECT e.agent, $2 AS session, e.type, e.body, e.id, e.run, e.occurred_at, e.epoch, e.seq
+FROM holdfast.events e
+WHERE e.tenant = $1
+    AND e.session_key = (SELECT key FROM holdfast.sessions WHERE tenant = $1 AND id = $2)
+    AND e.id = ANY ($3::text[]);
+
 -- name: start_session
 -- Begin a session, or take up one that is there: $4 metadata or NULL.
 INSERT INTO holdfast.sessions AS s (tenant, id, agent, started_at, metadata)
 VALUES ($1, $2, $3, holdfast.now(), COALESCE($4, '{}'))
-ON CONFLICT (tenant, id) DO UPDATE SET ended_at = NULL, metadata = COALESCE($4, s.metadata)
+ON CONFLICT (tenant, id) DO UPDATE SET
+    ended_at = NULL, metadata = COALESCE($4, s.metadata), deleted_at = NULL,
+    agent = CASE WHEN s.deleted_at IS NULL THEN s.agent ELSE excluded.agent END,
+    started_at = CASE WHEN s.deleted_at IS NULL THEN s.started_at ELSE excluded.started_at END
 RETURNING id, agent, started_at, ended_at, metadata;
 
 -- name: end_session
 -- Mark a session as ended; the first end stays.
 UPDATE holdfast.sessions SET ended_at = COALESCE(ended_at, holdfast.now())
-WHERE tenant = $1 AND id = $2
+WHERE tenant = $1 AND id = $2 AND deleted_at IS NULL
 RETURNING id, agent, started_at, ended_at, metadata;
 
 -- name: get_session
 -- One session.
 SELECT id, agent, started_at, ended_at, metadata
-FROM holdfast.sessions WHERE tenant = $1 AND id = $2;
+FROM holdfast.sessions WHERE tenant = $1 AND id = $2 AND deleted_at IS NULL;
 
 -- name: list_sessions
--- Sessions that an agent started, newest first, after a place: $3 limit, $4 and $5 the place.
-SELECT id, agent, started_at, ended_at, metadata
-FROM holdfast.sessions
-WHERE tenant = $1 AND agent = $2
-    AND ($4::timestamptz IS NULL OR (started_at, id) < ($4, $5::text))
-ORDER BY started_at DESC, id DESC
+-- Sessions that an agent started, newest first, after a place: $3 limit, $4 and $5 the place, $6 and $7 the
+-- filter of their metadata. Where all agents are asked for, another condition stands in place of the one
+-- that names the agent: episodes.py has it.
+SELECT s.id, s.agent, s.started_at, s.ended_at, s.metadata, NULL::timestamptz AS last_active_at
+FROM holdfast.sessions s
+WHERE s.tenant = $1 AND /* whose */ s.agent = $2 AND s.deleted_at IS NULL
+    AND ($4::timestamptz IS NULL OR (s.started_at, s.id) < ($4, $5::text))
+    AND ($6::text IS NULL OR holdfast.payload_fits(
+        NULL, s.metadata, (SELECT $6::text::jsonpath), (SELECT $7::text::jsonb)))
+ORDER BY s.started_at DESC, s.id DESC
 LIMIT (SELECT $3::bigint);
+
+-- name: list_active_sessions
+-- The same, by the time of their newest event, or that of their start where there is none.
+SELECT s.id, s.agent, s.started_at, s.ended_at, s.metadata, s.last_active_at
+FROM (
+    SELECT s.*, COALESCE((
+        SELECT e.occurred_at FROM holdfast.events e
+        WHERE e.tenant = $1 AND e.session_key = s.key ORDER BY e.epoch DESC, e.seq DESC LIMIT 1
+    ), s.started_at) AS last_active_at
+    FROM holdfast.sessions s
+    WHERE s.tenant = $1 AND /* whose */ s.agent = $2 AND s.deleted_at IS NULL
+        AND ($6::text IS NULL OR holdfast.payload_fits(
+            NULL, s.metadata, (SELECT $6::text::jsonpath), (SELECT $7::text::jsonb)))
+) s
+WHERE $4::timestamptz IS NULL OR (s.last_active_at, s.id) < ($4, $5::text)
+ORDER BY s.last_active_at DESC, s.id DESC
+LIMIT (SELECT $3::bigint);
+
+-- name: delete_session
+-- Delete a session with its log.
+SELECT * FROM holdfast.delete_session($1, $2);
+
+-- name: purge_sessions
+-- Forget sessions that were deleted a week ago, of all tenants, a batch at a time; how many there were.
+WITH due AS MATERIALIZED (
+    SELECT tenant, key FROM holdfast.sessions
+    WHERE deleted_at <= (SELECT holdfast.now()) - interval '7 days'
+    ORDER BY deleted_at LIMIT $1 FOR UPDATE SKIP LOCKED
+), buried AS (
+    DELETE FROM holdfast.session_tombstones t USING due
+    WHERE t.tenant = due.tenant AND t.session_key = due.key
+), gone AS (
+    DELETE FROM holdfast.sessions s USING due
+    WHERE s.tenant = due.tenant AND s.key = due.key
+    RETURNING 1
+)
+SELECT count(*) FROM gone;
 
 -- name: clear
 -- Remove events: $3 agent, $4 run, $5 types, each NULL for all.

@@ -1,6 +1,6 @@
 -- name: known
 -- Whether anything was written to a session's log, or is in its state; and what of its log is lost.
-SELECT s.seq > 0 OR EXISTS (
+SELECT s.seq > 0 AND s.deleted_at IS NULL OR EXISTS (
         SELECT FROM holdfast.states t
         WHERE t.tenant = $1 AND t.session_id = $2
             AND (t.expires_at IS NULL OR t.expires_at > holdfast.now())),
