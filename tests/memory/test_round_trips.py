@@ -158,7 +158,9 @@ async def test_a_question_over_all_agents_asks_each_server_once_and_finds_what_i
     assert (await ask("high tide", "high tide"))[:2] == [(1, 1)] * 2
     assert await ask("high tide", "high tide") == [(1, 1)] * 3
     async with connected(hybrid.url()) as connection:
-        empty = "SELECT count(*) FROM holdfast.events WHERE filterable IS NULL AND type <> 'message'"
+        empty = (
+            "SELECT count(*) FROM holdfast.events WHERE filterable IS NULL AND type <> 'message'"
+        )
         assert await connection.fetchval(empty) == 0
 
 

@@ -27,6 +27,7 @@ from holdfast.values.states import StateSnapshot
 from holdfast.values.tasks.events import ArtifactChunk, StepKey, StepRecord, TaskRequest, Transition
 from holdfast.values.tasks.push import OutboxEntry
 from holdfast.values.tasks.records import ClaimedTask, Lease
+from holdfast.values.tasks.reports import StatusReport
 
 __all__ = [
     "ArtifactChunk",
@@ -50,6 +51,7 @@ __all__ = [
     "SessionWake",
     "StateSnapshot",
     "StateStorage",
+    "StatusReport",
     "StepKey",
     "StepRecord",
     "SystemClock",

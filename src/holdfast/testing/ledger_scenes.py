@@ -9,6 +9,7 @@ from holdfast.testing.harness import Harness
 from holdfast.values.content import ChatMessage, TextBlock
 from holdfast.values.lifecycle import TaskState
 from holdfast.values.tasks.records import ClaimedTask, Lease, TaskRecord
+from holdfast.values.tasks.reports import Report
 
 LONG = 1000.0
 """Seconds after which every lease of these tests has expired."""
@@ -65,6 +66,19 @@ async def found(ledger: TaskLedger, task: TaskRecord | str) -> TaskRecord:
     stored = await ledger.get(key, owner=None)
     assert stored is not None, f"task {key} is gone"
     return stored
+
+
+async def adopted(store: Any, *reports: Report, task_id: str = "t1", **how: Any) -> TaskRecord:
+    """A task that somebody else runs."""
+    task: TaskRecord = await store.adopt(task_id, agent="writer", reports=reports, **how)
+    return task
+
+
+async def recorded(store: Any, *reports: Report, task_id: str = "t1") -> int:
+    """Report on a task as it is now."""
+    task = await found(store, task_id)
+    version: int = await store.record(task_id, reports, expected_version=task.version)
+    return version
 
 
 def texts(messages: list[ChatMessage]) -> list[str]:

@@ -40,6 +40,7 @@ from holdfast.values.tasks.records import (
     TaskPage,
     TaskRecord,
 )
+from holdfast.values.tasks.reports import Report
 from holdfast.wiring.health import Health
 from holdfast.wiring.portal import Portal
 
@@ -455,6 +456,16 @@ class BlockingTaskLedger:
     def add_cleanup(
         self, lease: Lease, kind: CleanupKind, ref: str, *, agent: str = ...
     ) -> None: ...
+    def adopt(
+        self,
+        task_id: str,
+        *,
+        agent: Agent,
+        owner: str | None = ...,
+        context_id: str | None = ...,
+        metadata: dict[str, Any] | None = ...,
+        reports: Sequence[Report] = ...,
+    ) -> TaskRecord: ...
     def append_artifact(
         self,
         lease: Lease,
@@ -513,6 +524,7 @@ class BlockingTaskLedger:
         owner: str | None = ...,
         limit: int = ...,
     ) -> builtins.list[TaskMessage]: ...
+    def delete(self, task_id: str, *, owner: Owner = ...) -> bool: ...
     def delete_cleanup(self, marks: Sequence[CleanupMark]) -> int: ...
     def delete_push_config(self, task_id: str, config_id: str, *, owner: Owner = ...) -> bool: ...
     def events(
@@ -584,6 +596,14 @@ class BlockingTaskLedger:
     def mark_failed(self, entry: OutboxEntry, error: str, *, max_attempts: int = ...) -> bool: ...
     def message_bytes(self, task_id: str, *, owner: Owner = ...) -> int: ...
     def pause(self, task_id: str, *, owner: Owner = ..., note: str = ...) -> TaskRecord: ...
+    def record(
+        self,
+        task_id: str,
+        reports: Sequence[Report],
+        *,
+        owner: Owner = ...,
+        expected_version: int | None = ...,
+    ) -> int: ...
     def record_step(
         self, lease: Lease, key: StepKey, result: Any, *, digest: str = ...
     ) -> StepRecord: ...

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from holdfast.values.checks import check_count, check_id, check_list, check_optional_id
-from holdfast.values.errors import IllegalTransitionError, InvalidInputError
+from holdfast.values.errors import IllegalTransitionError, InvalidInputError, LeaseLostError
 from holdfast.values.identity import AgentId
 from holdfast.values.lifecycle import WAITING, TaskState
 from holdfast.values.owners import ANY_OWNER
@@ -55,10 +55,19 @@ def check_agents(agents: object) -> set[AgentId] | None:
 def check_lease(lease: object) -> Lease:
     """Check a lease: it names a task and a fence.
 
+    Fence 0 is that of no claim: a task that was adopted keeps it.
+
     >>> from datetime import datetime
     >>> check_lease(Lease("t1", 1, "w1", datetime(2030, 1, 1))).fence
     1
     """
+    checked = _check_fields(lease)
+    if checked.fence == 0:
+        raise LeaseLostError("task", checked.task_id)
+    return checked
+
+
+def _check_fields(lease: object) -> Lease:
     if not isinstance(lease, Lease):
         raise InvalidInputError("lease", f"must be a Lease, not {type(lease).__name__}")
     check_id("lease.task_id", lease.task_id)
@@ -72,7 +81,7 @@ def check_leases(leases: object) -> list[Lease]:
     >>> check_leases([])
     []
     """
-    found = [check_lease(lease) for lease in check_list("leases", leases)]
+    found = [_check_fields(lease) for lease in check_list("leases", leases)]
     if len({lease.task_id for lease in found}) < len(found):
         raise InvalidInputError("leases", "must not name a task twice")
     return found

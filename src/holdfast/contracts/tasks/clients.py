@@ -10,6 +10,7 @@ from holdfast.contracts.tasks.checks import asks_nothing, check_owner
 from holdfast.contracts.tasks.client_ledger import ClientLedger
 from holdfast.contracts.tasks.scope import LedgerCalls, task_key
 from holdfast.spi.tasks.clients import Request, TaskAfter, TaskFilter, TaskQuery
+from holdfast.spi.tasks.conflicts import adopted
 from holdfast.spi.tasks.draft import Draft, check_run_after
 from holdfast.spi.tasks.records import Extent, TaskSnapshot
 from holdfast.spi.tasks.stored import StoredMessage, StoredPush
@@ -85,6 +86,8 @@ class ClientCalls(LedgerCalls, ClientLedger):
         old = await self._storage.first_message(key)
         if old is None:
             raise NotFoundError("task", task_id)
+        if old.message is None or old.task.adopted:
+            raise adopted(task_id)
         task = TaskSnapshot(old.task).load()
         draft = Draft.again(task, old.message, submit_key=name, now=old.now)
         return (await self._storage.submit(draft)).load()

@@ -268,9 +268,8 @@ class LeaseCalls(LedgerCalls, LeaseLedger):
     async def complete_many(self, leases: Sequence[Lease]) -> list[TaskState | None]:
         """End the work on several tasks, each as ``transition`` to ``completed`` does."""
         checked = check_leases(leases)
-        if not checked:
-            return []
-        reached = await self._storage.complete_many(checked)
+        claims = [lease for lease in checked if lease.fence]
+        reached = await self._storage.complete_many(claims) if claims else {}
         return [reached.get(lease.task_id) for lease in checked]
 
     async def release(self, lease: Lease, *, note: str = "") -> TaskRecord:

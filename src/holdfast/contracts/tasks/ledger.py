@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
+from holdfast.contracts.tasks.adopted import AdoptedCalls, AdoptedLedger
 from holdfast.contracts.tasks.audit import AuditCalls, AuditLedger
 from holdfast.contracts.tasks.cleanup import CleanupCalls, CleanupLedger
 from holdfast.contracts.tasks.client_ledger import ClientLedger
@@ -24,6 +25,7 @@ class TaskLedger(
     PushLedger,
     TranscriptLedger,
     CleanupLedger,
+    AdoptedLedger,
     Protocol,
 ):
     """Everything about durable tasks. Each concern is a separate Protocol with its promises.
@@ -32,7 +34,8 @@ class TaskLedger(
     transition, release, recover. ``ProgressLedger``: messages, steps, artifacts. ``AuditLedger``:
     events, follow, history, replay, feedback. ``ContextLedger``: conversations. ``PushLedger``:
     push configs and the outbox. ``TranscriptLedger``: messages to copy into session logs.
-    ``CleanupLedger``: what must not outlive a task.
+    ``CleanupLedger``: what must not outlive a task. ``AdoptedLedger``: tasks that somebody else
+    runs, and delete.
 
     Every method is one atomic step: it happens as a whole or, with an error, not at all.
 
@@ -53,6 +56,7 @@ class Ledger(
     ContextCalls,
     PushCalls,
     CleanupCalls,
+    AdoptedCalls,
     TaskLedger,
 ):
     """``TaskLedger`` on any engine.

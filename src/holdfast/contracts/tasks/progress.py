@@ -222,15 +222,15 @@ class ProgressCalls(LedgerCalls, ProgressLedger):
         step: StepKey | None = None,
     ) -> ArtifactChunk:
         """Write a chunk of an artifact. Returns it as it appears in a stream."""
-        blocks = list[Any](check_list("parts", parts))
-        chunk = StoredChunk(
-            check_id("artifact_id", artifact_id),
-            encode_json(blocks_to_json(blocks, field="parts"), field="parts"),
-            bool(append),
-            bool(last_chunk),
-            check_text("name", name),
-            encode_object({} if metadata is None else metadata, field="metadata"),
-            None if step is None else check_step(step),
+        chunk = check_chunk(
+            "",
+            artifact_id,
+            parts,
+            name=name,
+            metadata=metadata,
+            append=append,
+            last_chunk=last_chunk,
+            step=None if step is None else check_step(step),
         )
         return (await self._storage.append_chunk(check_lease(lease), chunk)).load()
 
@@ -252,3 +252,31 @@ class ProgressCalls(LedgerCalls, ProgressLedger):
         key, name = task_key(task_id, owner), check_id("artifact_id", artifact_id)
         found = load_artifacts(task_id, await self._storage.chunks(key, name))
         return found[0] if found else None
+
+
+def check_chunk(
+    path: str,
+    artifact_id: object,
+    parts: object,
+    *,
+    name: object,
+    metadata: object,
+    append: object,
+    last_chunk: object,
+    step: StepKey | None = None,
+) -> StoredChunk:
+    """Check a chunk of an artifact and encode it; ``path`` comes before the fields of an error.
+
+    >>> check_chunk("", "a1", [], name="", metadata=None, append=False, last_chunk=False).parts
+    '[]'
+    """
+    blocks = list[Any](check_list(f"{path}parts", parts))
+    return StoredChunk(
+        check_id(f"{path}artifact_id", artifact_id),
+        encode_json(blocks_to_json(blocks, field=f"{path}parts"), field=f"{path}parts"),
+        bool(append),
+        bool(last_chunk),
+        check_text(f"{path}name", name),
+        encode_object({} if metadata is None else metadata, field=f"{path}metadata"),
+        step,
+    )

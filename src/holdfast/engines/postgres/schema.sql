@@ -729,6 +729,7 @@ CREATE TABLE holdfast.tasks (
     copied boolean NOT NULL DEFAULT false,
     has_cleanup boolean NOT NULL DEFAULT false,
     lease_seconds double precision,
+    adopted boolean NOT NULL DEFAULT false,
     PRIMARY KEY (tenant, id)
 ) WITH (fillfactor=70);
 
@@ -744,7 +745,7 @@ CREATE INDEX tasks_uncopied ON holdfast.tasks USING btree (tenant, updated_at, i
 
 CREATE TRIGGER task_ended AFTER UPDATE OF state ON holdfast.tasks FOR EACH ROW WHEN ((new.has_cleanup AND (new.state = ANY (ARRAY['completed'::text, 'failed'::text, 'canceled'::text, 'rejected'::text])))) EXECUTE FUNCTION holdfast.clean_up_task();
 CREATE TRIGGER task_removed AFTER DELETE ON holdfast.tasks FOR EACH ROW WHEN (old.has_cleanup) EXECUTE FUNCTION holdfast.clean_up_task();
-CREATE TRIGGER uncopy_task BEFORE UPDATE ON holdfast.tasks FOR EACH ROW WHEN ((old.copied AND (new.state IS DISTINCT FROM old.state))) EXECUTE FUNCTION holdfast.uncopy_task();
+CREATE TRIGGER uncopy_task BEFORE UPDATE ON holdfast.tasks FOR EACH ROW WHEN ((old.copied AND (new.state IS DISTINCT FROM old.state) AND (NOT new.adopted))) EXECUTE FUNCTION holdfast.uncopy_task();
 
 CREATE TABLE holdfast.threads (
     tenant text COLLATE "C" NOT NULL,
@@ -868,6 +869,7 @@ CREATE VIEW holdfast.task_records AS
 --   add_relationships(the_tenant text, the_ids text[], the_sources text[], the_targets text[], the_types text[], the_bodies text[]) RETURNS void
 --   add_task_cleanup(in_tenant text, in_id text, in_fence bigint, in_kind text, in_ref text, in_agent text) RETURNS void
 --   adopt_model(the_tenant text, the_model text, the_dimension integer) RETURNS boolean
+--   adopt_task(in_tenant text, in_id text, in_owner text, in_context_id text, in_agent text, in_metadata text, in_kinds text[], in_states text[], in_notes text[], in_ats timestamp with time zone[], in_metadatas text[], in_message_ids text[], in_message_ats timestamp with time zone[], in_bodies text[], in_digests text[], in_artifact_ids text[], in_appends boolean[], in_lasts boolean[]) RETURNS SETOF holdfast.task_records
 --   advance_outbox(in_tenant text, in_task_id text, in_config_id text) RETURNS void
 --   agents_with_events(the_tenant text, the_beginning text, the_other text, the_limit integer) RETURNS SETOF text
 --   append_embedded_events(the_tenant text, the_sessions text[], the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[], the_numbers real[], the_dimension integer) RETURNS TABLE(place integer, epoch integer, seq bigint)
@@ -902,6 +904,7 @@ CREATE VIEW holdfast.task_records AS
 --   delete_push_config(in_tenant text, in_task_id text, in_owner text, in_id text) RETURNS boolean
 --   delete_runs(in_tenant text, in_runs text[], in_begins text, in_begins_not text) RETURNS bigint
 --   delete_session(the_tenant text, the_session text) RETURNS TABLE(id text, epoch integer, seq bigint)
+--   delete_task(in_tenant text, in_id text, in_owner text) RETURNS boolean
 --   drop_checkpoints(in_tenant text, in_keys bigint[], in_namespaces text[], in_ids text[]) RETURNS bigint
 --   fact_words(the_tenant text, the_scope bigint, the_language text, the_lexemes text[], moment timestamp with time zone, k1 double precision, b double precision) RETURNS TABLE(number bigint, score double precision)
 --   fail(state text, message text, facts jsonb) RETURNS void
@@ -955,14 +958,17 @@ CREATE VIEW holdfast.task_records AS
 --   queue_for_embedding() RETURNS trigger
 --   rank_by_words(the_tenant text, the_agent text, the_lexemes text[], the_limit bigint, the_session text, the_types text[], the_since timestamp with time zone, the_until timestamp with time zone, the_owner text, the_path jsonpath, the_values jsonb, k1 double precision, b double precision) RETURNS TABLE(session_key bigint, epoch integer, seq bigint, score double precision)
 --   reached(start bigint, depth bigint, the_types text[], along boolean, against boolean, most bigint) RETURNS bigint[]
+--   record_of_task(in_tenant text, in_id text, in_owner text, in_expected bigint, in_kinds text[], in_states text[], in_notes text[], in_ats timestamp with time zone[], in_metadatas text[], in_message_ids text[], in_message_ats timestamp with time zone[], in_bodies text[], in_digests text[], in_artifact_ids text[], in_appends boolean[], in_lasts boolean[]) RETURNS bigint
 --   record_task_step(in_tenant text, in_id text, in_fence bigint, in_kind text, in_name text, in_occurrence bigint, in_body text, in_digest text, in_message_id text, OUT out_at timestamp with time zone, OUT out_digest text, OUT out_fence bigint, OUT out_chunks bigint, OUT out_body text) RETURNS record
 --   recover_tasks(in_tenant text, in_limit bigint) RETURNS SETOF holdfast.task_records
 --   refresh_items(in_tenant text, in_owner text, in_namespaces text[], in_keys text[]) RETURNS TABLE(at integer, value text, version bigint, created_at timestamp with time zone, updated_at timestamp with time zone, expires_at timestamp with time zone)
+--   refuse_adopted(task holdfast.tasks) RETURNS void
 --   release_task(in_tenant text, in_id text, in_fence bigint, in_note text) RETURNS SETOF holdfast.task_records
 --   remove_events(the_tenant text, the_session text, the_agent text, the_run text, the_types text[], after_epoch integer, after_seq bigint, until_epoch integer, until_seq bigint) RETURNS TABLE(id text, epoch integer, seq bigint)
 --   replace_messages(the_tenant text, the_session text, the_agent text, after_seq bigint, expected_seq bigint, the_ids text[], the_run text, the_times timestamp with time zone[], the_bodies text[], the_filterables text[]) RETURNS TABLE(id text, epoch integer, seq bigint)
 --   replay_letter(the_tenant text, the_letter text, the_session text, the_epoch integer, the_seq bigint, the_agent text, the_type text, the_id text, the_run text, the_time timestamp with time zone, the_body text) RETURNS TABLE(epoch integer, seq bigint)
 --   replayed_fact(the_tenant text, the_scope bigint, the_key text, the_fingerprint text, moment timestamp with time zone) RETURNS text
+--   report_of_task(task holdfast.tasks, in_kinds text[], in_states text[], in_notes text[], in_ats timestamp with time zone[], in_metadatas text[], in_message_ids text[], in_message_ats timestamp with time zone[], in_bodies text[], in_digests text[], in_artifact_ids text[], in_appends boolean[], in_lasts boolean[]) RETURNS bigint
 --   request_of_task(task holdfast.tasks, in_request text, in_now timestamp with time zone, in_note text) RETURNS void
 --   respond_to_task(in_tenant text, in_id text, in_owner text, in_message_id text, in_message_at timestamp with time zone, in_message_body text, in_message_digest text, in_result text) RETURNS SETOF holdfast.task_records
 --   restore_task_chunks(in_tenant text, in_id text, in_fence bigint, in_step_kind text, in_step_name text, in_step_occurrence bigint) RETURNS SETOF holdfast.task_events

@@ -56,10 +56,13 @@ class TaskListing(NamedTuple):
 
 
 class FirstMessage(NamedTuple):
-    """A task with the message that it began with, and the engine's time."""
+    """A task with the message that it began with, and the engine's time.
+
+    Only a task that was adopted may have no message.
+    """
 
     task: StoredTask
-    message: StoredMessage
+    message: StoredMessage | None
     now: datetime
 
 

@@ -25,6 +25,26 @@ def other_content(submit_key: str) -> ConflictError:
     return ConflictError("submit_key", submit_key, text)
 
 
+def adopted(task_id: str) -> ConflictError:
+    """A request to a task that no worker runs.
+
+    >>> str(adopted("t1"))
+    "task 't1' is run by somebody else: record what they report"
+    """
+    text = f"task {task_id!r} is run by somebody else: record what they report"
+    return ConflictError("task", task_id, text)
+
+
+def not_adopted(task_id: str) -> ConflictError:
+    """A report on a task that workers run.
+
+    >>> str(not_adopted("t1"))
+    "task 't1' is run by workers: only an adopted task takes reports"
+    """
+    text = f"task {task_id!r} is run by workers: only an adopted task takes reports"
+    return ConflictError("task", task_id, text)
+
+
 def last_chunk_written(artifact_id: str) -> ConflictError:
     """An artifact that this attempt has already finished.
 

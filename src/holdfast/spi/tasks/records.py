@@ -88,6 +88,11 @@ class StoredTask:
     cancel_requested: bool = False
     pause_requested: bool = False
 
+    @property
+    def adopted(self) -> bool:
+        """Whether somebody else runs it: then it has no attempts."""
+        return self.max_attempts == 0
+
 
 def lease_on(task: StoredTask) -> Lease:
     """Return the lease on a task that is ``working``.

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule
 
 from holdfast.testing.ledger_invariants import check_invariants
+from holdfast.testing.machines.ledger_adopted import AdoptedRules
 from holdfast.testing.machines.ledger_views import plainly
-from holdfast.testing.machines.machine import EngineMachine
 from holdfast.values.content import ChatMessage, TextBlock
 from holdfast.values.errors import HoldfastError
 from holdfast.values.tasks.events import StepKey
@@ -122,7 +122,7 @@ def _counted(marks: Any) -> Any:
     return sorted(plainly(marks))
 
 
-class LedgerMachine(EngineMachine):
+class LedgerMachine(AdoptedRules):
     """Tasks that are submitted, claimed, lost, taken over, answered, stopped and held."""
 
     contract = "tasks"

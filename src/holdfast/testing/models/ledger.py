@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
+from holdfast.testing.models.ledger_adopted import NaiveAdopted
 from holdfast.testing.models.ledger_cleanup import NaiveCleanup
 from holdfast.testing.models.ledger_clients import NaiveClients
 from holdfast.testing.models.ledger_leases import NaiveLeases
@@ -17,7 +18,7 @@ from holdfast.values.tasks.events import StepKey
 from holdfast.values.tasks.records import Lease
 
 
-class NaiveLedger(NaiveClients, NaiveLeases, NaiveCleanup):
+class NaiveLedger(NaiveClients, NaiveLeases, NaiveCleanup, NaiveAdopted):
     """The rest: output, timeline, contexts and the outbox.
 
     Its answers are plain lists and tuples of what a machine compares.

@@ -42,7 +42,7 @@ class NaiveClients(NaiveTasks):
         number = len(self.shared.table("task numbers")) + 1
         context = context_id or f"own {number}"
         if retry_of:
-            old = self.need(retry_of, owner)
+            old = self.steered(retry_of, owner)
             if old.state not in DONE:
                 raise IllegalTransitionError(
                     "task", old.id, from_state=old.state, to_state="submitted"
@@ -73,7 +73,7 @@ class NaiveClients(NaiveTasks):
         self, task_id: str, *, owner: str | None = None, submit_key: str = ""
     ) -> TaskRecord:
         """The same work again."""
-        old = self.need(task_id, owner)
+        old = self.steered(task_id, owner)
         first = old.messages[0]
         again = ChatMessage(first.role, list(first.content))
         return await self.submit(
@@ -129,7 +129,7 @@ class NaiveClients(NaiveTasks):
         self, task_id: str, message: ChatMessage, *, owner: str | None = None
     ) -> TaskRecord:
         """Answer a question."""
-        task = self.need(task_id, owner)
+        task = self.steered(task_id, owner)
         if any(known.id == message.id for known in task.messages):
             self.say(task, message)
             return self.show(task)
@@ -157,7 +157,7 @@ class NaiveClients(NaiveTasks):
 
     async def pause(self, task_id: str, *, owner: str | None = None, note: str = "") -> TaskRecord:
         """Hold it, or ask for that."""
-        task = self.need(task_id, owner)
+        task = self.steered(task_id, owner)
         if task.state in DONE:
             raise IllegalTransitionError("task", task.id, from_state=task.state, to_state="paused")
         if task.state == "submitted":
@@ -169,7 +169,7 @@ class NaiveClients(NaiveTasks):
 
     async def resume(self, task_id: str, *, owner: str | None = None, note: str = "") -> TaskRecord:
         """Let it go on."""
-        task = self.need(task_id, owner)
+        task = self.steered(task_id, owner)
         if task.state in DONE:
             raise IllegalTransitionError(
                 "task", task.id, from_state=task.state, to_state="submitted"

@@ -26,12 +26,13 @@ class NaiveLeases(NaiveTasks):
     ) -> list[ClaimedTask]:
         """Take what has waited longest."""
         claimed: list[ClaimedTask] = []
-        waiting = [task for task in self.tasks if task.state == "submitted"]
+        ours = [task for task in self.tasks if not task.adopted]
+        waiting = [task for task in ours if task.state == "submitted"]
         for task in sorted(waiting, key=lambda task: (task.due, task.id)):
             busy = any(
                 other.state == "working"
                 and (other.owner, other.context) == (task.owner, task.context)
-                for other in self.tasks
+                for other in ours
             )
             if len(claimed) == limit or (task.due and task.due > self.shared.now):
                 break

@@ -52,6 +52,11 @@ class NaiveTask:
     push: dict[str, Any] = field(default_factory=dict)
     feedback: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def adopted(self) -> bool:
+        """Whether somebody else runs it."""
+        return self.max_attempts == 0
+
 
 @dataclass
 class NaiveDelivery:
@@ -110,6 +115,13 @@ class NaiveTasks:
             raise NotFoundError("task", task_id)
         return task
 
+    def steered(self, task_id: str, owner: str | None) -> NaiveTask:
+        """The task, or an error if no worker runs it."""
+        task = self.need(task_id, owner)
+        if task.adopted:
+            raise ConflictError("task", task_id)
+        return task
+
     def held(self, lease: Lease) -> NaiveTask:
         """The task that this lease is still good for."""
         for task in self.tasks:
@@ -148,7 +160,7 @@ class NaiveTasks:
         """Change the state."""
         before, task.state, task.note, task.status = task.state, state, note, status
         task.changed, task.run_after = self.shared.now, run_after
-        if state == "submitted" and not keeps_place:
+        if state == "submitted" and not task.adopted and not keeps_place:
             task.due = max(self.shared.now, run_after or self.shared.now)
         if state != "working":
             task.worker, task.lease_until = "", None

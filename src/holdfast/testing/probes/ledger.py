@@ -17,6 +17,7 @@ from holdfast.values.content import ChatMessage, DataBlock, TextBlock
 from holdfast.values.errors import LeaseLostError, NotFoundError
 from holdfast.values.tasks.push import PushConfig
 from holdfast.values.tasks.records import Lease
+from holdfast.values.tasks.reports import StatusReport
 
 CONTRACT = "tasks"
 HELLO = ChatMessage.user("hello")
@@ -105,6 +106,8 @@ OWNED: dict[str, tuple[Any, ...]] = {
     "get_push_config": ("p1",),
     "delete_push_config": ("p1",),
     "upsert_push_config": (PushConfig("p1", URL),),
+    "record": ([StatusReport("canceled")],),
+    "delete": (),
 }
 """The methods that take an owner, with what they take after the task's id."""
 

@@ -93,6 +93,16 @@ class TaskRecord:
     """Whether messages or artifacts were left out because of ``max_bytes``."""
 
     @property
+    def adopted(self) -> bool:
+        """Whether somebody else runs it: no worker claims it, so ``max_attempts`` is 0.
+
+        >>> now = datetime(2030, 1, 1)
+        >>> TaskRecord("t1", "c1", AgentId("", "writer"), TaskState.WORKING, now, now).adopted
+        False
+        """
+        return self.max_attempts == 0
+
+    @property
     def terminal(self) -> bool:
         """Whether it has ended.
 

@@ -14,7 +14,7 @@ from holdfast.spi.tasks.clients import (
     TaskListing,
     TaskQuery,
 )
-from holdfast.spi.tasks.conflicts import other_content
+from holdfast.spi.tasks.conflicts import adopted, other_content
 from holdfast.spi.tasks.draft import Draft
 from holdfast.spi.tasks.records import Extent, TaskKey, TaskSnapshot
 from holdfast.spi.tasks.stored import StoredMessage, fitting, text_bytes
@@ -32,7 +32,7 @@ class InMemoryClients(LedgerView, ClientStorage):
         row = self._find(*key)
         if row is None:
             return None
-        return FirstMessage(row, next(iter(row.messages.values())), self._engine.now())
+        return FirstMessage(row, next(iter(row.messages.values()), None), self._engine.now())
 
     async def submit(self, draft: Draft) -> TaskSnapshot:
         """Store a task as submitted, or return the one with the same key."""
@@ -43,7 +43,7 @@ class InMemoryClients(LedgerView, ClientStorage):
             return known.snapshot()
         context_id = draft.context_id
         if draft.retry_of:
-            old = self._owned(draft.retry_of, draft.owner)
+            old = self._steered(draft.retry_of, draft.owner)
             if old.state not in TERMINAL:
                 raise _illegal(old, TaskState.SUBMITTED)
             context_id = context_id or old.context_id
@@ -114,7 +114,7 @@ class InMemoryClients(LedgerView, ClientStorage):
 
     async def respond(self, key: TaskKey, answer: StoredMessage, result: str) -> TaskSnapshot:
         """Store the client's answer to a task that asked, and queue the task again."""
-        row = self._owned(*key)
+        row = self._steered(*key)
         if self._known(row, answer):
             return row.snapshot()
         if row.state not in WAITING:
@@ -129,7 +129,7 @@ class InMemoryClients(LedgerView, ClientStorage):
 
     async def request(self, key: TaskKey, what: Request, note: str) -> TaskSnapshot:
         """Carry out a request at once, or leave it to the task's worker."""
-        row = self._owned(*key)
+        row = self._owned(*key) if what == "cancel" else self._steered(*key)
         match what:
             case "cancel":
                 self._cancel(row, note)
@@ -138,6 +138,13 @@ class InMemoryClients(LedgerView, ClientStorage):
             case "resume":
                 self._resume(row, note)
         return row.snapshot()
+
+    def _steered(self, task_id: str, owner: str | None) -> TaskRow:
+        """Return the task; raise if somebody else runs it."""
+        row = self._owned(task_id, owner)
+        if row.adopted:
+            raise adopted(task_id)
+        return row
 
     def _cancel(self, row: TaskRow, note: str) -> None:
         if row.state is TaskState.WORKING:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from holdfast.engines.inmemory.tasks.adopted import InMemoryAdopted
 from holdfast.engines.inmemory.tasks.audit import InMemoryAudit
 from holdfast.engines.inmemory.tasks.cleanup import InMemoryCleanup
 from holdfast.engines.inmemory.tasks.client import InMemoryClients
-from holdfast.engines.inmemory.tasks.context import InMemoryContexts
 from holdfast.engines.inmemory.tasks.lease import InMemoryLeases
-from holdfast.engines.inmemory.tasks.progress import InMemoryProgress
 from holdfast.engines.inmemory.tasks.push import InMemoryPush
 from holdfast.spi.tasks.ledger import TaskStorage
 
@@ -15,9 +14,8 @@ from holdfast.spi.tasks.ledger import TaskStorage
 class InMemoryLedger(
     InMemoryClients,
     InMemoryLeases,
-    InMemoryProgress,
+    InMemoryAdopted,
     InMemoryAudit,
-    InMemoryContexts,
     InMemoryPush,
     InMemoryCleanup,
     TaskStorage,

@@ -68,7 +68,7 @@ class LedgerView:
         """Append an entry to the timeline, queue its deliveries and wake the followers."""
         row.version += 1
         row.events.append(StoredEvent(row.version, now, by, row.fence, body))
-        if isinstance(body, Transition):
+        if isinstance(body, Transition) and not row.adopted:
             self._data.uncopied[row.id] = None
         if isinstance(body, _ANNOUNCED):
             for config in row.push:
@@ -87,26 +87,25 @@ class LedgerView:
         run_after: datetime | None = None,
         worker: str = "",
         keeps_place: bool = False,
+        at: datetime | None = None,
     ) -> None:
-        """Change a task's state along an edge of the lifecycle, and log the transition."""
+        """Change a task's state along an edge of the lifecycle, and log the transition.
+
+        A task that somebody else runs goes where they report, and is in no queue.
+        """
         before = row.state if row.transitions else None
-        check_edge(row.id, before, to, by)
-        now, data = self._engine.now(), self._data
-        if before is TaskState.SUBMITTED and row.due_at is not None:
-            del data.queue[bisect_left(data.queue, (row.due_at, row.id))]
-        if before is TaskState.WORKING:
+        if not row.adopted:
+            check_edge(row.id, before, to, by)
+            self._requeue(row, before, to, run_after, keeps_place=keeps_place)
+        now, data = at or self._engine.now(), self._data
+        if before is TaskState.WORKING and not row.adopted:
             del data.working[row.id]
             self._context(row).working.discard(row.id)
             worker, row.worker, row.lease_expires_at = row.worker, "", None
-        if to is TaskState.WORKING:
+        if to is TaskState.WORKING and not row.adopted:
             data.working[row.id] = None
             self._context(row).working.add(row.id)
             row.worker = worker
-        if to is TaskState.SUBMITTED:
-            if not keeps_place or row.due_at is None:
-                row.due_at = max(run_after or now, now)
-            insort(data.queue, (row.due_at, row.id))
-            self._engine.table("", Doorbell).ring()
         if to is TaskState.PAUSED:
             row.attempts = 0
             row.pause_requested = False
@@ -132,6 +131,25 @@ class LedgerView:
         )
         self._log(row, by, move, now)
 
+    def _requeue(
+        self,
+        row: TaskRow,
+        before: TaskState | None,
+        to: TaskState,
+        run_after: datetime | None,
+        *,
+        keeps_place: bool,
+    ) -> None:
+        """Take a task out of the queue, or put it in."""
+        now, queue = self._engine.now(), self._data.queue
+        if before is TaskState.SUBMITTED and row.due_at is not None:
+            del queue[bisect_left(queue, (row.due_at, row.id))]
+        if to is TaskState.SUBMITTED:
+            if not keeps_place or row.due_at is None:
+                row.due_at = max(run_after or now, now)
+            insort(queue, (row.due_at, row.id))
+            self._engine.table("", Doorbell).ring()
+
     def _clean_up(self, task_id: str, *, files: bool) -> None:
         """Make the marks of a task due now; those of its artifacts' files only if ``files``."""
         for row in self._data.cleanup.get(task_id, {}).values():
@@ -142,9 +160,13 @@ class LedgerView:
     def _known(self, row: TaskRow, message: StoredMessage) -> bool:
         """Return whether the task has this message; raise if its id has another body."""
         known = row.messages.get(message.id)
-        if known is not None and not known.same_body(message):
-            raise other_body("message", message.id)
+        if known is not None:
+            self._same(known, message)
         return known is not None
+
+    def _same(self, known: StoredMessage, message: StoredMessage) -> None:
+        if not known.same_body(message):
+            raise other_body("message", message.id)
 
     def _say(self, row: TaskRow, message: StoredMessage, by: Actor) -> None:
         """Add a message to the task and to its context."""

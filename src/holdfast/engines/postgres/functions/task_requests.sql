@@ -1,4 +1,4 @@
--- version: 1
+-- version: 2
 -- What clients ask of tasks.
 
 -- The context, made on first use; held so that clear_context waits for whoever adds a task to it.
@@ -75,7 +75,9 @@ BEGIN
         IF NOT FOUND OR before.owner <> in_owner THEN
             PERFORM holdfast.fail('HF002', 'there is no such task',
                                   jsonb_build_object('kind', 'task', 'key', in_retry_of));
-        ELSIF before.state NOT IN ('completed', 'failed', 'canceled', 'rejected') THEN
+        END IF;
+        PERFORM holdfast.refuse_adopted(before);
+        IF before.state NOT IN ('completed', 'failed', 'canceled', 'rejected') THEN
             PERFORM holdfast.fail_task_edge(before.id, before.state, 'submitted');
         END IF;
         context_name := coalesce(context_name, before.context_id);
@@ -141,6 +143,7 @@ DECLARE
         in_tenant, in_id, task.version + 1, task.context_key, task.fence, 'client', v_now,
         in_message_id, in_message_at, in_message_body, in_message_digest);
 BEGIN
+    PERFORM holdfast.refuse_adopted(task);
     IF said > task.version THEN
         IF task.state NOT IN ('input-required', 'auth-required') THEN
             PERFORM holdfast.fail_task_edge(task.id, task.state, 'submitted');
@@ -196,6 +199,7 @@ DECLARE
     task holdfast.tasks := holdfast.lock_task(in_tenant, in_id, in_owner);
     v_now timestamptz := holdfast.now();
 BEGIN
+    PERFORM holdfast.refuse_adopted(task);
     IF task.state IN ('completed', 'failed', 'canceled', 'rejected') THEN
         PERFORM holdfast.fail_task_edge(task.id, task.state, 'paused');
     ELSIF task.state = 'submitted' THEN
@@ -218,6 +222,7 @@ DECLARE
     task holdfast.tasks := holdfast.lock_task(in_tenant, in_id, in_owner);
     v_now timestamptz := holdfast.now();
 BEGIN
+    PERFORM holdfast.refuse_adopted(task);
     IF task.state IN ('completed', 'failed', 'canceled', 'rejected') THEN
         PERFORM holdfast.fail_task_edge(task.id, task.state, 'submitted');
     ELSIF task.state = 'paused' THEN

@@ -1,4 +1,4 @@
--- version: 1
+-- version: 2
 -- What workers do with tasks.
 
 -- Takes up to so many due tasks, those that have waited longest first. Serially it takes the first
@@ -36,7 +36,7 @@ BEGIN
                 AND (
                     SELECT true FROM holdfast.tasks w
                     WHERE w.tenant = t.tenant AND w.context_key = t.context_key
-                        AND w.state = 'working'
+                        AND w.state = 'working' AND NOT w.adopted
                     LIMIT 1
                 ) IS NULL
                 AND t.id = (
@@ -77,7 +77,7 @@ BEGIN
             AND (NOT in_serial OR (
                 SELECT true FROM holdfast.tasks w
                 WHERE w.tenant = t.tenant AND w.context_key = t.context_key
-                    AND w.state = 'working'
+                    AND w.state = 'working' AND NOT w.adopted
                 LIMIT 1
             ) IS NULL)
         RETURNING t.*
@@ -320,7 +320,7 @@ AS $$
         due_at = least(t.due_at, holdfast.now())
     WHERE t.tenant = in_tenant AND t.id IN (
         SELECT w.id FROM holdfast.tasks w
-        WHERE w.tenant = in_tenant AND w.state = 'working' AND (
+        WHERE w.tenant = in_tenant AND w.state = 'working' AND NOT w.adopted AND (
             w.due_at > holdfast.now() + interval '1 second'
             OR w.lease_expires_at
                 > holdfast.now() + make_interval(secs => w.lease_seconds) + interval '1 second')

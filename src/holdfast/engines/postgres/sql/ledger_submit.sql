@@ -8,6 +8,6 @@ SELECT * FROM holdfast.submit_task(
 -- A task with its first message, and the time.
 SELECT r.*, m.message_id, m.written_at, m.body, m.seq, holdfast.now() AS now
 FROM holdfast.task_records r
-JOIN holdfast.task_events m
-    ON m.tenant = r.tenant AND m.task_id = r.id AND m.seq = 2
+LEFT JOIN holdfast.task_events m
+    ON m.tenant = r.tenant AND m.task_id = r.id AND m.seq = 2 AND m.kind = 'message'
 WHERE r.tenant = $1 AND r.id = $2 AND ($3::text IS NULL OR r.owner = $3);

@@ -17,12 +17,12 @@ SELECT tenant FROM walk WHERE due_at <= holdfast.now() LIMIT $1;
 -- name: working
 -- Tenants that have tasks at work: $1 limit.
 WITH RECURSIVE walk AS (
-    (SELECT t.tenant FROM holdfast.tasks t WHERE t.state = 'working'
+    (SELECT t.tenant FROM holdfast.tasks t WHERE t.state = 'working' AND NOT t.adopted
      ORDER BY t.tenant, t.context_key LIMIT 1)
     UNION ALL
     SELECT n.tenant FROM walk w CROSS JOIN LATERAL (
         SELECT t.tenant FROM holdfast.tasks t
-        WHERE t.state = 'working' AND t.tenant > w.tenant
+        WHERE t.state = 'working' AND NOT t.adopted AND t.tenant > w.tenant
         ORDER BY t.tenant, t.context_key LIMIT 1
     ) n
 )

@@ -45,7 +45,10 @@ class PostgresClients(LedgerView, ClientStorage):
     async def first_message(self, key: TaskKey) -> FirstMessage | None:
         """A task with its first message."""
         row = await self._engine.fetchrow(_SUBMIT["first"], self._tenant, *key, safe=True)
-        return None if row is None else FirstMessage(to_stored(row), to_message(row), row["now"])
+        if row is None:
+            return None
+        message = None if row["message_id"] is None else to_message(row)
+        return FirstMessage(to_stored(row), message, row["now"])
 
     async def get(self, key: TaskKey, extent: Extent) -> TaskSnapshot | None:
         """Return a task with the parts that ``extent`` selects."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from holdfast.engines.postgres.tasks.adopted import PostgresAdopted
 from holdfast.engines.postgres.tasks.audit import PostgresAudit
 from holdfast.engines.postgres.tasks.cleanup import PostgresCleanup
 from holdfast.engines.postgres.tasks.client import PostgresClients
@@ -20,6 +21,7 @@ class PostgresLedger(
     PostgresContexts,
     PostgresPush,
     PostgresCleanup,
+    PostgresAdopted,
     TaskStorage,
 ):
     """``TaskStorage`` in tables; every call is one statement.
