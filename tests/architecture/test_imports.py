@@ -44,7 +44,7 @@ DRIVERS = {
     "obstore": {"engines/objects", "bench", "chaos", "testing"},
     "starlette": {"server", "bench"},
     "uvicorn": {"server", "bench", "cli"},
-    "a2a": {"server", "bench"},
+    "a2a": {"server", "adapters/a2a", "bench"},
     "langgraph": {"adapters/langgraph", "bench"},
     "langchain_core": {"adapters/langchain", "adapters/langgraph", "bench"},
     "mcp": {"adapters/mcp"},

@@ -88,10 +88,11 @@ class Portal:
             raise
         return asyncio.run_coroutine_threadsafe(work, self.state.loop)
 
-    async def arun(self, work: Coroutine[Any, Any, T]) -> T:
+    async def arun(self, work: Coroutine[Any, Any, T], *, settle: bool = True) -> T:
         """Run a coroutine on the state's loop and await it on this one.
 
-        ::
+        If the caller is cancelled, the work runs to its end first. With ``settle=False`` it is
+        cancelled too, for reads that wait. ::
 
             await portal.arun(store.put("key"))
         """
@@ -106,6 +107,8 @@ class Portal:
         else:
             there = asyncio.run_coroutine_threadsafe(work, self.state.loop)
             future = asyncio.wrap_future(there)
+        if not settle:
+            return await future
         try:
             return await asyncio.shield(future)
         except asyncio.CancelledError:
