@@ -11,6 +11,7 @@ import pytest
 from holdfast.errors import MissingExtraError
 
 MODULES = {
+    "a2a": "a2a",
     "agent_framework": "agent_framework",
     "langchain": "langchain_core",
     "langgraph": "langgraph",
@@ -31,6 +32,6 @@ def test_a_missing_framework_is_an_error_that_names_its_extra(
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda one: None if one == module else find(one)
     )
-    extra = adapter.replace("_", "-")
+    extra = "server" if adapter == "a2a" else adapter.replace("_", "-")
     with pytest.raises(MissingExtraError, match=rf"pip install 'holdfast\[{extra}\]'"):
         importlib.import_module(name)
