@@ -8,6 +8,7 @@ import pytest
 from a2a.server.tasks.inmemory_task_store import InMemoryTaskStore
 from a2a.types import a2a_pb2 as pb
 from a2a.utils.errors import InvalidParamsError
+from a2a.utils.task import encode_page_token
 
 from holdfast import ChatMessage, State
 from holdfast.adapters.a2a import HoldfastTaskStore
@@ -61,9 +62,16 @@ async def test_filters_of_a_listing_are_those_of_the_sdk(state: State) -> None:
         requests[-1].status_timestamp_after.FromNanoseconds(nanoseconds)
     for request in requests:
         assert await ours.list(request, ANA) == await theirs.list(request, ANA)
-    for token in ("nonsense", "eyJ0cyI6MX0"):
+    for name in ("t3", "t7"):
+        earlier = pb.ListTasksRequest(page_token=encode_page_token(name), page_size=2)
+        assert await ours.list(earlier, ANA) == await theirs.list(earlier, ANA)
+    for token in ("nonsense", "eyJ0cyI6MX0", encode_page_token("t99"), "\u00e9"):
+        with pytest.raises(InvalidParamsError):
+            await theirs.list(pb.ListTasksRequest(page_token=token), ANA)
         with pytest.raises(InvalidParamsError):
             await ours.list(pb.ListTasksRequest(page_token=token), ANA)
+    with pytest.raises(InvalidParamsError):
+        await ours.list(pb.ListTasksRequest(page_token=encode_page_token("t3")), BO)
 
 
 async def test_every_path_is_for_one_owner_and_one_tenant(state: State) -> None:

@@ -13,6 +13,7 @@ from a2a.utils.errors import InvalidParamsError
 from a2a.utils.task import (
     ListTasksCursor,
     decode_list_tasks_cursor,
+    decode_page_token,
     encode_list_tasks_cursor,
 )
 
@@ -83,6 +84,8 @@ class LedgerTasks:
         if params.HasField("status_timestamp_after"):
             # A time is stored in microseconds: the first of them that is not before this one.
             after = at(params.status_timestamp_after.ToNanoseconds() + 999)
+        token = params.page_token
+        cursor = await self._cursor(token, owner) if token else None
         page = await self.ledger.list(
             owner=owner,
             agent=self._agent,
@@ -90,28 +93,32 @@ class LedgerTasks:
             states=[STATES[params.status]] if params.status else None,
             updated_after=after,
             limit=size,
-            cursor=_cursor(params.page_token) if params.page_token else None,
+            cursor=cursor,
             messages_limit=None,
             artifacts=True,
             count=True,
         )
         tasks = [from_record(one, text_of(one.id)) for one in page.tasks]
-        token = None
+        following = None
         if page.next_cursor is not None:
             status = tasks[-1].status
             time = status.timestamp.ToNanoseconds() if status.HasField("timestamp") else None
-            token = encode_list_tasks_cursor(ListTasksCursor(time, tasks[-1].id))
+            following = encode_list_tasks_cursor(ListTasksCursor(time, tasks[-1].id))
         return pb.ListTasksResponse(
-            next_page_token=token, tasks=tasks, total_size=page.total, page_size=size
+            next_page_token=following, tasks=tasks, total_size=page.total, page_size=size
         )
+
+    async def _cursor(self, token: str, owner: str) -> str:
+        """Return the ledger's cursor of a page token."""
+        found = decode_list_tasks_cursor(token)
+        if found is not None:
+            moment = NO_TIME if found.timestamp_ns is None else at(found.timestamp_ns)
+            return encode_cursor(moment, id_of(found.task_id))
+        # One of the SDK before 1.3, which names the first task of the page.
+        first = await self.read(decode_page_token(token), owner)
+        if first is None:
+            raise InvalidParamsError(message=f"Invalid page token: {token}")
+        return encode_cursor(first.updated_at, first.id + "!")
 
     def _is_ours(self, record: TaskRecord) -> bool:
         return record.adopted and str(record.agent) == self._agent
-
-
-def _cursor(token: str) -> str:
-    found = decode_list_tasks_cursor(token)
-    if found is None:
-        raise InvalidParamsError(message=f"page_token: {token!r} is none that a listing returned")
-    moment = NO_TIME if found.timestamp_ns is None else at(found.timestamp_ns)
-    return encode_cursor(moment, id_of(found.task_id))
