@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import holdfast
 from holdfast.bench.round_trips import RoundTrips
 from holdfast.contracts.items import Items
 from holdfast.engines.postgres import items as engine_items
 from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.items import PostgresItems
 from holdfast.engines.postgres.maintenance import Maintenance
+from holdfast.values.ids import new_ref
 from holdfast.values.items import ItemKey, ItemPut
+from tests.engines.item_writer import KEYS
 from tests.engines.postgres import PostgresHarness, server
 from tests.engines.postgres_database import empty_database
 
@@ -167,3 +173,25 @@ async def test_a_put_waits_for_another_one_of_the_same_item_and_then_sees_it() -
     hits = await store.search(())
     assert [hit.item.value for hit in hits] == [{"by": won}] * 3
     await harness.close()
+
+
+async def test_kill_9_under_puts_leaves_each_call_whole_and_loses_no_acknowledged_one() -> None:
+    async with empty_database() as url:
+        tenant = new_ref()
+        for _ in range(3):
+            writer = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "tests.engines.item_writer", url, tenant),
+                stdout=asyncio.subprocess.PIPE,
+                cwd=Path(__file__).parents[2],
+            )
+            assert writer.stdout is not None
+            seen = [int(await writer.stdout.readline()) for _ in range(5)]
+            os.kill(writer.pid, signal.SIGKILL)
+            seen += [int(line) for line in (await writer.stdout.read()).split(b"\n") if line]
+            await writer.wait()
+            async with holdfast.open(url, tenant=tenant) as state:
+                found = await state.items.search(("n",), limit=100)
+            assert sorted(hit.item.key for hit in found) == KEYS
+            [number] = {hit.item.value["n"] for hit in found}
+            # The last call may have been done although nobody was told.
+            assert number in (max(seen), max(seen) + 1)

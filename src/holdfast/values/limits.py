@@ -42,7 +42,7 @@ class Limits:
     """
 
     value_bytes: int = MIB
-    """One message, event, state, document, fact, entity or channel event, as JSON text."""
+    """One message, event, state, document, fact, entity, item or channel event, as JSON text."""
 
     filter_terms: int = 256
     """The conditions of a filter; a condition counts once for each value that it compares with."""
