@@ -244,7 +244,7 @@ class HoldfastVectorStore(VectorStore):
         ids = [id_of(str(document.id)) for document, _ in near]
         found = await self._portal.state.vectors.get(ids, collection=self._collection)
         chosen = maximal_marginal_relevance(
-            np.array(vector), [one.embedding for one in found], weight, k
+            np.array(vector), [one.embedding or [] for one in found], weight, k
         )
         return [_document(found[at]) for at in chosen]
 

@@ -68,28 +68,20 @@ class HoldfastStore(BaseStore):
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """Run operations and wait for them: reads first, then all puts in one step."""
         asked, queries, texts = self._planned(ops)
-        vectors: dict[str, list[float]] = {}
-        if self.embeddings is not None:
-            for query in queries:
-                vectors[query] = self.embeddings.embed_query(query)
-            found = self.embeddings.embed_documents(texts) if texts else []
-            written = self._embedded(texts, found)
-        else:
-            written = {}
-        return self._portal.run(self._run(asked, self._checked(vectors), written))
+        embedder = self.embeddings
+        near = [embedder.embed_query(query) for query in queries] if embedder else []
+        found = embedder.embed_documents(texts) if embedder and texts else []
+        vectors = self._embedded(queries, near), self._embedded(texts, found)
+        return self._portal.run(self._run(asked, *vectors))
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         """Run operations: reads first, then all puts in one step."""
         asked, queries, texts = self._planned(ops)
-        vectors: dict[str, list[float]] = {}
-        if self.embeddings is not None:
-            embedded = await asyncio.gather(*map(self.embeddings.aembed_query, queries))
-            vectors = dict(zip(queries, embedded, strict=True))
-            found = await self.embeddings.aembed_documents(texts) if texts else []
-            written = self._embedded(texts, found)
-        else:
-            written = {}
-        return await self._portal.arun(self._run(asked, self._checked(vectors), written))
+        embedder = self.embeddings
+        near = await asyncio.gather(*map(embedder.aembed_query, queries)) if embedder else []
+        found = await embedder.aembed_documents(texts) if embedder and texts else []
+        vectors = self._embedded(queries, near), self._embedded(texts, found)
+        return await self._portal.arun(self._run(asked, *vectors))
 
     def _planned(self, ops: Iterable[Op]) -> tuple[list[Op], list[str], list[str]]:
         """Check operations. Returns them, the queries and the texts to embed, each once."""
@@ -109,31 +101,25 @@ class HoldfastStore(BaseStore):
         if self.embeddings is None or op.value is None or op.index is False:
             return []
         fields = self._fields if op.index is None else op.index
-        return [
-            text
-            for field in fields
-            for text in get_text_at_path(
-                op.value, field if field == _WHOLE else tokenize_path(field)
-            )
-        ]
+        paths = [field if field == _WHOLE else tokenize_path(field) for field in fields]
+        found = [text for path in paths for text in get_text_at_path(op.value, path)]
+        return list(dict.fromkeys(found))
 
     def _embedded(self, texts: list[str], found: Sequence[Any]) -> Vectors:
+        """Return the vectors of texts; one of zeros, which has no direction, is empty."""
         if len(found) != len(texts):
             raise InvalidInputError(
                 "index.embed", f"returned {len(found)} vectors for {len(texts)} texts"
             )
-        return self._checked(dict(zip(texts, found, strict=True)))
-
-    def _checked(self, vectors: Mapping[str, Any]) -> Vectors:
-        """Return vectors as lists of floats; one of zeros, which has no direction, is empty."""
-        checked = {text: [float(one) for one in vector] for text, vector in vectors.items()}
+        vectors = [[float(one) for one in vector] for vector in found]
         dims = (self.index_config or {}).get("dims")
-        for vector in checked.values():
+        for vector in vectors:
             if dims is not None and len(vector) != dims:
                 raise InvalidInputError(
                     "index.dims", f"is {dims}, but the embedder returned {len(vector)} numbers"
                 )
-        return {text: vector if any(vector) else [] for text, vector in checked.items()}
+        usable = [vector if any(vector) else [] for vector in vectors]
+        return dict(zip(texts, usable, strict=True))
 
     async def _run(self, ops: list[Op], queries: Vectors, texts: Vectors) -> list[Result]:
         """Run operations on the state's loop."""
@@ -143,13 +129,11 @@ class HoldfastStore(BaseStore):
             gets = {
                 at: op
                 for at, op in enumerate(ops)
-                if isinstance(op, GetOp) and op.refresh_ttl is refresh and op.namespace
+                if isinstance(op, GetOp) and bool(op.refresh_ttl) is refresh and op.namespace
             }
             found = await _get(items, list(gets.values()), refresh=refresh)
-            results = [
-                found.get((tuple(op.namespace), op.key)) if at in gets else one
-                for at, (op, one) in enumerate(zip(ops, results, strict=True))
-            ]
+            for at, get in gets.items():
+                results[at] = found.get((tuple(get.namespace), get.key))
         for at, op in enumerate(ops):
             if isinstance(op, SearchOp):
                 results[at] = await _search(items, op, queries.get(op.query or "") or None)
@@ -161,12 +145,12 @@ class HoldfastStore(BaseStore):
         return results
 
     def _put(self, op: PutOp, texts: Vectors) -> stored.ItemPut:
-        vectors = [texts[text] for text in self._texts(op) if texts[text]]
+        value: Any = op.value
         return stored.ItemPut(
             _ids(op.namespace),
             id_of(op.key),
-            None if op.value is None else dict(op.value),
-            vectors,
+            dict(value) if isinstance(value, Mapping) else value,
+            [texts[text] for text in self._texts(op) if texts[text]],
             None if op.ttl is None or op.value is None else op.ttl * 60,
         )
 
@@ -214,7 +198,7 @@ async def _search(items: ItemStore, op: SearchOp, vector: list[float] | None) ->
         vector=vector,
         limit=op.limit,
         offset=op.offset,
-        refresh=op.refresh_ttl,
+        refresh=bool(op.refresh_ttl),
     )
     return [SearchItem(**_fields(hit.item), score=hit.score) for hit in hits]
 
