@@ -11,6 +11,7 @@ import pytest
 
 import holdfast
 from holdfast import App, ChatMessage, TaskContext, TaskState
+from holdfast.items import ItemKey
 from scripts.task_context_page import BOUND, GROUPS, INTERNAL, examples, members
 
 
@@ -50,6 +51,7 @@ async def test_every_example_of_the_page_runs_in_a_handler(name: str) -> None:
     known: dict[str, Any] = {
         "holdfast": holdfast,
         "ChatMessage": ChatMessage,
+        "ItemKey": ItemKey,
         "datetime": datetime,
         "UTC": UTC,
         "app": App("other"),
