@@ -26,10 +26,10 @@ from tests.engines.postgres_database import empty_database
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 NOTES = ("notes", "ana")
-EAST = [1.0, 0.0]
+EAST, NORTH = [1.0, 0.0], [0.0, 1.0]
 
 
-async def test_every_method_is_one_round_trip_and_a_search_that_refreshes_is_two(
+async def test_every_method_is_one_round_trip_but_a_search_that_refreshes_some_equals(
     tmp_path: Path,
 ) -> None:
     behind, trips = server(18), RoundTrips()
@@ -44,7 +44,8 @@ async def test_every_method_is_one_round_trip_and_a_search_that_refreshes_is_two
 
         async def counted(name: str) -> dict[str, int]:
             space = (*NOTES, name)
-            puts = [ItemPut(space, f"k{at}", {"n": at}, [EAST], 60) for at in range(5)]
+            puts = [ItemPut(space, f"k{at}", {"n": at}, [[1.0, float(at)]], 60) for at in range(5)]
+            puts += [ItemPut((*space, "same"), f"k{at}", {}, [EAST], 60) for at in range(5)]
             keys = [ItemKey(space, f"k{at}") for at in range(5)]
             found = {}
             for called, call in (
@@ -57,6 +58,13 @@ async def test_every_method_is_one_round_trip_and_a_search_that_refreshes_is_two
                 ("none to refresh", lambda: store.search(("x",), vector=EAST, refresh=True)),
                 ("namespaces", lambda: store.list_namespaces(prefix=space)),
                 ("search and refresh", lambda: store.search(space, refresh=True)),
+                ("page", lambda: store.search(space, limit=2, offset=1, refresh=True)),
+                (
+                    "near and refresh",
+                    lambda: store.search(space, vector=NORTH, limit=3, refresh=True),
+                ),
+                # Which of the equals are returned, only the exact order tells.
+                ("equals", lambda: store.search(space, vector=EAST, limit=3, refresh=True)),
             ):
                 before = trips.count
                 await call()
@@ -67,7 +75,7 @@ async def test_every_method_is_one_round_trip_and_a_search_that_refreshes_is_two
         prepared = await counted("one")
         again = await counted("two")
         await engine.aclose()
-    assert again == dict.fromkeys(prepared, 1) | {"search and refresh": 2}
+    assert again == dict.fromkeys(prepared, 1) | {"equals": 2}
 
 
 async def _rows_read(connection: Any, sql: str, *args: Any) -> int:

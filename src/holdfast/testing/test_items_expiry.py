@@ -80,18 +80,20 @@ async def test_get_many_starts_the_window_again_only_with_refresh(
 async def test_search_starts_the_windows_of_the_items_that_it_returns_again_only_with_refresh(
     store: ItemStore, harness: Harness
 ) -> None:
-    for vector in (None, EAST):
+    cases = [(vector, page) for vector in (None, EAST) for page in ((2, 1), (10, 2))]
+    for vector, (limit, offset) in cases:
         window = {"ttl_seconds": 60, "vectors": [EAST]}
         await store.put_many([put(key, **window) for key in "abcd"])
         await harness.elapse(50)
         await store.search(ANA, vector=vector, limit=4)
-        hits = await store.search(ANA, vector=vector, limit=2, offset=1, refresh=True)
-        assert keys(hits) == ["c", "b"]
+        assert await store.search(ANA, vector=vector, offset=4, refresh=True) == []
+        hits = await store.search(ANA, vector=vector, limit=limit, offset=offset, refresh=True)
+        assert keys(hits) == (["c", "b"] if limit == 2 else ["b", "a"])
         for hit in hits:
             assert hit.item.expires_at is not None
             assert 110 <= (hit.item.expires_at - hit.item.updated_at).total_seconds() < 1000
         await harness.elapse(11)
-        assert await found(store) == ["b", "c"]
+        assert await found(store) == sorted(keys(hits))
 
 
 async def test_an_item_put_after_expiry_has_nothing_of_the_old_one(

@@ -19,6 +19,7 @@ from holdfast.values.items import Item, ItemHit, ItemKey, Namespace
 
 _SQL = load("items")
 _FILTER = "/* filter */ TRUE"
+_ROWS = "SELECT $3::text[] AS path, '' AS key, now() AS expires_at, false AS extra"
 _SEARCH_PARAMETERS, _NEAR_PARAMETERS = 6, 9
 _EPSILON = float(np.finfo(np.float32).eps)
 _MOST = 1 << 40
@@ -76,28 +77,28 @@ class PostgresItems(ItemStorage):
 
     async def search(self, owner: str, search: ItemSearch) -> list[ItemHit]:
         """Return items by their best vector, then by version."""
-        near = search.vector is not None
+        query = search.vector
         condition = FilterSql(
             search.wanted,
-            first=(_NEAR_PARAMETERS if near else _SEARCH_PARAMETERS) + 1,
+            first=(_NEAR_PARAMETERS if query else _SEARCH_PARAMETERS) + 1,
             tenant=self._tenant,
             collection=owner,
         )
+        page = _SQL["search_near"] if query else _SQL["search"]
+        sql = filled(page, {_FILTER: condition.condition})
         limit, offset = min(search.limit, _MOST), min(search.offset, _MOST)
-        where = (self._tenant, owner, *_range(search.prefix), limit, offset)
-        if search.vector is None:
-            sql = filled(_SQL["search"], {_FILTER: condition.condition})
-            rows = await self._engine.search(sql, *where, *condition.parameters)
-            hits = [ItemHit(_item(_key(row), row)) for row in rows]
-        else:
-            query = search.vector
-            margin = 2 * len(query) * _EPSILON
-            sql = filled(_SQL["search_near"], {_FILTER: condition.condition})
-            rows = await self._engine.search(
-                sql, *where, query, len(query), margin, *condition.parameters
-            )
-            hits = _page(query, limit, offset, rows)
-        return await self._refreshed(owner, hits) if search.refresh else hits
+        where = [self._tenant, owner, *_range(search.prefix), limit, offset]
+        if query:
+            where += [query, len(query), 2 * len(query) * _EPSILON]
+        rows = await self._engine.search(
+            filled(_SQL["refreshed"], {_ROWS: sql}) if search.refresh else sql,
+            *where,
+            *condition.parameters,
+        )
+        hits = _page(query, limit, offset, rows) if query else _newest(rows)
+        if search.refresh and any(row["extra"] for row in rows):
+            return await self._refreshed(owner, hits)
+        return hits
 
     async def list_namespaces(self, owner: str, query: NamespaceQuery) -> list[Namespace]:
         """Return the namespaces that have items."""
@@ -109,10 +110,10 @@ class PostgresItems(ItemStorage):
             *(query.max_depth, min(query.limit, _MOST), min(query.offset, _MOST)),
             safe=True,
         )
-        return [tuple(decode_json(row["path"])) for row in rows]
+        return [tuple(row["path"]) for row in rows]
 
     async def _refreshed(self, owner: str, hits: list[ItemHit]) -> list[ItemHit]:
-        """Start the windows of the found items again: a second statement if there are any."""
+        """Start the windows of the found items again, if any expire: a second statement."""
         keys = [ItemKey(hit.item.namespace, hit.item.key) for hit in hits if hit.item.expires_at]
         if not keys:
             return hits
@@ -123,6 +124,11 @@ class PostgresItems(ItemStorage):
             else hit
             for hit in hits
         ]
+
+
+def _newest(rows: Sequence[Any]) -> list[ItemHit]:
+    ordered = sorted(rows, key=lambda row: -row["version"])
+    return [ItemHit(_item(_key(row), row)) for row in ordered]
 
 
 def _page(query: list[float], limit: int, offset: int, rows: Sequence[Any]) -> list[ItemHit]:
@@ -155,7 +161,7 @@ def _vectors(vectors: Sequence[list[float]]) -> str:
 
 
 def _key(row: Any) -> ItemKey:
-    return ItemKey(tuple(decode_json(row["path"])), row["key"])
+    return ItemKey(tuple(row["path"]), row["key"])
 
 
 def _item(at: ItemKey, row: Any) -> Item:
@@ -165,5 +171,5 @@ def _item(at: ItemKey, row: Any) -> Item:
         row["version"],
         row["created_at"],
         row["updated_at"],
-        row["expires_at"],
+        row.get("refreshed_until") or row["expires_at"],
     )

@@ -28,8 +28,7 @@ FROM holdfast.refresh_items($1, $2, $3::text[], $4::text[]);
 -- name: search
 -- The items of the namespaces from the path $3 to before $4 that pass a filter, for which TRUE
 -- stands, by version: limit $5, offset $6.
-SELECT to_jsonb(n.path)::text AS path, d.key, d.value, d.version, d.created_at, d.updated_at,
-       d.expires_at
+SELECT n.path, d.key, d.value, d.version, d.created_at, d.updated_at, d.expires_at, false AS extra
 FROM holdfast.item_namespaces n
 JOIN holdfast.items d ON d.tenant = n.tenant AND d.namespace = n.number
 WHERE n.tenant = $1 AND n.owner = $2 AND n.path >= $3::text[] AND n.path < $4::text[]
@@ -60,17 +59,34 @@ WITH found AS MATERIALIZED (
            AND (r.distance <= (SELECT b.distance FROM ranked b WHERE b.rank = $6 + $5) + $9)
                IS NOT FALSE)
 )
-SELECT to_jsonb(p.path)::text AS path, d.key, d.value, d.version, d.created_at, d.updated_at,
-       d.expires_at, p.rank, ARRAY(
+SELECT p.path, d.key, d.value, d.version, d.created_at, d.updated_at, d.expires_at, p.rank,
+       p.rank <= $6 OR p.rank > $6 + $5 AS extra, ARRAY(
            SELECT public.vector_send(v) FROM unnest(d.vectors) v WHERE public.vector_dims(v) = $8
        ) AS vectors
 FROM page p
 JOIN holdfast.items d ON d.tenant = $1 AND d.namespace = p.namespace AND d.key = p.key;
 
+-- name: refreshed
+-- The rows of a search, whose statement takes the place of the page, and the windows of their items
+-- start again. If there are extra rows, nothing is refreshed: the caller computes which it returns.
+WITH page AS MATERIALIZED (
+SELECT $3::text[] AS path, '' AS key, now() AS expires_at, false AS extra
+), due AS MATERIALIZED (
+    SELECT array_agg(to_jsonb(p.path)::text ORDER BY p.path, p.key) AS paths,
+           array_agg(p.key ORDER BY p.path, p.key) AS keys
+    FROM page p WHERE p.expires_at IS NOT NULL
+    HAVING count(*) > 0 AND NOT EXISTS (SELECT FROM page WHERE extra)
+), done AS MATERIALIZED (
+    SELECT d.paths[r.at] AS path, d.keys[r.at] AS key, r.expires_at
+    FROM due d CROSS JOIN LATERAL holdfast.refresh_items($1, $2, d.paths, d.keys) r
+)
+SELECT p.*, d.expires_at AS refreshed_until
+FROM page p LEFT JOIN done d ON d.path = to_jsonb(p.path)::text AND d.key = p.key;
+
 -- name: list_namespaces
 -- The paths that have items, from $3 to before $4, with the labels $5 at their begin and $6 at their
 -- end, where NULL is any label; cut to $7 labels. Limit $8, offset $9.
-SELECT to_jsonb(s.path)::text AS path FROM (
+SELECT s.path FROM (
     SELECT DISTINCT CASE WHEN $7::bigint IS NULL OR $7 > 100 THEN n.path
                          ELSE n.path[1 : $7::int] END AS path
     FROM holdfast.item_namespaces n
