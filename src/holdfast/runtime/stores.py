@@ -233,7 +233,7 @@ class HandlerStores:
 
         ::
 
-            [profile] = await task.stores.items.get_many([ItemKey(("users",), "ana")])
+            notes = await task.stores.items.search(("notes",), filter={"kind": "todo"})
         """
         return self._stores.items
 
