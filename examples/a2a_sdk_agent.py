@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from contextlib import aclosing
 
 from a2a.helpers import new_task_from_user_message
 from a2a.server.agent_execution import AgentExecutor, RequestContext
@@ -90,13 +91,13 @@ def message(text: str, task: pb.Task | None = None) -> pb.SendMessageRequest:
 async def main(folder: str) -> None:
     """Ask one replica, answer to the next one."""
     call = ServerCallContext()
-    async with holdfast.open(folder) as state:
-        asked = await replica(state).on_message_send(message("When is low tide?"), call)
+    async with holdfast.open(folder) as state, aclosing(replica(state)) as handler:
+        asked = await handler.on_message_send(message("When is low tide?"), call)
         assert isinstance(asked, pb.Task)
         print("the agent asks:", asked.status.message.parts[0].text)
 
-    async with holdfast.open(folder) as state:
-        done = await replica(state).on_message_send(message("tomorrow", asked), call)
+    async with holdfast.open(folder) as state, aclosing(replica(state)) as handler:
+        done = await handler.on_message_send(message("tomorrow", asked), call)
         assert isinstance(done, pb.Task)
         print("the next process answers:", done.artifacts[0].parts[0].text)
 

@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import aclosing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -44,27 +45,27 @@ def _text(task: pb.Task) -> str:
 
 @pytest.mark.parametrize("versioned", [True, False])
 async def test_from_a_message_to_an_artifact(state: State, *, versioned: bool) -> None:
-    replica = handler(state, Agent(), versioned=versioned)
-    request = message("tide?")
-    config = request.configuration.task_push_notification_config
-    config.id, config.url = "p1", "https://example.org/hook"
-    done = await replica.on_message_send(request, ANA)
-    assert isinstance(done, pb.Task)
-    assert (done.status.state, _text(done)) == (pb.TASK_STATE_COMPLETED, "low tide at noon")
-    assert [one.parts[0].text for one in done.history] == ["tide?", "one moment"]
-    assert await replica.on_get_task(pb.GetTaskRequest(id=done.id), ANA) == done
-    listed = await replica.on_list_tasks(pb.ListTasksRequest(include_artifacts=True), ANA)
-    assert list(listed.tasks) == [done]
-    for call in (
-        replica.on_get_task(pb.GetTaskRequest(id=done.id), BO),
-        replica.on_cancel_task(pb.CancelTaskRequest(id=done.id), BO),
-    ):
-        with pytest.raises(TaskNotFoundError):
-            await call
-    assert (await replica.on_list_tasks(pb.ListTasksRequest(), BO)).total_size == 0
-    wanted = pb.ListTaskPushNotificationConfigsRequest(task_id=done.id)
-    found = await replica.on_list_task_push_notification_configs(wanted, ANA)
-    assert [one.url for one in found.configs] == ["https://example.org/hook"]
+    async with aclosing(handler(state, Agent(), versioned=versioned)) as replica:
+        request = message("tide?")
+        config = request.configuration.task_push_notification_config
+        config.id, config.url = "p1", "https://example.org/hook"
+        done = await replica.on_message_send(request, ANA)
+        assert isinstance(done, pb.Task)
+        assert (done.status.state, _text(done)) == (pb.TASK_STATE_COMPLETED, "low tide at noon")
+        assert [one.parts[0].text for one in done.history] == ["tide?", "one moment"]
+        assert await replica.on_get_task(pb.GetTaskRequest(id=done.id), ANA) == done
+        listed = await replica.on_list_tasks(pb.ListTasksRequest(include_artifacts=True), ANA)
+        assert list(listed.tasks) == [done]
+        for call in (
+            replica.on_get_task(pb.GetTaskRequest(id=done.id), BO),
+            replica.on_cancel_task(pb.CancelTaskRequest(id=done.id), BO),
+        ):
+            with pytest.raises(TaskNotFoundError):
+                await call
+        assert (await replica.on_list_tasks(pb.ListTasksRequest(), BO)).total_size == 0
+        wanted = pb.ListTaskPushNotificationConfigsRequest(task_id=done.id)
+        found = await replica.on_list_task_push_notification_configs(wanted, ANA)
+        assert [one.url for one in found.configs] == ["https://example.org/hook"]
     stored = await state.tasks.get(done.id, owner="ana")
     assert stored is not None
     assert (stored.adopted, stored.state.value, stored.artifacts[0].complete) == (
@@ -75,23 +76,26 @@ async def test_from_a_message_to_an_artifact(state: State, *, versioned: bool) -
 
 async def test_a_replica_that_does_not_run_the_task_streams_it(state: State) -> None:
     agent = Agent(asyncio.Event())
-    running, other = handler(state, agent), handler(state, Agent())
-    sending = asyncio.ensure_future(running.on_message_send(message("tide?"), ANA))
-    await agent.halfway.wait()
-    task = await with_artifact(state)
-    stream = other.on_subscribe_to_task(pb.SubscribeToTaskRequest(id=task.id), ANA)
-    first = await anext(stream)
-    assert isinstance(first, pb.Task)
-    assert _text(first) == "low tide "
-    assert agent.wait is not None
-    agent.wait.set()
-    seen: list[Any] = [event async for event in stream]
-    kinds = [type(event) for event in seen]
-    assert kinds == [pb.TaskArtifactUpdateEvent, pb.TaskStatusUpdateEvent]
-    assert seen[0].artifact.parts[0].text == "at noon"
-    done = await sending
-    assert isinstance(done, pb.Task)
-    assert done.status.state == pb.TASK_STATE_COMPLETED
+    async with (
+        aclosing(handler(state, agent)) as running,
+        aclosing(handler(state, Agent())) as other,
+    ):
+        sending = asyncio.ensure_future(running.on_message_send(message("tide?"), ANA))
+        await agent.halfway.wait()
+        task = await with_artifact(state)
+        stream = other.on_subscribe_to_task(pb.SubscribeToTaskRequest(id=task.id), ANA)
+        first = await anext(stream)
+        assert isinstance(first, pb.Task)
+        assert _text(first) == "low tide "
+        assert agent.wait is not None
+        agent.wait.set()
+        seen: list[Any] = [event async for event in stream]
+        kinds = [type(event) for event in seen]
+        assert kinds == [pb.TaskArtifactUpdateEvent, pb.TaskStatusUpdateEvent]
+        assert seen[0].artifact.parts[0].text == "at noon"
+        done = await sending
+        assert isinstance(done, pb.Task)
+        assert done.status.state == pb.TASK_STATE_COMPLETED
 
 
 async def test_kill_9_between_two_chunks_leaves_what_was_acknowledged(database: str) -> None:
@@ -105,8 +109,10 @@ async def test_kill_9_between_two_chunks_leaves_what_was_acknowledged(database: 
     task_id = (await worker.stdout.readline()).decode().strip()
     os.kill(worker.pid, signal.SIGKILL)
     await worker.wait()
-    async with holdfast.open(database, tenant=tenant) as state:
-        replica = handler(state, Agent())
+    async with (
+        holdfast.open(database, tenant=tenant) as state,
+        aclosing(handler(state, Agent())) as replica,
+    ):
         task = await replica.on_get_task(pb.GetTaskRequest(id=task_id), ANA)
         assert task is not None
         assert (task.status.state, _text(task)) == (pb.TASK_STATE_WORKING, "low tide ")
