@@ -39,7 +39,7 @@ def _index(**more: Any) -> Any:
 
 
 async def _stored(state: State, key: str) -> Item:
-    [found] = await state.items.get_many([ItemKey(ANA, key)])
+    [found] = await state.items.get_many([ItemKey(("langgraph", *ANA), key)])
     assert found is not None
     return found
 
@@ -344,10 +344,17 @@ async def test_odd_labels_and_keys_come_back_as_they_were(state: State) -> None:
         assert await store.alist_namespaces(suffix=(name,)) == [("odd", name)]
     with pytest.raises(InvalidInputError, match="at most 512 bytes"):
         await store.aput(("odd",), "x" * 513, {})
-    # What somebody else put may be no text of ours.
-    await state.items.put_many([ItemPut(("other", "[draft"), "[1", {"n": 1})])
-    [found] = await store.asearch(("other",))
-    assert (found.namespace, found.key) == (("other", "[draft"), "[1")
+
+
+async def test_what_others_keep_as_items_is_not_seen(state: State) -> None:
+    store = HoldfastStore(state)
+    await state.items.put_many([ItemPut(("mcp", "default"), "head", {"n": 1})])
+    await store.aput(ANA, "k", {})
+    assert [one.namespace for one in await store.asearch(())] == [ANA]
+    assert await store.alist_namespaces() == [ANA]
+    assert await store.alist_namespaces(max_depth=1) == [ANA[:1]]
+    assert await store.alist_namespaces(suffix=("*", *ANA)) == []
+    assert await store.aget(("mcp", "default"), "head") is None
 
 
 async def test_several_conditions_on_namespaces_must_all_hold(state: State) -> None:

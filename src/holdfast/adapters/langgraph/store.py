@@ -36,6 +36,8 @@ from holdfast.wiring.state import State
 
 Vectors = Mapping[str, list[float]]
 _WHOLE = "$"
+_ROOT = "langgraph"
+"""The first label of all namespaces: items of others are not seen."""
 
 
 class HoldfastStore(BaseStore):
@@ -147,7 +149,7 @@ class HoldfastStore(BaseStore):
     def _put(self, op: PutOp, texts: Vectors) -> stored.ItemPut:
         value: Any = op.value
         return stored.ItemPut(
-            _ids(op.namespace),
+            _path(op.namespace),
             id_of(op.key),
             dict(value) if isinstance(value, Mapping) else value,
             [texts[text] for text in self._texts(op) if texts[text]],
@@ -161,27 +163,21 @@ def _last_puts(ops: Iterable[Op]) -> list[PutOp]:
     return list(last.values())
 
 
-def _ids(labels: Iterable[str]) -> tuple[str, ...]:
-    return tuple(map(id_of, labels))
+def _path(labels: Iterable[str]) -> tuple[str, ...]:
+    """Return the namespace of items for one of LangGraph's."""
+    return (_ROOT, *map(id_of, labels))
 
 
-def _text(id: str) -> str:
-    try:
-        return text_of(id)
-    except ValueError:
-        # Put by somebody else, who did not use a text of LangGraph's.
-        return id
-
-
-def _labels(ids: Iterable[str]) -> tuple[str, ...]:
-    return tuple(map(_text, ids))
+def _labels(path: Sequence[str]) -> tuple[str, ...]:
+    """Return LangGraph's namespace for one of items."""
+    return tuple(map(text_of, path[1:]))
 
 
 async def _get(
     items: ItemStore, ops: list[GetOp], *, refresh: bool
 ) -> dict[tuple[tuple[str, ...], str], Item]:
     """Return the items that are there, by namespace and key."""
-    keys = [stored.ItemKey(_ids(op.namespace), id_of(op.key)) for op in ops]
+    keys = [stored.ItemKey(_path(op.namespace), id_of(op.key)) for op in ops]
     found: dict[tuple[tuple[str, ...], str], Item] = {}
     for first in range(0, len(keys), ITEMS_PER_CALL):
         page = await items.get_many(keys[first : first + ITEMS_PER_CALL], refresh=refresh)
@@ -193,7 +189,7 @@ async def _get(
 
 async def _search(items: ItemStore, op: SearchOp, vector: list[float] | None) -> list[SearchItem]:
     hits = await items.search(
-        _ids(op.namespace_prefix),
+        _path(op.namespace_prefix),
         filter=to_filter(op.filter),
         vector=vector,
         limit=op.limit,
@@ -208,10 +204,12 @@ async def _list(items: ItemStore, op: ListNamespacesOp) -> list[tuple[str, ...]]
     prefix, suffix = _pattern(conditions, "prefix"), _pattern(conditions, "suffix")
     if prefix is None or suffix is None:
         return []
+    # As many labels as the suffix has, so that the suffix is never compared with the root.
+    missing = [None] * (len(suffix) - len(prefix))
     found = await items.list_namespaces(
-        prefix=prefix,
+        prefix=[_ROOT, *prefix, *missing],
         suffix=suffix[::-1],
-        max_depth=op.max_depth,
+        max_depth=None if op.max_depth is None else op.max_depth + 1,
         limit=op.limit,
         offset=op.offset,
     )
@@ -240,7 +238,7 @@ def _pattern(
 def _fields(item: stored.Item) -> dict[str, Any]:
     return {
         "namespace": _labels(item.namespace),
-        "key": _text(item.key),
+        "key": text_of(item.key),
         "value": item.value,
         "created_at": item.created_at,
         "updated_at": item.updated_at,
