@@ -3,9 +3,9 @@ VENV := .venv
 PY := $(VENV)/bin/python
 BENCH := .venv-bench
 # The frameworks with an adapter: an environment, a requirements file and a folder of tests each.
-ADAPTERS := langgraph langchain mcp pydantic_ai agent_framework
+ADAPTERS := langgraph langchain openai_agents mcp pydantic_ai agent_framework
 # Those whose own tests are run too: they come with the source distribution only.
-SUITES := langgraph
+SUITES := langgraph openai_agents
 STAMP := $(VENV)/.installed
 # The demo needs much less than the tests; where these are installed, it uses what is there.
 RUN := $(if $(wildcard $(STAMP)),$(VENV),.venv-run)

@@ -16,9 +16,12 @@ MODULES = {
     "langchain": "langchain_core",
     "langgraph": "langgraph",
     "mcp": "mcp",
+    "openai_agents": "agents",
     "pydantic_ai": "pydantic_ai",
 }
 """The module of the framework of each adapter."""
+
+EXTRAS = {"a2a": "server", "openai_agents": "openai"}
 
 
 @pytest.mark.parametrize(("adapter", "module"), MODULES.items())
@@ -32,6 +35,6 @@ def test_a_missing_framework_is_an_error_that_names_its_extra(
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda one: None if one == module else find(one)
     )
-    extra = "server" if adapter == "a2a" else adapter.replace("_", "-")
+    extra = EXTRAS.get(adapter, adapter.replace("_", "-"))
     with pytest.raises(MissingExtraError, match=rf"pip install 'holdfast\[{extra}\]'"):
         importlib.import_module(name)

@@ -47,6 +47,7 @@ DRIVERS = {
     "a2a": {"server", "adapters/a2a", "bench"},
     "langgraph": {"adapters/langgraph", "bench"},
     "langchain_core": {"adapters/langchain", "adapters/langgraph", "bench"},
+    "agents": {"adapters/openai_agents", "bench"},
     "mcp": {"adapters/mcp"},
     "pydantic_ai": {"adapters/pydantic_ai"},
     "agent_framework": {"adapters/agent_framework"},
