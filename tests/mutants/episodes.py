@@ -60,8 +60,8 @@ class ClearLeavesTheIndex(EpisodicMemory):
 class RetryReturnsNoPlace(EpisodicMemory):
     """A retry answers with what was sent, not with what is stored."""
 
-    async def append(self, events: Any, *, embeddings: Any = None) -> Any:
-        fresh = await super().append(events, embeddings=embeddings)
+    async def append(self, events: Any, *, embeddings: Any = None, patches: Any = ()) -> Any:
+        fresh = await super().append(events, embeddings=embeddings, patches=patches)
         seen: set[str] = getattr(self, "_seen", set())
         answer = [dataclasses.replace(one, seq=0) if one.id in seen else one for one in fresh]
         self._seen = seen | {one.id for one in fresh}
@@ -74,9 +74,9 @@ class RetryReturnsNoPlace(EpisodicMemory):
 class EventByEvent(EpisodicMemory):
     """A batch is stored event by event."""
 
-    async def append(self, events: Any, *, embeddings: Any = None) -> Any:
-        if embeddings is not None:
-            return await super().append(events, embeddings=embeddings)
+    async def append(self, events: Any, *, embeddings: Any = None, patches: Any = ()) -> Any:
+        if embeddings is not None or patches:
+            return await super().append(events, embeddings=embeddings, patches=patches)
         stored = []
         for at, event in enumerate(events):
             try:
@@ -105,8 +105,8 @@ class EndMovesTheEnd(InMemoryEpisodes):
 class ARetryReturnsItsOwnTime(InMemoryEpisodes):
     """The log keeps the first event, and the caller gets the time of the retry."""
 
-    async def append(self, entries: Any, vectors: Any) -> Any:
-        stored = await super().append(entries, vectors)
+    async def append(self, entries: Any, vectors: Any, patches: Any = ()) -> Any:
+        stored = await super().append(entries, vectors, patches)
         return [
             PositionedEntry.of(one.entry, one.epoch, one.seq, given.occurred_at)
             for one, given in zip(stored, entries, strict=True)
@@ -231,3 +231,38 @@ class GetInTheOrderOfTheLog(EpisodicMemory):
 
     async def get(self, session_id: str, ids: list[str]) -> Any:
         return sorted(await super().get(session_id, ids), key=lambda one: one.seq)
+
+
+@mutant("episodes", "test_a_conflict_of_an_event_leaves_all_states_as_they_were")
+class StatesFirst(InMemoryEpisodes):
+    """The states are patched before the events are checked."""
+
+    async def append(self, entries: Any, vectors: Any, patches: Any = ()) -> Any:
+        for write, expected in patches:
+            self._states.check(write, expected)
+            self._states.put(write)
+        return await super().append(entries, vectors)
+
+
+@mutant("episodes", "test_a_patch_of_another_version_is_a_version_conflict_and_no_event_is_stored")
+class EventsFirst(InMemoryEpisodes):
+    """The events are stored before the versions of the states are compared."""
+
+    async def append(self, entries: Any, vectors: Any, patches: Any = ()) -> Any:
+        stored = await super().append(entries, vectors)
+        if patches:
+            await super().append((), None, patches)
+        return stored
+
+
+@mutant("episodes", "test_a_retry_whose_events_are_all_stored_patches_nothing_again")
+class ARetryPatchesAgain(InMemoryEpisodes):
+    """Every append patches, also a retry."""
+
+    async def append(self, entries: Any, vectors: Any, patches: Any = ()) -> Any:
+        for write, expected in patches:
+            self._states.check(write, expected)
+        stored = await super().append(entries, vectors)
+        for write, _ in patches:
+            self._states.put(write)
+        return stored

@@ -44,6 +44,12 @@ class EpisodicMemory(Events):
     - an appended message is an event of the log
     - a message event with a payload that is no message is refused
     - concurrent writers to one session leave no gap and lose nothing
+    - patches change states in the same step as the events, or are refused
+    - a patch of another version is a version conflict, and no event is stored
+    - a conflict of an event leaves all states as they were
+    - a retry whose events are all stored patches nothing again
+    - patches without events are written too
+    - a bad patch is an error that names it, and nothing is written
     - recent returns the newest, ascending
     - recent of all sessions is ordered by time of occurrence
     - recent takes only the types asked for
@@ -121,8 +127,8 @@ class EpisodicMemory(Events):
     - what was appended is there after reopening
     """
 
-    def __init__(self, storage: EpisodeStorage) -> None:
-        super().__init__(storage)
+    def __init__(self, storage: EpisodeStorage, *, state_ttl_seconds: float | None = None) -> None:
+        super().__init__(storage, state_ttl_seconds=state_ttl_seconds)
         self._storage = storage
 
     async def start_session(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Self
@@ -10,7 +11,8 @@ from typing import Any, Self
 from holdfast.contracts.agent_memory import MemoryLog
 from holdfast.contracts.front import Front
 from holdfast.contracts.paging import cursor_of_event, event_before
-from holdfast.spi.episodes import EventScope, EventStorage
+from holdfast.contracts.state_patches import check_patches
+from holdfast.spi.episodes import EventScope, EventStorage, no_patches
 from holdfast.spi.log_entry import LogEntry, check_embeddings, distinct
 from holdfast.values.checks import (
     check_count,
@@ -28,6 +30,7 @@ from holdfast.values.events import Event, Recalled
 from holdfast.values.identity import AllAgents, AnyAgent
 from holdfast.values.owners import RESERVED
 from holdfast.values.payload_filters import parse_where
+from holdfast.values.states import StatePatch
 
 
 class Events(Front, MemoryLog):
@@ -39,9 +42,11 @@ class Events(Front, MemoryLog):
     """
 
     _any_owner = False
+    _states_in = ""
 
-    def __init__(self, storage: EventStorage) -> None:
+    def __init__(self, storage: EventStorage, *, state_ttl_seconds: float | None = None) -> None:
         self._events = storage
+        self._state_ttl_seconds = state_ttl_seconds
 
     def any_owner(self) -> Self:
         """Return the same log, whose ``ALL_AGENTS`` are those of every owner, for operators.
@@ -56,8 +61,21 @@ class Events(Front, MemoryLog):
         log._any_owner = True  # noqa: SLF001 - it is one of us
         return log
 
+    def refuse_patches(self, engine: str) -> None:
+        """Refuse patches of states from now on: ``engine`` has the states, and not the events.
+
+        ::
+
+            episodes.refuse_patches("redis")
+        """
+        self._states_in = engine
+
     async def append(
-        self, events: list[Event], *, embeddings: list[list[float]] | None = None
+        self,
+        events: list[Event],
+        *,
+        embeddings: list[list[float]] | None = None,
+        patches: Sequence[StatePatch] = (),
     ) -> list[Event]:
         """Append events to the logs of their sessions, all or none. Returns them as stored.
 
@@ -66,6 +84,13 @@ class Events(Front, MemoryLog):
         raises ``ConflictError``. ::
 
             [event] = await episodes.append([Event(agent, "s1", "decision", {"use": "postgres"})])
+
+        ``patches`` change states in the same step: the events are stored and all states are
+        patched, or nothing is. If all events are stored already, it is a retry, and no state is
+        patched again. Raises ``NotSupportedError`` where events and states are in different stores.
+        ::
+
+            await episodes.append([event], patches=[StatePatch("s1", {"step": 2})])
         """
         check_list("events", events)
         entries = [self._entry(f"events[{at}]", event) for at, event in enumerate(events)]
@@ -73,12 +98,19 @@ class Events(Front, MemoryLog):
             self._limits.check_value(f"events[{at}]", entry.body)
         vectors = check_embeddings(embeddings, len(entries))
         unique = distinct(entries)
-        if not unique:
+        writes = check_patches(patches, self._scope, self._limits, self._state_ttl_seconds)
+        if not unique and not writes:
             return []
+        if writes and self._states_in:
+            raise no_patches(self._states_in)
         if vectors is not None:
             given = dict(zip((one.key for one in entries), vectors, strict=True))
             vectors = [given[key] for key in unique]
-        stored = await self._events.append(list(unique.values()), vectors)
+        batch = list(unique.values())
+        if writes:
+            stored = await self._events.append(batch, vectors, writes)
+        else:
+            stored = await self._events.append(batch, vectors)
         positioned = dict(zip(unique, stored, strict=True))
         return [self._scope.own_event(positioned[entry.key].to_event()) for entry in entries]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from holdfast.contracts.front import Front
@@ -265,15 +265,10 @@ class States(Front, ShortTerm):
         """Merge a patch into the state, and return its new version."""
         session = self._scope.id("session_id", session_id)
         values = self._fields("patch", patch)
-        dropped = _keys("delete_keys", delete_keys)
-        if not dropped.isdisjoint(values):
-            raise InvalidInputError(
-                "delete_keys",
-                "must not contain a key that is in the patch: remove it from one of them",
-            )
+        dropped = dropped_keys("delete_keys", delete_keys, values)
         expected = check_optional_count("expected_version", expected_version)
         window = self._window(ttl_seconds)
-        write = StateWrite(session, values, tuple(dropped), window)
+        write = StateWrite(session, values, dropped, window)
         return await self._storage.write(write, expected)
 
     async def get_many(self, session_ids: Sequence[str]) -> list[StateSnapshot]:
@@ -311,6 +306,20 @@ class States(Front, ShortTerm):
     def _window(self, ttl_seconds: float | None) -> float | None:
         ttl = self._ttl_seconds if ttl_seconds is None else ttl_seconds
         return None if ttl is None else check_seconds("ttl_seconds", ttl)
+
+
+def dropped_keys(field: str, keys: object, values: Mapping[str, str]) -> tuple[str, ...]:
+    """Check the keys that a patch drops: a list of texts, none of which the patch sets.
+
+    >>> dropped_keys("delete_keys", ["draft"], {"step": "2"})
+    ('draft',)
+    """
+    dropped = _keys(field, keys)
+    if not dropped.isdisjoint(values):
+        raise InvalidInputError(
+            field, "must not contain a key that is in the patch: remove it from one of them"
+        )
+    return tuple(dropped)
 
 
 def _keys(field: str, keys: object) -> set[str]:

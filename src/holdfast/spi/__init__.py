@@ -23,7 +23,7 @@ from holdfast.spi.vectors import VectorStorage
 from holdfast.spi.wake import SessionWake
 from holdfast.values.blobs import IndexedBlob
 from holdfast.values.clock import Clock, SystemClock
-from holdfast.values.states import StateSnapshot
+from holdfast.values.states import StatePatch, StateSnapshot
 from holdfast.values.tasks.events import ArtifactChunk, StepKey, StepRecord, TaskRequest, Transition
 from holdfast.values.tasks.push import OutboxEntry
 from holdfast.values.tasks.records import ClaimedTask, Lease
@@ -49,6 +49,7 @@ __all__ = [
     "LongTermStorage",
     "OutboxEntry",
     "SessionWake",
+    "StatePatch",
     "StateSnapshot",
     "StateStorage",
     "StatusReport",

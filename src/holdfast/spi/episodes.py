@@ -11,11 +11,12 @@ from typing import NamedTuple, Protocol
 from holdfast.spi.hybrid.hot_entry import PositionedEntry
 from holdfast.spi.log_entry import LogEntry
 from holdfast.values.codec import decode_json
-from holdfast.values.errors import InvalidInputError
+from holdfast.values.errors import InvalidInputError, NotSupportedError
 from holdfast.values.events import Event, Recalled, Session
 from holdfast.values.filters import Filter, matches
 from holdfast.values.owners import RESERVED, split_owned
 from holdfast.values.payload_filters import filterable
+from holdfast.values.states import ExpectedWrite
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +120,20 @@ def too_many_agents() -> InvalidInputError:
     )
 
 
+def no_patches(engine: str) -> NotSupportedError:
+    """Return the error of patches where events and states are in different stores.
+
+    >>> no_patches("redis").engine
+    'redis'
+    """
+    return NotSupportedError(
+        engine,
+        "patches of states with events",
+        why="events and states are in different stores: append the events, then call "
+        "short_term.update_state; or open Postgres without redis=",
+    )
+
+
 class NearestEvents(NamedTuple):
     """What a search found, and the dimension of the log; ``None`` if it has no vectors."""
 
@@ -135,11 +150,19 @@ class EventStorage(Protocol):
 
     @abstractmethod
     async def append(
-        self, entries: Sequence[LogEntry], vectors: Sequence[list[float]] | None
+        self,
+        entries: Sequence[LogEntry],
+        vectors: Sequence[list[float]] | None,
+        patches: Sequence[ExpectedWrite] = (),
     ) -> list[PositionedEntry]:
         """Append entries, all or none, and return them as they are stored, in the same order.
 
-        Keys within a batch differ, and there is at least one; ``vectors`` are as many as entries.
+        Keys within a batch differ, and there is at least one unless there are patches; ``vectors``
+        are as many as entries. Patches are of different sessions, and are written in the same step,
+        unless there are entries and all of them are stored. Raises ``NotSupportedError`` (see
+        ``no_patches``) before anything is written if that is impossible, and
+        ``VersionConflictError`` if a state has another version.
+
         An entry whose id is stored with the same content (see ``LogEntry.content``) keeps its
         position and its time. With another content it raises ``ConflictError`` (see
         ``another_body``). Raises

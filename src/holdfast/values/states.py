@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,21 @@ class StateSnapshot:
 
 
 @dataclass(frozen=True, slots=True)
+class StatePatch:
+    """A change to the state of a session, for ``episodes.append``: as ``short_term.update_state``.
+
+    >>> StatePatch("s1", {"step": 2}, expected_version=7).delete_keys
+    ()
+    """
+
+    session_id: str
+    patch: dict[str, Any] = field(default_factory=dict)
+    delete_keys: Sequence[str] = ()
+    expected_version: int | None = None
+    ttl_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class StateWrite:
     """A checked write to a state: the keys that it sets and drops, and its time to live.
 
@@ -48,3 +63,10 @@ class StateWrite:
 
     gone: bool = False
     """Whether it deletes the state, with its time to live."""
+
+
+class ExpectedWrite(NamedTuple):
+    """A checked write to a state, and the version that the state must have; ``None`` for any."""
+
+    write: StateWrite
+    expected: int | None

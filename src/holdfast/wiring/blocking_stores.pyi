@@ -26,7 +26,7 @@ from holdfast.values.keys import ApiKey, KeyScope, NewApiKey
 from holdfast.values.lifecycle import TaskState
 from holdfast.values.memory import Assembled, Hydrated
 from holdfast.values.owners import MemoryScope, Owner
-from holdfast.values.states import StateSnapshot
+from holdfast.values.states import StatePatch, StateSnapshot
 from holdfast.values.tasks.cleanup import CleanupKind, CleanupMark
 from holdfast.values.tasks.events import ArtifactChunk, StepKey, StepRecord, TaskEvent
 from holdfast.values.tasks.push import OutboxEntry, PushConfig
@@ -163,7 +163,11 @@ class BlockingCheckpoints:
 class BlockingEpisodicMemory:
     def any_owner(self) -> Self: ...
     def append(
-        self, events: list[Event], *, embeddings: list[list[float]] | None = ...
+        self,
+        events: list[Event],
+        *,
+        embeddings: list[list[float]] | None = ...,
+        patches: Sequence[StatePatch] = ...,
     ) -> list[Event]: ...
     def append_checked(self, entry: LogEntry) -> Event: ...
     def between(
@@ -221,6 +225,7 @@ class BlockingEpisodicMemory:
         where: dict[str, Any] | None = ...,
         after_seq: int | None = ...,
     ) -> list[Event]: ...
+    def refuse_patches(self, engine: str) -> None: ...
     def start_session(
         self,
         agent_id: Agent,

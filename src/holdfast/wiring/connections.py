@@ -75,6 +75,9 @@ class Connections:
         found = self._stores(tenant, self._graph(tenant) if self._graph else None)
         for change in self._changes:
             found = change(tenant, found)
+        serving = self.engines
+        if found.episodes is not None and serving.get("short_term") != serving["episodes"]:
+            found.episodes.refuse_patches(serving.get("short_term", "no engine"))
         found.use_limits(self.limits)
         return found
 

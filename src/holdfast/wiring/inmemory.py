@@ -80,7 +80,10 @@ def _stores(
         checkpoints=Checkpoints(InMemoryCheckpoints(engine, tenant=tenant)),
         items=Items(InMemoryItems(engine, tenant=tenant)),
         tasks=Ledger(InMemoryLedger(engine, tenant=tenant)),
-        episodes=EpisodicMemory(InMemoryEpisodes(engine, tenant=tenant, embedder=embedder)),
+        episodes=EpisodicMemory(
+            InMemoryEpisodes(engine, tenant=tenant, embedder=embedder),
+            state_ttl_seconds=settings.state_ttl_seconds,
+        ),
         channel=channel,
         keys=KeyStore(InMemoryKeys(engine, tenant=tenant)),
         wakes=Wakes(InMemoryWake(engine, tenant=tenant)),

@@ -47,7 +47,9 @@ FRONTS: dict[str, Callable[[Any, OpenRequest], Any]] = {
     "boards": lambda storage, _request: Boards(storage),
     "channel": _channel,
     "checkpoints": lambda storage, _request: Checkpoints(storage),
-    "episodes": lambda storage, _request: EpisodicMemory(storage),
+    "episodes": lambda storage, request: EpisodicMemory(
+        storage, state_ttl_seconds=request.settings.state_ttl_seconds
+    ),
     "graph": lambda storage, _request: _graph(storage),
     "history": lambda storage, _request: History(storage),
     "items": lambda storage, _request: Items(storage),

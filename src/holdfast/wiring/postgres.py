@@ -184,7 +184,10 @@ def _stores(
         checkpoints=Checkpoints(PostgresCheckpoints(engine, tenant=tenant)),
         items=Items(PostgresItems(engine, tenant=tenant)),
         tasks=Ledger(PostgresLedger(engine, tenant=tenant)),
-        episodes=EpisodicMemory(PostgresEpisodes(engine, tenant=tenant, embedder=embedder)),
+        episodes=EpisodicMemory(
+            PostgresEpisodes(engine, tenant=tenant, embedder=embedder),
+            state_ttl_seconds=settings.state_ttl_seconds,
+        ),
         channel=channel,
         keys=KeyStore(PostgresKeys(engine, tenant=tenant)),
         wakes=Wakes(PostgresWake(engine, tenant=tenant)),

@@ -7,11 +7,18 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from holdfast.engines.hybrid.log import HybridLog
-from holdfast.spi.episodes import EpisodeStorage, EventScope, NearestEvents, SessionScope
+from holdfast.spi.episodes import (
+    EpisodeStorage,
+    EventScope,
+    NearestEvents,
+    SessionScope,
+    no_patches,
+)
 from holdfast.spi.hybrid.hot_entry import PositionedEntry
 from holdfast.spi.log_entry import LogEntry
 from holdfast.values.errors import TimedOutError
 from holdfast.values.events import Event, Recalled, Session
+from holdfast.values.states import ExpectedWrite
 
 
 class HybridEpisodes(EpisodeStorage):
@@ -27,9 +34,14 @@ class HybridEpisodes(EpisodeStorage):
         self._durable = durable
 
     async def append(
-        self, entries: Sequence[LogEntry], vectors: Sequence[list[float]] | None
+        self,
+        entries: Sequence[LogEntry],
+        vectors: Sequence[list[float]] | None,
+        patches: Sequence[ExpectedWrite] = (),
     ) -> list[PositionedEntry]:
         """Append entries, all or none."""
+        if patches:
+            raise no_patches("hybrid")
         if vectors is None:
             return await self._log.append(entries)
         await self._log.durable.check_dimension(len(vectors[0]))

@@ -8,6 +8,7 @@ from typing import Any
 from holdfast.engines.inmemory.engine import InMemory
 from holdfast.engines.inmemory.recall import Recall
 from holdfast.engines.inmemory.session_log import Row, SessionLog, SessionRecord
+from holdfast.engines.inmemory.short_term import InMemoryStates
 from holdfast.spi.embedding import Embedder
 from holdfast.spi.episodes import EpisodeStorage, EventScope, NearestEvents, SessionScope
 from holdfast.spi.hybrid.hot_entry import PositionedEntry
@@ -15,6 +16,7 @@ from holdfast.spi.log_entry import LogEntry
 from holdfast.values.codec import decode_json
 from holdfast.values.events import Event, Recalled, Session
 from holdfast.values.identity import AgentId
+from holdfast.values.states import ExpectedWrite
 
 
 class InMemoryEpisodes(EpisodeStorage):
@@ -29,12 +31,22 @@ class InMemoryEpisodes(EpisodeStorage):
         self._engine = engine
         self._log = engine.table(tenant, SessionLog)
         self._recall = Recall(self._log, embedder)
+        self._states = InMemoryStates(engine, tenant=tenant)
 
     async def append(
-        self, entries: Sequence[LogEntry], vectors: Sequence[list[float]] | None
+        self,
+        entries: Sequence[LogEntry],
+        vectors: Sequence[list[float]] | None,
+        patches: Sequence[ExpectedWrite] = (),
     ) -> list[PositionedEntry]:
-        """Append entries, all or none."""
+        """Append entries and patch states, all or none."""
+        if entries and all(self._log.has(one) for one in entries):
+            patches = ()
+        for write, expected in patches:
+            self._states.check(write, expected)
         rows = self._log.append(entries, vectors, self._engine.now())
+        for write, _ in patches:
+            self._states.put(write)
         return [PositionedEntry(row, row.epoch, row.seq) for row in rows]
 
     async def recent(self, scope: EventScope, limit: int | None, after_seq: int = 0) -> list[Event]:

@@ -168,6 +168,10 @@ class SessionLog:
             self._deleted[session_id] = session.seq
         return session is not None
 
+    def has(self, entry: LogEntry) -> bool:
+        """Return whether an entry's id is stored in its session."""
+        return self._find(entry.session, entry.id) is not None
+
     def _find(self, session_id: str, event_id: str) -> Row | None:
         session = self.sessions.get(session_id)
         return session.rows.get(event_id) if session else None

@@ -55,10 +55,19 @@ class InMemoryStates(StateStorage):
 
     async def write(self, write: StateWrite, expected: int | None) -> int:
         """Replace or patch a state."""
+        self.check(write, expected)
+        return self.put(write)
+
+    def check(self, write: StateWrite, expected: int | None) -> None:
+        """Raise ``VersionConflictError`` if a state does not have the expected version."""
         present = self._present(write.session)
         actual = present.version if present else 0
         if expected is not None and expected != actual:
             raise VersionConflictError("state", write.session, expected=expected, actual=actual)
+
+    def put(self, write: StateWrite) -> int:
+        """Replace or patch a state, whatever its version is, and return the new one."""
+        present = self._present(write.session)
         values, window = write.values, write.ttl_seconds
         if present and not write.fresh:
             kept = {key: text for key, text in present.values.items() if key not in write.dropped}

@@ -23,6 +23,7 @@ from holdfast.values.codec import decode_json
 from holdfast.values.events import Event, Recalled, Session
 from holdfast.values.identity import AgentId
 from holdfast.values.owners import RESERVED
+from holdfast.values.states import ExpectedWrite
 
 _SQL = load("episodes")
 _ALL = 1 << 62
@@ -47,10 +48,14 @@ class PostgresEpisodes(EpisodeStorage):
         self._recall = Recall(engine, tenant, embedder)
 
     async def append(
-        self, entries: Sequence[LogEntry], vectors: Sequence[list[float]] | None
+        self,
+        entries: Sequence[LogEntry],
+        vectors: Sequence[list[float]] | None,
+        patches: Sequence[ExpectedWrite] = (),
     ) -> list[PositionedEntry]:
-        """Append entries, all or none."""
-        return stored(entries, await append(self._engine, self._tenant, entries, vectors))
+        """Append entries and patch states, all or none."""
+        rows = await append(self._engine, self._tenant, entries, vectors, patches)
+        return stored(entries, rows)
 
     async def recent(self, scope: EventScope, limit: int | None, after_seq: int = 0) -> list[Event]:
         """Return the newest events, ascending."""

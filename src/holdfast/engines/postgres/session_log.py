@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from holdfast.engines.postgres.engine import Postgres
+from holdfast.engines.postgres.escape import escape
 from holdfast.engines.postgres.payloads import stored_filterable
 from holdfast.engines.postgres.queries import load
 from holdfast.spi.hybrid.hot_entry import PositionedEntry
 from holdfast.spi.log_entry import LogEntry, another_body
 from holdfast.spi.transcripts import Tail
+from holdfast.values.codec import encode_json
 from holdfast.values.errors import ConflictError, VersionConflictError
+from holdfast.values.states import ExpectedWrite
 
 _SQL = load("history")
 
@@ -21,12 +24,21 @@ async def append(
     tenant: str,
     entries: Sequence[LogEntry],
     vectors: Sequence[list[float]] | None = None,
+    patches: Sequence[ExpectedWrite] = (),
 ) -> Sequence[Any]:
     """Append the new entries, all or none. Return a row for each entry, which ``stored`` reads.
 
     The ids make it idempotent: it is retried after a lost answer.
     """
     try:
+        if patches:
+            numbers = [number for vector in vectors or () for number in vector]
+            dimension = len(vectors[0]) if vectors else None
+            return await engine.fetch(
+                _SQL["append_with_states"],
+                *(tenant, *_columns(entries), numbers, dimension, *_patch_columns(patches)),
+                safe=bool(entries),
+            )
         if vectors is not None:
             numbers = [number for vector in vectors for number in vector]
             return await engine.fetch(
@@ -51,6 +63,8 @@ async def append(
                 safe=True,
             )
         return await engine.fetch(_SQL["append_many"], tenant, *_columns(entries), safe=True)
+    except VersionConflictError:
+        raise
     except ConflictError as error:
         raise another_body(str(error), error.key) from error
 
@@ -105,6 +119,17 @@ def _columns(entries: Sequence[LogEntry]) -> tuple[list[Any], ...]:
         [one.occurred_at for one in entries],
         [one.body for one in entries],
         [stored_filterable(one.type, one.body) for one in entries],
+    )
+
+
+def _patch_columns(patches: Sequence[ExpectedWrite]) -> tuple[list[Any], ...]:
+    writes = [one.write for one in patches]
+    return (
+        [one.session for one in writes],
+        [encode_json({escape(key): text for key, text in one.values.items()}) for one in writes],
+        [encode_json([escape(key) for key in one.dropped]) for one in writes],
+        [one.ttl_seconds for one in writes],
+        [one.expected for one in patches],
     )
 
 

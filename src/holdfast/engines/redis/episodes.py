@@ -10,12 +10,13 @@ from holdfast.engines.redis.engine import Redis
 from holdfast.engines.redis.keys import SessionKeys, encode_agent
 from holdfast.engines.redis.timestamps import ttl_argument
 from holdfast.engines.redis.transcripts import DEFAULT_TTL_SECONDS
-from holdfast.spi.episodes import EventScope, EventStorage, NearestEvents
+from holdfast.spi.episodes import EventScope, EventStorage, NearestEvents, no_patches
 from holdfast.spi.hybrid.hot_entry import PositionedEntry
 from holdfast.spi.log_entry import LogEntry, another_body
 from holdfast.values.codec import decode_json, encode_json
 from holdfast.values.errors import NotSupportedError
 from holdfast.values.events import Event, Recalled
+from holdfast.values.states import ExpectedWrite
 
 _NOTES = "!"
 """Prefix of an agent's name in the key of its second stream. An encoded name never has it."""
@@ -45,9 +46,14 @@ class RedisEvents(EventStorage):
         self._ttl = ttl_argument(ttl_seconds)
 
     async def append(
-        self, entries: Sequence[LogEntry], vectors: Sequence[list[float]] | None
+        self,
+        entries: Sequence[LogEntry],
+        vectors: Sequence[list[float]] | None,
+        patches: Sequence[ExpectedWrite] = (),
     ) -> list[PositionedEntry]:
         """Append entries of one session, all or none."""
+        if patches:
+            raise no_patches("redis")
         if vectors is not None:
             raise self._no("embeddings", "it compares no vectors")
         session = entries[0].session

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
 from holdfast.testing.hostile import KEPT, REFUSED, Hostile, Verdict
 from holdfast.testing.probes.probe import NO_ECHO, Probe
+from holdfast.values.errors import NotSupportedError
 from holdfast.values.events import Event
 from holdfast.values.filters import escape
 from holdfast.values.identity import ALL_AGENTS, AgentId
 from holdfast.values.payload_filters import MAX_TEXT_BYTES
+from holdfast.values.states import StatePatch
 
 CONTRACT = "episodes"
 ANA = AgentId("", "ana")
@@ -142,6 +145,12 @@ async def _sessions_where(store: Any, value: Any) -> Any:
     return NO_ECHO
 
 
+async def _patched_session(store: Any, value: Any) -> Any:
+    with suppress(NotSupportedError):
+        await store.append([], patches=[StatePatch(value, {})])
+    return NO_ECHO
+
+
 async def _clear_run(store: Any, value: Any) -> Any:
     await store.clear("s1", run_id=value)
     return NO_ECHO
@@ -205,6 +214,7 @@ PROBES = (
     Probe("get.session_id", "id", _get_session),
     Probe("get.ids", "id", _get_id, expect=lambda value: [value]),
     Probe("delete_session.session_id", "id", _delete),
+    Probe("append.patches.session_id", "id", _patched_session),
     Probe("recent.where, a key", "text", _where_key),
     Probe("recent.where, a value", "json", _where_value, judge=_no_scalar),
     Probe("recall.where, a bound", "json", _where_bound, judge=_no_bound),

@@ -301,6 +301,56 @@ BEGIN
 END
 $$;
 
+-- Append a batch and patch states, all or nothing; where every event is there already, no state is patched.
+-- Of each patch its session, the object to merge, the keys that go as a JSON array, the window or NULL and the
+-- expected version or NULL. the_dimension is NULL for events without vectors.
+CREATE OR REPLACE FUNCTION holdfast.store_events_and_states(
+    the_tenant text, the_sessions text[], the_agents text[], the_types text[], the_ids text[],
+    the_runs text[], the_times timestamptz[], the_bodies text[], the_filterables text[],
+    the_numbers real[], the_dimension int, patched text[], the_states text[], the_dropped text[],
+    the_ttls double precision[], the_versions bigint[]
+) RETURNS TABLE (place int, epoch int, seq bigint, first timestamptz)
+LANGUAGE plpgsql
+AS $$
+#variable_conflict use_column
+DECLARE
+    part record;
+    known bigint := -1;
+BEGIN
+    -- Sessions before states, each in the order of their ids: two of these never wait for each other.
+    FOR part IN
+        SELECT i.session, min(i.agent) AS agent FROM unnest(the_sessions, the_agents) i (session, agent)
+        GROUP BY i.session ORDER BY i.session COLLATE "C"
+    LOOP
+        PERFORM holdfast.lock_session(the_tenant, part.session, part.agent);
+    END LOOP;
+    IF cardinality(the_ids) > 0 THEN
+        SELECT count(*) INTO known FROM unnest(the_sessions, the_ids) AS i (session, id)
+        JOIN holdfast.sessions s ON s.tenant = the_tenant AND s.id = i.session
+        JOIN holdfast.events e ON e.tenant = s.tenant AND e.session_key = s.key AND e.id = i.id;
+        RETURN QUERY SELECT * FROM holdfast.store_events(
+            the_tenant, the_sessions, the_agents, the_types, the_ids, the_runs, the_times,
+            the_bodies, the_filterables);
+        IF the_dimension IS NOT NULL THEN
+            PERFORM holdfast.keep_event_vectors(
+                the_tenant, the_sessions, the_ids, the_numbers, the_dimension);
+        END IF;
+    END IF;
+    IF known = cardinality(the_ids) THEN
+        RETURN;
+    END IF;
+    FOR part IN
+        SELECT * FROM unnest(patched, the_states, the_dropped, the_ttls, the_versions)
+            AS i (session, state, dropped, ttl, version)
+        ORDER BY i.session COLLATE "C"
+    LOOP
+        PERFORM holdfast.put_state_at_version(
+            the_tenant, part.session, part.state::jsonb, part.ttl,
+            ARRAY(SELECT jsonb_array_elements_text(part.dropped::jsonb)), false, part.version);
+    END LOOP;
+END
+$$;
+
 -- Remove what matches, after one place and up to another, from a session's log and from every index; the
 -- ids that are gone, with their places. The counter of the session stays. Up to a place, the first row is
 -- the place up to which it was done, and a tombstone covers what is still on its way. After a place, each

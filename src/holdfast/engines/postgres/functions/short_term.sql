@@ -1,8 +1,8 @@
 -- version: 2
 -- Working state.
 
--- Replaces or merges the state of a session if it is at the expected version; 0 is no state. Returns the
--- new version.
+-- Replaces or merges the state of a session if it is at the expected version; 0 is no state, and NULL
+-- any version. Returns the new version.
 CREATE OR REPLACE FUNCTION holdfast.put_state_at_version(
     in_tenant text, in_session_id text, in_state jsonb, in_ttl_seconds double precision,
     in_dropped text[], in_replace boolean, in_expected bigint
@@ -25,7 +25,7 @@ BEGIN
             stored := NULL;
         END IF;
         actual := coalesce(stored.version, 0);
-        IF actual <> in_expected THEN
+        IF in_expected IS NOT NULL AND actual <> in_expected THEN
             PERFORM holdfast.fail('HF003', 'the state is at another version', jsonb_build_object(
                 'kind', 'state', 'key', in_session_id, 'expected', in_expected, 'actual', actual));
         END IF;
