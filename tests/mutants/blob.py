@@ -92,9 +92,7 @@ class StreamEndsEarly(StoredBlobs):
 class FailedStreamIsKept(StoredBlobs):
     """What came before the source failed is stored."""
 
-    async def store_stream(
-        self, chunks: AsyncIterable[bytes], *, content_type: str = "application/octet-stream"
-    ) -> str:
+    async def store_stream(self, chunks: AsyncIterable[bytes], **how: Any) -> str:
         came = b""
 
         async def counted() -> AsyncGenerator[Any, None]:
@@ -104,9 +102,9 @@ class FailedStreamIsKept(StoredBlobs):
                 came += chunk
 
         try:
-            return await super().store_stream(counted(), content_type=content_type)
+            return await super().store_stream(counted(), **how)
         except (OSError, asyncio.CancelledError):
-            await self.store(came, content_type=content_type)
+            await self.store(came, **how)
             raise
 
 
@@ -137,3 +135,23 @@ class TenantsShareTheBytes(InMemoryBlobs):
 
     def __init__(self, engine: Any, *, tenant: str = "default") -> None:
         super().__init__(engine, tenant="default" if tenant else tenant)
+
+
+@mutant("blobs", "test_store_pins_in_the_same_step")
+class PinIsForgotten(StoredBlobs):
+    """store takes a pin for the usual lifetime."""
+
+    async def store(self, data: bytes | str, **how: Any) -> str:
+        how["pinned"] = how.get("pinned", False) and how.get("ttl_seconds") is not None
+        return await super().store(data, **how)
+
+
+@mutant("blobs", "test_store_takes_a_ttl_seconds_of_its_own")
+class OneLifetimeForAll(InMemoryBlobs):
+    """Every blob that is not pinned lives for a day."""
+
+    async def store(
+        self, ref: str, data: bytes, content_type: str, ttl_seconds: float | None
+    ) -> None:
+        usual = None if ttl_seconds is None else 86_400.0
+        await super().store(ref, data, content_type, usual)

@@ -63,8 +63,8 @@ class ForgetDropsAnything(InMemoryBlobIndex):
 class RetryStartsTheWindowAgain(InMemoryBlobIndex):
     """A repeated put of the same blob gives it a new time to live."""
 
-    async def put(self, ref: str, facts: BlobFacts, ttl_seconds: float) -> BlobInfo:
+    async def put(self, ref: str, facts: BlobFacts, ttl_seconds: float | None) -> BlobInfo:
         info = await super().put(ref, facts, ttl_seconds)
-        if not info.pinned:
+        if ttl_seconds is not None and not info.pinned:
             await self.unpin(ref, ttl_seconds)
         return info

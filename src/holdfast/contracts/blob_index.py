@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from holdfast.contracts.blobs import check_content_type
+from holdfast.contracts.blob_checks import check_content_type
 from holdfast.spi.blob_index import RETRY_SECONDS, BlobFacts, BlobIndexStorage
 from holdfast.values.blobs import BlobInfo, IndexedBlob
 from holdfast.values.checks import check_count, check_id, check_ids, check_seconds, check_text

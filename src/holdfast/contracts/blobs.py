@@ -10,6 +10,14 @@ from contextlib import aclosing
 from io import BytesIO
 from typing import Any, Protocol, runtime_checkable
 
+from holdfast.contracts.blob_checks import (
+    check_chunk,
+    check_content_type,
+    check_data,
+    check_digest,
+    check_lifetime,
+    check_reach,
+)
 from holdfast.contracts.front import Front
 from holdfast.spi.blobs import BlobStorage, end_of, hash_more
 from holdfast.values.blobs import MAX_CHUNK_BYTES, BlobInfo
@@ -18,15 +26,12 @@ from holdfast.values.checks import (
     check_id,
     check_optional_count,
     check_seconds,
-    check_text,
 )
-from holdfast.values.errors import CodecError, InvalidInputError, NotFoundError, NotSupportedError
+from holdfast.values.errors import NotFoundError, NotSupportedError
 from holdfast.values.ids import new_ref
 
 DEFAULT_TTL_SECONDS = 86_400
 """The default lifetime of a blob that is not pinned."""
-
-MAX_CONTENT_TYPE = 255
 
 
 @runtime_checkable
@@ -105,6 +110,9 @@ class Blobs(BlobStore, Protocol):
     - a blob expires when its ttl_seconds have passed
     - an expired blob is invisible at once
     - a pinned blob never expires
+    - store pins in the same step
+    - store takes a ttl_seconds of its own
+    - a pin together with ttl_seconds is refused
     - pin is idempotent
     - pin of an unknown or expired ref is a not found error
     - unpin starts a full new window from now
@@ -137,6 +145,24 @@ class Blobs(BlobStore, Protocol):
     - a ref is valid in its tenant only
     - blobs and pins are still there after a reopen
     """
+
+    @abstractmethod
+    async def store(
+        self,
+        data: bytes | str,
+        *,
+        content_type: str = "application/octet-stream",
+        pinned: bool = False,
+        ttl_seconds: float | None = None,
+    ) -> str:
+        """Store bytes, or text as UTF-8. Returns the ref to read them with.
+
+        ``pinned`` keeps the blob until it is unpinned or deleted, from the start; ``ttl_seconds``
+        replaces the default lifetime. ::
+
+            ref = await blobs.store(pdf, content_type="application/pdf", pinned=True)
+        """
+        ...
 
     @abstractmethod
     async def stat(self, ref: str) -> BlobInfo:
@@ -180,6 +206,8 @@ class Blobs(BlobStore, Protocol):
         chunks: AsyncIterable[bytes],
         *,
         content_type: str = "application/octet-stream",
+        pinned: bool = False,
+        ttl_seconds: float | None = None,
     ) -> str:
         """Store bytes that come in chunks, all or none.
 
@@ -216,11 +244,17 @@ class StoredBlobs(Front, Blobs):
         self._ttl_seconds = ttl_seconds
 
     async def store(
-        self, data: bytes | str, *, content_type: str = "application/octet-stream"
+        self,
+        data: bytes | str,
+        *,
+        content_type: str = "application/octet-stream",
+        pinned: bool = False,
+        ttl_seconds: float | None = None,
     ) -> str:
         """Store bytes, or text as UTF-8."""
         ref, given = new_ref(), check_data(data)
-        await self._storage.store(ref, given, *self._kept_as(content_type))
+        kept_as = self._kept_as(content_type, pinned=pinned, ttl_seconds=ttl_seconds)
+        await self._storage.store(ref, given, *kept_as)
         return ref
 
     async def resolve(self, ref: str) -> bytes:
@@ -266,10 +300,16 @@ class StoredBlobs(Front, Blobs):
         return self._chunks(check_id("ref", ref), check_count("offset", offset), length)
 
     async def store_stream(
-        self, chunks: AsyncIterable[bytes], *, content_type: str = "application/octet-stream"
+        self,
+        chunks: AsyncIterable[bytes],
+        *,
+        content_type: str = "application/octet-stream",
+        pinned: bool = False,
+        ttl_seconds: float | None = None,
     ) -> str:
         """Store bytes that come in chunks."""
-        ref, kept_as = new_ref(), self._kept_as(content_type)
+        ref = new_ref()
+        kept_as = self._kept_as(content_type, pinned=pinned, ttl_seconds=ttl_seconds)
         async with aclosing(_checked(chunks)) as checked:
             await self._storage.store_stream(ref, checked, *kept_as)
         return ref
@@ -288,8 +328,10 @@ class StoredBlobs(Front, Blobs):
                 f"call blobs.{name} of the state that the view was made of",
             )
 
-    def _kept_as(self, content_type: str) -> tuple[str, float]:
-        window = check_seconds("ttl_seconds", self._ttl_seconds)
+    def _kept_as(
+        self, content_type: str, *, pinned: bool, ttl_seconds: float | None
+    ) -> tuple[str, float | None]:
+        window = check_lifetime(pinned=pinned, ttl_seconds=ttl_seconds, default=self._ttl_seconds)
         return check_content_type(content_type), window
 
     async def _chunks(
@@ -333,66 +375,3 @@ async def _checked(chunks: AsyncIterable[bytes]) -> AsyncGenerator[bytes, None]:
     async for chunk in chunks:
         yield check_chunk(count, chunk)
         count += 1
-
-
-def check_content_type(value: object) -> str:
-    """Check a content type: 1 to 255 characters without control characters.
-
-    >>> check_content_type("application/pdf")
-    'application/pdf'
-    """
-    text = check_text("content_type", value)
-    if not 1 <= len(text) <= MAX_CONTENT_TYPE:
-        raise InvalidInputError(
-            "content_type", f"must have 1 to {MAX_CONTENT_TYPE} characters, not {len(text)}"
-        )
-    for char in text:
-        if char < " " or "\x7f" <= char <= "\x9f":
-            raise InvalidInputError(
-                "content_type", f"must not contain the control character {char!r}"
-            )
-    return text
-
-
-def check_data(value: object) -> bytes:
-    """Return the bytes of a blob; text is encoded as UTF-8.
-
-    >>> len(check_data("é"))
-    2
-    """
-    if isinstance(value, bytes):
-        return bytes(value)
-    if isinstance(value, str):
-        return check_text("data", value).encode()
-    raise InvalidInputError("data", f"must be bytes or text, not {type(value).__name__}")
-
-
-def check_chunk(at: int, value: object) -> bytes:
-    """Check one chunk of a stream; ``at`` is its index.
-
-    >>> check_chunk(0, b"abc")
-    b'abc'
-    """
-    if not isinstance(value, bytes):
-        raise InvalidInputError(f"chunks[{at}]", f"must be bytes, not {type(value).__name__}")
-    return bytes(value)
-
-
-def check_digest(ref: str, info: BlobInfo, sha256: str) -> None:
-    """Raise ``CodecError`` if the digest of the bytes is not the stored one.
-
-    >>> from datetime import UTC, datetime
-    >>> info = BlobInfo(0, "a/b", "e3b0c4…", datetime(2030, 1, 1, tzinfo=UTC), None, pinned=True)
-    >>> check_digest("r1", info, "e3b0c4…")
-    """
-    if sha256 != info.sha256:
-        raise CodecError(f"the bytes of blob {ref!r} are not those that were stored")
-
-
-def check_reach(ref: str, *, has_bytes: int, needs_bytes: int) -> None:
-    """Raise ``CodecError`` if a blob has fewer bytes than the read needs.
-
-    >>> check_reach("r1", has_bytes=3, needs_bytes=3)
-    """
-    if has_bytes < needs_bytes:
-        raise CodecError(f"the blob {ref!r} is shorter than it was stored")

@@ -26,8 +26,10 @@ class BlobIndexStorage(Protocol):
     """The index of one tenant. Every argument is checked. A taken or expired blob is not live."""
 
     @abstractmethod
-    async def put(self, ref: str, facts: BlobFacts, ttl_seconds: float) -> BlobInfo:
+    async def put(self, ref: str, facts: BlobFacts, ttl_seconds: float | None) -> BlobInfo:
         """Store a ref and return its info; if a live ref has the same facts, return that one's.
+
+        Without ``ttl_seconds`` the blob is pinned.
 
         Raises ``condemned(object_key)``, or ``taken_before(ref)`` if another blob has the ref or
         the object.

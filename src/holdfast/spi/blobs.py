@@ -27,12 +27,17 @@ class BlobStorage(Protocol):
     """The blobs of one tenant. Every argument is checked. An expired blob is not there."""
 
     @abstractmethod
-    async def store(self, ref: str, data: bytes, content_type: str, ttl_seconds: float) -> None:
-        """Store bytes under a new ref, with their size and their SHA-256."""
+    async def store(
+        self, ref: str, data: bytes, content_type: str, ttl_seconds: float | None
+    ) -> None:
+        """Store bytes under a new ref, with their size and their SHA-256.
+
+        Without ``ttl_seconds`` the blob is pinned, in the same step.
+        """
 
     @abstractmethod
     async def store_stream(
-        self, ref: str, chunks: AsyncIterator[bytes], content_type: str, ttl_seconds: float
+        self, ref: str, chunks: AsyncIterator[bytes], content_type: str, ttl_seconds: float | None
     ) -> None:
         """Store chunks of any size, all or none. Raises what the source of the chunks raises."""
 

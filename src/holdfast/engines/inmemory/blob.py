@@ -38,14 +38,16 @@ class InMemoryBlobs(BlobStorage):
         self._index = InMemoryBlobIndex(engine, tenant=tenant)
         self._objects = engine.table(tenant, BlobBytes).objects
 
-    async def store(self, ref: str, data: bytes, content_type: str, ttl_seconds: float) -> None:
+    async def store(
+        self, ref: str, data: bytes, content_type: str, ttl_seconds: float | None
+    ) -> None:
         """Store bytes."""
         facts = BlobFacts(ref, len(data), content_type, hashlib.sha256(data).hexdigest())
         await self._index.put(ref, facts, ttl_seconds)
         self._objects[ref] = data
 
     async def store_stream(
-        self, ref: str, chunks: AsyncIterator[bytes], content_type: str, ttl_seconds: float
+        self, ref: str, chunks: AsyncIterator[bytes], content_type: str, ttl_seconds: float | None
     ) -> None:
         """Read all chunks, then store them."""
         data = b"".join([chunk async for chunk in chunks])

@@ -35,7 +35,7 @@ class InMemoryBlobIndex(BlobIndexStorage):
         self._engine = engine
         self._data = engine.table(tenant, _Data)
 
-    async def put(self, ref: str, facts: BlobFacts, ttl_seconds: float) -> BlobInfo:
+    async def put(self, ref: str, facts: BlobFacts, ttl_seconds: float | None) -> BlobInfo:
         """Store a ref."""
         now = self._engine.now()
         info = BlobInfo(
@@ -43,8 +43,8 @@ class InMemoryBlobIndex(BlobIndexStorage):
             facts.content_type,
             facts.sha256,
             created_at=now,
-            expires_at=now + timedelta(seconds=ttl_seconds),
-            pinned=False,
+            expires_at=None if ttl_seconds is None else now + timedelta(seconds=ttl_seconds),
+            pinned=ttl_seconds is None,
         )
         if facts.object_key in self._data.condemned:
             raise condemned(facts.object_key)

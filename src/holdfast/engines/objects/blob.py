@@ -49,14 +49,16 @@ class ObjectBlobs(BlobStorage):
         self._paths = Paths(tenant)
         self._named = self._paths.name is None
 
-    async def store(self, ref: str, data: bytes, content_type: str, ttl_seconds: float) -> None:
+    async def store(
+        self, ref: str, data: bytes, content_type: str, ttl_seconds: float | None
+    ) -> None:
         """Store bytes."""
         async with self._upload() as upload:
             await upload.store(data)
         await self._refer(ref, upload, content_type, ttl_seconds)
 
     async def store_stream(
-        self, ref: str, chunks: AsyncIterator[bytes], content_type: str, ttl_seconds: float
+        self, ref: str, chunks: AsyncIterator[bytes], content_type: str, ttl_seconds: float | None
     ) -> None:
         """Store chunks."""
         async with self._upload() as upload:
@@ -147,7 +149,9 @@ class ObjectBlobs(BlobStorage):
             await self._engine.put(self._paths.name, self._tenant.encode("utf-8", "surrogatepass"))
             self._named = True
 
-    async def _refer(self, ref: str, upload: Upload, content_type: str, ttl_seconds: float) -> None:
+    async def _refer(
+        self, ref: str, upload: Upload, content_type: str, ttl_seconds: float | None
+    ) -> None:
         """Put the ref. If it is unknown whether that succeeded, leave the bytes to the sweep."""
         facts = BlobFacts(upload.key, upload.size_bytes, content_type, upload.sha256)
         try:

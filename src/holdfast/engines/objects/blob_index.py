@@ -30,6 +30,10 @@ _DANGLING = timedelta(days=1)
 """How long a hint that matches no ref is kept: its writer may be about to write the ref."""
 
 
+_UNCLAIMED = timedelta(days=1)
+"""When a ref to be pinned expires if its writer dies before it has pinned it."""
+
+
 class ObjectBlobIndex(BlobIndexStorage):
     """``BlobIndexStorage`` that needs nothing but conditional create of the object store.
 
@@ -53,9 +57,9 @@ class ObjectBlobIndex(BlobIndexStorage):
         self._paths = Paths(tenant)
         self._records = RefRecords(engine, self._paths)
 
-    async def put(self, ref: str, facts: BlobFacts, ttl_seconds: float) -> BlobInfo:
+    async def put(self, ref: str, facts: BlobFacts, ttl_seconds: float | None) -> BlobInfo:
         """Store a ref."""
-        window = timedelta(seconds=ttl_seconds)
+        window = _UNCLAIMED if ttl_seconds is None else timedelta(seconds=ttl_seconds)
         now = self._engine.now()
         ref_digest = digest(ref)
         hint = Hint.at("due", now + window, ref_digest)
@@ -73,17 +77,34 @@ class ObjectBlobIndex(BlobIndexStorage):
             await self._engine.put(self._paths.hint(hint.name), b"")
             if await self._engine.create(path, msgspec.json.encode(first)):
                 try:
+                    if ttl_seconds is None:
+                        await self._pin_first(first)
                     await self._claim(first)
                 except ConflictError:
                     await self._engine.delete([path])
                     await self._drop(hint.name)
                     raise
-                return _info(first)
+                if ttl_seconds is None:
+                    await self._drop(hint.name)
+                return _info(first, pinned=ttl_seconds is None)
             await self._drop(hint.name)
             again = await self._again(first)
             if again is not None:
+                if ttl_seconds is None and not again.pinned:
+                    await self.pin(ref)
+                    again = replace(again, expires_at=None, pinned=True)
                 return again
         raise too_many(ref)
+
+    async def _pin_first(self, first: First) -> None:
+        """Pin a ref before its claim makes it valid, so that it is never there without its pin.
+
+        The first record has an expiry all the same: earlier versions cannot read one without.
+        """
+        at = (first.expires_at, None, first.hint)
+        record = RefRecord(first, 0, (), False, *at)  # noqa: FBT003 - not claimed yet
+        if not await self._records.change(record, Change(None, None, None, secrets.token_hex(8))):
+            raise taken_before(first.ref)
 
     async def _claim(self, first: First) -> None:
         """Make a ref valid; raise if its object key is another ref's or condemned."""
@@ -266,12 +287,12 @@ class ObjectBlobIndex(BlobIndexStorage):
         raise too_many(object_key)
 
 
-def _info(first: First) -> BlobInfo:
+def _info(first: First, *, pinned: bool) -> BlobInfo:
     return BlobInfo(
         first.size_bytes,
         first.content_type,
         first.sha256,
         first.created_at,
-        first.expires_at,
-        pinned=False,
+        None if pinned else first.expires_at,
+        pinned=pinned,
     )

@@ -38,12 +38,14 @@ class PostgresBlobs(BlobStorage):
         self._tenant = tenant
         self._index = PostgresBlobIndex(engine, tenant=tenant, place="postgres")
 
-    async def store(self, ref: str, data: bytes, content_type: str, ttl_seconds: float) -> None:
+    async def store(
+        self, ref: str, data: bytes, content_type: str, ttl_seconds: float | None
+    ) -> None:
         """Store bytes."""
         await self.store_stream(ref, _once(data), content_type, ttl_seconds)
 
     async def store_stream(
-        self, ref: str, chunks: AsyncIterator[bytes], content_type: str, ttl_seconds: float
+        self, ref: str, chunks: AsyncIterator[bytes], content_type: str, ttl_seconds: float | None
     ) -> None:
         """Store chunks."""
         try:
@@ -93,7 +95,7 @@ class PostgresBlobs(BlobStorage):
         return removed
 
     async def _keep(
-        self, ref: str, pieces: AsyncIterator[bytes], content_type: str, ttl_seconds: float
+        self, ref: str, pieces: AsyncIterator[bytes], content_type: str, ttl_seconds: float | None
     ) -> None:
         """Store a small blob in one statement, a large one in several, in one transaction."""
         digest, size, number = hashlib.sha256(), 0, 0

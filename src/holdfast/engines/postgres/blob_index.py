@@ -27,7 +27,7 @@ class PostgresBlobIndex(BlobIndexStorage):
         self._engine = engine
         self._scope = (tenant, place)
 
-    async def put(self, ref: str, facts: BlobFacts, ttl_seconds: float) -> BlobInfo:
+    async def put(self, ref: str, facts: BlobFacts, ttl_seconds: float | None) -> BlobInfo:
         """Store a ref."""
         return info_of(await self._on_ref(_SQL["put"], ref, *facts, ttl_seconds, safe=True))
 

@@ -57,15 +57,19 @@ class BlobMachine(EngineMachine):
     @initialize()
     def begin(self) -> None:
         """Have blobs to pin and to lose, whatever comes."""
-        self.store(b"abc", "text/plain")
-        self.store("é", "text/plain")
+        self.store(b"abc", "text/plain", {})
+        self.store("é", "text/plain", {"pinned": True})
 
-    @rule(data=DATA, content_type=TYPES)
-    def store(self, data: bytes | str, content_type: str) -> None:
-        """Keep a whole blob."""
+    @rule(
+        data=DATA,
+        content_type=TYPES,
+        how=st.sampled_from([{}, {}, {"pinned": True}, {"ttl_seconds": 60}]),
+    )
+    def store(self, data: bytes | str, content_type: str, how: dict[str, Any]) -> None:
+        """Keep a whole blob, for the usual time, its own, or until it is unpinned."""
 
         async def call(store: Any) -> Any:
-            return await store.store(data, content_type=content_type)
+            return await store.store(data, content_type=content_type, **how)
 
         self.refs.append(self.each(call, call, type))
 

@@ -35,9 +35,15 @@ class NaiveBlobs:
         raise NotFoundError("blob", ref)
 
     async def store(
-        self, data: bytes | str, *, content_type: str = "application/octet-stream"
+        self,
+        data: bytes | str,
+        *,
+        content_type: str = "application/octet-stream",
+        pinned: bool = False,
+        ttl_seconds: float | None = None,
     ) -> str:
         """A new row."""
+        ttl = self.ttl if ttl_seconds is None else timedelta(seconds=ttl_seconds)
         self.refs.append(None)
         self.rows.append(
             {
@@ -46,7 +52,7 @@ class NaiveBlobs:
                 "data": data.encode() if isinstance(data, str) else data,
                 "type": content_type,
                 "created_at": self.shared.now,
-                "expires_at": self.shared.now + self.ttl,
+                "expires_at": None if pinned else self.shared.now + ttl,
             }
         )
         return f"ref {len(self.refs)}"
