@@ -6,6 +6,7 @@ BENCH := .venv-bench
 ADAPTERS := langgraph langchain openai_agents mcp pydantic_ai agent_framework
 # Those whose own tests are run too: they come with the source distribution only.
 SUITES := langgraph openai_agents
+SUITES_LONG := langgraph langgraph_engine
 STAMP := $(VENV)/.installed
 # The demo needs much less than the tests; where these are installed, it uses what is there.
 RUN := $(if $(wildcard $(STAMP)),$(VENV),.venv-run)
@@ -24,7 +25,7 @@ ENGINES_LONG := $(ENGINES_ALL) tests.engines.hybrid:FlushedHybridHarness tests.e
 	tests.engines.hybrid:CommittedHybridHarness
 PYTEST := $(PY) -m pytest -n 3 --dist worksteal
 
-.PHONY: setup run test test-all test-adapters test-long check bench bench-publish lock docs clean
+.PHONY: setup run test test-all test-adapters test-suites test-long check bench bench-publish lock docs clean
 
 $(STAMP): requirements/dev.txt pyproject.toml
 	@test -x $(PY) || python3 -m venv $(VENV)
@@ -64,7 +65,10 @@ build/suites/%/.fetched: requirements/%-suite.txt .venv-%/.installed
 test-adapters: $(ADAPTERS:%=.venv-%/.installed) $(SUITES:%=build/suites/%/.fetched)  ## the adapters, each with its framework in an environment of its own
 	set -e; for one in $(ADAPTERS); do .venv-$$one/bin/python -m pytest tests/adapters/$$one; done
 
-test-long: $(STAMP)  ## the same with ten times the Hypothesis steps and the long fault runs
+test-suites: $(STAMP) $(SUITES_LONG:%=build/suites/%/.fetched)  ## the frameworks' own tests on the adapters; figures: docs/benchmarks/suites.json
+	$(PY) scripts/framework_suites.py
+
+test-long: $(STAMP) test-suites  ## the same with ten times the Hypothesis steps and the long fault runs
 	$(PYTEST) $(ENGINES_LONG:%=--engine %) --machine-steps=10000 --long
 
 check: $(STAMP)  ## linters and types
@@ -92,7 +96,7 @@ lock: ## pin requirements/*.txt again, with hashes and without an index address 
 	cd requirements && uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header dev.in -o dev.txt
 	cd requirements && uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header demo.in -o demo.txt
 	cd requirements && uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header peers.in -o peers.txt
-	cd requirements && for one in $(ADAPTERS); do uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header $$one.in -o $$one.txt; done
+	cd requirements && for one in $(ADAPTERS) langgraph_engine; do uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header $$one.in -o $$one.txt; done
 
 docs: $(STAMP)  ## write the generated parts of README and docs again
 	PYTHONPATH=. $(PY) scripts/generate_docs.py
