@@ -187,7 +187,7 @@ async def test_sessions_of_all_agents_are_those_of_the_owner_who_asks_or_those_t
         for by in ("started_at", "last_active_at"):
             assert sorted(await _all(one, ALL_AGENTS, by=by)) == [f"of {name}", "s1"], (name, by)
         assert _notes(await one.get("s1", [e.id for e in await one.recent(ANA)])) == [name]
-    assert len(await _all(store.any_owner(), ALL_AGENTS)) == 8
+    assert len(await _all(nobody.any_owner(), ALL_AGENTS)) == 8
     assert await bob.delete_session("s1")
     assert await ana.get_session("s1") is not None
     assert not await bob.delete_session("of ana")
