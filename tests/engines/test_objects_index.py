@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -109,6 +110,38 @@ async def test_a_crash_at_any_write_leaves_good_refs_and_nothing_that_sweeps_do_
             died = True
 
         await _check_after_crash(folder, clock, refs)
+        if not died:
+            assert writes > 0
+            return
+    pytest.fail("never came to its end")
+
+
+async def test_a_crash_while_a_pinned_blob_is_stored_leaves_it_pinned_or_nothing(
+    tmp_path: Path,
+) -> None:
+    for writes in range(100):
+        folder = tmp_path / str(writes)
+        clock = ManualClock()
+        engine = await _Dying.open(folder.as_uri() + "?fsync=false", clock=clock)
+        engine.writes_left = writes
+        died = False
+        try:
+            await StoredBlobs(_storage(engine), ttl_seconds=60).store(b"new", pinned=True)
+        except _PowerCutError:
+            died = True
+
+        after = await Objects.open(folder.as_uri() + "?fsync=false", clock=clock)
+        blobs = StoredBlobs(_storage(after), ttl_seconds=60)
+        clock.advance(3 * DAY)
+        await blobs.sweep()
+        await _storage(after).sweep_orphans()
+        for path in [one for one in _files(folder) if one.endswith("/0") and "/refs/" in one]:
+            # It was claimed, so it is there, and the writer did not hear of it.
+            ref = json.loads((folder / path).read_bytes())["ref"]
+            assert (await blobs.stat(ref)).pinned
+            assert await blobs.resolve(ref) == b"new"
+            assert await blobs.delete(ref)
+        await _check_after_crash(folder, clock, [])
         if not died:
             assert writes > 0
             return

@@ -254,6 +254,9 @@ class ObjectBlobIndex(BlobIndexStorage):
         record = await self._records.read(hint.ref_digest)
         if record is None or record.hint != hint.name:
             if hint.moment <= self._engine.now() - _DANGLING:
+                if record is not None and not record.committed:
+                    # It was pinned, and its writer died before the claim.
+                    await self._records.forget(record)
                 await self._records.clear_leftovers(hint.ref_digest)
                 await self._drop(hint.name)
             return None
