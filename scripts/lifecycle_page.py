@@ -11,9 +11,11 @@ PAGE = Path(__file__).parents[1] / "docs" / "reference" / "task-lifecycle.md"
 _INTRO = """\
 # The life of a task
 
-Every task of the `TaskLedger` moves along the edges below and no others. Each move is one row of
-an append-only log: numbered from 1 without a gap, with who made it, the fence, the attempt and a
-note. Nothing leaves a terminal state; `retry` submits a new task that names the old one.
+Every task of the `TaskLedger` that workers run moves along the edges below and no others. Each move
+is one row of an append-only log: numbered from 1 without a gap, with who made it, the fence, the
+attempt and a note. Nothing leaves a terminal state; `retry` submits a new task that names the old
+one. A task that somebody else runs goes where they report, until it has ended
+([how](../how-to/adopt-tasks.md)).
 
 This page is made from `holdfast.values.lifecycle.EDGES` by `scripts/lifecycle_page.py`.
 """

@@ -12,8 +12,8 @@ answer::
 
 from __future__ import annotations
 
+import asyncio
 import os
-from concurrent.futures import Future
 from types import TracebackType
 from typing import Any, Self, Unpack
 
@@ -109,7 +109,8 @@ class BlockingWorker:
     def __init__(self, worker: Worker, portal: Portal) -> None:
         self._worker = worker
         self._portal = portal
-        self._run: Future[None] | None = None
+        self._started = False
+        self._task: asyncio.Task[None] | None = None
 
     @property
     def name(self) -> str:
@@ -129,12 +130,11 @@ class BlockingWorker:
 
             state.worker(app, concurrency=20).run()
         """
-        begun = self._portal.start(self._worker.run())
         try:
-            begun.result()
+            self._portal.run(self._work())
         except KeyboardInterrupt:
             self.stop()
-            self._finish(begun)
+            self._finish()
 
     def run_until_idle(self) -> int:
         """Run due tasks until none is due. Returns how many runs of handlers it took.
@@ -155,9 +155,10 @@ class BlockingWorker:
         self._portal.state.loop.call_soon_threadsafe(self._worker.stop)
 
     def __enter__(self) -> Self:
-        if self._run is not None:
+        if self._started:
             raise ConfigError("this worker has been started: make another with state.worker(app)")
-        self._run = self._portal.start(self._worker.run())
+        self._started = True
+        self._portal.start(self._work())
         return self
 
     def __exit__(
@@ -166,15 +167,24 @@ class BlockingWorker:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self._run is not None:
-            self.stop()
-            self._finish(self._run)
+        self.stop()
+        self._finish()
 
-    def _finish(self, begun: Future[None]) -> None:
+    async def _work(self) -> None:
+        self._task = asyncio.current_task()
+        await self._worker.run()
+
+    async def _drained(self) -> None:
+        # An interrupt may come before the work has begun.
+        if self._task is not None:
+            await self._task
+
+    def _finish(self) -> None:
         try:
-            begun.result()
+            self._portal.run(self._drained())
         except KeyboardInterrupt:
-            begun.cancel()
+            if self._task is not None:
+                self._portal.state.loop.call_soon_threadsafe(self._task.cancel)
             raise
 
 

@@ -1,6 +1,7 @@
 """The lifecycle of a task: its states, and the table of legal edges between them.
 
-Every engine checks this table before it changes a task's state; a database checks it again.
+Every engine checks this table before it changes a task's state; a database checks it again. A task
+that was adopted is not bound to it.
 """
 
 from __future__ import annotations
