@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import inspect
+import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,7 @@ from holdfast.testing.harness import NOUNS, Harness
 from holdfast.testing.inmemory import InMemoryHarness
 from scripts import blocking_stub, reference_pages, task_context_page
 from scripts import performance_page as performance
+from scripts.framework_suites import RESULTS
 from scripts.schema_sql import migrated_schema
 from tests.engines.age import AgeHarness
 from tests.engines.hybrid import HybridHarness
@@ -220,6 +222,20 @@ def matrix() -> str:
     return "\n".join(lines)
 
 
+def suites_table() -> str:
+    """What the frameworks' own tests said on the adapters."""
+    rows = json.loads(RESULTS.read_text())["results"]
+    found: dict[str, dict[str, dict[str, int]]] = {}
+    for row in rows:
+        found.setdefault(row["suite"], {})[row["engine"]] = row
+    lines = ["| suite | in memory | Postgres 18 | skipped |", "|---|---|---|---|"]
+    for suite, engines in found.items():
+        passed = [f"{one['passed']} passed, {one['failed']} failed" for one in engines.values()]
+        skipped = max(one["skipped"] for one in engines.values())
+        lines.append(f"| {suite} | {' | '.join(passed)} | {skipped} |")
+    return "\n".join(lines)
+
+
 def with_section(text: str, name: str, content: str) -> str:
     """A page with the text between its two markers replaced."""
     start, end = f"<!-- {name} -->", f"<!-- /{name} -->"
@@ -243,6 +259,7 @@ def generated() -> dict[Path, str]:
         ROOT / "README.md": {"matrix": matrix(), "figures": performance.readme_table()},
         docs / "reference" / "performance.md": {name: performance.section(name) for name in TITLES},
         docs / "explanation" / "decision-guide.md": {"figures": performance.decision_table()},
+        docs / "explanation" / "frameworks.md": {"suites": suites_table()},
         docs / "how-to" / "tune-recall.md": {
             "scores": performance.recall_scores(),
             "bars": performance.recall_bars(),
