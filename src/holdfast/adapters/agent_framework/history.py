@@ -10,10 +10,10 @@ from typing import Any
 from agent_framework import HistoryProvider, Message
 
 from holdfast.adapters.keys import key_of
+from holdfast.blocking import Portal
 from holdfast.values.codec import encode_json
 from holdfast.values.content import ROLES, ChatMessage, Role, TextBlock
 from holdfast.values.identity import Agent, AgentId
-from holdfast.wiring.portal import Portal
 from holdfast.wiring.state import State
 
 _RAW = "agent_framework"

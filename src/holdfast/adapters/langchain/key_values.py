@@ -9,9 +9,9 @@ from typing import Any
 from langchain_core.stores import BaseStore
 
 from holdfast.adapters.keys import id_of, text_of
+from holdfast.blocking import Portal
 from holdfast.values.items import ItemKey, ItemPut
 from holdfast.values.limits import ITEMS_PER_CALL
-from holdfast.wiring.portal import Portal
 from holdfast.wiring.state import State
 
 _BYTES, _JSON = "bytes", "json"

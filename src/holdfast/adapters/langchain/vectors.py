@@ -12,10 +12,10 @@ from langchain_core.vectorstores import VectorStore
 from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
 from holdfast.adapters.keys import id_of, text_of
+from holdfast.blocking import Portal
 from holdfast.values import documents as stored
 from holdfast.values.errors import InvalidInputError
 from holdfast.values.ids import new_id
-from holdfast.wiring.portal import Portal
 from holdfast.wiring.state import State
 
 Scored = list[tuple[Document, float]]

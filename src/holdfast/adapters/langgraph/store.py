@@ -27,11 +27,11 @@ from langgraph.store.base import (
 
 from holdfast.adapters.keys import id_of, text_of
 from holdfast.adapters.langgraph.store_filters import to_filter
+from holdfast.blocking import Portal
 from holdfast.contracts.items import ItemStore
 from holdfast.values import items as stored
 from holdfast.values.errors import InvalidInputError
 from holdfast.values.limits import ITEMS_PER_CALL
-from holdfast.wiring.portal import Portal
 from holdfast.wiring.state import State
 
 Vectors = Mapping[str, list[float]]

@@ -12,11 +12,11 @@ from agents.memory.session_settings import coerce_session_settings, resolve_sess
 
 from holdfast.adapters.keys import id_of
 from holdfast.adapters.openai_agents.items import to_item, to_message
+from holdfast.blocking import Portal
 from holdfast.contracts.history import History
 from holdfast.values.content import ChatMessage
 from holdfast.values.errors import InvalidInputError, VersionConflictError
 from holdfast.values.identity import Agent, AgentId
-from holdfast.wiring.portal import Portal
 from holdfast.wiring.state import State
 
 T = TypeVar("T")

@@ -21,11 +21,11 @@ from pydantic_ai.conversation_store import (
 from pydantic_ai.messages import ModelMessagesTypeAdapter
 
 from holdfast.adapters.keys import key_of
+from holdfast.blocking import Portal
 from holdfast.contracts.items import Items
 from holdfast.values.errors import VersionConflictError
 from holdfast.values.ids import new_id
 from holdfast.values.items import Item, ItemKey, ItemPut
-from holdfast.wiring.portal import Portal
 from holdfast.wiring.state import State
 
 _RECORD = TypeAdapter(ConversationRecord)
