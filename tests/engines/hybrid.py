@@ -223,6 +223,10 @@ class _Before:
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._store, name)
+        if name == "use_limits":
+            return method
+        if name in ("for_owner", "any_owner"):
+            return lambda *args: _Before(method(*args), self._before)
 
         async def call(*args: Any, **named: Any) -> Any:
             await self._before()
