@@ -3,7 +3,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 BENCH := .venv-bench
 # The frameworks with an adapter: an environment, a requirements file and a folder of tests each.
-ADAPTERS := langgraph langchain openai_agents mcp pydantic_ai agent_framework
+ADAPTERS := langgraph langchain openai_agents google_adk mcp pydantic_ai agent_framework
 # Those whose own tests are run too: they come with the source distribution only.
 SUITES := langgraph openai_agents
 SUITES_LONG := langgraph langgraph_engine

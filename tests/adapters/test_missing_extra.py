@@ -13,6 +13,7 @@ from holdfast.errors import MissingExtraError
 MODULES = {
     "a2a": "a2a",
     "agent_framework": "agent_framework",
+    "google_adk": "google.adk",
     "langchain": "langchain_core",
     "langgraph": "langgraph",
     "mcp": "mcp",

@@ -51,6 +51,8 @@ DRIVERS = {
     "mcp": {"adapters/mcp"},
     "pydantic_ai": {"adapters/pydantic_ai"},
     "agent_framework": {"adapters/agent_framework"},
+    "google.adk": {"adapters/google_adk"},
+    "google.genai": {"adapters/google_adk"},
     "wordllama": {"engines/embedders"},
     "onnxruntime": {"engines/embedders"},
     "tokenizers": {"engines/embedders"},

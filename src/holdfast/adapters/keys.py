@@ -46,6 +46,18 @@ def id_of(text: str) -> str:
         return json.dumps([text], separators=(",", ":"))
 
 
+def short_id_of(text: str) -> str:
+    r"""Return the text if it is a valid id, otherwise a key of it, which has at most 512 bytes.
+
+    >>> short_id_of("e1"), short_id_of("")
+    ('e1', '[""]')
+    >>> short_id_of("x" * 600)[:15]
+    'sha256:83f21b6c'
+    """
+    found = id_of(text)
+    return found if len(found.encode(errors="replace")) <= MAX_ID_BYTES else key_of(text)
+
+
 def text_of(key: str) -> str:
     """Return the text that ``id_of`` was called with.
 

@@ -1,0 +1,399 @@
+"""A session service of Google ADK on ``state.episodes`` and ``state.short_term``.
+
+A session is a state, in which one key holds what the service needs, and a log of its events. A
+session that is created again under the same id has another log. The states of a user and of an app
+are states too; an event and what it changes in all three are written in one step.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
+
+from google.adk.errors._stale_session_error import StaleSessionError
+from google.adk.errors.already_exists_error import AlreadyExistsError
+from google.adk.errors.session_not_found_error import SessionNotFoundError
+from google.adk.events.event import Event
+from google.adk.platform import time as platform_time
+from google.adk.platform import uuid as platform_uuid
+from google.adk.sessions._session_util import extract_json_safe_state_delta
+from google.adk.sessions.base_session_service import (
+    BaseSessionService,
+    GetSessionConfig,
+    ListSessionsResponse,
+)
+from google.adk.sessions.session import Session
+from google.adk.sessions.state import State as Scope
+
+from holdfast.adapters.keys import key_of, short_id_of
+from holdfast.contracts.episodes import EpisodicMemory
+from holdfast.contracts.short_term import MAX_STATES, ShortTerm
+from holdfast.values.errors import InvalidInputError, VersionConflictError
+from holdfast.values.events import Event as LogEvent
+from holdfast.values.events import Session as Log
+from holdfast.values.identity import ALL_AGENTS, AgentId
+from holdfast.values.ids import new_id
+from holdfast.values.states import StatePatch, StateSnapshot
+from holdfast.wiring.portal import Portal
+from holdfast.wiring.state import State
+
+_EVENT = "adk.event"
+_HEAD = "temp:holdfast"
+"""The key of a session's head in its state. ADK never stores a key that begins with ``temp:``."""
+_PAGE = 1_000
+
+
+class _Name(NamedTuple):
+    """What identifies a session."""
+
+    app: str
+    user: str
+    session: str
+
+    @property
+    def agent(self) -> AgentId:
+        return agent_of(self.app, self.user)
+
+    @property
+    def states(self) -> list[str]:
+        """The ids of the states of the session, the user and the app."""
+        own = key_of("adk", "session", *self)
+        return [own, key_of("adk", "user", self.app, self.user), key_of("adk", "app", self.app)]
+
+    @property
+    def digest(self) -> str:
+        return _digest("session", *self)
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """Which log a session has, and what was last written to it."""
+
+    log: str
+    seq: int
+    updated: float
+    event: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Marker:
+    """What a session object was read at, in the field that ADK has for it.
+
+    ``version`` is ``None`` after a write, which does not return it: the next write reads it, and
+    compares ``seq``, which each write to the session increments.
+    """
+
+    log: str
+    seq: int
+    version: int | None = None
+
+    @classmethod
+    def of(cls, session: Session) -> _Marker | None:
+        text = session._storage_update_marker  # noqa: SLF001 - ADK's services share it
+        return None if text is None else cls(**json.loads(text))
+
+    def put_on(self, session: Session) -> None:
+        session._storage_update_marker = json.dumps(asdict(self))  # noqa: SLF001 - likewise
+
+
+class HoldfastSessionService(BaseSessionService):
+    """Stores sessions, for ``Runner(session_service=...)``; any event loop may use it.
+
+    ``state`` determines the engine, the tenant and the owner. Events and states have to be in one
+    store: in memory, or Postgres without ``redis=``; elsewhere a write raises
+    ``NotSupportedError``. ::
+
+        sessions = HoldfastSessionService(state)
+        runner = Runner(app_name="tides", agent=agent, session_service=sessions)
+    """
+
+    def __init__(self, state: State | Portal) -> None:
+        self._portal = state if isinstance(state, Portal) else Portal(state)
+        self._locks: WeakValueDictionary[_Name, asyncio.Lock] = WeakValueDictionary()
+
+    async def create_session(
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        state: dict[str, Any] | None = None,
+        session_id: str | None = None,
+    ) -> Session:
+        """Create a session. Raises ``AlreadyExistsError`` if there is one with this id."""
+        given = (session_id or "").strip() or platform_uuid.new_uuid()
+        name = _Name(app_name, user_id, given)
+        return await self._portal.arun(self._create(name, state or {}))
+
+    async def get_session(
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        session_id: str,
+        config: GetSessionConfig | None = None,
+    ) -> Session | None:
+        """Return a session with its events, or ``None``."""
+        name = _Name(app_name, user_id, (session_id or "").strip())
+        return await self._portal.arun(self._get(name, config or GetSessionConfig()))
+
+    async def list_sessions(
+        self, *, app_name: str, user_id: str | None = None
+    ) -> ListSessionsResponse:
+        """Return the sessions of an app, or of one user of it, the last updated last."""
+        found = await self._portal.arun(self._list(app_name, user_id))
+        found.sort(key=lambda one: (one.last_update_time, one.user_id, one.id))
+        return ListSessionsResponse(sessions=found)
+
+    async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
+        """Delete a session and its events; the states of the user and the app stay."""
+        name = _Name(app_name, user_id, (session_id or "").strip())
+        await self._portal.arun(self._delete(name))
+
+    async def get_user_state(self, *, app_name: str, user_id: str) -> dict[str, Any]:
+        """Return the state of a user, without the prefix ``user:``."""
+        return await self._portal.arun(self._user_state(_Name(app_name, user_id, "")))
+
+    async def append_event(self, session: Session, event: Event) -> Event:
+        """Store an event and what it changes in the states, all or nothing.
+
+        Raises ``StaleSessionError`` if somebody else wrote to the session since it was read. An
+        event that is stored already, with the same id and content, is not stored again.
+        """
+        if event.partial:
+            return event
+        self._apply_temp_state(session, event)
+        event = self._trim_temp_delta_state(event)
+        await self._portal.arun(self._append_in_turn(session, event))
+        return event
+
+    # A state's stores are read on its own loop, so all of these run there.
+
+    @property
+    def _episodes(self) -> EpisodicMemory:
+        return self._portal.state.episodes
+
+    @property
+    def _states(self) -> ShortTerm:
+        return self._portal.state.short_term
+
+    async def _create(self, name: _Name, state: dict[str, Any]) -> Session:
+        own, user, app = await self._states.get_many(name.states)
+        if own.version:
+            raise _exists(name)
+        deltas = extract_json_safe_state_delta(state)
+        head = _Head(new_id(), 0, platform_time.get_time(), "")
+        about = {"app_name": name.app, "user_id": name.user, "session_id": name.session}
+        digests = {"app": _digest("app", name.app), "session": name.digest}
+        # If the process dies after this, there is a log that no session has: see _list and _delete.
+        await self._episodes.start_session(name.agent, head.log, metadata={**about, **digests})
+        try:
+            await self._episodes.append([], patches=_patches(name, deltas, head, 0))
+        except VersionConflictError:
+            await self._episodes.delete_session(head.log)
+            raise _exists(name) from None
+        scopes = ({**user.state, **deltas["user"]}, {**app.state, **deltas["app"]})
+        made = _session(name, head, deltas["session"], *scopes)
+        _Marker(head.log, 0).put_on(made)
+        return made
+
+    async def _get(self, name: _Name, config: GetSessionConfig) -> Session | None:
+        own, user, app = await self._states.get_many(name.states)
+        if not own.version:
+            return None
+        head = _head(own)
+        made = _session(name, head, own.state, user.state, app.state)
+        _Marker(head.log, head.seq, own.version).put_on(made)
+        if config.num_recent_events == 0:
+            return made
+        rows = await self._episodes.recent(
+            name.agent, session_id=head.log, limit=config.num_recent_events, types=[_EVENT]
+        )
+        # What was written between the two reads is not of this version of the session.
+        events = [_event(one.payload) for one in rows if one.seq <= head.seq]
+        after = config.after_timestamp
+        made.events = [one for one in events if after is None or one.timestamp >= after]
+        return made
+
+    async def _list(self, app: str, user: str | None) -> list[Session]:
+        logs: list[Log] = []
+        cursor = None
+        while cursor is not None or not logs:
+            page = await self._episodes.list_sessions(
+                ALL_AGENTS if user is None else agent_of(app, user),
+                where={"app": _digest("app", app)},
+                limit=_PAGE,
+                cursor=cursor,
+            )
+            logs += page
+            if len(page) < _PAGE:
+                break
+            cursor = page[-1].cursor
+        names = {
+            one.id: _Name(app, one.metadata["user_id"], one.metadata["session_id"]) for one in logs
+        }
+        states = await self._read({key for name in names.values() for key in name.states})
+        found = []
+        for log, name in names.items():
+            own, of_user, of_app = (states[key] for key in name.states)
+            if own.version and _head(own).log == log:
+                head = _head(own)
+                found.append(_session(name, head, own.state, of_user.state, of_app.state))
+                _Marker(log, head.seq, own.version).put_on(found[-1])
+        return found
+
+    async def _read(self, keys: Iterable[str]) -> dict[str, StateSnapshot]:
+        wanted, found = list(keys), dict[str, StateSnapshot]()
+        for at in range(0, len(wanted), MAX_STATES):
+            some = wanted[at : at + MAX_STATES]
+            found |= zip(some, await self._states.get_many(some), strict=True)
+        return found
+
+    async def _delete(self, name: _Name) -> None:
+        [own] = await self._states.get_many(name.states[:1])
+        # First the state: nobody can append any more. If the process dies then, the events are
+        # still there, and deleting the session again deletes them.
+        await self._states.clear(name.states[0])
+        if own.version:
+            await self._episodes.delete_session(_head(own).log)
+            return
+        for log in await self._episodes.list_sessions(
+            name.agent, where={"session": name.digest}, limit=_PAGE
+        ):
+            # The log stays: somebody may be creating the session that it belongs to.
+            await self._episodes.clear(log.id)
+
+    async def _user_state(self, name: _Name) -> dict[str, Any]:
+        return await self._states.get_state(name.states[1])
+
+    async def _append_in_turn(self, session: Session, event: Event) -> None:
+        """Append one event of a session after the other, since branches share a session object."""
+        name = _Name(session.app_name, session.user_id, session.id)
+        lock = self._locks.setdefault(name, asyncio.Lock())
+        async with lock:
+            marker, is_new = await self._append(name, session, event)
+            marker.put_on(session)
+            if is_new:
+                session.last_update_time = event.timestamp
+                self._commit_event_to_session(session, event)
+
+    async def _append(self, name: _Name, session: Session, event: Event) -> tuple[_Marker, bool]:
+        marker = _Marker.of(session)
+        if marker is None or marker.version is None:
+            marker = await self._current(name, session, marker, event)
+        deltas = extract_json_safe_state_delta(event.actions.state_delta)
+        head = _Head(marker.log, marker.seq + 1, event.timestamp, event.id)
+        row = LogEvent(
+            name.agent,
+            marker.log,
+            _EVENT,
+            {"event": event.model_dump(exclude_none=True, mode="json")},
+            id=short_id_of(event.id),
+            run_id=short_id_of(event.invocation_id) if event.invocation_id else "",
+            occurred_at=_time(event.timestamp),
+        )
+        patches = _patches(name, deltas, head, marker.version)
+        try:
+            [stored] = await self._episodes.append([row], patches=patches)
+        except VersionConflictError as error:
+            raise (_stale(name) if error.actual else _missing(name)) from None
+        if stored.seq <= marker.seq:
+            return marker, False
+        return _Marker(marker.log, head.seq), True
+
+    async def _current(
+        self, name: _Name, session: Session, marker: _Marker | None, event: Event
+    ) -> _Marker:
+        """Return the marker of a session, if nobody else wrote to it since ``session`` was read."""
+        [own] = await self._states.get_many(name.states[:1])
+        if not own.version:
+            raise _missing(name)
+        head = _head(own)
+        if marker is not None:
+            same = (head.log, head.seq) == (marker.log, marker.seq)
+        else:
+            last = session.events[-1].id if session.events else ""
+            same = head.updated <= session.last_update_time or last == head.event
+        if same:
+            return _Marker(head.log, head.seq, own.version)
+        if head.event != event.id:
+            raise _stale(name)
+        # The event was stored, and the answer was lost.
+        return _Marker(head.log, head.seq - 1, own.version)
+
+
+def agent_of(app: str, user: str) -> AgentId:
+    """Return the agent whose log has the events of a user of an app: recall over it finds them.
+
+    >>> str(agent_of("tides", "ana"))
+    '["adk","tides","ana"]'
+    """
+    return AgentId.parse(key_of("adk", app, user))
+
+
+def _digest(*parts: str) -> str:
+    """Return a text for a filter, which ignores long ones."""
+    return hashlib.sha256(key_of(*parts).encode()).hexdigest()
+
+
+def _head(own: StateSnapshot) -> _Head:
+    return _Head(**own.state[_HEAD])
+
+
+def _session(
+    name: _Name, head: _Head, own: dict[str, Any], user: dict[str, Any], app: dict[str, Any]
+) -> Session:
+    state = {key: value for key, value in own.items() if key != _HEAD}
+    state |= {Scope.APP_PREFIX + key: value for key, value in app.items()}
+    state |= {Scope.USER_PREFIX + key: value for key, value in user.items()}
+    return Session(
+        app_name=name.app,
+        user_id=name.user,
+        id=name.session,
+        state=state,
+        last_update_time=head.updated,
+    )
+
+
+def _patches(
+    name: _Name, deltas: dict[str, dict[str, Any]], head: _Head, version: int | None
+) -> list[StatePatch]:
+    own, user, app = name.states
+    patch = {**deltas["session"], _HEAD: asdict(head)}
+    found = [StatePatch(own, patch, expected_version=version)]
+    found += [StatePatch(user, deltas["user"])] if deltas["user"] else []
+    return found + ([StatePatch(app, deltas["app"])] if deltas["app"] else [])
+
+
+def _event(payload: dict[str, Any]) -> Event:
+    # As JSON, since bytes are base64 only there.
+    return Event.model_validate_json(json.dumps(payload["event"]))
+
+
+def _time(timestamp: float) -> datetime:
+    try:
+        return datetime.fromtimestamp(timestamp, UTC)
+    except (OverflowError, ValueError, OSError):
+        raise InvalidInputError(
+            "event.timestamp", f"must be seconds since 1970, not {timestamp!r}"
+        ) from None
+
+
+def _exists(name: _Name) -> AlreadyExistsError:
+    return AlreadyExistsError(f"Session with id {name.session} already exists.")
+
+
+def _missing(name: _Name) -> SessionNotFoundError:
+    return SessionNotFoundError(f"Session {name.session} not found.")
+
+
+def _stale(name: _Name) -> StaleSessionError:
+    return StaleSessionError(
+        f"The session {name.session} has been modified in storage since it was loaded. "
+        "Please reload the session before appending more events."
+    )

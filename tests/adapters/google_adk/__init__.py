@@ -1,0 +1,1 @@
+"""The adapter of Google ADK, with the framework and without a language model."""
