@@ -51,8 +51,7 @@ DRIVERS = {
     "mcp": {"adapters/mcp"},
     "pydantic_ai": {"adapters/pydantic_ai"},
     "agent_framework": {"adapters/agent_framework"},
-    "google.adk": {"adapters/google_adk"},
-    "google.genai": {"adapters/google_adk"},
+    "google": {"adapters/google_adk", "adapters/a2a", "server"},  # ADK, and protobuf
     "wordllama": {"engines/embedders"},
     "onnxruntime": {"engines/embedders"},
     "tokenizers": {"engines/embedders"},

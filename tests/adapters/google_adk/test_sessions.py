@@ -68,6 +68,7 @@ def _texts(session: Session) -> list[str]:
 
 async def test_a_session_comes_back_as_it_was(state: State) -> None:
     made = await _create(state, values={"port": "Riga", "user:unit": "m", "app:tide": 1})
+    assert await _get(state) == made
     blob = types.Part(inline_data=types.Blob(data=b"\x00\xff", mime_type="image/png"))
     call = types.Part(
         function_call=types.FunctionCall(id="c1", name="tide", args={"port": "Riga"}),
@@ -88,6 +89,7 @@ async def test_a_session_comes_back_as_it_was(state: State) -> None:
     for event in events:
         await _service(state).append_event(made, event)
     found = await _get(state)
+    assert found == made
     assert found.events == made.events == events
     assert found.state == made.state
     assert found.state == {

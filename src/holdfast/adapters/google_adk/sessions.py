@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -47,6 +48,8 @@ _EVENT = "adk.event"
 _HEAD = "temp:holdfast"
 """The key of a session's head in its state. ADK never stores a key that begins with ``temp:``."""
 _PAGE = 1_000
+_REMEMBERED = 10_000
+"""How many markers a service remembers the version of."""
 
 
 class _Name(NamedTuple):
@@ -83,15 +86,13 @@ class _Head:
 
 @dataclass(frozen=True, slots=True)
 class _Marker:
-    """What a session object was read at, in the field that ADK has for it.
+    """Which state of a session an object has, in the field that ADK has for it.
 
-    ``version`` is ``None`` after a write, which does not return it: the next write reads it, and
-    compares ``seq``, which each write to the session increments.
+    Each write to a session increments ``seq``, and gives its state another version.
     """
 
     log: str
     seq: int
-    version: int | None = None
 
     @classmethod
     def of(cls, session: Session) -> _Marker | None:
@@ -115,6 +116,8 @@ class HoldfastSessionService(BaseSessionService):
 
     def __init__(self, state: State | Portal) -> None:
         self._portal = state if isinstance(state, Portal) else Portal(state)
+        # The version of the state of a session, for the markers that were read last.
+        self._versions: OrderedDict[_Marker, int] = OrderedDict()
         self._locks: WeakValueDictionary[_Name, asyncio.Lock] = WeakValueDictionary()
 
     async def create_session(
@@ -208,7 +211,7 @@ class HoldfastSessionService(BaseSessionService):
             return None
         head = _head(own)
         made = _session(name, head, own.state, user.state, app.state)
-        _Marker(head.log, head.seq, own.version).put_on(made)
+        self._remember(head, own.version).put_on(made)
         if config.num_recent_events == 0:
             return made
         rows = await self._episodes.recent(
@@ -244,7 +247,7 @@ class HoldfastSessionService(BaseSessionService):
             if own.version and _head(own).log == log:
                 head = _head(own)
                 found.append(_session(name, head, own.state, of_user.state, of_app.state))
-                _Marker(log, head.seq, own.version).put_on(found[-1])
+                self._remember(head, own.version).put_on(found[-1])
         return found
 
     async def _read(self, keys: Iterable[str]) -> dict[str, StateSnapshot]:
@@ -284,8 +287,9 @@ class HoldfastSessionService(BaseSessionService):
 
     async def _append(self, name: _Name, session: Session, event: Event) -> tuple[_Marker, bool]:
         marker = _Marker.of(session)
-        if marker is None or marker.version is None:
-            marker = await self._current(name, session, marker, event)
+        version = None if marker is None else self._versions.get(marker)
+        if marker is None or version is None:
+            marker, version = await self._current(name, session, marker, event)
         deltas = extract_json_safe_state_delta(event.actions.state_delta)
         head = _Head(marker.log, marker.seq + 1, event.timestamp, event.id)
         row = LogEvent(
@@ -297,7 +301,7 @@ class HoldfastSessionService(BaseSessionService):
             run_id=short_id_of(event.invocation_id) if event.invocation_id else "",
             occurred_at=_time(event.timestamp),
         )
-        patches = _patches(name, deltas, head, marker.version)
+        patches = _patches(name, deltas, head, version)
         try:
             [stored] = await self._episodes.append([row], patches=patches)
         except VersionConflictError as error:
@@ -308,8 +312,8 @@ class HoldfastSessionService(BaseSessionService):
 
     async def _current(
         self, name: _Name, session: Session, marker: _Marker | None, event: Event
-    ) -> _Marker:
-        """Return the marker of a session, if nobody else wrote to it since ``session`` was read."""
+    ) -> tuple[_Marker, int]:
+        """Return marker and version of a session, if nobody wrote since ``session`` was read."""
         [own] = await self._states.get_many(name.states[:1])
         if not own.version:
             raise _missing(name)
@@ -320,11 +324,19 @@ class HoldfastSessionService(BaseSessionService):
             last = session.events[-1].id if session.events else ""
             same = head.updated <= session.last_update_time or last == head.event
         if same:
-            return _Marker(head.log, head.seq, own.version)
+            return _Marker(head.log, head.seq), own.version
         if head.event != event.id:
             raise _stale(name)
         # The event was stored, and the answer was lost.
-        return _Marker(head.log, head.seq - 1, own.version)
+        return _Marker(head.log, head.seq - 1), own.version
+
+    def _remember(self, head: _Head, version: int) -> _Marker:
+        marker = _Marker(head.log, head.seq)
+        self._versions[marker] = version
+        self._versions.move_to_end(marker)
+        if len(self._versions) > _REMEMBERED:
+            self._versions.popitem(last=False)
+        return marker
 
 
 def agent_of(app: str, user: str) -> AgentId:
