@@ -20,6 +20,7 @@ from holdfast.adapters.google_adk import (
     registry,
 )
 from holdfast.errors import ConfigError, UnknownSchemeError
+from tests.adapters.programs import ROOT
 
 PYTHON = "from holdfast.adapters.google_adk import register\n\nregister()\n"
 YAML = """
@@ -78,6 +79,7 @@ def test_the_loader_of_adk_finds_the_services(tmp_path: Path, name: str, text: s
 @pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")  # of ADK's own
 @pytest.mark.asyncio(loop_scope="session")
 async def test_adk_web_stores_sessions_and_runs_agents(tmp_path: Path) -> None:
+    assert PYTHON in (ROOT / "docs" / "how-to" / "google-adk.md").read_text()
     (tmp_path / "services.py").write_text(PYTHON)
     (tmp_path / "tides").mkdir()
     (tmp_path / "tides" / "agent.py").write_text(AGENT)
