@@ -6,7 +6,6 @@ versions is an item too; both are written in one step.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -21,7 +20,7 @@ from google.adk.errors.input_validation_error import InputValidationError
 from google.adk.platform import time as platform_time
 from google.genai import types
 
-from holdfast.adapters.keys import key_of
+from holdfast.adapters.google_adk.records import digest_of
 from holdfast.contracts.blobs import Blobs
 from holdfast.contracts.items import Items
 from holdfast.values.errors import InvalidInputError, NotFoundError, VersionConflictError
@@ -230,21 +229,16 @@ def _scope(app: str, user: str, filename: str, session: str | None) -> str:
     artifact_util.validate_path_segment(app, "app_name")
     artifact_util.validate_path_segment(user, "user_id")
     if filename.startswith(_USER):
-        return _digest(app, user)
+        return digest_of(app, user)
     if session is None:
         raise InputValidationError("Session ID must be provided for session-scoped artifacts.")
     artifact_util.validate_path_segment(session, "session_id")
-    return _digest(app, user, session)
-
-
-def _digest(*parts: str) -> str:
-    """Return a label of fixed length, since all labels of a namespace have a limit together."""
-    return hashlib.sha256(key_of(*parts).encode()).hexdigest()
+    return digest_of(app, user, session)
 
 
 def _key(scope: str, filename: str, version: int | None) -> ItemKey:
     """Return the key of a version, or without one of the file."""
-    file = _digest(filename)
+    file = digest_of(filename)
     if version is None:
         return ItemKey((_FILES, scope), file)
     return ItemKey((_VERSIONS, scope, file), str(version))

@@ -18,9 +18,10 @@ from google.adk.platform import time as platform_time
 from google.adk.sessions.session import Session
 from google.genai import types
 
+from holdfast.adapters.google_adk.records import time_of
 from holdfast.adapters.keys import key_of, short_id_of
 from holdfast.contracts.episodes import EpisodicMemory
-from holdfast.values.errors import ConflictError, InvalidInputError
+from holdfast.values.errors import ConflictError
 from holdfast.values.events import Event as LogEvent
 from holdfast.values.identity import AgentId
 from holdfast.values.ids import new_id
@@ -67,7 +68,7 @@ class HoldfastMemoryService(BaseMemoryService):
             MemoryEntry(
                 id=one.id,
                 author=one.author,
-                timestamp=_time(one.timestamp).isoformat(),
+                timestamp=time_of("events.timestamp", one.timestamp).isoformat(),
                 content=one.content,
                 custom_metadata=dict(custom_metadata or {}),
             )
@@ -178,14 +179,5 @@ def _occurred(timestamp: str | None) -> datetime:
     try:
         found = datetime.fromisoformat(timestamp or "")
     except ValueError:
-        return _time(platform_time.get_time())
+        return time_of("timestamp", platform_time.get_time())
     return found if found.tzinfo else found.replace(tzinfo=UTC)
-
-
-def _time(timestamp: float) -> datetime:
-    try:
-        return datetime.fromtimestamp(timestamp, UTC)
-    except (OverflowError, ValueError, OSError):
-        raise InvalidInputError(
-            "timestamp", f"must be seconds since 1970, not {timestamp!r}"
-        ) from None

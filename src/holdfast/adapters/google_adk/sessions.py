@@ -8,13 +8,9 @@ are states too; an event and what it changes in all three are written in one ste
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 from collections import OrderedDict
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import WeakValueDictionary
 
 from google.adk.errors._stale_session_error import StaleSessionError
@@ -30,77 +26,33 @@ from google.adk.sessions.base_session_service import (
     ListSessionsResponse,
 )
 from google.adk.sessions.session import Session
-from google.adk.sessions.state import State as Scope
 
-from holdfast.adapters.keys import key_of, short_id_of
+from holdfast.adapters.google_adk.records import (
+    EVENT,
+    Head,
+    Marker,
+    SessionName,
+    agent_of,
+    digest_of,
+    event_of,
+    head_of,
+    patches_of,
+    row_of,
+    session_of,
+)
 from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.contracts.short_term import MAX_STATES, ShortTerm
-from holdfast.values.errors import InvalidInputError, VersionConflictError
-from holdfast.values.events import Event as LogEvent
+from holdfast.values.errors import InvalidInputError, NotSupportedError, VersionConflictError
 from holdfast.values.events import Session as Log
-from holdfast.values.identity import ALL_AGENTS, AgentId
+from holdfast.values.identity import ALL_AGENTS
 from holdfast.values.ids import new_id
-from holdfast.values.states import StatePatch, StateSnapshot
+from holdfast.values.states import StateSnapshot
 from holdfast.wiring.portal import Portal
 from holdfast.wiring.state import State
 
-_EVENT = "adk.event"
-_HEAD = "temp:holdfast"
-"""The key of a session's head in its state. ADK never stores a key that begins with ``temp:``."""
 _PAGE = 1_000
 _REMEMBERED = 10_000
 """How many markers a service remembers the version of."""
-
-
-class _Name(NamedTuple):
-    """What identifies a session."""
-
-    app: str
-    user: str
-    session: str
-
-    @property
-    def agent(self) -> AgentId:
-        return agent_of(self.app, self.user)
-
-    @property
-    def states(self) -> list[str]:
-        """The ids of the states of the session, the user and the app."""
-        own = key_of("adk", "session", *self)
-        return [own, key_of("adk", "user", self.app, self.user), key_of("adk", "app", self.app)]
-
-    @property
-    def digest(self) -> str:
-        return _digest("session", *self)
-
-
-@dataclass(frozen=True, slots=True)
-class _Head:
-    """Which log a session has, and what was last written to it."""
-
-    log: str
-    seq: int
-    updated: float
-    event: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Marker:
-    """Which state of a session an object has, in the field that ADK has for it.
-
-    Each write to a session increments ``seq``, and gives its state another version.
-    """
-
-    log: str
-    seq: int
-
-    @classmethod
-    def of(cls, session: Session) -> _Marker | None:
-        text = session._storage_update_marker  # noqa: SLF001 - ADK's services share it
-        return None if text is None else cls(**json.loads(text))
-
-    def put_on(self, session: Session) -> None:
-        session._storage_update_marker = json.dumps(asdict(self))  # noqa: SLF001 - likewise
 
 
 class HoldfastSessionService(BaseSessionService):
@@ -117,8 +69,8 @@ class HoldfastSessionService(BaseSessionService):
     def __init__(self, state: State | Portal) -> None:
         self._portal = state if isinstance(state, Portal) else Portal(state)
         # The version of the state of a session, for the markers that were read last.
-        self._versions: OrderedDict[_Marker, int] = OrderedDict()
-        self._locks: WeakValueDictionary[_Name, asyncio.Lock] = WeakValueDictionary()
+        self._versions: OrderedDict[Marker, int] = OrderedDict()
+        self._locks: WeakValueDictionary[SessionName, asyncio.Lock] = WeakValueDictionary()
 
     async def create_session(
         self,
@@ -130,7 +82,7 @@ class HoldfastSessionService(BaseSessionService):
     ) -> Session:
         """Create a session. Raises ``AlreadyExistsError`` if there is one with this id."""
         given = (session_id or "").strip() or platform_uuid.new_uuid()
-        name = _Name(app_name, user_id, given)
+        name = SessionName(app_name, user_id, given)
         return await self._portal.arun(self._create(name, state or {}))
 
     async def get_session(
@@ -142,7 +94,7 @@ class HoldfastSessionService(BaseSessionService):
         config: GetSessionConfig | None = None,
     ) -> Session | None:
         """Return a session with its events, or ``None``."""
-        name = _Name(app_name, user_id, (session_id or "").strip())
+        name = SessionName(app_name, user_id, (session_id or "").strip())
         return await self._portal.arun(self._get(name, config or GetSessionConfig()))
 
     async def list_sessions(
@@ -155,12 +107,12 @@ class HoldfastSessionService(BaseSessionService):
 
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
         """Delete a session and its events; the states of the user and the app stay."""
-        name = _Name(app_name, user_id, (session_id or "").strip())
+        name = SessionName(app_name, user_id, (session_id or "").strip())
         await self._portal.arun(self._delete(name))
 
     async def get_user_state(self, *, app_name: str, user_id: str) -> dict[str, Any]:
         """Return the state of a user, without the prefix ``user:``."""
-        return await self._portal.arun(self._user_state(_Name(app_name, user_id, "")))
+        return await self._portal.arun(self._user_state(SessionName(app_name, user_id, "")))
 
     async def append_event(self, session: Session, event: Event) -> Event:
         """Store an event and what it changes in the states, all or nothing.
@@ -185,40 +137,40 @@ class HoldfastSessionService(BaseSessionService):
     def _states(self) -> ShortTerm:
         return self._portal.state.short_term
 
-    async def _create(self, name: _Name, state: dict[str, Any]) -> Session:
+    async def _create(self, name: SessionName, state: dict[str, Any]) -> Session:
         own, user, app = await self._states.get_many(name.states)
         if own.version:
             raise _exists(name)
         deltas = extract_json_safe_state_delta(state)
-        head = _Head(new_id(), 0, platform_time.get_time(), "")
+        head = Head(new_id(), 0, platform_time.get_time(), "")
         about = {"app_name": name.app, "user_id": name.user, "session_id": name.session}
-        digests = {"app": _digest("app", name.app), "session": name.digest}
+        digests = {"app": digest_of("app", name.app), "session": name.digest}
         # If the process dies after this, there is a log that no session has: see _list and _delete.
         await self._episodes.start_session(name.agent, head.log, metadata={**about, **digests})
         try:
-            await self._episodes.append([], patches=_patches(name, deltas, head, 0))
-        except VersionConflictError:
+            await self._episodes.append([], patches=patches_of(name, deltas, head, 0))
+        except (InvalidInputError, NotSupportedError, VersionConflictError) as error:
             await self._episodes.delete_session(head.log)
-            raise _exists(name) from None
+            raise (_exists(name) if isinstance(error, VersionConflictError) else error) from None
         scopes = ({**user.state, **deltas["user"]}, {**app.state, **deltas["app"]})
-        made = _session(name, head, deltas["session"], *scopes)
-        _Marker(head.log, 0).put_on(made)
+        made = session_of(name, head, deltas["session"], *scopes)
+        Marker(head.log, 0).put_on(made)
         return made
 
-    async def _get(self, name: _Name, config: GetSessionConfig) -> Session | None:
+    async def _get(self, name: SessionName, config: GetSessionConfig) -> Session | None:
         own, user, app = await self._states.get_many(name.states)
         if not own.version:
             return None
-        head = _head(own)
-        made = _session(name, head, own.state, user.state, app.state)
+        head = head_of(own)
+        made = session_of(name, head, own.state, user.state, app.state)
         self._remember(head, own.version).put_on(made)
         if config.num_recent_events == 0:
             return made
         rows = await self._episodes.recent(
-            name.agent, session_id=head.log, limit=config.num_recent_events, types=[_EVENT]
+            name.agent, session_id=head.log, limit=config.num_recent_events, types=[EVENT]
         )
         # What was written between the two reads is not of this version of the session.
-        events = [_event(one.payload) for one in rows if one.seq <= head.seq]
+        events = [event_of(one.payload) for one in rows if one.seq <= head.seq]
         after = config.after_timestamp
         made.events = [one for one in events if after is None or one.timestamp >= after]
         return made
@@ -229,7 +181,7 @@ class HoldfastSessionService(BaseSessionService):
         while cursor is not None or not logs:
             page = await self._episodes.list_sessions(
                 ALL_AGENTS if user is None else agent_of(app, user),
-                where={"app": _digest("app", app)},
+                where={"app": digest_of("app", app)},
                 limit=_PAGE,
                 cursor=cursor,
             )
@@ -238,15 +190,16 @@ class HoldfastSessionService(BaseSessionService):
                 break
             cursor = page[-1].cursor
         names = {
-            one.id: _Name(app, one.metadata["user_id"], one.metadata["session_id"]) for one in logs
+            one.id: SessionName(app, one.metadata["user_id"], one.metadata["session_id"])
+            for one in logs
         }
         states = await self._read({key for name in names.values() for key in name.states})
         found = []
-        for log, name in names.items():
+        for log_id, name in names.items():
             own, of_user, of_app = (states[key] for key in name.states)
-            if own.version and _head(own).log == log:
-                head = _head(own)
-                found.append(_session(name, head, own.state, of_user.state, of_app.state))
+            if own.version and head_of(own).log == log_id:
+                head = head_of(own)
+                found.append(session_of(name, head, own.state, of_user.state, of_app.state))
                 self._remember(head, own.version).put_on(found[-1])
         return found
 
@@ -257,13 +210,13 @@ class HoldfastSessionService(BaseSessionService):
             found |= zip(some, await self._states.get_many(some), strict=True)
         return found
 
-    async def _delete(self, name: _Name) -> None:
+    async def _delete(self, name: SessionName) -> None:
         [own] = await self._states.get_many(name.states[:1])
         # First the state: nobody can append any more. If the process dies then, the events are
         # still there, and deleting the session again deletes them.
         await self._states.clear(name.states[0])
         if own.version:
-            await self._episodes.delete_session(_head(own).log)
+            await self._episodes.delete_session(head_of(own).log)
             return
         for log in await self._episodes.list_sessions(
             name.agent, where={"session": name.digest}, limit=_PAGE
@@ -271,12 +224,12 @@ class HoldfastSessionService(BaseSessionService):
             # The log stays: somebody may be creating the session that it belongs to.
             await self._episodes.clear(log.id)
 
-    async def _user_state(self, name: _Name) -> dict[str, Any]:
+    async def _user_state(self, name: SessionName) -> dict[str, Any]:
         return await self._states.get_state(name.states[1])
 
     async def _append_in_turn(self, session: Session, event: Event) -> None:
         """Append one event of a session after the other, since branches share a session object."""
-        name = _Name(session.app_name, session.user_id, session.id)
+        name = SessionName(session.app_name, session.user_id, session.id)
         lock = self._locks.setdefault(name, asyncio.Lock())
         async with lock:
             marker, is_new = await self._append(name, session, event)
@@ -285,53 +238,47 @@ class HoldfastSessionService(BaseSessionService):
                 session.last_update_time = event.timestamp
                 self._commit_event_to_session(session, event)
 
-    async def _append(self, name: _Name, session: Session, event: Event) -> tuple[_Marker, bool]:
-        marker = _Marker.of(session)
+    async def _append(
+        self, name: SessionName, session: Session, event: Event
+    ) -> tuple[Marker, bool]:
+        marker = Marker.of(session)
         version = None if marker is None else self._versions.get(marker)
         if marker is None or version is None:
             marker, version = await self._current(name, session, marker, event)
         deltas = extract_json_safe_state_delta(event.actions.state_delta)
-        head = _Head(marker.log, marker.seq + 1, event.timestamp, event.id)
-        row = LogEvent(
-            name.agent,
-            marker.log,
-            _EVENT,
-            {"event": event.model_dump(exclude_none=True, mode="json")},
-            id=short_id_of(event.id),
-            run_id=short_id_of(event.invocation_id) if event.invocation_id else "",
-            occurred_at=_time(event.timestamp),
-        )
-        patches = _patches(name, deltas, head, version)
+        head = Head(marker.log, marker.seq + 1, event.timestamp, event.id)
+        row = row_of(name, marker.log, event)
+        patches = patches_of(name, deltas, head, version)
         try:
             [stored] = await self._episodes.append([row], patches=patches)
         except VersionConflictError as error:
             raise (_stale(name) if error.actual else _missing(name)) from None
         if stored.seq <= marker.seq:
             return marker, False
-        return _Marker(marker.log, head.seq), True
+        return Marker(marker.log, head.seq), True
 
     async def _current(
-        self, name: _Name, session: Session, marker: _Marker | None, event: Event
-    ) -> tuple[_Marker, int]:
+        self, name: SessionName, session: Session, marker: Marker | None, event: Event
+    ) -> tuple[Marker, int]:
         """Return marker and version of a session, if nobody wrote since ``session`` was read."""
         [own] = await self._states.get_many(name.states[:1])
         if not own.version:
             raise _missing(name)
-        head = _head(own)
+        head = head_of(own)
         if marker is not None:
             same = (head.log, head.seq) == (marker.log, marker.seq)
         else:
             last = session.events[-1].id if session.events else ""
             same = head.updated <= session.last_update_time or last == head.event
         if same:
-            return _Marker(head.log, head.seq), own.version
+            return Marker(head.log, head.seq), own.version
         if head.event != event.id:
             raise _stale(name)
         # The event was stored, and the answer was lost.
-        return _Marker(head.log, head.seq - 1), own.version
+        return Marker(head.log, head.seq - 1), own.version
 
-    def _remember(self, head: _Head, version: int) -> _Marker:
-        marker = _Marker(head.log, head.seq)
+    def _remember(self, head: Head, version: int) -> Marker:
+        marker = Marker(head.log, head.seq)
         self._versions[marker] = version
         self._versions.move_to_end(marker)
         if len(self._versions) > _REMEMBERED:
@@ -339,72 +286,15 @@ class HoldfastSessionService(BaseSessionService):
         return marker
 
 
-def agent_of(app: str, user: str) -> AgentId:
-    """Return the agent whose log has the events of a user of an app: recall over it finds them.
-
-    >>> str(agent_of("tides", "ana"))
-    '["adk","tides","ana"]'
-    """
-    return AgentId.parse(key_of("adk", app, user))
-
-
-def _digest(*parts: str) -> str:
-    """Return a text for a filter, which ignores long ones."""
-    return hashlib.sha256(key_of(*parts).encode()).hexdigest()
-
-
-def _head(own: StateSnapshot) -> _Head:
-    return _Head(**own.state[_HEAD])
-
-
-def _session(
-    name: _Name, head: _Head, own: dict[str, Any], user: dict[str, Any], app: dict[str, Any]
-) -> Session:
-    state = {key: value for key, value in own.items() if key != _HEAD}
-    state |= {Scope.APP_PREFIX + key: value for key, value in app.items()}
-    state |= {Scope.USER_PREFIX + key: value for key, value in user.items()}
-    return Session(
-        app_name=name.app,
-        user_id=name.user,
-        id=name.session,
-        state=state,
-        last_update_time=head.updated,
-    )
-
-
-def _patches(
-    name: _Name, deltas: dict[str, dict[str, Any]], head: _Head, version: int | None
-) -> list[StatePatch]:
-    own, user, app = name.states
-    patch = {**deltas["session"], _HEAD: asdict(head)}
-    found = [StatePatch(own, patch, expected_version=version)]
-    found += [StatePatch(user, deltas["user"])] if deltas["user"] else []
-    return found + ([StatePatch(app, deltas["app"])] if deltas["app"] else [])
-
-
-def _event(payload: dict[str, Any]) -> Event:
-    # As JSON, since bytes are base64 only there.
-    return Event.model_validate_json(json.dumps(payload["event"]))
-
-
-def _time(timestamp: float) -> datetime:
-    try:
-        return datetime.fromtimestamp(timestamp, UTC)
-    except (OverflowError, ValueError, OSError):
-        raise InvalidInputError(
-            "event.timestamp", f"must be seconds since 1970, not {timestamp!r}"
-        ) from None
-
-
-def _exists(name: _Name) -> AlreadyExistsError:
+def _exists(name: SessionName) -> AlreadyExistsError:
     return AlreadyExistsError(f"Session with id {name.session} already exists.")
 
 
-def _missing(name: _Name) -> SessionNotFoundError:
+def _missing(name: SessionName) -> SessionNotFoundError:
     return SessionNotFoundError(f"Session {name.session} not found.")
 
 
-def _stale(name: _Name) -> StaleSessionError:
+def _stale(name: SessionName) -> StaleSessionError:
     return StaleSessionError(
         f"The session {name.session} has been modified in storage since it was loaded. "
         "Please reload the session before appending more events."
