@@ -21,11 +21,11 @@ from google.adk.platform import time as platform_time
 from google.genai import types
 
 from holdfast.adapters.google_adk.records import digest_of
+from holdfast.blocking import Portal
 from holdfast.contracts.blobs import Blobs
 from holdfast.contracts.items import Items
 from holdfast.values.errors import InvalidInputError, NotFoundError, VersionConflictError
 from holdfast.values.items import Item, ItemKey, ItemPut
-from holdfast.wiring.portal import Portal
 from holdfast.wiring.state import State
 
 _FILES, _VERSIONS = "adk-artifacts", "adk-artifact-versions"

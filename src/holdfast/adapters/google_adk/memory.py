@@ -20,12 +20,12 @@ from google.genai import types
 
 from holdfast.adapters.google_adk.records import time_of
 from holdfast.adapters.keys import key_of, short_id_of
+from holdfast.blocking import Portal
 from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.values.errors import ConflictError
 from holdfast.values.events import Event as LogEvent
 from holdfast.values.identity import AgentId
 from holdfast.values.ids import new_id
-from holdfast.wiring.portal import Portal
 from holdfast.wiring.state import State
 
 _MEMORY = "adk.memory"

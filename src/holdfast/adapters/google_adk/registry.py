@@ -15,8 +15,8 @@ from google.adk.cli.service_registry import ServiceRegistry, get_service_registr
 from holdfast.adapters.google_adk.artifacts import HoldfastArtifactService
 from holdfast.adapters.google_adk.memory import HoldfastMemoryService
 from holdfast.adapters.google_adk.sessions import HoldfastSessionService
+from holdfast.blocking import Portal
 from holdfast.values.errors import ConfigError
-from holdfast.wiring.portal import Portal
 
 _PREFIX = "holdfast+"
 SCHEMES = tuple(_PREFIX + one for one in ("memory", "postgresql", "postgres", "file"))

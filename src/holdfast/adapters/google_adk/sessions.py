@@ -40,6 +40,7 @@ from holdfast.adapters.google_adk.records import (
     row_of,
     session_of,
 )
+from holdfast.blocking import Portal
 from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.contracts.short_term import MAX_STATES, ShortTerm
 from holdfast.values.errors import InvalidInputError, NotSupportedError, VersionConflictError
@@ -47,7 +48,6 @@ from holdfast.values.events import Session as Log
 from holdfast.values.identity import ALL_AGENTS
 from holdfast.values.ids import new_id
 from holdfast.values.states import StateSnapshot
-from holdfast.wiring.portal import Portal
 from holdfast.wiring.state import State
 
 _PAGE = 1_000
