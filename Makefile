@@ -25,7 +25,7 @@ ENGINES_LONG := $(ENGINES_ALL) tests.engines.hybrid:FlushedHybridHarness tests.e
 	tests.engines.hybrid:CommittedHybridHarness
 PYTEST := $(PY) -m pytest -n 3 --dist worksteal
 
-.PHONY: setup run test test-all test-adapters test-suites test-long check bench bench-publish lock docs clean
+.PHONY: setup run test test-all test-adapters test-suites test-peers test-long check bench bench-publish lock docs clean
 
 $(STAMP): requirements/dev.txt pyproject.toml
 	@test -x $(PY) || python3 -m venv $(VENV)
@@ -47,7 +47,7 @@ run: $(RUN)/.installed  ## the demo: an agent that survives kill -9 (a tour of e
 test: $(STAMP)  ## every promise on the five main engines, in a few minutes
 	$(PYTEST) $(ENGINES:%=--engine %) --machine-steps=100 --fast
 
-test-all: $(STAMP) test-adapters  ## all tests: every engine, hostile input, faults, mutants, benchmarks, docs
+test-all: $(STAMP) test-adapters test-peers  ## all tests: every engine, hostile input, faults, mutants, benchmarks, docs
 	$(PYTEST) $(ENGINES_ALL:%=--engine %)
 
 .venv-%/.installed: requirements/%.txt pyproject.toml
@@ -65,6 +65,9 @@ build/suites/%/.fetched: requirements/%-suite.txt .venv-%/.installed
 test-adapters: $(ADAPTERS:%=.venv-%/.installed) $(SUITES:%=build/suites/%/.fetched)  ## the adapters, each with its framework in an environment of its own
 	set -e; for one in $(ADAPTERS); do .venv-$$one/bin/python -m pytest tests/adapters/$$one; done
 
+test-peers: $(BENCH)/.installed  ## the adapters beside the frameworks' own stores, untimed
+	$(BENCH)/bin/python -m pytest tests/bench/test_adapter_peers.py
+
 test-suites: $(STAMP) $(SUITES_LONG:%=build/suites/%/.fetched)  ## the frameworks' own tests on the adapters; figures: docs/benchmarks/suites.json
 	$(PY) scripts/framework_suites.py
 
@@ -79,7 +82,8 @@ check: $(STAMP)  ## linters and types
 
 $(BENCH)/.installed: requirements/peers.txt pyproject.toml
 	@test -x $(BENCH)/bin/python || python3 -m venv $(BENCH)
-	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/peers.txt
+	@# Also as constraints: pip 23.2 does not apply the pin of a package to its extras.
+	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/peers.txt -c requirements/peers.txt
 	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 

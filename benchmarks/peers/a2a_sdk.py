@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from benchmarks.peers.match import Calls, Line, Peer, Stage
+from benchmarks.peers.match import Calls, Growth, Line, Peer, Stage
 from benchmarks.peers.openai_agents import sqlalchemy_url
 from benchmarks.peers.servers import holdfast_on
-from holdfast.bench.contest import Call, Contest, take_turns
+from holdfast.bench.contest import Call
 from holdfast.contracts.tasks.ledger import TaskLedger
 from holdfast.values.content import ChatMessage
 from holdfast.values.tasks.records import Lease
@@ -19,7 +18,6 @@ LENGTHS = {10: 20, 100: 10, 1000: 2}
 """How many messages a task has, and over how many such tasks the calls go round."""
 FLAT = 1.2
 """What a message to the longest task may cost us against one to the shortest."""
-_GROWTH_BLOCK = 2
 _NOTE = (
     "one message to a task of {length:,}, durable on return; theirs has no call that adds a "
     "message, so the task is saved whole, as its own task manager does at each event"
@@ -51,6 +49,7 @@ class A2aTasks(Peer):
     packages: tuple[str, ...] = ("a2a-sdk", "sqlalchemy", "asyncpg", "greenlet")
     install = "a2a-sdk[postgresql]"
     lines = tuple(_line(length) for length in LENGTHS)
+    growth = Growth("a message to a task", lines[0], lines[-1], FLAT, min(LENGTHS), max(LENGTHS))
 
     @asynccontextmanager
     async def ours(self, stage: Stage) -> AsyncIterator[Calls]:
@@ -60,7 +59,7 @@ class A2aTasks(Peer):
             for line, (length, tasks) in zip(self.lines, LENGTHS.items(), strict=True):
                 number = _number(tasks, stage)
                 leases = [await _task(state.tasks, stage, length) for _ in range(number)]
-                count = line.calls_of(quick=stage.quick) + _GROWTH_BLOCK * (line.blocks + 1)
+                count = line.calls_of(quick=stage.quick) + self.growth.calls_of(quick=stage.quick)
                 calls[line.operation] = _append(state.tasks, leases, stage.workload.messages(count))
             yield calls
 
@@ -85,29 +84,6 @@ class A2aTasks(Peer):
             yield calls
         finally:
             await engine.dispose()
-
-
-async def growth(ours: Calls, theirs: Calls, *, quick: bool) -> dict[str, Any]:
-    """What a message to the longest task costs against one to the shortest, in turns on each side.
-
-    ::
-
-        found = await growth(ours, theirs, quick=True)
-    """
-    short, *_, long = A2aTasks.lines
-    found: dict[str, Any] = {"from": min(LENGTHS), "to": max(LENGTHS), "bar": FLAT}
-    for side, calls in (("ours", ours), ("peer", theirs)):
-        contest = Contest(
-            "growth",
-            calls[long.operation],
-            calls[short.operation],
-            FLAT,
-            blocks=long.blocks_of(quick=quick),
-            block=_GROWTH_BLOCK,
-        )
-        times = await take_turns(contest)
-        found[side] = round(statistics.median(times[0]) / statistics.median(times[1]), 2)
-    return found | {"met": found["ours"] <= FLAT}
 
 
 def _number(usual: int, stage: Stage) -> int:

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.peers.a2a_sdk import A2aTasks, growth
+from benchmarks.peers.a2a_sdk import A2aTasks
 from benchmarks.peers.dbos_queue import DbosWorkflows
 from benchmarks.peers.google_adk import AdkSessions
 from benchmarks.peers.langgraph import LanggraphSaver, LanggraphStore
+from benchmarks.peers.langgraph_adapters import SaverAdapter, StoreAdapter
 from benchmarks.peers.match import Peer, Row, Stage, absent, play, version_of
 from benchmarks.peers.mem0ai import Mem0
 from benchmarks.peers.openai_agents import RedisSessions, SqlAlchemySessions
@@ -18,6 +19,9 @@ from benchmarks.peers.queues import PgQueuerJobs, ProcrastinateJobs
 from benchmarks.peers.servers import Servers, servers
 from benchmarks.peers.workload import Workload
 from holdfast.bench.servers import settle
+
+ADAPTERS: tuple[Peer, ...] = (SaverAdapter(), StoreAdapter())
+"""Those with an adapter of ours: our side needs the framework too."""
 
 PEERS: tuple[Peer, ...] = (
     SqlAlchemySessions(),
@@ -30,6 +34,7 @@ PEERS: tuple[Peer, ...] = (
     PgQueuerJobs(),
     ProcrastinateJobs(),
     DbosWorkflows(),
+    *ADAPTERS,
 )
 
 
@@ -52,8 +57,8 @@ class Report:
     missing: list[Missing]
     versions: dict[str, str]
     workload: str
-    growth: dict[str, Any] = field(default_factory=dict)
-    """What a message costs in a long task against a short one, on both sides."""
+    growth: list[dict[str, Any]] = field(default_factory=list)
+    """What a call costs on something long against something short, on both sides."""
 
     def to_json(self) -> dict[str, Any]:
         """For programs."""
@@ -120,9 +125,9 @@ async def meet(
             await settle(started.url)
             name = line.operation
             report.rows.append(await play(line, ours[name], theirs[name], quick=stage.quick))
-        if isinstance(peer, A2aTasks):
-            progress(f"{peer.name}: a long task beside a short one")
-            report.growth.update(await growth(ours, theirs, quick=stage.quick))
+        if peer.growth:
+            progress(f"{peer.name}: {peer.growth.name}, a long one beside a short one")
+            report.growth.append(await peer.growth.measure(ours, theirs, quick=stage.quick))
 
 
 def _versions(there: Sequence[Peer]) -> dict[str, str]:

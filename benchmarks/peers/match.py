@@ -45,6 +45,46 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
+class Growth:
+    """How the cost of a call grows: two lines, on a short and on a long one of the same kind."""
+
+    name: str
+    short: Line
+    long: Line
+    bar: float
+    """What a call on the long one may cost us, times one on the short one."""
+    start: int
+    end: int
+    """The lengths."""
+    block: int = 2
+    blocks: int = 20
+
+    def blocks_of(self, *, quick: bool) -> int:
+        """How many blocks are counted."""
+        return min(self.blocks, QUICK_BLOCKS) if quick else self.blocks
+
+    def calls_of(self, *, quick: bool) -> int:
+        """How often each line is called for it, the warm-up included."""
+        return (self.blocks_of(quick=quick) + 1) * self.block
+
+    async def measure(self, ours: Calls, theirs: Calls, *, quick: bool) -> dict[str, Any]:
+        """Measure the long one and the short one by turns, on each side. Returns the ratios.
+
+        ::
+
+            found = await growth.measure(ours, theirs, quick=True)
+        """
+        found: dict[str, Any] = {"name": self.name, "from": self.start, "to": self.end}
+        for side, calls in (("ours", ours), ("peer", theirs)):
+            long, short = calls[self.long.operation], calls[self.short.operation]
+            blocks = self.blocks_of(quick=quick)
+            contest = Contest(self.name, long, short, self.bar, blocks=blocks, block=self.block)
+            times = await take_turns(contest)
+            found[side] = round(statistics.median(times[0]) / statistics.median(times[1]), 2)
+        return found | {"bar": self.bar, "met": found["ours"] <= self.bar}
+
+
+@dataclass(frozen=True, slots=True)
 class Stage:
     """Where the sides meet: the servers, what is said, and how much of it."""
 
@@ -65,6 +105,7 @@ class Peer(Protocol):
     install: str
     """What to give to ``pip install``."""
     lines: tuple[Line, ...]
+    growth: Growth | None = None
 
     def ours(self, stage: Stage) -> AbstractAsyncContextManager[Calls]:
         """Our side of each line, filled and ready."""

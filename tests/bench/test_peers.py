@@ -11,8 +11,8 @@ import pytest
 import pytest_asyncio
 
 from benchmarks.peers import a2a_sdk
-from benchmarks.peers.a2a_sdk import A2aTasks, growth
-from benchmarks.peers.contest import PEERS, Missing, Report, meet, present
+from benchmarks.peers.a2a_sdk import A2aTasks
+from benchmarks.peers.contest import ADAPTERS, PEERS, Missing, Report, meet, present
 from benchmarks.peers.match import Calls, Line, Peer, Row, Stage, _percentiles, absent, play
 from benchmarks.peers.servers import Servers, servers
 from benchmarks.peers.workload import BODY_BYTES, Workload
@@ -42,7 +42,9 @@ def short_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("short_tasks")
-@pytest.mark.parametrize("peer", PEERS, ids=lambda peer: peer.name)
+@pytest.mark.parametrize(
+    "peer", [one for one in PEERS if one not in ADAPTERS], ids=lambda peer: peer.name
+)
 async def test_our_side_of_every_line_of_a_peer_can_be_called(peer: Peer, started: Servers) -> None:
     stage = Stage(started.url, started.redis, Workload.generated(), quick=True, length=25)
     async with peer.ours(stage) as calls:
@@ -75,7 +77,9 @@ async def test_a_meeting_gives_a_row_for_each_line_and_the_growth_of_a_task(
     assert all(row["met"] == (row["ratio"] >= row["bar"]) for row in found["rows"])
     assert found["missing"] == [{"name": "x", "why": "y"}]
     assert found["versions"]["synchronous_commit"] == "on"
-    assert {"ours", "peer", "met"} <= set(found["growth"])
+    [grown] = found["growth"]
+    assert grown["name"] == "a message to a task"
+    assert grown["met"] == (grown["ours"] <= grown["bar"])
     assert json.loads(json.dumps(found)) == found
 
 
@@ -89,9 +93,12 @@ async def test_growth_is_of_the_longest_task_against_the_shortest() -> None:
         names = [line.operation for line in A2aTasks.lines]
         return {name: lambda _n, name=name: call(name) for name in names}  # type: ignore[misc]
 
-    await growth(calls("ours"), calls("peer"), quick=True)
+    found = await A2aTasks.growth.measure(calls("ours"), calls("peer"), quick=True)
+    assert (found["from"], found["to"]) == (10, 1000)
     short, _, long = (line.operation for line in A2aTasks.lines)
     assert set(called) == {f"{side} {name}" for side in ("ours", "peer") for name in (short, long)}
+    for one in set(called):
+        assert called.count(one) == A2aTasks.growth.calls_of(quick=True)
 
 
 async def test_a_peer_that_is_not_installed_is_missing_with_the_command_that_installs_it() -> None:

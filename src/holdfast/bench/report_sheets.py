@@ -223,6 +223,23 @@ def _peers(facts: Facts) -> Iterable[Sheet]:
         for one in facts["rows"]
     ]
     yield Sheet("The same work by others", columns, rows, _missing(facts))
+    yield _peers_growth(facts)
+
+
+def _peers_growth(facts: Facts) -> Sheet:
+    columns = ("operation", "from", "to", "Holdfast", "peer", "bar")
+    rows = [
+        [
+            one["name"],
+            f"{one['from']:,}",
+            f"{one['to']:,}",
+            f"{one['ours']:.2f}",
+            f"{one['peer']:.2f}",
+            _bar(one["bar"], met=one["met"]),
+        ]
+        for one in facts["growth"]
+    ]
+    return Sheet("What the same call costs on a long one, times a short one", columns, rows)
 
 
 def _growth(facts: Facts) -> Iterable[Sheet]:
