@@ -14,13 +14,14 @@ from benchmarks.peers.langgraph import LanggraphSaver, LanggraphStore
 from benchmarks.peers.langgraph_adapters import SaverAdapter, StoreAdapter
 from benchmarks.peers.match import Peer, Row, Stage, absent, play, version_of
 from benchmarks.peers.mem0ai import Mem0
+from benchmarks.peers.openai_adapter import OpenAiAdapter
 from benchmarks.peers.openai_agents import RedisSessions, SqlAlchemySessions
 from benchmarks.peers.queues import PgQueuerJobs, ProcrastinateJobs
 from benchmarks.peers.servers import Servers, servers
 from benchmarks.peers.workload import Workload
 from holdfast.bench.servers import settle
 
-ADAPTERS: tuple[Peer, ...] = (SaverAdapter(), StoreAdapter())
+ADAPTERS: tuple[Peer, ...] = (SaverAdapter(), StoreAdapter(), OpenAiAdapter())
 """Those with an adapter of ours: our side needs the framework too."""
 
 PEERS: tuple[Peer, ...] = (

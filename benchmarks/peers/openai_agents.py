@@ -36,7 +36,7 @@ async def transcripts(url: str, stage: Stage, count: int, tenant: str) -> AsyncI
 
 
 @asynccontextmanager
-async def _sessions(make: Any, stage: Stage, count: int) -> AsyncIterator[Calls]:
+async def session_calls(make: Any, stage: Stage, count: int) -> AsyncIterator[Calls]:
     """Theirs, from whatever makes a session by its id; each lives as long as its conversation."""
     read = make("read")
     # One by one, as they are said: what is added at once has one time, and is sorted at each look.
@@ -97,11 +97,13 @@ class SqlAlchemySessions(Peer):
         count = self.lines[0].calls_of(quick=stage.quick)
 
         def make(name: str) -> Any:
-            return SQLAlchemySession(name, engine=engine, create_tables=True)
+            return SQLAlchemySession(f"{self.name} {name}", engine=engine, create_tables=True)
 
         try:
-            async with _sessions(make, stage, count) as calls:
-                yield calls
+            async with session_calls(make, stage, count) as calls:
+                yield dict(
+                    zip((line.operation for line in self.lines), calls.values(), strict=True)
+                )
         finally:
             await engine.dispose()
 
@@ -151,7 +153,7 @@ class RedisSessions(Peer):
             return RedisSession(name, redis_client=client, ttl=week)
 
         try:
-            async with _sessions(make, stage, count) as calls:
+            async with session_calls(make, stage, count) as calls:
                 yield _on_redis(calls)
         finally:
             await client.aclose()
