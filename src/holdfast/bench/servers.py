@@ -82,11 +82,13 @@ async def settle(url: str) -> None:
     """Do now what a server does by itself within a minute after many writes.
 
     The planner gets to know the tables, and what indexes put off is done: a full-text index that
-    was just filled is slow otherwise, which would count against the peer that has one. ::
+    was just filled is slow otherwise, which would count against the peer that has one. What was
+    filled is on disk, so that no commit waits for it. ::
 
         await settle(url)
     """
     await fetch(url, "VACUUM (ANALYZE)")
+    await fetch(url, "CHECKPOINT")
 
 
 @asynccontextmanager
