@@ -120,6 +120,32 @@ async def test_work_that_has_begun_settles_before_a_cancellation_is_raised(*, ow
         assert await state.short_term.get_state("s1") == {"done": True}
 
 
+@pytest.mark.parametrize("own", [True, False])
+async def test_work_that_need_not_settle_is_cancelled_with_its_caller(*, own: bool) -> None:
+    async with holdfast.open("memory:") as state:
+        portal, begun, ended = Portal(state), asyncio.Event(), asyncio.Event()
+
+        async def wait() -> None:
+            begun.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended.set()
+
+        async def cancelled() -> None:
+            task = asyncio.ensure_future(portal.arun(wait(), settle=False))
+            await (begun.wait() if own else asyncio.to_thread(lambda: portal.run(begun.wait())))
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+        if own:
+            await cancelled()
+        else:
+            await asyncio.to_thread(lambda: asyncio.run(cancelled()))
+        await ended.wait()
+
+
 async def test_a_child_of_a_fork_is_told_to_open_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     async with holdfast.open("memory:") as state:
         portal = Portal(state)

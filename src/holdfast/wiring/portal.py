@@ -103,6 +103,8 @@ class Portal:
             raise
         future: asyncio.Future[T]
         if _running() is self.state.loop:
+            if not settle:
+                return await work
             future = asyncio.ensure_future(work)
         else:
             there = asyncio.run_coroutine_threadsafe(work, self.state.loop)

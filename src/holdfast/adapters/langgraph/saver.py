@@ -83,7 +83,7 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Return a checkpoint; without an id the newest of its thread and namespace."""
-        return self._tuple(await self._portal.arun(self._get(config)))
+        return self._tuple(await self._portal.arun(self._get(config), settle=False))
 
     async def alist(
         self,
@@ -143,7 +143,8 @@ class HoldfastSaver(BaseCheckpointSaver[str]):
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, DeltaChannelHistory]:
         """Return the writes of channels since their last value, in one query."""
-        return self._history(channels, await self._portal.arun(self._above(config, channels)))
+        above = await self._portal.arun(self._above(config, channels), settle=False)
+        return self._history(channels, above)
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Return a checkpoint."""

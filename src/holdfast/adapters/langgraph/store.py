@@ -83,7 +83,8 @@ class HoldfastStore(BaseStore):
         near = await asyncio.gather(*map(embedder.aembed_query, queries)) if embedder else []
         found = await embedder.aembed_documents(texts) if embedder and texts else []
         vectors = self._embedded(queries, near), self._embedded(texts, found)
-        return await self._portal.arun(self._run(asked, *vectors))
+        puts = any(isinstance(op, PutOp) for op in asked)
+        return await self._portal.arun(self._run(asked, *vectors), settle=puts)
 
     def _planned(self, ops: Iterable[Op]) -> tuple[list[Op], list[str], list[str]]:
         """Check operations. Returns them, the queries and the texts to embed, each once."""
