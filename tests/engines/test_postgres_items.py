@@ -18,6 +18,7 @@ from holdfast.engines.postgres import items as engine_items
 from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.items import PostgresItems
 from holdfast.engines.postgres.maintenance import Maintenance
+from holdfast.values.codec import encode_numbers
 from holdfast.values.ids import new_ref
 from holdfast.values.items import ItemKey, ItemPut
 from tests.engines.item_writer import KEYS
@@ -108,13 +109,14 @@ async def test_a_call_reads_the_rows_of_its_own_namespaces_alone() -> None:
             await connection.execute("ANALYZE")
             read = {
                 "get": await _rows_read(connection, sql["get"], "default", "", text, own),
+                "get one": await _rows_read(connection, sql["get_one"], "default", "", begin, "k1"),
                 "refresh": await _rows_read(
                     connection, sql["get_refreshed"], "default", "", text, own
                 ),
                 "put": await _rows_read(connection, sql["put"], *put),
                 "search": await _rows_read(connection, sql["search"], *where, 10, 0),
                 "near": await _rows_read(
-                    connection, sql["search_near"], *where, 10, 0, EAST, 2, 1e-6
+                    connection, sql["search_near"], *where, 10, 0, encode_numbers(EAST), 2, 1e-6
                 ),
                 "namespaces": await _rows_read(
                     connection, sql["list_namespaces"], *where, [*NOTES], [], None, 10, 0

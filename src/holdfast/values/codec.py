@@ -54,6 +54,15 @@ def encode_json(value: Any, *, field: str = "value") -> str:
     return _encoder.encode(checked).decode()
 
 
+def encode_numbers(vector: list[float]) -> str:
+    """Encode a vector whose numbers were checked.
+
+    >>> encode_numbers([1.0, 1e-7])
+    '[1.0,1e-7]'
+    """
+    return _encoder.encode(vector).decode()
+
+
 def encode_object(value: Any, *, field: str) -> str:
     """Encode a JSON object: metadata, properties, payloads.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from holdfast.engines.postgres.filter_sql import FilterSql, filterable
 from holdfast.engines.postgres.queries import filled, load
 from holdfast.engines.postgres.vector import MAX_DIMENSION
 from holdfast.spi.items import ItemSearch, ItemStorage, ItemWrite, NamespaceQuery
-from holdfast.values.codec import decode_json, encode_json
+from holdfast.values.codec import decode_json, encode_json, encode_numbers
 from holdfast.values.items import Item, ItemHit, ItemKey, Namespace
 
 _SQL = load("items")
@@ -46,6 +47,11 @@ class PostgresItems(ItemStorage):
         self, owner: str, keys: Sequence[ItemKey], *, refresh: bool
     ) -> Sequence[Item | None]:
         """Return items in the order of their keys."""
+        if len(keys) == 1 and not refresh:
+            [at] = keys
+            where = (self._tenant, owner, list(at.namespace), at.key)
+            row = await self._engine.fetchrow(_SQL["get_one"], *where, safe=True)
+            return [_item(at, row) if row else None]
         # Sorted, so that two calls that refresh never wait for each other in a circle.
         ordered = sorted(keys)
         rows = await self._engine.fetch(
@@ -89,7 +95,7 @@ class PostgresItems(ItemStorage):
         limit, offset = min(search.limit, _MOST), min(search.offset, _MOST)
         where = [self._tenant, owner, *_range(search.prefix), limit, offset]
         if query:
-            where += [query, len(query), 2 * len(query) * _EPSILON]
+            where += [encode_numbers(query), len(query), 2 * len(query) * _EPSILON]
         rows = await self._engine.search(
             filled(_SQL["refreshed"], {_ROWS: sql}) if search.refresh else sql,
             *where,
@@ -133,7 +139,7 @@ def _newest(rows: Sequence[Any]) -> list[ItemHit]:
 
 def _page(query: list[float], limit: int, offset: int, rows: Sequence[Any]) -> list[ItemHit]:
     """Return a page by exact cosines: the rows are those of the page and those next to it."""
-    scored = [(_score(query, row["vectors"]), row) for row in rows]
+    scored = list(zip(_scores(query, rows), rows, strict=True))
     scored.sort(key=lambda one: (one[0] is None, -(one[0] or 0.0), -one[1]["version"]))
     # All items before the first of these rows come before the page.
     skipped = offset - min((row["rank"] - 1 for row in rows), default=0)
@@ -142,12 +148,15 @@ def _page(query: list[float], limit: int, offset: int, rows: Sequence[Any]) -> l
     ]
 
 
-def _score(query: list[float], vectors: list[bytes]) -> float | None:
+def _scores(query: list[float], rows: Sequence[Any]) -> list[float | None]:
+    """Return the score of each row's best vector, all computed at once."""
+    vectors = [one for row in rows for one in row["vectors"]]
     if not vectors:
-        return None
+        return [None] * len(rows)
     # The format of pgvector: two 16-bit numbers as a header, then the floats, big-endian.
     matrix = np.array([np.frombuffer(one, dtype=">f4", offset=4) for one in vectors])
-    return float(max(rounded_cosines(query, matrix)))
+    found = iter(rounded_cosines(query, matrix).tolist())
+    return [max(islice(found, len(row["vectors"])), default=None) for row in rows]
 
 
 def _range(prefix: Sequence[str | None]) -> tuple[list[str | None], list[str | None]]:
@@ -157,7 +166,7 @@ def _range(prefix: Sequence[str | None]) -> tuple[list[str | None], list[str | N
 
 def _vectors(vectors: Sequence[list[float]]) -> str:
     """Return vectors as the text of an array of pgvector's."""
-    return "{" + ",".join(f'"{encode_json(one)}"' for one in vectors) + "}"
+    return "{" + ",".join(f'"{encode_numbers(one)}"' for one in vectors) + "}"
 
 
 def _key(row: Any) -> ItemKey:

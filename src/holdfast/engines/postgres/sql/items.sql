@@ -20,6 +20,15 @@ CROSS JOIN LATERAL (
 ) i
 WHERE i.expires_at IS NULL OR i.expires_at > (SELECT holdfast.now());
 
+-- name: get_one
+-- The item with the key $4 in the namespace $3, a path: without arrays of keys, whose length the
+-- planner would look at in each call.
+SELECT i.value, i.version, i.created_at, i.updated_at, i.expires_at
+FROM holdfast.item_namespaces n
+JOIN holdfast.items i ON i.tenant = n.tenant AND i.namespace = n.number
+WHERE n.tenant = $1 AND n.owner = $2 AND n.path = $3::text[] AND i.key = $4
+  AND (i.expires_at IS NULL OR i.expires_at > (SELECT holdfast.now()));
+
 -- name: get_refreshed
 -- The same, sorted by namespace and key, and their windows start again.
 SELECT at, value, version, created_at, updated_at, expires_at
@@ -41,10 +50,15 @@ ORDER BY d.version DESC LIMIT $5 OFFSET $6;
 -- vector come last. The caller computes the order again. So it also gets the items that 32 bits
 -- cannot tell from the first or the last of the page: $9 is what two of them may be off.
 WITH found AS MATERIALIZED (
-    SELECT n.path, d.namespace, d.key, d.version, (
-        SELECT min(v OPERATOR(public.<=>) (SELECT $7::real[]::public.vector))
-        FROM unnest(d.vectors) v WHERE public.vector_dims(v) = $8
-    ) AS distance
+    SELECT n.path, d.namespace, d.key, d.version, CASE
+        -- Most items have one vector: a subquery for each of them takes longer than its distance.
+        WHEN cardinality(d.vectors) > 1 THEN (
+            SELECT min(v OPERATOR(public.<=>) (SELECT $7::text::public.vector))
+            FROM unnest(d.vectors) v WHERE public.vector_dims(v) = $8
+        )
+        WHEN public.vector_dims(d.vectors[1]) = $8
+            THEN d.vectors[1] OPERATOR(public.<=>) (SELECT $7::text::public.vector)
+    END AS distance
     FROM holdfast.item_namespaces n
     JOIN holdfast.items d ON d.tenant = n.tenant AND d.namespace = n.number
     WHERE n.tenant = $1 AND n.owner = $2 AND n.path >= $3::text[] AND n.path < $4::text[]
