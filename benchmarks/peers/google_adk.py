@@ -25,6 +25,7 @@ class AdkSessions(Peer):
     """
 
     name = "google-adk DatabaseSessionService"
+    app = "bench"
     packages = ("google-adk", "sqlalchemy", "asyncpg", "greenlet")
     install = "google-adk sqlalchemy asyncpg greenlet"
     lines = (
@@ -56,35 +57,42 @@ class AdkSessions(Peer):
     @asynccontextmanager
     async def theirs(self, stage: Stage) -> AsyncIterator[Calls]:
         """The same on theirs."""
-        from google.adk.events import Event  # noqa: PLC0415 - optional
-        from google.adk.sessions import DatabaseSessionService  # noqa: PLC0415
-        from google.adk.sessions.base_session_service import GetSessionConfig  # noqa: PLC0415
-        from google.genai.types import Content, Part  # noqa: PLC0415
+        from google.adk.sessions import DatabaseSessionService  # noqa: PLC0415 - optional
 
-        def event(one: Said) -> Any:
-            role = "model" if one.role == "assistant" else "user"
-            return Event(
-                author=one.role,
-                invocation_id="i1",
-                content=Content(role=role, parts=[Part(text=one.text)]),
-            )
-
-        who = {"app_name": "bench", "user_id": "u1"}
-        count = self.lines[0].calls_of(quick=stage.quick)
         async with DatabaseSessionService(sqlalchemy_url(stage.url)) as service:
-            read = await service.create_session(**who, session_id="read")
-            for one in stage.workload.turns(stage.length):
-                await service.append_event(read, event(one))
-            names = [f"w{at}" for at in range(SESSIONS)]
-            written = [await service.create_session(**who, session_id=name) for name in names]
-            # Made beforehand; its time is when it is made, and only has to be in order.
-            made = iter([event(one) for one in stage.workload.turns(count)])
-            recent = GetSessionConfig(num_recent_events=20)
-            yield {
-                self.lines[0].operation: lambda n: service.append_event(
-                    written[n % SESSIONS], next(made)
-                ),
-                self.lines[1].operation: lambda _n: service.get_session(
-                    **who, session_id="read", config=recent
-                ),
-            }
+            yield await service_calls(service, self, stage)
+
+
+async def service_calls(service: Any, peer: AdkSessions, stage: Stage) -> Calls:
+    """Fill a session service: one session to read, and eight that are written in turn.
+
+    ::
+
+        calls = await service_calls(service, AdkSessions(), stage)
+    """
+    from google.adk.sessions.base_session_service import GetSessionConfig  # noqa: PLC0415 - optional
+
+    who = {"app_name": peer.app, "user_id": "u1"}
+    append, get = peer.lines
+    read = await service.create_session(**who, session_id="read")
+    for one in stage.workload.turns(stage.length):
+        await service.append_event(read, _event(one))
+    names = [f"w{at}" for at in range(SESSIONS)]
+    written = [await service.create_session(**who, session_id=name) for name in names]
+    # Made beforehand; its time is when it is made, and only has to be in order.
+    count = append.calls_of(quick=stage.quick)
+    made = iter([_event(one) for one in stage.workload.turns(count)])
+    recent = GetSessionConfig(num_recent_events=20)
+    return {
+        append.operation: lambda n: service.append_event(written[n % SESSIONS], next(made)),
+        get.operation: lambda _n: service.get_session(**who, session_id="read", config=recent),
+    }
+
+
+def _event(one: Said) -> Any:
+    from google.adk.events import Event  # noqa: PLC0415 - optional
+    from google.genai.types import Content, Part  # noqa: PLC0415
+
+    role = "model" if one.role == "assistant" else "user"
+    content = Content(role=role, parts=[Part(text=one.text)])
+    return Event(author=one.role, invocation_id="i1", content=content)
