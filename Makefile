@@ -68,7 +68,7 @@ test-adapters: $(ADAPTERS:%=.venv-%/.installed) $(SUITES:%=build/suites/%/.fetch
 test-peers: $(BENCH)/.installed  ## the adapters beside the frameworks' own stores, untimed
 	$(BENCH)/bin/python -m pytest tests/bench/test_adapter_peers.py
 
-test-suites: $(STAMP) $(SUITES_LONG:%=build/suites/%/.fetched)  ## the frameworks' own tests on the adapters; figures: docs/benchmarks/suites.json
+test-suites: $(STAMP) $(SUITES_LONG:%=build/suites/%/.fetched)  ## the frameworks' own tests on the adapters; figures: docs/reference/framework-suites.json
 	$(PY) scripts/framework_suites.py
 
 test-long: $(STAMP) test-suites  ## the same with ten times the Hypothesis steps and the long fault runs

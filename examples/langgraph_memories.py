@@ -69,7 +69,8 @@ async def main(folder: str) -> None:
             turn = {"user": user, "says": says}
             done = await graph.ainvoke(turn, {"configurable": {"thread_id": f"{user}-tuesday"}})
             print(user, "recalls", done["recalled"])
-        print("users:", await state.items.list_namespaces(prefix=("memories", None)))
+        memories = ("langgraph", "memories", None)
+        print("users:", [path[-1] for path in await state.items.list_namespaces(prefix=memories)])
 
 
 if __name__ == "__main__":

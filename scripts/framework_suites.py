@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-RESULTS = ROOT / "docs" / "benchmarks" / "suites.json"
+RESULTS = ROOT / "docs" / "reference" / "framework-suites.json"
 PLUGINS = ROOT / "tests" / "adapters"
 ENGINES = ("memory", "postgres")
 

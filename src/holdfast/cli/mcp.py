@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+from importlib.util import find_spec
 from typing import Annotated, Any
 
 import typer
@@ -29,7 +30,7 @@ def mcp(
         str, typer.Option(help="Whose data it is; HOLDFAST_TENANT, or 'default', unless given.")
     ] = "",
     owner: Annotated[
-        str, typer.Option(help="The owner whose memory it is; with --http, the API key's owner.")
+        str, typer.Option(help="The owner whose memory it is; not with --http: API keys have one.")
     ] = "",
     agent: Annotated[str, typer.Option(help="The agent that remembers.")] = "mcp",
     read_only: Annotated[
@@ -100,25 +101,25 @@ def mcp(
 
 
 def _options(host: str, port: int, *, auth: bool | None, tls_cert: str, tls_key: str) -> Any:
-    try:
-        # Imported here: the service is a separate extra.
-        from holdfast.server.options import ServiceOptions, is_loopback  # noqa: PLC0415
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("holdfast"):
-            raise
-        raise MissingExtraError("holdfast mcp --http", "server") from None
+    if find_spec("a2a") is None:
+        raise MissingExtraError("holdfast mcp --http", "server")
+    # Imported here: the service is a separate extra.
+    from holdfast.server.options import ServiceOptions, is_loopback  # noqa: PLC0415
+
     if auth is False and not is_loopback(host):
         raise ConfigError(
             f"without API keys every client that reaches {host} could read all memory: "
             "remove --no-auth"
         )
     asks = not is_loopback(host) if auth is None else auth
+    if asks and not is_loopback(host) and not tls_cert:
+        _log.warning("without TLS, API keys travel in clear text: pass --tls-cert, or use a proxy")
     return ServiceOptions(host=host, port=port, auth=asks, tls_cert=tls_cert, tls_key=tls_key)
 
 
 async def _serve(state: State, options: Any, agent: str, *, writes: bool) -> int:
     from holdfast.adapters.mcp import Caller, memory_server  # noqa: PLC0415
-    from holdfast.adapters.mcp.transports import Graphs, http_endpoint  # noqa: PLC0415
+    from holdfast.adapters.mcp.transports import Graphs, HttpEndpoint  # noqa: PLC0415
     from holdfast.server.gated import GatedService  # noqa: PLC0415
 
     graphs = Graphs()
@@ -127,9 +128,10 @@ async def _serve(state: State, options: Any, agent: str, *, writes: bool) -> int
         caller, view = service.caller(request)
         return Caller(view, agent, graphs.of(view), writes=writes and caller.writes)
 
-    async with http_endpoint(memory_server(caller_of), local=not options.auth) as endpoint:
-        service = GatedService(state, options, {"/mcp": endpoint})
-        keys = "with API keys" if options.auth else "without API keys"
+    endpoint = HttpEndpoint(memory_server(caller_of), local=not options.auth)
+    service = GatedService(state, options, {"/mcp": endpoint})
+    keys = "with API keys" if options.auth else "without API keys"
+    async with endpoint.running():
         _log.info("memory of agent %s: serving on %s/mcp, %s", agent, service.url, keys)
         return await run_until_signal(service)
 

@@ -33,6 +33,12 @@ class Portal:
     """
 
     def __init__(self, state: State) -> None:
+        given: object = state
+        if not isinstance(given, State):
+            raise ConfigError(
+                f"state: must be an opened State or a Portal, not {type(given).__name__}: use "
+                "`async with holdfast.open(...) as state`, or holdfast.blocking.Portal.open(...)"
+            )
         self.state = state
         self._process = os.getpid()
         self._thread: LoopThread | None = None

@@ -101,7 +101,7 @@ class _Answers:
         if tool is None:
             raise MCPError(INVALID_PARAMS, f"there is no tool {params.name!r}: list the tools")
         if not (tool.reads or caller.writes):
-            return _failed(f"{tool.name} changes data, and this API key may only read")
+            return _failed(f"{tool.name} changes data, and this server or API key may only read")
         try:
             text, structured = await tool.call(caller, params.arguments or {})
         except HoldfastError as error:

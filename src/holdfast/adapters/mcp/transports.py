@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from mcp.server.lowlevel.server import Server
@@ -63,27 +62,38 @@ class StdioServer:
             await self._server.run(reading, writing, options)
 
 
-@asynccontextmanager
-async def http_endpoint(server: Server[Any], *, local: bool) -> AsyncIterator[Any]:
-    """Yield an ASGI app that answers MCP over streamable HTTP, without sessions.
+class HttpEndpoint:
+    """An ASGI app that answers MCP over streamable HTTP, without sessions, while it runs.
 
     Each request is complete in itself, so any instance can answer it, and no session of one API
     key can be used with another. ``local`` refuses requests that a web page in a browser sends. ::
 
-        async with http_endpoint(server, local=True) as endpoint:
-            service = GatedService(state, options, {"/mcp": endpoint})
+        endpoint = HttpEndpoint(server, local=True)
+        service = GatedService(state, options, {"/mcp": endpoint})
+        async with endpoint.running():
+            await service.run()
     """
-    names = ("127.0.0.1", "localhost", "[::1]")
-    security = TransportSecuritySettings(
-        enable_dns_rebinding_protection=local,
-        allowed_hosts=[f"{name}:*" for name in names],
-        allowed_origins=[f"http://{name}:*" for name in names],
-    )
-    manager = StreamableHTTPSessionManager(
-        app=server, json_response=True, stateless=True, security_settings=security
-    )
-    async with manager.run():
-        yield StreamableHTTPASGIApp(manager)
+
+    def __init__(self, server: Server[Any], *, local: bool) -> None:
+        names = ("127.0.0.1", "localhost", "[::1]")
+        security = TransportSecuritySettings(
+            enable_dns_rebinding_protection=local,
+            allowed_hosts=[f"{name}:*" for name in names],
+            allowed_origins=[f"http://{name}:*" for name in names],
+        )
+        self._manager = StreamableHTTPSessionManager(
+            app=server, json_response=True, stateless=True, security_settings=security
+        )
+        self._app = StreamableHTTPASGIApp(self._manager)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer a request."""
+        await self._app(scope, receive, send)
+
+    def running(self) -> AbstractAsyncContextManager[None]:
+        """Answer requests inside of the block."""
+        running: AbstractAsyncContextManager[None] = self._manager.run()
+        return running
 
 
 class Graphs:
