@@ -80,9 +80,12 @@ class _Draft:
             del rows[number]
             self.changed[kind, number] = None
 
-    def entity(self, name: str) -> tuple[int, Row] | None:
-        """Return the first entity with a name, and its number."""
-        return next((one for one in self.entities.items() if one[1]["name"] == name), None)
+    def numbers(self) -> dict[str, int]:
+        """Return the number of the first entity with each name."""
+        found: dict[str, int] = {}
+        for number, one in self.entities.items():
+            found.setdefault(one["name"], number)
+        return found
 
     def at(self, version: int) -> Graph:
         return Graph(version, self.next_number, self.entities, self.relations)
@@ -197,7 +200,7 @@ class MemoryGraph:
         """
 
         def edit(draft: _Draft) -> list[Row]:
-            return [_observe(draft, name, contents) for name, contents in observations]
+            return _observe(draft, observations)
 
         return await self._change(edit)
 
@@ -223,15 +226,17 @@ class MemoryGraph:
 
             await graph.delete_observations([("Riga", ["is old"])])
         """
+        gone: dict[str, set[str]] = {}
+        for name, texts in deletions:
+            gone.setdefault(name, set()).update(texts)
 
         def edit(draft: _Draft) -> None:
-            for name, gone in deletions:
-                found = draft.entity(name)
-                if found is not None:
-                    number, one = found
-                    left = [text for text in one["observations"] if text not in gone]
-                    if left != one["observations"]:
-                        draft.set(_ENTITIES, number, one | {"observations": left})
+            numbers = draft.numbers()
+            for name in gone.keys() & numbers.keys():
+                one = draft.entities[numbers[name]]
+                left = [text for text in one["observations"] if text not in gone[name]]
+                if len(left) < len(one["observations"]):
+                    draft.set(_ENTITIES, numbers[name], one | {"observations": left})
 
         await self._change(edit)
 
@@ -291,15 +296,27 @@ class MemoryGraph:
         return Graph(version, next_number, entities, relations)
 
 
-def _observe(draft: _Draft, name: str, contents: list[str]) -> Row:
-    found = draft.entity(name)
-    if found is None:
-        raise NotFoundError("entity", name)
-    number, one = found
-    new = [text for text in contents if text not in one["observations"]]
-    if new:
-        draft.set(_ENTITIES, number, one | {"observations": [*one["observations"], *new]})
-    return {"entityName": name, "addedObservations": new}
+def _observe(draft: _Draft, observations: Sequence[tuple[str, list[str]]]) -> list[Row]:
+    """Add observations, in time that grows with their number and that of the texts there are."""
+    numbers, answer = draft.numbers(), list[Row]()
+    texts: dict[int, tuple[list[str], set[str]]] = {}
+    for name, contents in observations:
+        number = numbers.get(name)
+        if number is None:
+            raise NotFoundError("entity", name)
+        if number not in texts:
+            there = draft.entities[number]["observations"]
+            texts[number] = list(there), set(there)
+        said, known = texts[number]
+        new = [text for text in contents if text not in known]
+        said += new
+        known.update(new)
+        answer.append({"entityName": name, "addedObservations": new})
+    for number, (said, _) in texts.items():
+        one = draft.entities[number]
+        if len(said) > len(one["observations"]):
+            draft.set(_ENTITIES, number, one | {"observations": said})
+    return answer
 
 
 def _ends(relation: Row) -> tuple[str, str, str]:

@@ -1,0 +1,54 @@
+"""What one caller of the memory server may cost the others: time on the event loop, and memory."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import pytest
+
+from holdfast import State
+from holdfast.adapters.mcp import MemoryGraph
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+class _Counted(str):
+    """A text that counts how often it is compared."""
+
+    __slots__ = ()
+    comparisons: ClassVar[int] = 0
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        _Counted.comparisons += 1
+        return str.__eq__(self, other)
+
+
+def _texts(count: int) -> list[Any]:
+    return [_Counted(at) for at in range(count)]
+
+
+async def test_each_observation_is_compared_once_whatever_the_number(state: State) -> None:
+    graph = MemoryGraph(state.for_owner("ana").items)
+    there = [str(at) for at in range(500)]
+    entity = {"name": "Riga", "entityType": "city", "observations": there}
+    await graph.create_entities([entity])
+    _Counted.comparisons = 0
+    added = await graph.add_observations([("Riga", _texts(500)), ("Riga", _texts(500))])
+    assert [one["addedObservations"] for one in added] == [[], []]
+    await graph.delete_observations([("Riga", [_Counted("other")])] * 500)
+    assert _Counted.comparisons <= 2_000
+    assert (await graph.read()).to_json()["entities"] == [entity]
+
+
+async def test_observations_of_one_call_are_those_of_the_reference(state: State) -> None:
+    graph = MemoryGraph(state.for_owner("ana").items)
+    twins = [{"name": "Riga", "entityType": kind, "observations": ["a"]} for kind in "12"]
+    await graph.create_entities(twins)
+    added = await graph.add_observations(
+        [("Riga", ["b", "b"]), ("Riga", ["a", "b", "c"]), ("Riga", [])]
+    )
+    assert [one["addedObservations"] for one in added] == [["b", "b"], ["c"], []]
+    await graph.delete_observations([("Riga", ["a"]), ("Riga", ["b", "no"]), ("no", ["c"])])
+    left = [one["observations"] for one in (await graph.read()).to_json()["entities"]]
+    assert left == [["c"], ["a"]]
