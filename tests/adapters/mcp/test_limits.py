@@ -8,6 +8,8 @@ import pytest
 
 from holdfast import State
 from holdfast.adapters.mcp import MemoryGraph
+from holdfast.adapters.mcp.graph import MAX_SIZE
+from holdfast.errors import InvalidInputError
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -52,3 +54,26 @@ async def test_observations_of_one_call_are_those_of_the_reference(state: State)
     await graph.delete_observations([("Riga", ["a"]), ("Riga", ["b", "no"]), ("no", ["c"])])
     left = [one["observations"] for one in (await graph.read()).to_json()["entities"]]
     assert left == [["c"], ["a"]]
+
+
+async def test_a_graph_grows_up_to_its_maximum_size_only(state: State) -> None:
+    items = state.for_owner("ana").items
+    graph, large = MemoryGraph(items), "x" * 900_000
+    for at in range(MAX_SIZE // 900_500):
+        row = {"name": f"e{at}", "entityType": "note", "observations": [large]}
+        await graph.create_entities([row])
+    full = await graph.read()
+    # Another process, which has to read the graph first, counts the same.
+    for one in (graph, MemoryGraph(items)):
+        with pytest.raises(InvalidInputError, match="graph: would have a size of"):
+            await one.create_entities([{"name": "a", "entityType": "", "observations": [large]}])
+        with pytest.raises(InvalidInputError, match="graph: would have a size of"):
+            await one.add_observations([("e0", [str(at) for at in range(9_000)])])
+        tiny = [{"from": str(at), "to": "", "relationType": ""} for at in range(999)]
+        with pytest.raises(InvalidInputError, match="graph: would have a size of"):
+            await one.create_relations([{**row, "to": "y" * 900} for row in tiny])
+        assert await one.read() == full
+    await graph.delete_entities(["e0"])
+    await graph.create_entities([{"name": "a", "entityType": "", "observations": [large]}])
+    assert (await graph.read()).size <= MAX_SIZE
+    assert (await graph.read()).size == (await MemoryGraph(items).read()).size

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from holdfast.contracts.items import Items
-from holdfast.values.errors import NotFoundError, VersionConflictError
+from holdfast.values.errors import InvalidInputError, NotFoundError, VersionConflictError
 from holdfast.values.items import ItemKey, ItemPut
 
 T = TypeVar("T")
@@ -24,6 +24,12 @@ _ENTITIES, _RELATIONS, _HEAD = "entities", "relations", "head"
 _PAGE = 1_000
 """How many items one search returns."""
 
+MAX_SIZE = 8 << 20
+"""How large a graph may grow, since it is read and answered as a whole."""
+
+_TEXT_SIZE = 100
+"""What a text of the graph counts in addition to its characters: it takes memory, too."""
+
 
 @dataclass(frozen=True, slots=True)
 class Graph:
@@ -33,6 +39,7 @@ class Graph:
     next_number: int = 0
     entities: dict[int, Row] = field(default_factory=dict)
     relations: dict[int, Row] = field(default_factory=dict)
+    size: int = 0
 
     def to_json(self) -> dict[str, list[Row]]:
         """Return it as the tools do.
@@ -61,6 +68,7 @@ class _Draft:
     """Changes to a graph that are not stored yet."""
 
     def __init__(self, seen: Graph) -> None:
+        self.size = seen.size
         self.next_number = seen.next_number
         self.entities = dict(seen.entities)
         self.relations = dict(seen.relations)
@@ -71,13 +79,15 @@ class _Draft:
         self.next_number += 1
 
     def set(self, kind: str, number: int, row: Row) -> None:
-        self._rows(kind)[number] = row
+        rows = self._rows(kind)
+        self.size += _size(row) - (_size(rows[number]) if number in rows else 0)
+        rows[number] = row
         self.changed[kind, number] = row
 
     def drop(self, kind: str, is_gone: Callable[[Row], bool]) -> None:
         rows = self._rows(kind)
         for number in [number for number, row in rows.items() if is_gone(row)]:
-            del rows[number]
+            self.size -= _size(rows.pop(number))
             self.changed[kind, number] = None
 
     def numbers(self) -> dict[str, int]:
@@ -88,7 +98,7 @@ class _Draft:
         return found
 
     def at(self, version: int) -> Graph:
-        return Graph(version, self.next_number, self.entities, self.relations)
+        return Graph(version, self.next_number, self.entities, self.relations, self.size)
 
     def _rows(self, kind: str) -> dict[int, Row]:
         return self.entities if kind == _ENTITIES else self.relations
@@ -97,7 +107,8 @@ class _Draft:
 class MemoryGraph:
     """The graph of one owner, by name.
 
-    A read costs one round trip if nothing has changed since the last one, a write one more.
+    A read costs one round trip if nothing has changed since the last one, a write one more. A write
+    by which the graph would grow above ``MAX_SIZE`` raises ``InvalidInputError``.
 
     ::
 
@@ -261,6 +272,12 @@ class MemoryGraph:
             answer = edit(draft)
             if not draft.changed:
                 return answer
+            if draft.size > max(MAX_SIZE, seen.size):
+                raise InvalidInputError(
+                    "graph",
+                    f"would have a size of {draft.size}, and at most {MAX_SIZE} is allowed: "
+                    "delete entities or observations first",
+                )
             puts = [
                 ItemPut((*self._root, kind), _key(number), row)
                 for (kind, number), row in draft.changed.items()
@@ -293,7 +310,8 @@ class MemoryGraph:
             if len(page) < _PAGE:
                 break
         entities, relations = (dict(sorted(some.items())) for some in rows.values())
-        return Graph(version, next_number, entities, relations)
+        size = sum(_size(row) for some in (entities, relations) for row in some.values())
+        return Graph(version, next_number, entities, relations, size)
 
 
 def _observe(draft: _Draft, observations: Sequence[tuple[str, list[str]]]) -> list[Row]:
@@ -321,6 +339,12 @@ def _observe(draft: _Draft, observations: Sequence[tuple[str, list[str]]]) -> li
 
 def _ends(relation: Row) -> tuple[str, str, str]:
     return relation["from"], relation["to"], relation["relationType"]
+
+
+def _size(row: Row) -> int:
+    texts = [one for name, one in row.items() if name != "observations"]
+    texts += row.get("observations", ())
+    return sum(len(one) + _TEXT_SIZE for one in texts)
 
 
 def _key(number: int) -> str:
