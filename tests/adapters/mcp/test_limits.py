@@ -10,6 +10,7 @@ from holdfast import State
 from holdfast.adapters.mcp import MemoryGraph
 from holdfast.adapters.mcp.graph import MAX_SIZE
 from holdfast.errors import InvalidInputError
+from tests.adapters.mcp.clients import caller, connected
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -77,3 +78,37 @@ async def test_a_graph_grows_up_to_its_maximum_size_only(state: State) -> None:
     await graph.create_entities([{"name": "a", "entityType": "", "observations": [large]}])
     assert (await graph.read()).size <= MAX_SIZE
     assert (await graph.read()).size == (await MemoryGraph(items).read()).size
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "field"),
+    [
+        ("remember", {"text": "x" * 10_001}, "$.text"),
+        ("remember", {"text": "x", "topic": "x" * 1_001}, "$.topic"),
+        ("remember", {"text": "x", "source": "x" * 1_001}, "$.source"),
+        ("recall", {"query": "x " * 5_001}, "$.query"),
+        ("create_board", {"conversation": "c1", "titles": ["x"] * 1_001}, "$.titles"),
+        ("create_board", {"conversation": "c1", "titles": ["x" * 1_001]}, "$.titles[0]"),
+        ("add_cards", {"board": "b1", "titles": ["x"] * 1_001}, "$.titles"),
+    ],
+)
+async def test_a_text_or_a_list_without_end_is_refused(
+    state: State, tool: str, arguments: dict[str, Any], field: str
+) -> None:
+    async with connected(caller(state, "ana")) as client:
+        found = await client.call_tool(tool, arguments)
+        assert found.is_error
+        assert f"`{field}`" in found.content[0].text
+        listed = await client.call_tool("list_facts", {})
+        assert listed.structured_content == {"facts": []}
+
+
+async def test_a_board_grows_up_to_its_maximum_only(state: State) -> None:
+    async with connected(caller(state, "ana")) as client:
+        arguments: dict[str, Any] = {"conversation": "c1", "titles": ["x"] * 999}
+        board = (await client.call_tool("create_board", arguments)).structured_content["id"]
+        for titles, fits in ((["a", "b"], False), (["a"], True), (["b"], False)):
+            found = await client.call_tool("add_cards", {"board": board, "titles": titles})
+            assert found.is_error is not fits
+        boards = await client.call_tool("read_boards", {"conversation": "c1"})
+        assert len(boards.structured_content["boards"][0]["cards"]) == 1_000

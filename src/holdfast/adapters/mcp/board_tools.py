@@ -7,18 +7,25 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from holdfast.adapters.mcp.tool import Caller, Tool
+from holdfast.adapters.mcp.tool import LONG, SHORT, Caller, Tool
 from holdfast.values.boards import TaskList
-from holdfast.values.errors import NotFoundError
+from holdfast.values.errors import InvalidInputError, NotFoundError
 
 Status = Literal["planned", "in_progress", "blocked", "succeeded", "failed", "abandoned"]
+
+CARDS = 1_000
+"""How many cards a board may have."""
+
+Title = Annotated[str, Meta(max_length=SHORT)]
 
 
 class CreateBoard(msgspec.Struct):
     """The arguments of ``create_board``."""
 
     conversation: Annotated[str, Meta(min_length=1, description="The conversation it is for.")]
-    titles: Annotated[list[str], Meta(description="The titles of its cards, in order.")]
+    titles: Annotated[
+        list[Title], Meta(max_length=CARDS, description="The titles of its cards, in order.")
+    ]
 
 
 class ReadBoards(msgspec.Struct):
@@ -31,7 +38,10 @@ class AddCards(msgspec.Struct):
     """The arguments of ``add_cards``."""
 
     board: Annotated[str, Meta(min_length=1, description="The id of the board.")]
-    titles: Annotated[list[str], Meta(min_length=1, description="The titles of the new cards.")]
+    titles: Annotated[
+        list[Title],
+        Meta(min_length=1, max_length=CARDS, description="The titles of the new cards."),
+    ]
 
 
 class UpdateCard(msgspec.Struct):
@@ -40,7 +50,7 @@ class UpdateCard(msgspec.Struct):
     board: Annotated[str, Meta(min_length=1, description="The id of the board.")]
     card: Annotated[str, Meta(min_length=1, description="The id of the card.")]
     status: Status
-    note: Annotated[str, Meta(description="Why, or what is missing.")] = ""
+    note: Annotated[str, Meta(max_length=LONG, description="Why, or what is missing.")] = ""
 
 
 class Card(msgspec.Struct):
@@ -79,6 +89,11 @@ async def _read_boards(caller: Caller, asked: ReadBoards) -> BoardList:
 
 
 async def _add_cards(caller: Caller, asked: AddCards) -> Board:
+    count = len((await _board_of(caller, asked.board)).cards) + len(asked.titles)
+    if count > CARDS:
+        raise InvalidInputError(
+            "titles", f"a board may have {CARDS} cards, and it would have {count}: create another"
+        )
     await caller.state.boards.add_tasks(asked.board, asked.titles)
     return await _board_of(caller, asked.board)
 

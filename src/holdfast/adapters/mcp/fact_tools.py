@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from holdfast.adapters.mcp.tool import Caller, Done, Limit, Tool
+from holdfast.adapters.mcp.tool import LONG, SHORT, Caller, Done, Limit, Tool
 from holdfast.values.errors import NotFoundError
 from holdfast.values.facts import Memory
 
@@ -15,9 +15,11 @@ from holdfast.values.facts import Memory
 class Remember(msgspec.Struct):
     """The arguments of ``remember``."""
 
-    text: Annotated[str, Meta(min_length=1, description="The fact, in one sentence.")]
-    topic: Annotated[str, Meta(description="What it is about, in a word.")] = ""
-    source: Annotated[str, Meta(description="Where it comes from.")] = ""
+    text: Annotated[
+        str, Meta(min_length=1, max_length=LONG, description="The fact, in one sentence.")
+    ]
+    topic: Annotated[str, Meta(max_length=SHORT, description="What it is about, in a word.")] = ""
+    source: Annotated[str, Meta(max_length=SHORT, description="Where it comes from.")] = ""
 
 
 class FactId(msgspec.Struct):
@@ -35,7 +37,9 @@ class Forget(msgspec.Struct):
 class Recall(msgspec.Struct):
     """The arguments of ``recall``."""
 
-    query: Annotated[str, Meta(description="What to look for, as a question or in words.")]
+    query: Annotated[
+        str, Meta(max_length=LONG, description="What to look for, as a question or in words.")
+    ]
     limit: Limit = 5
 
 

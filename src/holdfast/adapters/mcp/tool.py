@@ -16,6 +16,12 @@ from holdfast.wiring.state import State
 
 Limit = Annotated[int, Meta(ge=1, le=100, description="How many to return at most.")]
 
+SHORT, LONG = 1_000, 10_000
+"""The most characters of a text that an agent writes: a title or a topic, and a fact or a question.
+
+A page of them is then an answer of moderate size, and no question takes long to read.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Caller:
