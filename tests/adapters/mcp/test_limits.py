@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, ClassVar
 
 import pytest
@@ -112,3 +113,24 @@ async def test_a_board_grows_up_to_its_maximum_only(state: State) -> None:
             assert found.is_error is not fits
         boards = await client.call_tool("read_boards", {"conversation": "c1"})
         assert len(boards.structured_content["boards"][0]["cards"]) == 1_000
+
+
+async def test_writers_at_once_do_not_make_each_other_read_the_graph_again(
+    state: State, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    items = state.for_owner("ana").items
+    pages, search = list[Any](), items.search
+
+    async def counted(*args: Any, **options: Any) -> Any:
+        pages.append(args)
+        return await search(*args, **options)
+
+    monkeypatch.setattr(items, "search", counted)
+    graph = MemoryGraph(items)
+    rows = [{"name": f"e{at}", "entityType": "", "observations": []} for at in range(20)]
+    await asyncio.gather(*(graph.create_entities([row]) for row in rows))
+    assert pages == []
+    other = MemoryGraph(items)
+    found = await asyncio.gather(*(other.read() for _ in rows))
+    assert len(pages) == 1
+    assert all(len(one.entities) == len(rows) for one in found)

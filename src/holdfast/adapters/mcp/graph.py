@@ -7,6 +7,7 @@ that was read, so that two writers at once lose nothing.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -123,6 +124,8 @@ class MemoryGraph:
         self._root = (ROOT, name)
         self._head = ItemKey(self._root, _HEAD)
         self._seen = Graph()
+        # Of many calls at once one reads the whole graph, and no two write on the same version.
+        self._reading, self._writing = asyncio.Lock(), asyncio.Lock()
 
     async def read(self) -> Graph:
         """Return the graph.
@@ -131,15 +134,18 @@ class MemoryGraph:
 
             everything = (await graph.read()).to_json()
         """
-        while True:
-            version = await self._version()
-            if version == self._seen.version:
-                return self._seen
-            found = await self._load(version)
-            # A graph that changed between two pages is read again.
-            if await self._version() == version:
-                self._seen = found
-                return found
+        if await self._version() == self._seen.version:
+            return self._seen
+        async with self._reading:
+            while True:
+                version = await self._version()
+                if version == self._seen.version:
+                    return self._seen
+                found = await self._load(version)
+                # A graph that changed between two pages is read again.
+                if await self._version() == version:
+                    self._seen = found
+                    return found
 
     async def search(self, query: str) -> dict[str, list[Row]]:
         """Return the entities that have ``query`` in their name, type or an observation.
@@ -266,6 +272,10 @@ class MemoryGraph:
         await self._change(edit)
 
     async def _change(self, edit: Callable[[_Draft], T]) -> T:
+        async with self._writing:
+            return await self._changed(edit)
+
+    async def _changed(self, edit: Callable[[_Draft], T]) -> T:
         while True:
             seen = await self.read()
             draft = _Draft(seen)
