@@ -15,6 +15,7 @@ from holdfast.errors import InvalidInputError
 from holdfast.runtime.cleanup import clear_context
 from holdfast.values.cursors import encode_cursor
 from holdfast.values.owners import MemoryScope, owned_id
+from holdfast.values.states import StatePatch
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
@@ -31,6 +32,16 @@ async def _publish(view: State) -> None:
 CALLS: dict[str, Callable[[State], Awaitable[Any]]] = {
     "history": lambda one: one.history.get_messages(PLANNER, session_id="s1"),
     "history of a session": lambda one: one.history.get_messages("planner", session_id=STORED),
+    "pop": lambda one: one.history.pop(PLANNER, session_id="s1"),
+    "pop of a session": lambda one: one.history.pop("planner", session_id=STORED),
+    "replace": lambda one: one.history.replace_tail(
+        "planner", session_id=STORED, after_seq=0, messages=[], expected_last_seq=1
+    ),
+    "events": lambda one: one.episodes.get(STORED, ["e1"]),
+    "delete session": lambda one: one.episodes.delete_session(STORED),
+    "sessions": lambda one: one.episodes.list_sessions(PLANNER),
+    "patch": lambda one: one.episodes.append([], patches=[StatePatch(STORED, {"gold": 2})]),
+    "states": lambda one: one.short_term.get_many(["mine", STORED]),
     "recent": lambda one: one.episodes.recent(PLANNER),
     "recall": lambda one: one.episodes.recall(PLANNER, "gold"),
     "session": lambda one: one.episodes.get_session(STORED),
