@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.peers.a2a_sdk import A2aTasks
+from benchmarks.peers.adk_adapter import AdkAdapter
 from benchmarks.peers.dbos_queue import DbosWorkflows
 from benchmarks.peers.google_adk import AdkSessions
 from benchmarks.peers.langgraph import LanggraphSaver, LanggraphStore
@@ -21,7 +22,7 @@ from benchmarks.peers.servers import Servers, servers
 from benchmarks.peers.workload import Workload
 from holdfast.bench.servers import settle
 
-ADAPTERS: tuple[Peer, ...] = (SaverAdapter(), StoreAdapter(), OpenAiAdapter())
+ADAPTERS: tuple[Peer, ...] = (SaverAdapter(), StoreAdapter(), OpenAiAdapter(), AdkAdapter())
 """Those with an adapter of ours: our side needs the framework too."""
 
 PEERS: tuple[Peer, ...] = (

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from benchmarks.peers import adk_adapter, openai_adapter
 from benchmarks.peers import langgraph_adapters as langgraph
-from benchmarks.peers import openai_adapter
 from benchmarks.peers.contest import ADAPTERS, Report, meet
 from benchmarks.peers.match import Peer, Stage
 from benchmarks.peers.servers import Servers, servers
@@ -26,6 +26,7 @@ READS: dict[str, Callable[[Any], Any]] = {
     langgraph.GET_ITEM: lambda found: (found.namespace, found.key, found.value),
     langgraph.SEARCH: lambda found: (found[0].key, round(found[0].score, 4)),
     openai_adapter.GET: lambda found: found,
+    adk_adapter.GET: lambda found: [(one.author, one.content) for one in found.events],
 }
 """What both sides return alike; an index of theirs may leave out all but the first."""
 
