@@ -193,6 +193,8 @@ def test_a_worker_that_runs_is_stopped_from_another_thread() -> None:
 
 INTERRUPTED = """
 import holdfast, holdfast.blocking, os, signal
+# A shell starts programs in the background with SIGINT ignored, and so they start theirs.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 app = holdfast.App("demo")
 
 @app.handler(agent="echo")
