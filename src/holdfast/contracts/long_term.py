@@ -249,7 +249,8 @@ class LongTerm(Front, LongTermMemory):
             supersedes=None if supersedes is None else check_id("supersedes", supersedes),
             key=None if idempotency_key is None else check_id("idempotency_key", idempotency_key),
         )
-        self._limits.check_value("content", draft.content, draft.metadata)
+        texts = (draft.content, draft.metadata, draft.topic, draft.source, *draft.entities)
+        self._limits.check_value("content", *texts)
         missing = await self._missing_entity(draft.entities)
         if missing is not None:
             # A retry returns the same memory, even if its entities were deleted since.
