@@ -7,6 +7,7 @@ import asyncio
 import inspect
 import re
 import tempfile
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -77,6 +78,13 @@ def test_no_page_installs_from_a_place_where_the_package_is_not() -> None:
         page.name for page in PAGES if re.search(r"pip install ['\"]?holdfast", page.read_text())
     ]
     assert wrong == []
+
+
+def test_every_extra_is_described() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    page = (ROOT / "docs" / "how-to" / "configure.md").read_text().partition("## Extras")[2]
+    missing = [name for name in extras["optional-dependencies"] if f"`{name}`" not in page]
+    assert missing == []
 
 
 def test_every_page_can_be_reached_from_the_readme() -> None:
