@@ -43,6 +43,7 @@ def test_a_broken_engine_fails_the_published_suite_for_the_right_reasons(tmp_pat
         "test_hostile_input_is_kept_exactly_or_refused_with_nothing_written",
         # mixes up the tenants
         "test_one_tenant_never_sees_anothers_state",
+        "test_get_many_of_an_unknown_session_is_an_empty_snapshot",
         # and the reference answers differently
         "test_the_engine_and_its_reference_give_the_same_answers_step_by_step",
     }

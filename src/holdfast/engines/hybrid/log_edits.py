@@ -125,8 +125,8 @@ class LogEdits:
                     window = await self._breaker.call(lambda: self._hot.window(session, last=1))
                     if window.known is None and not window.orphaned:
                         return
-                    if window.unflushed or window.orphaned:
-                        await self._back.drain(session)
+                    # Also what was cleared waits in the queue until it is flushed.
+                    await self._back.drain(session)
                     await self._consolidator.unload(self._tenant, session, keep=False)
         except TimeoutError as error:
             if isinstance(error, TimedOutError):

@@ -141,7 +141,7 @@ async def _active_cursor(store: Any, value: Any) -> Any:
 
 
 async def _sessions_where(store: Any, value: Any) -> Any:
-    await store.list_sessions(ANA, where={"k": value})
+    await store.list_sessions(ANA, where={"k": {"$eq": value}})
     return NO_ECHO
 
 
