@@ -182,3 +182,14 @@ async def test_a_session_that_redis_lost_is_deleted_and_stays_deleted(
     assert await texts(theirs) == await texts(mine) == []
     await say(mine, "second")
     assert await texts(theirs) == await texts(mine) == ["second"]
+
+
+async def test_what_was_cleared_and_waits_does_not_keep_a_session_from_being_changed(
+    hybrid: HybridHarness,
+) -> None:
+    history = hybrid.store("history")
+    await say(history, "kept")
+    await history.append(ANA, ChatMessage.user("gone"), session_id="s1", run_id="r1")
+    await history.clear_run(ANA, session_id="s1", run_id="r1")
+    assert (await history.pop(ANA, session_id="s1")).text == "kept"
+    assert await texts(history) == []
