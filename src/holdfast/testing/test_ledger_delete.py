@@ -90,8 +90,10 @@ async def test_a_deleted_task_leaves_the_others_of_its_context(store: Any) -> No
 
 async def test_after_delete_the_marks_of_a_task_are_due(store: Any) -> None:
     lease = await leased(store)
-    await store.add_cleanup(lease, "blob", "b1")
-    await store.keep_files(lease.task_id, ["b2"])
+    refs = [f"b{number}" for number in reversed(range(9))]
+    for ref in refs:
+        await store.add_cleanup(lease, "blob", ref)
+    await store.keep_files(lease.task_id, ["f1"])
     assert await store.delete(lease.task_id)
-    marks = await store.list_cleanup(lease.task_id)
-    assert [(mark.kind, mark.ref) for mark in marks] == [("artifact", "b2"), ("blob", "b1")]
+    marks = [(mark.kind, mark.ref) for mark in await store.list_cleanup(lease.task_id)]
+    assert marks == [("artifact", "f1"), *(("blob", ref) for ref in sorted(refs))]

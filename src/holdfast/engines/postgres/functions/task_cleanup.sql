@@ -64,7 +64,7 @@ BEGIN
             AND (TG_OP = 'DELETE' OR c.kind <> 'artifact')
         ORDER BY c.kind, c.ref FOR UPDATE
     )
-    UPDATE holdfast.task_cleanup c SET due_at = holdfast.now() FROM marks m
+    UPDATE holdfast.task_cleanup c SET due_at = (SELECT holdfast.now()) FROM marks m
     WHERE c.tenant = OLD.tenant AND c.task_id = OLD.id AND c.kind = m.kind AND c.ref = m.ref;
     RETURN NULL;
 END

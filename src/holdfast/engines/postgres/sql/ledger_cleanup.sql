@@ -10,7 +10,8 @@ WITH due AS MATERIALIZED (
     ORDER BY c.due_at, c.task_id, c.kind, c.ref LIMIT $2
     FOR UPDATE SKIP LOCKED
 ), taken AS (
-    UPDATE holdfast.task_cleanup c SET due_at = holdfast.now() + make_interval(secs => $3)
+    UPDATE holdfast.task_cleanup c
+    SET due_at = (SELECT holdfast.now()) + make_interval(secs => $3)
     FROM due d
     WHERE c.tenant = $1 AND c.task_id = d.task_id AND c.kind = d.kind AND c.ref = d.ref
     RETURNING c.task_id, c.kind, c.ref, c.agent, d.due_at
