@@ -1,4 +1,4 @@
--- version: 1
+-- version: 2
 -- What is removed with a task.
 
 -- A task that goes on may say more. It always changes its state before it does.
