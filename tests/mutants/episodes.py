@@ -77,7 +77,7 @@ class EventByEvent(EpisodicMemory):
     async def append(self, events: Any, *, embeddings: Any = None, patches: Any = ()) -> Any:
         if embeddings is not None or patches:
             return await super().append(events, embeddings=embeddings, patches=patches)
-        stored = []
+        stored: list[Any] = []
         for at, event in enumerate(events):
             try:
                 stored += await super().append([event])

@@ -30,7 +30,7 @@ from holdfast.values.events import Event, Recalled
 from holdfast.values.identity import AllAgents, AnyAgent
 from holdfast.values.owners import RESERVED
 from holdfast.values.payload_filters import parse_where
-from holdfast.values.states import StatePatch
+from holdfast.values.states import Patched, StatePatch
 
 
 class Events(Front, MemoryLog):
@@ -76,7 +76,7 @@ class Events(Front, MemoryLog):
         *,
         embeddings: list[list[float]] | None = None,
         patches: Sequence[StatePatch] = (),
-    ) -> list[Event]:
+    ) -> Patched[Event]:
         """Append events to the logs of their sessions, all or none. Returns them as stored.
 
         An event whose id is already in its session counts as a retry if agent, type, run and
@@ -86,11 +86,12 @@ class Events(Front, MemoryLog):
             [event] = await episodes.append([Event(agent, "s1", "decision", {"use": "postgres"})])
 
         ``patches`` change states in the same step: the events are stored and all states are
-        patched, or nothing is. If all events are stored already, it is a retry, and no state is
-        patched again. Raises ``NotSupportedError`` where events and states are in different stores.
-        ::
+        patched, or nothing is. The list that is returned has the new ``versions`` of the states.
+        If all events are stored already, it is a retry: no state is patched again, and there are no
+        versions. Raises ``NotSupportedError`` where events and states are in different stores. ::
 
-            await episodes.append([event], patches=[StatePatch("s1", {"step": 2})])
+            done = await episodes.append([event], patches=[StatePatch("s1", {"step": 2})])
+            [version] = done.versions
         """
         check_list("events", events)
         entries = [self._entry(f"events[{at}]", event) for at, event in enumerate(events)]
@@ -100,7 +101,7 @@ class Events(Front, MemoryLog):
         unique = distinct(entries)
         writes = check_patches(patches, self._scope, self._limits, self._state_ttl_seconds)
         if not unique and not writes:
-            return []
+            return Patched()
         if writes and self._states_in:
             raise no_patches(self._states_in)
         if vectors is not None:
@@ -112,7 +113,8 @@ class Events(Front, MemoryLog):
         else:
             stored = await self._events.append(batch, vectors)
         positioned = dict(zip(unique, stored, strict=True))
-        return [self._scope.own_event(positioned[entry.key].to_event()) for entry in entries]
+        found = (self._scope.own_event(positioned[entry.key].to_event()) for entry in entries)
+        return Patched(found, versions=stored.versions if isinstance(stored, Patched) else ())
 
     async def append_checked(self, entry: LogEntry) -> Event:
         """Append an event that the caller has checked to the log of its session.

@@ -16,7 +16,7 @@ from holdfast.values.events import Event, Recalled, Session
 from holdfast.values.filters import Filter, matches
 from holdfast.values.owners import RESERVED, split_owned
 from holdfast.values.payload_filters import filterable
-from holdfast.values.states import ExpectedWrite
+from holdfast.values.states import ExpectedWrite, Patched
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +154,10 @@ class EventStorage(Protocol):
         entries: Sequence[LogEntry],
         vectors: Sequence[list[float]] | None,
         patches: Sequence[ExpectedWrite] = (),
-    ) -> list[PositionedEntry]:
+    ) -> list[PositionedEntry] | Patched[PositionedEntry]:
         """Append entries, all or none, and return them as they are stored, in the same order.
+
+        With patches it returns ``Patched``, with the new versions if the states were written.
 
         Keys within a batch differ, and there is at least one unless there are patches; ``vectors``
         are as many as entries. Patches are of different sessions, and are written in the same step,

@@ -66,6 +66,7 @@ async def test_patches_change_states_in_the_same_step_as_the_events_or_are_refus
     one, user = await states.get_many(["s1", "user:ana"])
     assert one.state == {"kept": 0, "step": [1, {"a": None}]}
     assert one.version > version
+    assert stored.versions == [one.version, user.version]
     assert user.state == {"k\x00": "v"}
     assert user.expires_at is not None
     await harness.elapse(61)
@@ -123,7 +124,9 @@ async def test_a_retry_whose_events_are_all_stored_patches_nothing_again(
     event, patch = _event("a"), StatePatch("s1", {"step": 1}, expected_version=0)
     first = await store.append([event], patches=[patch])
     seen = await states.snapshot("s1")
-    assert await store.append([event], patches=[patch]) == first
+    again = await store.append([event], patches=[patch])
+    assert (again, again.versions) == (first, [])
+    assert first.versions == [seen.version]
     assert await states.snapshot("s1") == seen
     await asyncio.gather(
         *(
@@ -141,8 +144,9 @@ async def test_patches_without_events_are_written_too(harness: Harness, store: A
         return
     states = harness.store("short_term")
     patches = [StatePatch(f"s{n}", {"n": n}) for n in range(3)]
-    assert await store.append([], patches=patches) == []
+    done = await store.append([], patches=patches)
     found = await states.get_many(["s0", "s1", "s2"])
+    assert (done, done.versions) == ([], [one.version for one in found])
     assert [one.state for one in found] == [{"n": 0}, {"n": 1}, {"n": 2}]
     assert await store.append([], patches=()) == []
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
+
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,19 @@ class StatePatch:
     delete_keys: Sequence[str] = ()
     expected_version: int | None = None
     ttl_seconds: float | None = None
+
+
+class Patched(list[Item], Generic[Item]):
+    """A list of what was stored, and the new versions of the states that were patched with it.
+
+    >>> Patched(["event"], versions=[7]).versions
+    [7]
+    """
+
+    def __init__(self, items: Iterable[Item] = (), *, versions: Sequence[int] = ()) -> None:
+        super().__init__(items)
+        self.versions = list(versions)
+        """In the order of the patches; empty if no state was patched."""
 
 
 @dataclass(frozen=True, slots=True)

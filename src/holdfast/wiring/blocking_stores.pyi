@@ -26,7 +26,7 @@ from holdfast.values.keys import ApiKey, KeyScope, NewApiKey
 from holdfast.values.lifecycle import TaskState
 from holdfast.values.memory import Assembled, Hydrated
 from holdfast.values.owners import MemoryScope, Owner
-from holdfast.values.states import StatePatch, StateSnapshot
+from holdfast.values.states import Patched, StatePatch, StateSnapshot
 from holdfast.values.tasks.cleanup import CleanupKind, CleanupMark
 from holdfast.values.tasks.events import ArtifactChunk, StepKey, StepRecord, TaskEvent
 from holdfast.values.tasks.push import OutboxEntry, PushConfig
@@ -182,7 +182,7 @@ class BlockingEpisodicMemory:
         *,
         embeddings: list[list[float]] | None = ...,
         patches: Sequence[StatePatch] = ...,
-    ) -> list[Event]: ...
+    ) -> Patched[Event]: ...
     def append_checked(self, entry: LogEntry) -> Event: ...
     def between(
         self,

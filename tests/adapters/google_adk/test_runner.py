@@ -143,7 +143,7 @@ async def test_round_trips_on_the_wire(tmp_path: Path) -> None:
                 "create": 3,
                 "get": 2,
                 "append": 1,
-                "append again": 2,
+                "append again": 1,
                 "get without events": 1,
                 "list": 2,
                 "user state": 1,

@@ -148,13 +148,13 @@ class HoldfastSessionService(BaseSessionService):
         # If the process dies after this, there is a log that no session has: see _list and _delete.
         await self._episodes.start_session(name.agent, head.log, metadata={**about, **digests})
         try:
-            await self._episodes.append([], patches=patches_of(name, deltas, head, 0))
+            done = await self._episodes.append([], patches=patches_of(name, deltas, head, 0))
         except (InvalidInputError, NotSupportedError, VersionConflictError) as error:
             await self._episodes.delete_session(head.log)
             raise (_exists(name) if isinstance(error, VersionConflictError) else error) from None
         scopes = ({**user.state, **deltas["user"]}, {**app.state, **deltas["app"]})
         made = session_of(name, head, deltas["session"], *scopes)
-        Marker(head.log, 0).put_on(made)
+        self._remember(head, done.versions[0]).put_on(made)
         return made
 
     async def _get(self, name: SessionName, config: GetSessionConfig) -> Session | None:
@@ -250,12 +250,15 @@ class HoldfastSessionService(BaseSessionService):
         row = row_of(name, marker.log, event)
         patches = patches_of(name, deltas, head, version)
         try:
-            [stored] = await self._episodes.append([row], patches=patches)
+            done = await self._episodes.append([row], patches=patches)
         except VersionConflictError as error:
             raise (_stale(name) if error.actual else _missing(name)) from None
-        if stored.seq <= marker.seq:
+        if done[0].seq <= marker.seq:
             return marker, False
-        return Marker(marker.log, head.seq), True
+        if not done.versions:
+            # A retry of ours: the states have the versions of the first attempt.
+            return Marker(marker.log, head.seq), True
+        return self._remember(head, done.versions[0]), True
 
     async def _current(
         self, name: SessionName, session: Session, marker: Marker | None, event: Event

@@ -16,7 +16,7 @@ from holdfast.spi.log_entry import LogEntry
 from holdfast.values.codec import decode_json
 from holdfast.values.events import Event, Recalled, Session
 from holdfast.values.identity import AgentId
-from holdfast.values.states import ExpectedWrite
+from holdfast.values.states import ExpectedWrite, Patched
 
 
 class InMemoryEpisodes(EpisodeStorage):
@@ -38,16 +38,16 @@ class InMemoryEpisodes(EpisodeStorage):
         entries: Sequence[LogEntry],
         vectors: Sequence[list[float]] | None,
         patches: Sequence[ExpectedWrite] = (),
-    ) -> list[PositionedEntry]:
+    ) -> Patched[PositionedEntry]:
         """Append entries and patch states, all or none."""
         if entries and all(self._log.has(one) for one in entries):
             patches = ()
         for write, expected in patches:
             self._states.check(write, expected)
         rows = self._log.append(entries, vectors, self._engine.now())
-        for write, _ in patches:
-            self._states.put(write)
-        return [PositionedEntry(row, row.epoch, row.seq) for row in rows]
+        versions = [self._states.put(write) for write, _ in patches]
+        stored = (PositionedEntry(row, row.epoch, row.seq) for row in rows)
+        return Patched(stored, versions=versions)
 
     async def recent(self, scope: EventScope, limit: int | None, after_seq: int = 0) -> list[Event]:
         """Return the newest events, ascending."""

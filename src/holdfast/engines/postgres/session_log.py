@@ -14,7 +14,7 @@ from holdfast.spi.log_entry import LogEntry, another_body
 from holdfast.spi.transcripts import Tail
 from holdfast.values.codec import encode_json
 from holdfast.values.errors import ConflictError, VersionConflictError
-from holdfast.values.states import ExpectedWrite
+from holdfast.values.states import ExpectedWrite, Patched
 
 _SQL = load("history")
 
@@ -103,10 +103,23 @@ async def replace_tail(
     return last, {id_: (epoch, seq) for id_, epoch, seq in gone}
 
 
-def stored(entries: Sequence[LogEntry], rows: Sequence[Any]) -> list[PositionedEntry]:
-    """Return the entries as stored, from the rows that ``append`` returned."""
-    found = {position: PositionedEntry.of(entries[position - 1], *rest) for position, *rest in rows}
-    return [found[at] for at in range(1, len(entries) + 1)]
+def stored(entries: Sequence[LogEntry], rows: Sequence[Any]) -> Patched[PositionedEntry]:
+    """Return the entries as stored, from the rows that ``append`` returned.
+
+    The rows of patched states have negative positions, and their versions as numbers.
+    """
+    found: dict[int, PositionedEntry] = {}
+    versions: dict[int, int] = {}
+    for position, epoch, number, when in rows:
+        if position > 0:
+            entry = entries[position - 1]
+            found[position] = PositionedEntry.of(entry, epoch, number, when)
+        else:
+            versions[-position] = number
+    return Patched(
+        (found[at] for at in range(1, len(entries) + 1)),
+        versions=[versions[at] for at in range(1, len(versions) + 1)],
+    )
 
 
 def _columns(entries: Sequence[LogEntry]) -> tuple[list[Any], ...]:

@@ -303,7 +303,8 @@ $$;
 
 -- Append a batch and patch states, all or nothing; where every event is there already, no state is patched.
 -- Of each patch its session, the object to merge, the keys that go as a JSON array, the window or NULL and the
--- expected version or NULL. the_dimension is NULL for events without vectors.
+-- expected version or NULL. the_dimension is NULL for events without vectors. A patched state is a row
+-- with its ordinal, negated, in place of the event's, and its new version as seq.
 CREATE OR REPLACE FUNCTION holdfast.store_events_and_states(
     the_tenant text, the_sessions text[], the_agents text[], the_types text[], the_ids text[],
     the_runs text[], the_times timestamptz[], the_bodies text[], the_filterables text[],
@@ -341,12 +342,13 @@ BEGIN
     END IF;
     FOR part IN
         SELECT * FROM unnest(patched, the_states, the_dropped, the_ttls, the_versions)
-            AS i (session, state, dropped, ttl, version)
+            WITH ORDINALITY AS i (session, state, dropped, ttl, version, at)
         ORDER BY i.session COLLATE "C"
     LOOP
-        PERFORM holdfast.put_state_at_version(
+        RETURN QUERY SELECT -part.at::int, 0, holdfast.put_state_at_version(
             the_tenant, part.session, part.state::jsonb, part.ttl,
-            ARRAY(SELECT jsonb_array_elements_text(part.dropped::jsonb)), false, part.version);
+            ARRAY(SELECT jsonb_array_elements_text(part.dropped::jsonb)), false, part.version),
+            NULL::timestamptz;
     END LOOP;
 END
 $$;
