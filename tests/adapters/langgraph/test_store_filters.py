@@ -50,6 +50,7 @@ APART: list[tuple[dict[str, Any], dict[str, Any], Any, Any, str]] = [
     ({"k": 1}, {"k": {"$gt": True}}, False, ERROR, "true has no order"),
     ({"k": [{"x": 1, "y": 2}]}, {"k": [{"x": 1}]}, True, False, "in a list, objects are whole"),
     ({"k": {"x": 1}}, {"k": {}}, True, ERROR, "an empty dict asks for nothing"),
+    ({}, {"k": {"x": None}}, False, True, "the keys of a missing object are missing too"),
     ({"k": 1}, {"k": {"$in": [1]}}, ERROR, ERROR, "no store has other operators"),
     ({"k": 1}, {"k": {"$gt": 0, "x": 1}}, ERROR, ERROR, "a key among operators is none"),
 ]
@@ -92,13 +93,16 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from("xy"), inner),
     max_leaves=4,
 )
-PLAIN = st.recursive(
-    SCALARS | st.lists(SCALARS, max_size=2),
+INSIDE = st.recursive(
+    SCALARS.filter(lambda value: value is not None) | st.lists(SCALARS, max_size=2),
     lambda inner: st.dictionaries(st.sampled_from("xy"), inner, min_size=1, max_size=2),
     max_leaves=4,
 )
-WANTED = PLAIN | st.builds(
-    lambda name, value: {name: value}, st.sampled_from(["$eq", "$ne"]), VALUES
+"""What an object may be asked for; ``None`` in it is in ``APART``."""
+WANTED = (
+    st.none()
+    | INSIDE
+    | st.builds(lambda name, value: {name: value}, st.sampled_from(["$eq", "$ne"]), VALUES)
 )
 
 
