@@ -19,15 +19,28 @@ THOROUGH = (
 )
 """Faults, mutants, benchmarks, tutorials, and hostile input on every engine."""
 
-# No test depends on how much fits into a second, also not those that make up their input.
-settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("untimed")
+# No test depends on how much fits into a second, also not those that make up their input. They make
+# up the same input in each run, so that a failure comes with the change that caused it; `make
+# test-long` looks for new failures with other input.
+settings.register_profile(
+    "same", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+)
+settings.register_profile(
+    "other", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=1_000
+)
+settings.load_profile("same")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """The long form of the fault runs is asked for; it takes many minutes."""
     parser.addoption("--long", action="store_true", help="run the long form of the fault runs")
     parser.addoption("--fast", action="store_true", help="leave out what `make test-all` adds")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """With ``--long``, tests that make up their input make up more, and another one each time."""
+    if config.getoption("--long"):
+        settings.load_profile("other")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
