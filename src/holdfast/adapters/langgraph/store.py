@@ -80,11 +80,17 @@ class HoldfastStore(BaseStore):
         """Run operations: reads first, then all puts in one step."""
         asked, queries, texts = self._planned(ops)
         embedder = self.embeddings
-        near = await asyncio.gather(*map(embedder.aembed_query, queries)) if embedder else []
+        near = await self._near(queries) if queries else []
         found = await embedder.aembed_documents(texts) if embedder and texts else []
         vectors = self._embedded(queries, near), self._embedded(texts, found)
         puts = any(isinstance(op, PutOp) for op in asked)
         return await self._portal.arun(self._run(asked, *vectors), settle=puts)
+
+    async def _near(self, queries: list[str]) -> list[list[float]]:
+        assert self.embeddings is not None  # noqa: S101 - for the type checker
+        if len(queries) == 1:
+            return [await self.embeddings.aembed_query(queries[0])]
+        return list(await asyncio.gather(*map(self.embeddings.aembed_query, queries)))
 
     def _planned(self, ops: Iterable[Op]) -> tuple[list[Op], list[str], list[str]]:
         """Check operations. Returns them, the queries and the texts to embed, each once."""
@@ -114,6 +120,8 @@ class HoldfastStore(BaseStore):
             raise InvalidInputError(
                 "index.embed", f"returned {len(found)} vectors for {len(texts)} texts"
             )
+        if not texts:
+            return {}
         vectors = [[float(one) for one in vector] for vector in found]
         dims = (self.index_config or {}).get("dims")
         for vector in vectors:
@@ -134,6 +142,8 @@ class HoldfastStore(BaseStore):
                 for at, op in enumerate(ops)
                 if isinstance(op, GetOp) and bool(op.refresh_ttl) is refresh and op.namespace
             }
+            if not gets:
+                continue
             found = await _get(items, list(gets.values()), refresh=refresh)
             for at, get in gets.items():
                 results[at] = found.get((tuple(get.namespace), get.key))

@@ -47,10 +47,11 @@ class PostgresItems(ItemStorage):
         self, owner: str, keys: Sequence[ItemKey], *, refresh: bool
     ) -> Sequence[Item | None]:
         """Return items in the order of their keys."""
-        if len(keys) == 1 and not refresh:
+        if len(keys) == 1:
             [at] = keys
+            sql = _SQL["get_one_refreshed"] if refresh else _SQL["get_one"]
             where = (self._tenant, owner, list(at.namespace), at.key)
-            row = await self._engine.fetchrow(_SQL["get_one"], *where, safe=True)
+            row = await self._engine.fetchrow(sql, *where, safe=True)
             return [_item(at, row) if row else None]
         # Sorted, so that two calls that refresh never wait for each other in a circle.
         ordered = sorted(keys)

@@ -29,6 +29,28 @@ JOIN holdfast.items i ON i.tenant = n.tenant AND i.namespace = n.number
 WHERE n.tenant = $1 AND n.owner = $2 AND n.path = $3::text[] AND i.key = $4
   AND (i.expires_at IS NULL OR i.expires_at > (SELECT holdfast.now()));
 
+-- name: get_one_refreshed
+-- The same, and its window starts again, if it has one.
+WITH found AS MATERIALIZED (
+    SELECT i.tenant, i.namespace, i.key, i.value, i.version, i.created_at, i.updated_at, i.expires_at
+    FROM holdfast.item_namespaces n
+    JOIN holdfast.items i ON i.tenant = n.tenant AND i.namespace = n.number
+    WHERE n.tenant = $1 AND n.owner = $2 AND n.path = $3::text[] AND i.key = $4
+      AND (i.expires_at IS NULL OR i.expires_at > (SELECT holdfast.now()))
+), refreshed AS (
+    UPDATE holdfast.items s
+    SET expires_at = (SELECT holdfast.now()) + make_interval(secs => s.ttl_seconds)
+    FROM found f
+    WHERE f.expires_at IS NOT NULL
+      AND s.tenant = f.tenant AND s.namespace = f.namespace AND s.key = f.key
+    RETURNING s.value, s.version, s.created_at, s.updated_at, s.expires_at
+)
+SELECT * FROM refreshed
+UNION ALL
+-- Without a window; or somebody deleted it in the meantime.
+SELECT value, version, created_at, updated_at, expires_at FROM found
+WHERE NOT EXISTS (SELECT FROM refreshed);
+
 -- name: get_refreshed
 -- The same, sorted by namespace and key, and their windows start again.
 SELECT at, value, version, created_at, updated_at, expires_at
