@@ -8,12 +8,12 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+import msgspec
 from google.adk.events.event import Event
 from google.adk.sessions.session import Session
 from google.adk.sessions.state import State as Scope
 
 from holdfast.adapters.keys import key_of, short_id_of
-from holdfast.values.codec import encode_json
 from holdfast.values.errors import InvalidInputError
 from holdfast.values.events import Event as LogEvent
 from holdfast.values.identity import AgentId
@@ -141,7 +141,7 @@ def row_of(name: SessionName, log: str, event: Event) -> LogEvent:
 def event_of(payload: dict[str, Any]) -> Event:
     """Return the event of a payload that ``row_of`` made."""
     # As JSON, since bytes are base64 only there.
-    return Event.model_validate_json(encode_json(payload["event"]))
+    return Event.model_validate_json(msgspec.json.encode(payload["event"]))
 
 
 def time_of(field: str, timestamp: float) -> datetime:
