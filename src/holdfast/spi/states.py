@@ -18,9 +18,19 @@ __all__ = [
     "StateStorage",
     "StateWrite",
     "VersionConflictError",
+    "check_version",
     "decode_json",
     "encode_json",
 ]
+
+
+def check_version(session: str, expected: int | None, actual: int) -> None:
+    """Raise ``VersionConflictError`` if a state has another version than expected, if any.
+
+    >>> check_version("s1", None, 7)
+    """
+    if expected is not None and expected != actual:
+        raise VersionConflictError("state", session, expected=expected, actual=actual)
 
 
 class StateStorage(Protocol):
@@ -37,12 +47,13 @@ class StateStorage(Protocol):
         An absent state is ``StateSnapshot({})``.
         """
 
-    @abstractmethod
     async def read_many(self, sessions: Sequence[str]) -> list[StateSnapshot]:
-        """Return the states of sessions, one for each in the same order, in one round trip.
+        """Return the states of sessions, one for each in the same order.
 
-        The caller may change each of them, also if a session is named twice.
+        The caller may change each of them, also if a session is named twice. An engine with a
+        server overrides it, and reads them in one round trip.
         """
+        return [await self.read(session, None) for session in sessions]
 
     @abstractmethod
     async def write(self, write: StateWrite, expected: int | None) -> int:

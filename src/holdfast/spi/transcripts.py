@@ -39,6 +39,24 @@ class Tail(NamedTuple):
     entries: Sequence[LogEntry]
     """Messages of one agent, session and run, with different ids; may be empty."""
 
+    def check(self, session: str, last_seq: int, stored: Sequence[tuple[str, str, str]]) -> bool:
+        """Return whether the tail is still to be written; ``False`` if it is there already.
+
+        ``last_seq`` is the number of the newest message, and ``stored`` has id, run and body of the
+        messages after ``after_seq``. Raises ``VersionConflictError`` if the transcript has another
+        end than expected.
+
+        >>> Tail(after_seq=1, expected_last_seq=2, entries=[]).check("s1", 2, [("m2", "", "{}")])
+        True
+        """
+        if last_seq == self.expected_last_seq:
+            return True
+        if list(stored) == [(one.id, one.run, one.body) for one in self.entries]:
+            return False
+        raise VersionConflictError(
+            "transcript", session, expected=self.expected_last_seq, actual=last_seq
+        )
+
 
 class Transcripts(Protocol):
     """The messages of one tenant. Every argument is checked; ids within a batch differ."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -78,6 +78,17 @@ class StateWrite:
 
     gone: bool = False
     """Whether it deletes the state, with its time to live."""
+
+    def merged(self, stored: Mapping[str, str]) -> dict[str, str]:
+        """Return the values of a state after this write.
+
+        >>> StateWrite("s1", {"b": "2"}, dropped=["a"]).merged({"a": "1", "c": "3"})
+        {'c': '3', 'b': '2'}
+        """
+        if self.fresh:
+            return self.values
+        kept = {key: text for key, text in stored.items() if key not in self.dropped}
+        return kept | self.values
 
 
 class ExpectedWrite(NamedTuple):

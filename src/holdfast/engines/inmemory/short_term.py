@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from holdfast.engines.inmemory.engine import InMemory
-from holdfast.spi.states import StateStorage
+from holdfast.spi.states import StateStorage, check_version
 from holdfast.values.codec import decode_json
-from holdfast.values.errors import VersionConflictError
 from holdfast.values.states import StateSnapshot, StateWrite
 
 
@@ -49,10 +48,6 @@ class InMemoryStates(StateStorage):
         }
         return StateSnapshot(state, present.version, present.expires_at)
 
-    async def read_many(self, sessions: Sequence[str]) -> list[StateSnapshot]:
-        """Return the states of sessions."""
-        return [await self.read(session, None) for session in sessions]
-
     async def write(self, write: StateWrite, expected: int | None) -> int:
         """Replace or patch a state."""
         self.check(write, expected)
@@ -61,17 +56,13 @@ class InMemoryStates(StateStorage):
     def check(self, write: StateWrite, expected: int | None) -> None:
         """Raise ``VersionConflictError`` if a state does not have the expected version."""
         present = self._present(write.session)
-        actual = present.version if present else 0
-        if expected is not None and expected != actual:
-            raise VersionConflictError("state", write.session, expected=expected, actual=actual)
+        check_version(write.session, expected, present.version if present else 0)
 
     def put(self, write: StateWrite) -> int:
         """Replace or patch a state, whatever its version is, and return the new one."""
         present = self._present(write.session)
-        values, window = write.values, write.ttl_seconds
-        if present and not write.fresh:
-            kept = {key: text for key, text in present.values.items() if key not in write.dropped}
-            values = kept | values
+        values = write.merged(present.values if present else {})
+        window = write.ttl_seconds
         if present and window is None:
             window = present.ttl_seconds
         expires_at = None if window is None else self._engine.now() + timedelta(seconds=window)

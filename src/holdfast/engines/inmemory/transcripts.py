@@ -9,7 +9,6 @@ from holdfast.engines.inmemory.engine import InMemory
 from holdfast.engines.inmemory.session_log import Row, SessionLog
 from holdfast.spi.log_entry import LogEntry, TranscriptPage, another_body
 from holdfast.spi.transcripts import MessageRow, Tail, TranscriptKey, Transcripts
-from holdfast.values.errors import VersionConflictError
 
 _MESSAGES = ("message",)
 
@@ -54,13 +53,8 @@ class InMemoryTranscripts(Transcripts):
         rows = list(self._log.transcript(key.session, key.agent).values())
         gone = [row for row in rows if row.seq > tail.after_seq]
         last = rows[-1].seq if rows else 0
-        if last != tail.expected_last_seq:
-            there = [(row.id, row.run, row.body) for row in gone]
-            if there == [(one.id, one.run, one.body) for one in tail.entries]:
-                return last
-            raise VersionConflictError(
-                "transcript", key.session, expected=tail.expected_last_seq, actual=last
-            )
+        if not tail.check(key.session, last, [(row.id, row.run, row.body) for row in gone]):
+            return last
         session = self._log.sessions.get(key.session)
         if session is not None:
             kept = session.rows.keys() - {row.id for row in gone}
