@@ -106,9 +106,11 @@ async def test_a_worker_serves_all_tenants_that_have_work(state: State) -> None:
 
 async def test_cancel_stops_a_running_handler_at_the_next_heartbeat(state: State) -> None:
     seen: list[str] = []
+    begun = asyncio.Event()
 
     async def work(task: TaskContext) -> None:
         try:
+            begun.set()
             await asyncio.sleep(3600)
         finally:
             seen.append(f"stopped, cancelled={task.cancelled}")
@@ -116,7 +118,7 @@ async def test_cancel_stops_a_running_handler_at_the_next_heartbeat(state: State
     app = _app(work)
     task = await app.submit(state, "go")
     async with _working(app, state, lease_seconds=3):
-        await _until(state, task.id, _is(TaskState.WORKING))
+        await asyncio.wait_for(begun.wait(), 60)
         asked = await state.tasks.cancel(task.id)
         assert asked.cancel_requested
         await _until(state, task.id, _is(TaskState.CANCELED))
