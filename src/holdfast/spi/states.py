@@ -18,16 +18,16 @@ __all__ = [
     "StateStorage",
     "StateWrite",
     "VersionConflictError",
-    "check_version",
     "decode_json",
     "encode_json",
+    "expect_version",
 ]
 
 
-def check_version(session: str, expected: int | None, actual: int) -> None:
+def expect_version(session: str, expected: int | None, actual: int) -> None:
     """Raise ``VersionConflictError`` if a state has another version than expected, if any.
 
-    >>> check_version("s1", None, 7)
+    >>> expect_version("s1", None, 7)
     """
     if expected is not None and expected != actual:
         raise VersionConflictError("state", session, expected=expected, actual=actual)

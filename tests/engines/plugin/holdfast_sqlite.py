@@ -176,7 +176,7 @@ class SqliteStates(Table, states.StateStorage):
 
     def _write(self, db: sqlite3.Connection, write: states.StateWrite, expected: int | None) -> int:
         row = self._row(db, write.session)
-        states.check_version(write.session, expected, row[1] if row else 0)
+        states.expect_version(write.session, expected, row[1] if row else 0)
         ttl = row[2] if row and write.ttl_seconds is None else write.ttl_seconds
         [version] = db.execute(NUMBER, (self._tenant, "versions")).fetchone()
         body = states.encode_json(write.merged(states.decode_json(row[0]) if row else {}))

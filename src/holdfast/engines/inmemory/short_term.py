@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from holdfast.engines.inmemory.engine import InMemory
-from holdfast.spi.states import StateStorage, check_version
+from holdfast.spi.states import StateStorage, expect_version
 from holdfast.values.codec import decode_json
 from holdfast.values.states import StateSnapshot, StateWrite
 
@@ -56,7 +56,7 @@ class InMemoryStates(StateStorage):
     def check(self, write: StateWrite, expected: int | None) -> None:
         """Raise ``VersionConflictError`` if a state does not have the expected version."""
         present = self._present(write.session)
-        check_version(write.session, expected, present.version if present else 0)
+        expect_version(write.session, expected, present.version if present else 0)
 
     def put(self, write: StateWrite) -> int:
         """Replace or patch a state, whatever its version is, and return the new one."""
