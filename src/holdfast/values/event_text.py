@@ -21,14 +21,32 @@ def event_text(type: str, payload: dict[str, Any]) -> str:
     return _BY_TYPE.get(type, _all_words)(payload)
 
 
-def _message(payload: dict[str, Any]) -> str:
+def message_speaker(payload: dict[str, Any]) -> str:
+    """Return who said a message: the name, else the role.
+
+    >>> message_speaker({"role": "user", "content": "low tide"})
+    'user'
+    """
+    return str(payload.get("name") or payload.get("role", ""))
+
+
+def message_text(payload: dict[str, Any]) -> str:
+    """Return the text of a message, without the speaker.
+
+    >>> message_text({"role": "user", "content": "low tide"})
+    'low tide'
+    """
     content = payload.get("content", "")
-    if not isinstance(content, str):
-        try:
-            content = text_of(blocks_from_json(content))
-        except CodecError:
-            content = _all_words({"content": content})
-    return f"{payload.get('name') or payload.get('role', '')}: {content}"
+    if isinstance(content, str):
+        return content
+    try:
+        return text_of(blocks_from_json(content))
+    except CodecError:
+        return _all_words({"content": content})
+
+
+def _message(payload: dict[str, Any]) -> str:
+    return f"{message_speaker(payload)}: {message_text(payload)}"
 
 
 def _tool_call(payload: dict[str, Any]) -> str:

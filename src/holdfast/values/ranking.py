@@ -10,8 +10,11 @@ import math
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from holdfast.values.errors import InvalidInputError
+
+Key = TypeVar("Key")
 
 K1 = 0.9
 """The ``k1`` of BM25: how soon a repeated lexeme stops adding weight."""
@@ -123,7 +126,7 @@ class LexicalIndex:
         return found
 
 
-def normalise(scores: Mapping[str, float]) -> dict[str, float]:
+def normalise(scores: Mapping[Key, float]) -> dict[Key, float]:
     """Scale the scores of a single arm to (0, 1], in the same order; the best becomes 1.
 
     Scores above 0, such as BM25, keep their ratios. If one is 0 or less, as a cosine may be, all

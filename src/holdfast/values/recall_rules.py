@@ -1,0 +1,308 @@
+"""The rules of recall, the same on every engine: which words an event is indexed by, and ranking.
+
+An event is indexed by its own text, by the words of its day, and, if it answers a question, by the
+words of that question. A search takes the first events of each arm (words, meaning) as candidates,
+adds what the speaker, the session and adjacent events suggest, and fuses the arms. The weights were
+chosen on one half of LoCoMo and checked on the other half and on other conversations
+(``docs/decisions/0043-recall-by-rules.md``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from holdfast.values.event_text import event_text, message_speaker, message_text
+from holdfast.values.ranking import normalise
+from holdfast.values.text import name_key
+
+CANDIDATES = 100
+"""How many events each arm gives at least."""
+
+LOOK_BACK = 3
+"""How many messages before an answer are searched for its question."""
+
+ASKS_WEIGHT = 0.8
+"""The weight of the words of an event that ends with a question mark."""
+
+SPEAKER_SHARE = 0.15
+"""The share of the best score that is added to the events of the speaker whom a question names."""
+
+SESSION_SHARE = 0.1
+"""The share of the mean of its session's best three scores that is added to an event."""
+
+SESSION_BEST = 3
+
+NEAR_SHARE = 0.1
+"""The share of the best adjacent score that is added to an event; each step away counts less."""
+
+NEAR_REACH = 4
+NEAR_DECAY = 0.6
+
+LEXICAL_WEIGHT = 0.4
+"""The share of the words in a fused score, unless the embedder names another one."""
+
+TIE = 1e-9
+"""Scores closer than this are equal; then the position in the log decides."""
+
+_QUESTION_MARKS = "?\uff1f\u061f\u037e"
+_GREEK_MARK = ";"
+_AFTER_MARK = " \t\r\n\"'\u2019\u201d)]}*_~"
+_MONTHS = (
+    *("January", "February", "March", "April", "May", "June", "July"),
+    *("August", "September", "October", "November", "December"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Utterance:
+    """What someone said in a session: a message with text.
+
+    >>> Utterance("Ana", "low tide?").speaker
+    'Ana'
+    """
+
+    speaker: str
+    """The name of the speaker, else the role."""
+
+    text: str
+
+
+def utterance(type: str, payload: dict[str, Any]) -> Utterance | None:
+    """Return what was said in an event; ``None`` if it is no message, or one without text.
+
+    >>> utterance("message", {"role": "user", "name": "Ana", "content": "low tide"})
+    Utterance(speaker='Ana', text='low tide')
+    >>> utterance("decision", {"use": "postgres"})
+    """
+    if type != "message" or payload.get("role") == "tool":
+        return None
+    text = message_text(payload)
+    return Utterance(message_speaker(payload), text) if text.strip() else None
+
+
+def borrowed_from(speaker: str, before: Sequence[Utterance]) -> Utterance | None:
+    """Return the question that an utterance of ``speaker`` answers.
+
+    ``before`` are the utterances before it in the same session, the nearest first; three are
+    enough. The nearest one of somebody else counts, if it contains a question mark.
+
+    >>> borrowed_from("Ben", [Utterance("Ana", "Which tide?")]).text
+    'Which tide?'
+    >>> borrowed_from("Ben", [Utterance("Ben", "Hm."), Utterance("Ana", "Low tide.")])
+    """
+    for one in before[:LOOK_BACK]:
+        if one.speaker != speaker:
+            return one if any(mark in one.text for mark in _QUESTION_MARKS) else None
+    return None
+
+
+def day_words(when: datetime) -> str:
+    """Return the day of an event as words, so that a question about the day finds it.
+
+    >>> day_words(datetime(2023, 5, 8, tzinfo=UTC))
+    '8 May 2023'
+    """
+    day = when.astimezone(UTC)
+    return f"{day.day} {_MONTHS[day.month - 1]} {day.year}"
+
+
+def own_text(type: str, payload: dict[str, Any], when: datetime) -> str:
+    """Return the text that an event is indexed by, without what it borrows.
+
+    >>> own_text("decision", {"use": "postgres"}, datetime(2023, 5, 8, tzinfo=UTC))
+    'use: postgres 8 May 2023'
+    """
+    return f"{event_text(type, payload)} {day_words(when)}"
+
+
+def index_text(
+    type: str, payload: dict[str, Any], when: datetime, before: Sequence[Utterance]
+) -> str:
+    """Return the text that an event is indexed by. ``before`` is as in ``borrowed_from``.
+
+    >>> said = {"role": "user", "name": "Ben", "content": "At noon."}
+    >>> index_text("message", said, datetime(2023, 5, 8, tzinfo=UTC), [Utterance("Ana", "When?")])
+    'Ben: At noon. 8 May 2023 When?'
+    """
+    own, said = own_text(type, payload, when), utterance(type, payload)
+    lent = borrowed_from(said.speaker, before) if said else None
+    return f"{own} {lent.text}" if lent else own
+
+
+def asks(type: str, payload: dict[str, Any]) -> bool:
+    """Return whether an event ends with a question mark.
+
+    >>> asks("message", {"role": "user", "content": "Which tide?"})
+    True
+    """
+    said = utterance(type, payload)
+    if said is None:
+        return False
+    text = said.text.rstrip(_AFTER_MARK)
+    if text.endswith(tuple(_QUESTION_MARKS)):
+        return True
+    return text.endswith(_GREEK_MARK) and any("\u0370" <= char <= "\u03ff" for char in text)
+
+
+def speaker_key(type: str, payload: dict[str, Any]) -> str:
+    """Return the key of the name under which a message was said; empty if it has none.
+
+    A name that is longer than any name which a question is searched for has none either.
+
+    >>> speaker_key("message", {"role": "user", "name": "Ana B", "content": "low tide"})
+    'ana b'
+    """
+    if type != "message":
+        return ""
+    name = payload.get("name")
+    return name_key(name) if isinstance(name, str) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An event that an arm found, and what the rules need to know of it.
+
+    >>> Candidate("e1", ("s1", 1, 1), lexical=2.3).semantic
+    """
+
+    key: Any
+    """What the engine knows the event by."""
+
+    position: tuple[str, int, int]
+    """Its session, epoch and seq."""
+
+    lexical: float = 0.0
+    """BM25; 0 if it has none of the words."""
+
+    semantic: float | None = None
+    """The cosine; ``None`` if it has no vector."""
+
+    asks: bool = False
+    speaker: str = ""
+    """See ``speaker_key``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A candidate with its score in (0, 1], and what each arm and each rule gave.
+
+    >>> Ranked(Candidate("e1", ("s1", 1, 1)), 1.0, {"lexical": 2.3}).found_by
+    ('lexical',)
+    """
+
+    candidate: Candidate
+    score: float
+    scores: dict[str, float]
+    found_by: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "found_by", tuple(self.scores))
+
+
+def rank(
+    candidates: Collection[Candidate],
+    *,
+    speakers: Iterable[str] = (),
+    lexical_weight: float = LEXICAL_WEIGHT,
+) -> list[Ranked]:
+    """Rank candidates, the best first; the position in the log decides between equal scores.
+
+    ``speakers`` are the keys of those speakers of the searched log whom the question names.
+
+    >>> first, second = Candidate("a", ("s1", 1, 1), 1.0), Candidate("b", ("s1", 1, 2), 3.0)
+    >>> [one.candidate.key for one in rank([first, second])]
+    ['b', 'a']
+    """
+    found = sorted(candidates, key=lambda one: one.position)
+    if not found:
+        return []
+    words, given = _with_priors(found, set(speakers))
+    near = [one.semantic for one in found]
+    scores = words
+    if any(one is not None for one in near):
+        fused = zip(_z_scores(words), _z_scores(near), strict=True)
+        scores = [lexical_weight * left + (1 - lexical_weight) * right for left, right in fused]
+    shown = normalise(dict(enumerate(scores)))
+    best = in_order(range(len(found)), lambda at: shown[at])
+    return [Ranked(found[at], shown[at], given[at]) for at in best]
+
+
+def in_order(found: Iterable[int], score: Callable[[int], float]) -> list[int]:
+    """Return indexes by score, the best first; the lower index first if scores are equal.
+
+    >>> in_order([0, 1, 2], [0.5, 0.5 + 1e-12, 0.7].__getitem__)
+    [2, 0, 1]
+    """
+    best = sorted(found, key=lambda at: (-score(at), at))
+    start = 0
+    for end in range(1, len(best) + 1):
+        if end == len(best) or score(best[end - 1]) - score(best[end]) >= TIE:
+            best[start:end] = sorted(best[start:end])
+            start = end
+    return best
+
+
+def _with_priors(
+    found: Sequence[Candidate], speakers: Collection[str]
+) -> tuple[list[float], list[dict[str, float]]]:
+    """Return the score by words of each candidate, with the priors, and its parts."""
+    parts: list[dict[str, float]] = []
+    for one in found:
+        arms = {"lexical": one.lexical or None, "semantic": one.semantic}
+        parts.append({arm: score for arm, score in arms.items() if score is not None})
+    words = [one.lexical * (ASKS_WEIGHT if one.asks else 1) for one in found]
+    best = max(words)
+    if best <= 0:
+        return words, parts
+    if len(speakers) == 1:
+        for at, one in enumerate(found):
+            if one.speaker in speakers:
+                parts[at]["speaker"] = SPEAKER_SHARE * best
+                words[at] += SPEAKER_SHARE * best
+    _add(words, parts, "session", _by_session(found, words))
+    _add(words, parts, "near", _by_nearness(found, words))
+    return words, parts
+
+
+def _add(words: list[float], parts: list[dict[str, float]], rule: str, more: list[float]) -> None:
+    for at, gain in enumerate(more):
+        if gain:
+            parts[at][rule] = gain
+            words[at] += gain
+
+
+def _by_session(found: Sequence[Candidate], words: Sequence[float]) -> list[float]:
+    sessions: dict[str, list[float]] = {}
+    for one, score in zip(found, words, strict=True):
+        sessions.setdefault(one.position[0], []).append(score)
+    gains = {
+        session: SESSION_SHARE * math.fsum(sorted(scores)[-SESSION_BEST:]) / SESSION_BEST
+        for session, scores in sessions.items()
+    }
+    return [gains[one.position[0]] for one in found]
+
+
+def _by_nearness(found: Sequence[Candidate], words: Sequence[float]) -> list[float]:
+    at = {one.position: score for one, score in zip(found, words, strict=True)}
+    steps = [
+        (step, NEAR_DECAY ** (abs(step) - 1)) for step in range(-NEAR_REACH, NEAR_REACH + 1) if step
+    ]
+    return [
+        NEAR_SHARE
+        * max(at.get((session, epoch, seq + step), 0.0) * weight for step, weight in steps)
+        for session, epoch, seq in (one.position for one in found)
+    ]
+
+
+def _z_scores(scores: Sequence[float | None]) -> list[float]:
+    """Return how many standard deviations each score is above the mean; 0 for an unknown one."""
+    known = [score for score in scores if score is not None]
+    mean = math.fsum(known) / len(known)
+    deviation = math.sqrt(math.fsum((score - mean) ** 2 for score in known) / len(known))
+    if deviation == 0:
+        return [0.0] * len(scores)
+    return [0.0 if score is None else (score - mean) / deviation for score in scores]
