@@ -12,7 +12,7 @@ from holdfast.contracts.agent_memory import MemoryLog
 from holdfast.contracts.front import Front
 from holdfast.contracts.paging import cursor_of_event, event_before
 from holdfast.contracts.state_patches import check_patches
-from holdfast.spi.episodes import EventScope, EventStorage, no_patches
+from holdfast.spi.episodes import EventScope, EventStorage, RecallQuestion, no_patches
 from holdfast.spi.log_entry import LogEntry, check_embeddings, distinct
 from holdfast.values.checks import (
     check_count,
@@ -208,7 +208,7 @@ class Events(Front, MemoryLog):
         limit = check_count("limit", limit)
         if isinstance(query, str):
             text = self._limits.check_query("query", check_text("query", query))
-            found = await self._events.search(scope, text, limit)
+            found = await self._events.search(scope, RecallQuestion(text, limit))
             return self._own_hits(found)
         vector = check_vector("query", query)
         dimension, found = await self._events.nearest(scope, vector, limit)

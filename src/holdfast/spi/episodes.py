@@ -103,6 +103,20 @@ class SessionScope:
         return self.owner is None or split_owned(session)[0] == self.owner
 
 
+@dataclass(frozen=True, slots=True)
+class RecallQuestion:
+    """What a search asks for.
+
+    >>> RecallQuestion("which database?", 5).explain
+    False
+    """
+
+    text: str
+    limit: int
+    explain: bool = False
+    """Whether each hit has an explanation; a blank text has none."""
+
+
 MAX_RECALLED_AGENTS = 100
 """How many agents one search may cover."""
 
@@ -186,10 +200,14 @@ class EventStorage(Protocol):
         """
 
     @abstractmethod
-    async def search(self, scope: EventScope, text: str, limit: int) -> list[Recalled]:
+    async def search(self, scope: EventScope, question: RecallQuestion) -> list[Recalled]:
         """Return the best events by words, and by meaning if the engine has an embedder.
 
         Everything that was appended before is searched. A blank text finds the newest events.
+
+        Each arm gives its first ``max(CANDIDATES, limit)`` events of the scope; equal scores are
+        ordered by session, epoch and seq. A candidate of one arm gets its score of the other arm
+        too. ``recall_rules.rank`` ranks them, and ``recall_hits.to_hits`` makes the hits.
 
         Without an agent, the word weights of an event come from its own agent's events, and the
         scores of all agents are compared. Raises ``too_many_agents`` if more than

@@ -9,6 +9,7 @@ from typing import Any
 from holdfast.values.codec import message_from_payload, message_to_payload
 from holdfast.values.content import ChatMessage
 from holdfast.values.cursors import encode_cursor
+from holdfast.values.explanations import Explanation
 from holdfast.values.identity import AgentId
 from holdfast.values.ids import new_id
 
@@ -84,8 +85,10 @@ class Recalled:
     """An event that recall found, and why.
 
     ``score`` is in [0, 1]. ``found_by`` names the arms that found it (``lexical``, ``semantic``,
-    ``recent``), ``scores`` has the score of each arm. ``degraded`` is empty, or names the arm that
-    could not answer.
+    ``recent``), and ``answer`` if words of the search are only in the question that it answers.
+    ``scores`` has the score of each arm, and what the rules ``speaker``, ``session`` and ``near``
+    added. ``degraded`` is empty, or names the arm that could not answer. ``explanation`` is
+    ``None`` unless the search was asked to explain.
 
     >>> event = Event(AgentId.parse("a1"), "s1", "decision", {"use": "postgres"})
     >>> Recalled(event, 1.0, ("lexical",), {"lexical": 2.3}).degraded
@@ -97,6 +100,7 @@ class Recalled:
     found_by: tuple[str, ...]
     scores: dict[str, float]
     degraded: str = ""
+    explanation: Explanation | None = None
 
 
 @dataclass(frozen=True, slots=True)

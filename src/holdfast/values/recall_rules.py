@@ -198,9 +198,11 @@ class Ranked:
     score: float
     scores: dict[str, float]
     found_by: tuple[str, ...] = field(init=False)
+    """The arms that have a score for it."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "found_by", tuple(self.scores))
+        found_by = tuple(arm for arm in ("lexical", "semantic") if arm in self.scores)
+        object.__setattr__(self, "found_by", found_by)
 
 
 def rank(

@@ -11,6 +11,7 @@ from holdfast.spi.episodes import (
     EpisodeStorage,
     EventScope,
     NearestEvents,
+    RecallQuestion,
     SessionScope,
     no_patches,
 )
@@ -83,11 +84,11 @@ class HybridEpisodes(EpisodeStorage):
             merged = [one for one in merged if _order(one, in_session=in_session) > position]
         return merged[:limit]
 
-    async def search(self, scope: EventScope, text: str, limit: int) -> list[Recalled]:
+    async def search(self, scope: EventScope, question: RecallQuestion) -> list[Recalled]:
         """Return the best events by words and meaning."""
         # Word ranks depend on all events of the agent, so the durable log computes them.
         degraded = await self._flush(scope)
-        return _degraded(await self._durable.search(scope, text, limit), degraded)
+        return _degraded(await self._durable.search(scope, question), degraded)
 
     async def nearest(self, scope: EventScope, vector: list[float], limit: int) -> NearestEvents:
         """Return the events whose vectors are closest."""

@@ -10,7 +10,13 @@ from holdfast.engines.inmemory.recall import Recall
 from holdfast.engines.inmemory.session_log import Row, SessionLog, SessionRecord
 from holdfast.engines.inmemory.short_term import InMemoryStates
 from holdfast.spi.embedding import Embedder
-from holdfast.spi.episodes import EpisodeStorage, EventScope, NearestEvents, SessionScope
+from holdfast.spi.episodes import (
+    EpisodeStorage,
+    EventScope,
+    NearestEvents,
+    RecallQuestion,
+    SessionScope,
+)
 from holdfast.spi.hybrid.hot_entry import PositionedEntry
 from holdfast.spi.log_entry import LogEntry
 from holdfast.values.codec import decode_json
@@ -69,9 +75,9 @@ class InMemoryEpisodes(EpisodeStorage):
             rows = [row for row in rows if _position(row, in_session=in_session) > position]
         return [row.event() for row in rows[:limit]]
 
-    async def search(self, scope: EventScope, text: str, limit: int) -> list[Recalled]:
+    async def search(self, scope: EventScope, question: RecallQuestion) -> list[Recalled]:
         """Return the best events by words and meaning."""
-        return await self._recall.search(scope, text, limit)
+        return await self._recall.search(scope, question)
 
     async def nearest(self, scope: EventScope, vector: list[float], limit: int) -> NearestEvents:
         """Return the events whose vectors are closest."""

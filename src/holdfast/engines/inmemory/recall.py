@@ -12,6 +12,7 @@ from holdfast.spi.episodes import (
     MAX_RECALLED_AGENTS,
     EventScope,
     NearestEvents,
+    RecallQuestion,
     too_many_agents,
 )
 from holdfast.values.errors import EngineError
@@ -38,8 +39,9 @@ class Recall:
         self._log = log
         self._embedder = embedder
 
-    async def search(self, scope: EventScope, text: str, limit: int) -> list[Recalled]:
+    async def search(self, scope: EventScope, question: RecallQuestion) -> list[Recalled]:
         """Return the best events of a scope, by words and by meaning."""
+        text, limit = question.text, question.limit
         if not text.strip():
             return self._most_recent(scope, limit)
         self._agents(scope)

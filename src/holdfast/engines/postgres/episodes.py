@@ -16,7 +16,13 @@ from holdfast.engines.postgres.queries import filled, load
 from holdfast.engines.postgres.recall import Recall
 from holdfast.engines.postgres.session_log import append, stored
 from holdfast.spi.embedding import Embedder
-from holdfast.spi.episodes import EpisodeStorage, EventScope, NearestEvents, SessionScope
+from holdfast.spi.episodes import (
+    EpisodeStorage,
+    EventScope,
+    NearestEvents,
+    RecallQuestion,
+    SessionScope,
+)
 from holdfast.spi.hybrid.hot_entry import PositionedEntry
 from holdfast.spi.log_entry import LogEntry
 from holdfast.values.codec import decode_json
@@ -86,9 +92,9 @@ class PostgresEpisodes(EpisodeStorage):
         )
         return _events(rows)
 
-    async def search(self, scope: EventScope, text: str, limit: int) -> list[Recalled]:
+    async def search(self, scope: EventScope, question: RecallQuestion) -> list[Recalled]:
         """Return the best events by words and meaning."""
-        return await self._recall.by_text(text, scope, limit)
+        return await self._recall.by_text(question.text, scope, question.limit)
 
     async def nearest(self, scope: EventScope, vector: list[float], limit: int) -> NearestEvents:
         """Return the events whose vectors are closest."""

@@ -10,7 +10,13 @@ from holdfast.engines.redis.engine import Redis
 from holdfast.engines.redis.keys import SessionKeys, encode_agent
 from holdfast.engines.redis.timestamps import ttl_argument
 from holdfast.engines.redis.transcripts import DEFAULT_TTL_SECONDS
-from holdfast.spi.episodes import EventScope, EventStorage, NearestEvents, no_patches
+from holdfast.spi.episodes import (
+    EventScope,
+    EventStorage,
+    NearestEvents,
+    RecallQuestion,
+    no_patches,
+)
 from holdfast.spi.hybrid.hot_entry import PositionedEntry
 from holdfast.spi.log_entry import LogEntry, another_body
 from holdfast.values.codec import decode_json, encode_json
@@ -108,7 +114,7 @@ class RedisEvents(EventStorage):
                     break
         return sorted(found, key=_seq)[:limit]
 
-    async def search(self, scope: EventScope, text: str, limit: int) -> list[Recalled]:  # noqa: ARG002 - not here
+    async def search(self, scope: EventScope, question: RecallQuestion) -> list[Recalled]:  # noqa: ARG002 - not here
         """Raise ``NotSupportedError``: a window that expires has no index of words."""
         raise self._no_recall()
 
