@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -11,10 +12,15 @@ from holdfast.engines.embedders.limited import LimitedEmbedder
 from holdfast.spi.embedding import (
     Embedder,
     EmbeddingMode,
+    Turn,
+    TurnEmbedder,
     embed_possible,
     embed_texts,
+    embed_turns,
+    lexical_weight,
+    reads_context,
 )
-from holdfast.testing.embedders import HangingEmbedder
+from holdfast.testing.embedders import ContextEmbedder, HangingEmbedder
 from holdfast.testing.hostile import TEXTS
 from holdfast.values.errors import (
     EngineError,
@@ -130,7 +136,7 @@ async def test_an_embedder_that_hangs_is_not_asked_again_for_each_text(
 ) -> None:
     monkeypatch.setattr(limited, "MORE_SECONDS_PER_TEXT", 0.0)
     embedder = HangingEmbedder()
-    vectors, problem = await embed_possible(LimitedEmbedder(embedder), ["tide"] * 100)
+    vectors, problem = await embed_possible(LimitedEmbedder(embedder), [("", "tide")] * 100)
     assert vectors == [None] * 100
     assert "no answer" in problem
     assert embedder.calls == 2
@@ -141,7 +147,88 @@ async def test_a_text_that_hangs_the_model_keeps_back_itself_alone(
 ) -> None:
     monkeypatch.setattr(limited, "MORE_SECONDS_PER_TEXT", 0.0)
     embedder = HangingEmbedder(hangs=False, poison="poison", limit_seconds=0.5)
-    texts = ["tide", "moon", "poison", "low"]
+    texts = [("", text) for text in ("tide", "moon", "poison", "low")]
     vectors, problem = await embed_possible(LimitedEmbedder(embedder), texts)
     assert [vector is None for vector in vectors] == [False, False, True, False]
     assert "no answer" in problem
+
+
+SAID: list[Turn] = [("Ana: Any kittens?", "Ben: Yes, two."), ("", "Ana: Low tide.")]
+
+
+async def test_an_embedder_that_reads_no_context_embeds_the_texts_of_turns_alone() -> None:
+    embedder = HashEmbedder()
+    assert not reads_context(embedder)
+    assert await embed_turns(embedder, []) == []
+    alone = await embed_texts(embedder, [text for _, text in SAID])
+    assert await embed_turns(embedder, SAID) == alone
+
+
+async def test_an_embedder_that_reads_context_is_given_it() -> None:
+    embedder = ContextEmbedder()
+    assert reads_context(embedder)
+    assert await embed_turns(embedder, []) == []
+    [with_context, without] = await embed_turns(embedder, SAID)
+    assert embedder.embedded == SAID
+    [alone, same] = await embed_texts(embedder, [text for _, text in SAID])
+    assert with_context != alone
+    assert without == same
+
+
+async def test_an_embedder_whose_model_reads_no_context_is_not_given_it() -> None:
+    embedder = ContextEmbedder()
+    embedder.reads_context = False
+    assert not reads_context(embedder)
+    await embed_turns(embedder, SAID)
+    await embed_turns(LimitedEmbedder(embedder), SAID)
+    assert embedder.embedded == []
+
+
+async def test_a_time_limit_changes_neither_the_context_nor_the_weight() -> None:
+    embedder = ContextEmbedder()
+    embedder.lexical_weight = 0.25
+    limited_twice = LimitedEmbedder(LimitedEmbedder(embedder))
+    assert reads_context(limited_twice)
+    assert lexical_weight(limited_twice) == 0.25
+    assert await embed_turns(limited_twice, SAID) == await embed_turns(embedder, SAID)
+    assert not reads_context(LimitedEmbedder(HashEmbedder()))
+
+
+async def test_a_time_limit_that_is_given_replaces_the_embedders_own() -> None:
+    embedder = LimitedEmbedder(HangingEmbedder(limit_seconds=60), limit_seconds=0.02)
+    assert LimitedEmbedder(embedder).limit_seconds == 0.02
+    with pytest.raises(TimedOutError, match=r"no answer in 0\.02 s"):
+        await embed_texts(embedder, ["tide"])
+
+
+class Turning(Scripted, TurnEmbedder):
+    """Answers turns with what the test gives it, or raises it."""
+
+    async def embed_turns(self, turns: Sequence[Turn]) -> Sequence[Sequence[float]]:
+        return await self.embed([text for _, text in turns])
+
+
+async def test_the_vectors_of_turns_are_checked_as_those_of_texts() -> None:
+    turn = [("", "tide")]
+    with pytest.raises(EngineError, match="embedder scripted: RuntimeError: no GPU"):
+        await embed_turns(Turning(RuntimeError("no GPU")), turn)
+    with pytest.raises(EngineError, match="returned 0 vectors for 1 texts"):
+        await embed_turns(Turning([]), turn)
+    with pytest.raises(EngineError, match="cannot be stored"):
+        await embed_turns(Turning([[math.nan, 1.0]]), turn)
+    with pytest.raises(UnavailableError):
+        await embed_turns(Turning(UnavailableError("openai", "503")), turn)
+
+
+async def test_a_model_says_how_much_the_words_count_beside_it() -> None:
+    assert lexical_weight(HashEmbedder()) == 0.7
+    assert lexical_weight(Scripted([])) == 0.4
+
+
+@pytest.mark.parametrize("weight", [-0.1, 1.5, math.nan, math.inf, True, "0.5", None])
+async def test_a_weight_outside_0_to_1_is_refused(weight: Any) -> None:
+    embedder = HashEmbedder()
+    embedder.lexical_weight = weight
+    with pytest.raises(InvalidInputError) as caught:
+        lexical_weight(embedder)
+    assert caught.value.field == "embedder.lexical_weight"

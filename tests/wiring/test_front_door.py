@@ -134,6 +134,14 @@ async def test_what_is_no_embedder_is_refused_before_it_is_needed(bad: Any) -> N
     assert caught.value.field == "embedder"
 
 
+async def test_an_embedder_with_a_bad_weight_is_refused_before_anything_is_opened() -> None:
+    embedder = HashEmbedder()
+    embedder.lexical_weight = 7
+    with pytest.raises(InvalidInputError) as caught:
+        holdfast.open("memory:", embedder=embedder)
+    assert caught.value.field == "embedder.lexical_weight"
+
+
 async def test_two_opened_states_share_nothing() -> None:
     async with holdfast.open("memory:") as one, holdfast.open("memory:") as two:
         await one.short_term.set_state("s1", {"a": 1})

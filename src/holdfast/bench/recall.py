@@ -20,8 +20,9 @@ import asyncpg
 
 from holdfast.bench.conversations import Conversation, Question, load_conversations
 from holdfast.contracts.agent_memory import AgentMemory
+from holdfast.engines.embedders.limited import LimitedEmbedder
 from holdfast.engines.postgres.embedded import EmbeddedPostgres
-from holdfast.spi.embedding import Embedder, EmbeddingMode, embed_texts
+from holdfast.spi.embedding import Embedder, embed_texts
 from holdfast.values.content import ChatMessage
 from holdfast.wiring.embedders import embedder_named
 from holdfast.wiring.front_door import open as open_state
@@ -173,31 +174,6 @@ async def _engine(
             report.methods.append(await _ask(state, conversations, (engine, method), ask))
 
 
-class _Unhurried(Embedder):
-    """A model that is waited for, however slow the machine is."""
-
-    limit_seconds = PATIENCE_SECONDS
-
-    def __init__(self, inner: Embedder) -> None:
-        self._inner = inner
-
-    @property
-    def name(self) -> str:
-        """The model's name."""
-        return self._inner.name
-
-    @property
-    def dimension(self) -> int:
-        """How many numbers a vector has."""
-        return self._inner.dimension
-
-    async def embed(
-        self, texts: Sequence[str], *, mode: EmbeddingMode = "passage"
-    ) -> Sequence[Sequence[float]]:
-        """The other's vectors."""
-        return await self._inner.embed(texts, mode=mode)
-
-
 @asynccontextmanager
 async def _opened(url: str, tenant: str, model: Embedder | None) -> AsyncIterator[State]:
     settings = Settings(
@@ -205,7 +181,7 @@ async def _opened(url: str, tenant: str, model: Embedder | None) -> AsyncIterato
         command_timeout_seconds=PATIENCE_SECONDS,
         search_timeout_seconds=PATIENCE_SECONDS,
     )
-    patient = None if model is None else _Unhurried(model)
+    patient = None if model is None else LimitedEmbedder(model, limit_seconds=PATIENCE_SECONDS)
     async with open_state(url, tenant=tenant, embedder=patient, settings=settings) as state:
         yield state
 

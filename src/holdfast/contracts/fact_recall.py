@@ -99,7 +99,7 @@ class FactRecall:
         if not positions or self._embedder is None:
             return vectors, ""
         made, problem = await embed_possible(
-            self._embedder, [lacking[at].content for at in positions]
+            self._embedder, [("", lacking[at].content) for at in positions]
         )
         for at, vector in zip(positions, made, strict=True):
             vectors[at] = vector

@@ -9,7 +9,7 @@ from holdfast.spi.blob_index import BlobIndexStorage
 from holdfast.spi.blobs import BlobStorage
 from holdfast.spi.boards import BoardStorage
 from holdfast.spi.channels import ChannelStorage
-from holdfast.spi.embedding import Embedder
+from holdfast.spi.embedding import Embedder, TurnEmbedder
 from holdfast.spi.engine import Engine, EngineOptions
 from holdfast.spi.episodes import EpisodeStorage
 from holdfast.spi.graph import CypherStorage, GraphStorage
@@ -60,6 +60,7 @@ __all__ = [
     "TaskStorage",
     "Transcripts",
     "Transition",
+    "TurnEmbedder",
     "VectorStorage",
     "WorkStorage",
 ]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from holdfast.spi.embedding import Embedder, embed_possible, embed_texts
+from holdfast.spi.embedding import Embedder, Turn, embed_possible, embed_texts
 from holdfast.values.errors import HoldfastError
 
 TAKEN_SECONDS = 120.0
@@ -53,6 +53,18 @@ class EmbeddingBatch:
     ranges: list[LogRange] = field(default_factory=list)
     positions: list[EventPosition] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
+    contexts: list[str] = field(default_factory=list)
+    """What was said before each text in its session; may be left out if the embedder reads none."""
+
+    @property
+    def turns(self) -> list[Turn]:
+        """Each text with its context.
+
+        >>> EmbeddingBatch(texts=["Ben: Two."], contexts=["Ana: How many?"]).turns
+        [('Ana: How many?', 'Ben: Two.')]
+        """
+        contexts = self.contexts or [""] * len(self.texts)
+        return list(zip(contexts, self.texts, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +180,7 @@ async def embed_batch(
     vectors: list[list[float] | None] = []
     problem = ""
     if batch.texts:
-        vectors, problem = await embed_possible(embedder, batch.texts)
+        vectors, problem = await embed_possible(embedder, batch.turns)
     if batch.texts and not any(vectors):
         try:
             await embed_texts(embedder, ["ready?"])

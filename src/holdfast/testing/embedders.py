@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 from holdfast.engines.embedders.hashing import HashEmbedder
-from holdfast.spi.embedding import EmbeddingMode
+from holdfast.spi.embedding import EmbeddingMode, Turn, TurnEmbedder
 
 
 class WaitingEmbedder(HashEmbedder):
@@ -18,6 +18,21 @@ class WaitingEmbedder(HashEmbedder):
         """The vectors, a moment later."""
         await asyncio.sleep(0)
         return await super().embed(texts, mode=mode)
+
+
+class ContextEmbedder(HashEmbedder, TurnEmbedder):
+    """Embeds a text together with what was said before it; keeps what it embedded."""
+
+    reads_context = True
+
+    def __init__(self, dimension: int = 64) -> None:
+        super().__init__(dimension)
+        self.embedded: list[Turn] = []
+
+    async def embed_turns(self, turns: Sequence[Turn]) -> list[list[float]]:
+        """The vectors of each context and text together."""
+        self.embedded += turns
+        return await super().embed([f"{context} {text}" for context, text in turns])
 
 
 class FlakyEmbedder(HashEmbedder):

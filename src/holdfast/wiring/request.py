@@ -6,7 +6,7 @@ import dataclasses
 from dataclasses import dataclass, field
 
 from holdfast.engines.embedders.limited import LimitedEmbedder
-from holdfast.spi.embedding import Embedder
+from holdfast.spi.embedding import Embedder, lexical_weight
 from holdfast.values.clock import Clock
 from holdfast.values.errors import InvalidInputError
 from holdfast.wiring.settings import Settings
@@ -37,12 +37,15 @@ def check_embedder(embedder: object) -> None:
         raise InvalidInputError(
             "embedder", f"must be an object, not a class: pass {embedder.__name__}(...)"
         )
-    if embedder is not None and not isinstance(embedder, Embedder):
+    if embedder is None:
+        return
+    if not isinstance(embedder, Embedder):
         raise InvalidInputError(
             "embedder",
             "must have name, dimension and `async def embed(texts, *, mode)`, or be a name as "
             f"HOLDFAST_EMBEDDER takes it, such as 'static', not {type(embedder).__name__}",
         )
+    lexical_weight(embedder)
 
 
 async def with_embedder(request: OpenRequest) -> OpenRequest:

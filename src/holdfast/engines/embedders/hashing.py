@@ -22,6 +22,8 @@ class HashEmbedder(Embedder):
     'hash-8'
     """
 
+    lexical_weight = 0.7
+
     def __init__(self, dimension: int = 64) -> None:
         if dimension < 1:
             raise InvalidInputError("dimension", f"must be 1 or more, not {dimension}")

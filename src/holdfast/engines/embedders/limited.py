@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 
-from holdfast.spi.embedding import Embedder, EmbeddingMode
+from holdfast.spi.embedding import (
+    Embedder,
+    EmbeddingMode,
+    Turn,
+    TurnEmbedder,
+    Vectors,
+    lexical_weight,
+    reads_context,
+)
 from holdfast.values.errors import TimedOutError
 
 LIMIT_SECONDS = 10.0
@@ -15,7 +23,7 @@ MORE_SECONDS_PER_TEXT = 0.5
 """Added to the limit for each further text of a call: a model without a GPU is that slow."""
 
 
-class LimitedEmbedder(Embedder):
+class LimitedEmbedder(TurnEmbedder):
     """Wraps an embedder and raises ``TimedOutError`` when it takes too long.
 
     ::
@@ -23,8 +31,10 @@ class LimitedEmbedder(Embedder):
         embedder = LimitedEmbedder(StaticEmbedder())
     """
 
-    def __init__(self, inner: Embedder) -> None:
+    def __init__(self, inner: Embedder, *, limit_seconds: float | None = None) -> None:
         self._inner = inner
+        given = getattr(inner, "limit_seconds", LIMIT_SECONDS)
+        self.limit_seconds = float(given if limit_seconds is None else limit_seconds)
 
     def __repr__(self) -> str:
         return repr(self._inner)
@@ -39,16 +49,34 @@ class LimitedEmbedder(Embedder):
         """How many numbers a vector has."""
         return self._inner.dimension
 
+    @property
+    def reads_context(self) -> bool:
+        """Whether the wrapped embedder reads what was said before a text."""
+        return reads_context(self._inner)
+
+    @property
+    def lexical_weight(self) -> float:
+        """The share of the words in a fused score of recall."""
+        return lexical_weight(self._inner)
+
     async def embed(
         self, texts: Sequence[str], *, mode: EmbeddingMode = "passage"
     ) -> Sequence[Sequence[float]]:
         """Return the wrapped embedder's vectors, or raise ``TimedOutError``."""
-        limit = float(getattr(self._inner, "limit_seconds", LIMIT_SECONDS))
-        limit += MORE_SECONDS_PER_TEXT * (len(texts) - 1)
+        return await self._in_time(self._inner.embed(texts, mode=mode), len(texts))
+
+    async def embed_turns(self, turns: Sequence[Turn]) -> Sequence[Sequence[float]]:
+        """Return the wrapped embedder's vectors, or raise ``TimedOutError``."""
+        if not isinstance(self._inner, TurnEmbedder):
+            return await self.embed([text for _, text in turns])
+        return await self._in_time(self._inner.embed_turns(turns), len(turns))
+
+    async def _in_time(self, vectors: Awaitable[Vectors], count: int) -> Vectors:
+        limit = self.limit_seconds + MORE_SECONDS_PER_TEXT * (count - 1)
         clock = asyncio.timeout(limit)
         try:
             async with clock:
-                return await self._inner.embed(texts, mode=mode)
+                return await vectors
         except TimeoutError as error:
             # A TimeoutError raised by the model's own code passes through unchanged.
             if not clock.expired():

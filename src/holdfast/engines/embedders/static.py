@@ -32,6 +32,7 @@ class StaticEmbedder(Embedder):
 
     name = "wordllama-256"
     dimension = 256
+    lexical_weight = 0.7
 
     def __init__(self) -> None:
         found = find_spec("wordllama")

@@ -85,7 +85,9 @@ class Recall:
             for row in self._log.of_agent(agent).values()
             if row.vector is None
         ]
-        vectors, problem = await embed_possible(self._embedder, [row.text() for row in missing])
+        vectors, problem = await embed_possible(
+            self._embedder, [("", row.text()) for row in missing]
+        )
         have, give = self._log.dimension or len(asked), len(asked)
         if have != give:
             return {}, f"the embedder {self._embedder.name} gives {give} numbers, the log {have}"
