@@ -100,6 +100,10 @@ class LexicalIndex:
         self._total_length -= self._lengths.pop(id)
         return True
 
+    def holds(self, id: str, lexeme: str) -> bool:
+        """Return whether a text has a lexeme."""
+        return id in self._postings.get(lexeme, ())
+
     def scores(
         self,
         query_tokens: Iterable[str],

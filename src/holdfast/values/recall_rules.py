@@ -17,7 +17,7 @@ from typing import Any
 
 from holdfast.values.event_text import event_text, message_speaker, message_text
 from holdfast.values.ranking import normalise
-from holdfast.values.text import name_key
+from holdfast.values.text import MAX_NAME_WORDS, name_key
 
 CANDIDATES = 100
 """How many events each arm gives at least."""
@@ -38,6 +38,9 @@ SESSION_BEST = 3
 
 NEAR_SHARE = 0.1
 """The share of the best adjacent score that is added to an event; each step away counts less."""
+
+MAX_SPEAKER = 256
+"""How many characters the key of a speaker may have; a longer one is not stored."""
 
 NEAR_REACH = 4
 NEAR_DECAY = 0.6
@@ -133,6 +136,20 @@ def index_text(
     return f"{own} {lent.text}" if lent else own
 
 
+def context(type: str, payload: dict[str, Any], before: Sequence[Utterance]) -> str:
+    """Return what an embedder may read before the text of an event: the utterance before it.
+
+    Empty if there is none, or if the event is no utterance. ``before`` is as in ``borrowed_from``.
+
+    >>> said = {"role": "user", "name": "Ben", "content": "At noon."}
+    >>> context("message", said, [Utterance("Ana", "When?")])
+    'Ana: When?'
+    """
+    if not before or utterance(type, payload) is None:
+        return ""
+    return f"{before[0].speaker}: {before[0].text}"
+
+
 def asks(type: str, payload: dict[str, Any]) -> bool:
     """Return whether an event ends with a question mark.
 
@@ -159,7 +176,10 @@ def speaker_key(type: str, payload: dict[str, Any]) -> str:
     if type != "message":
         return ""
     name = payload.get("name")
-    return name_key(name) if isinstance(name, str) else ""
+    if not isinstance(name, str) or len(name) > 2 * MAX_SPEAKER:
+        return ""
+    key = name_key(name)
+    return key if len(key) <= MAX_SPEAKER and key.count(" ") < MAX_NAME_WORDS else ""
 
 
 @dataclass(frozen=True, slots=True)

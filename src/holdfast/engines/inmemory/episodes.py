@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from holdfast.engines.inmemory.engine import InMemory
+from holdfast.engines.inmemory.event_index import Row
 from holdfast.engines.inmemory.recall import Recall
-from holdfast.engines.inmemory.session_log import Row, SessionLog, SessionRecord
+from holdfast.engines.inmemory.session_log import SessionLog, SessionRecord
 from holdfast.engines.inmemory.short_term import InMemoryStates
 from holdfast.spi.embedding import Embedder
 from holdfast.spi.episodes import (

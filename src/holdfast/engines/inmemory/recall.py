@@ -1,13 +1,23 @@
-"""Recall over the session log: BM25 first, fused with exact cosine where there are vectors."""
+"""Recall over the session log: candidates by words and by meaning, ranked by the rules."""
 
 from __future__ import annotations
 
 import logging
+import time
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from holdfast.engines.cosine import cosines
-from holdfast.engines.inmemory.session_log import Row, SessionLog
-from holdfast.spi.embedding import Embedder, embed_possible, embed_texts
+import numpy as np
+
+from holdfast.engines.inmemory.event_index import EventIndex, Row
+from holdfast.engines.inmemory.session_log import SessionLog
+from holdfast.spi.embedding import (
+    Embedder,
+    embed_possible,
+    embed_texts,
+    lexical_weight,
+    reads_context,
+)
 from holdfast.spi.episodes import (
     MAX_RECALLED_AGENTS,
     EventScope,
@@ -17,19 +27,28 @@ from holdfast.spi.episodes import (
 )
 from holdfast.values.errors import EngineError
 from holdfast.values.events import Recalled
-from holdfast.values.ranking import fuse, normalise
-from holdfast.values.text import tokenize
+from holdfast.values.recall_hits import Found, to_hits
+from holdfast.values.recall_rules import (
+    CANDIDATES,
+    LEXICAL_WEIGHT,
+    TIE,
+    Candidate,
+    in_order,
+    rank,
+)
+from holdfast.values.text import names_in, tokenize
 
 _log = logging.getLogger("holdfast.recall")
 
 
-@dataclass(slots=True)
-class _Arms:
-    """The scores of each arm of a search, by key, and why an arm is missing or incomplete."""
+@dataclass(frozen=True, slots=True)
+class _Agent:
+    """An agent that is searched: its index, and which of its events are in the scope."""
 
-    lexical: dict[str, float]
-    semantic: dict[str, float]
-    degraded: str = ""
+    index: EventIndex
+    rows: Mapping[str, Row]
+    only: Mapping[str, Row] | None
+    """The same rows, or ``None`` if all of the agent's events are in the scope."""
 
 
 class Recall:
@@ -41,90 +60,155 @@ class Recall:
 
     async def search(self, scope: EventScope, question: RecallQuestion) -> list[Recalled]:
         """Return the best events of a scope, by words and by meaning."""
-        text, limit = question.text, question.limit
-        if not text.strip():
-            return self._most_recent(scope, limit)
-        self._agents(scope)
-        semantic, degraded = await self._by_meaning(scope, text)
-        rows, asked = self._log.of_scope(scope), tokenize(text)
+        if not question.text.strip():
+            return self._most_recent(scope, question.limit)
+        start = time.perf_counter()
+        vector, degraded = await self._embed(scope, question.text)
+        agents, most = self._agents(scope), max(CANDIDATES, question.limit)
+        rows = _merged(agents)
+        took = {} if self._embedder is None else {"semantic": _since(start)}
+
+        start = time.perf_counter()
+        lexemes = tokenize(question.text)
         words: dict[str, float] = {}
-        for agent in self._agents(scope):
-            words |= self._log.words(agent).scores(asked, only=rows)
-        arms = _Arms(words, semantic, degraded)
-        if not arms.semantic:
-            return _ranked(rows, limit, arms, normalise(arms.lexical))
-        return _ranked(rows, limit, arms, fuse(arms.lexical, arms.semantic))
+        for one in agents:
+            words |= one.index.words.scores(lexemes, only=one.only)
+        chosen = dict.fromkeys(_first(words, rows, most))
+        took["lexical"] = _since(start)
+
+        near: dict[str, float] = {}
+        if vector is not None:
+            start = time.perf_counter()
+            near = _nearest(agents, vector, most)
+            chosen |= dict.fromkeys(_first(near, rows, most))
+            for one in agents:
+                near |= one.index.vectors.of(vector, (key for key in chosen if key in one.rows))
+            took["semantic"] += _since(start)
+
+        ranked = rank(
+            [_candidate(key, rows[key], words, near) for key in chosen],
+            speakers=self._named(agents, question.text),
+            lexical_weight=lexical_weight(self._embedder) if self._embedder else LEXICAL_WEIGHT,
+        )
+        best = [one.candidate.key for one in ranked[: question.limit]]
+        return to_hits(
+            ranked,
+            {key: self._found(rows[key], lexemes) for key in best},
+            question.limit,
+            asked=lexemes,
+            degraded=degraded,
+            milliseconds=took if question.explain else None,
+        )
 
     def nearest(self, scope: EventScope, vector: list[float], limit: int) -> NearestEvents:
         """Return the events of a scope that are nearest to a vector."""
-        self._agents(scope)
+        agents = self._agents(scope)
         if self._log.dimension != len(vector):
             return NearestEvents(self._log.dimension, [])
-        rows = self._log.of_scope(scope)
-        arms = _Arms({}, _by_vector(vector, rows))
-        found = _ranked(rows, limit, arms, arms.semantic, normal=False)
+        rows, near = _merged(agents), _nearest(agents, vector, limit)
+        found = [
+            # Recall scores run from 0 to 1: a cosine of -1 becomes 0.
+            Recalled(
+                *(rows[key].event(), (near[key] + 1) / 2, ("semantic",)), {"semantic": near[key]}
+            )
+            for key in _first(near, rows, limit)
+        ]
         return NearestEvents(self._log.dimension, found)
 
-    def _agents(self, scope: EventScope) -> list[str]:
-        found = self._log.agents_of(scope)
-        if len(found) > MAX_RECALLED_AGENTS:
+    def _names(self, scope: EventScope) -> list[str]:
+        names = self._log.agents_of(scope)
+        if len(names) > MAX_RECALLED_AGENTS:
             raise too_many_agents()
+        return names
+
+    def _agents(self, scope: EventScope) -> list[_Agent]:
+        found = []
+        for name in self._names(scope):
+            every = self._log.of_agent(name)
+            only = None
+            if scope != EventScope(name):
+                only = {key: row for key, row in every.items() if scope.has(row)}
+            found.append(_Agent(self._log.index(name), every if only is None else only, only))
         return found
 
-    async def _by_meaning(self, scope: EventScope, text: str) -> tuple[dict[str, float], str]:
-        if self._embedder is None:
-            return {}, ""
+    def _named(self, agents: Iterable[_Agent], text: str) -> list[str]:
+        """Return the keys of the speakers whom a question names."""
+        speakers = [one.index.speakers for one in agents if one.index.speakers]
+        if not speakers:
+            return []
+        return [name for name in names_in(text) if any(name in one for one in speakers)]
+
+    def _found(self, row: Row, lexemes: Iterable[str]) -> Found:
+        words = self._log.index(row.agent).words
+        held = {lexeme for lexeme in lexemes if words.holds(row.key, lexeme)}
+        return Found(row.event(), held, row.borrows)
+
+    async def _embed(self, scope: EventScope, text: str) -> tuple[list[float] | None, str]:
+        """Embed the question, and the events that have no vector; or return why not."""
+        embedder, names = self._embedder, self._names(scope)
+        if embedder is None:
+            return None, ""
         try:
-            [asked] = await embed_texts(self._embedder, [text], mode="query")
+            [asked] = await embed_texts(embedder, [text], mode="query")
         except EngineError as error:
             _log.warning("recall by words only: %s", error)
-            return {}, f"recall by words only: {error}"
-        missing = [
-            row
-            for agent in self._log.agents_of(scope)
-            for row in self._log.of_agent(agent).values()
-            if row.vector is None
-        ]
-        vectors, problem = await embed_possible(
-            self._embedder, [("", row.text()) for row in missing]
-        )
+            return None, f"recall by words only: {error}"
+        indexes = [self._log.index(name) for name in names]
+        bare = [(index, row) for index in indexes for row in index.bare.values()]
+        turns = [index.turn(row) for index, row in bare]
+        if not reads_context(embedder):
+            turns = [("", said) for _, said in turns]
+        vectors, problem = await embed_possible(embedder, turns)
         have, give = self._log.dimension or len(asked), len(asked)
         if have != give:
-            return {}, f"the embedder {self._embedder.name} gives {give} numbers, the log {have}"
+            return None, f"the embedder {embedder.name} gives {give} numbers, the log {have}"
         self._log.dimension = give
-        for row, vector in zip(missing, vectors, strict=True):
-            row.vector = row.vector or vector
-        degraded = f"some events have no embedding yet: {problem}" if problem else ""
-        return _by_vector(asked, self._log.of_scope(scope)), degraded
+        for (index, row), turn, vector in zip(bare, turns, vectors, strict=True):
+            if vector is not None:
+                index.embedded(row, turn, vector)
+        return asked, f"some events have no embedding yet: {problem}" if problem else ""
 
     def _most_recent(self, scope: EventScope, limit: int) -> list[Recalled]:
         rows = sorted(
             self._log.of_scope(scope).values(),
-            key=lambda row: (row.occurred_at, row.session, row.epoch, row.seq),
+            key=lambda row: (row.occurred_at, *row.position),
             reverse=True,
         )
         return [Recalled(row.event(), 1.0, ("recent",), {}) for row in rows[:limit]]
 
 
-def _ranked(
-    rows: dict[str, Row],
-    limit: int,
-    arms: _Arms,
-    scores: dict[str, float],
-    *,
-    normal: bool = True,
-) -> list[Recalled]:
-    best = sorted(scores.items(), key=lambda item: (-item[1], rows[item[0]].id))
-    found = []
-    for key, score in best[:limit]:
-        parts = {"lexical": arms.lexical.get(key), "semantic": arms.semantic.get(key)}
-        given = {arm: part for arm, part in parts.items() if part is not None}
-        # Recall scores run from 0 to 1: a cosine of -1 becomes 0.
-        shown = score if normal else (score + 1) / 2
-        found.append(Recalled(rows[key].event(), shown, tuple(given), given, arms.degraded))
-    return found
+def _merged(agents: list[_Agent]) -> Mapping[str, Row]:
+    if len(agents) == 1:
+        return agents[0].rows
+    return {key: row for one in agents for key, row in one.rows.items()}
 
 
-def _by_vector(vector: list[float], rows: dict[str, Row]) -> dict[str, float]:
-    held = {key: row.vector for key, row in rows.items() if row.vector is not None}
-    return cosines(vector, held)
+def _nearest(agents: list[_Agent], vector: list[float], most: int) -> dict[str, float]:
+    near: dict[str, float] = {}
+    for one in agents:
+        near |= one.index.vectors.nearest(vector, most, one.only)
+    return near
+
+
+def _candidate(
+    key: str, row: Row, words: Mapping[str, float], near: Mapping[str, float]
+) -> Candidate:
+    score = words.get(key, 0.0)
+    return Candidate(key, row.position, score, near.get(key), row.asks, row.speaker)
+
+
+def _first(scores: Mapping[str, float], rows: Mapping[str, Row], most: int) -> list[str]:
+    """Return the keys of the best ``most``; equal scores are ordered by position in the log."""
+    keys = list(scores) if most else []
+    if most < len(keys):
+        values = np.fromiter(scores.values(), dtype=np.float64, count=len(scores))
+        least = np.partition(values, -most)[-most]
+        while len(close := values[(values < least) & (values > least - TIE)]):
+            least = close.min()
+        keys = [key for key, score in scores.items() if score >= least]
+    keys.sort(key=lambda key: rows[key].position)
+    return [keys[at] for at in in_order(range(len(keys)), lambda at: scores[keys[at]])[:most]]
+
+
+def _since(start: float) -> float:
+    return (time.perf_counter() - start) * 1000

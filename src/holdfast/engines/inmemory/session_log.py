@@ -2,45 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Self
 
+from holdfast.engines.inmemory.event_index import EventIndex, Row
 from holdfast.spi.episodes import EventScope
 from holdfast.spi.log_entry import LogEntry
-from holdfast.values.codec import decode_json
 from holdfast.values.errors import InvalidInputError
-from holdfast.values.event_text import event_text
-from holdfast.values.events import Event
-from holdfast.values.ranking import LexicalIndex
-from holdfast.values.text import tokenize
-
-
-@dataclass(slots=True)
-class Row(LogEntry):
-    """One stored event; it never leaves the engine."""
-
-    epoch: int = 0
-    seq: int = 0
-    vector: list[float] | None = None
-
-    @classmethod
-    def of(cls, entry: LogEntry, vector: list[float] | None) -> Self:
-        """Return a row for an entry, without a position."""
-        return cls(
-            *(entry.agent, entry.session, entry.type, entry.body, entry.id, entry.run),
-            entry.occurred_at,
-            vector=vector,
-        )
-
-    def text(self) -> str:
-        """Return the text that recall searches."""
-        return event_text(self.type, decode_json(self.body))
-
-    def event(self) -> Event:
-        """Return a new event object, which the caller may keep."""
-        return self.to_event(self.epoch, self.seq)
 
 
 @dataclass(slots=True)
@@ -62,15 +31,14 @@ class SessionRecord:
 class SessionLog:
     """The rows of one tenant's sessions, by session and by agent.
 
-    ``words`` indexes an agent's new rows before it returns the index. So an append does no
+    ``index`` indexes an agent's new rows before it returns the index. So an append does no
     indexing, and a search finds the new rows at once.
     """
 
     sessions: dict[str, SessionRecord] = field(default_factory=dict)
     agents: dict[str, dict[str, Row]] = field(default_factory=dict)
     dimension: int | None = None
-    _words: dict[str, LexicalIndex] = field(default_factory=dict)
-    _tails: dict[str, list[Row]] = field(default_factory=dict)
+    _indexes: dict[str, EventIndex] = field(default_factory=dict)
     _deleted: dict[str, int] = field(default_factory=dict)
 
     def append(
@@ -81,12 +49,12 @@ class SessionLog:
         for at, entry in enumerate(entries):
             stored = self._find(entry.session, entry.id)
             if stored is None:
-                fresh.append(Row.of(entry, None if vectors is None else vectors[at]))
+                fresh.append((_row(entry), None if vectors is None else vectors[at]))
             else:
                 stored.check_same(entry)
-        self._check_dimension(fresh)
-        for row in fresh:
-            self._place(row, now)
+        self._check_dimension([vector for _, vector in fresh])
+        for row, vector in fresh:
+            self._place(row, vector, now)
         return [self.sessions[entry.session].rows[entry.id] for entry in entries]
 
     def session(self, session_id: str, agent: str, now: datetime) -> SessionRecord:
@@ -120,12 +88,10 @@ class SessionLog:
             return [scope.agent] if scope.agent in self.agents else []
         return [agent for agent, rows in self.agents.items() if rows and scope.has_agent(agent)]
 
-    def words(self, agent: str) -> LexicalIndex:
-        """Return the word index of an agent, up to the last append."""
-        index = self._words.setdefault(agent, LexicalIndex())
-        for row in self._tails.pop(agent, []):
-            if row.key in self.of_agent(agent):
-                index.add(row.key, tokenize(row.text()))
+    def index(self, agent: str) -> EventIndex:
+        """Return the index of an agent's rows, up to the last append."""
+        index = self._indexes.setdefault(agent, EventIndex())
+        index.catch_up()
         return index
 
     def clear(
@@ -152,13 +118,15 @@ class SessionLog:
 
     def remove(self, session: SessionRecord, rows: Iterable[Row]) -> None:
         """Delete rows of a session from the log and from every index."""
+        gone: dict[str, list[Row]] = {}
         for row in rows:
             del session.rows[row.id]
             del self.agents[row.agent][row.key]
-            if row.agent in self._words:
-                self._words[row.agent].remove(row.key)
+            gone.setdefault(row.agent, []).append(row)
             if row.type == "message":
                 del session.transcripts[row.agent][row.id]
+        for agent, removed in gone.items():
+            self._indexes[agent].remove(removed)
 
     def delete(self, session_id: str) -> bool:
         """Delete a session with its rows; only its counter stays."""
@@ -176,9 +144,11 @@ class SessionLog:
         session = self.sessions.get(session_id)
         return session.rows.get(event_id) if session else None
 
-    def _check_dimension(self, rows: Iterable[Row]) -> None:
+    def _check_dimension(self, vectors: Sequence[list[float] | None]) -> None:
         dimension = self.dimension
-        for at, vector in _vectors(rows):
+        for at, vector in enumerate(vectors):
+            if vector is None:
+                continue
             dimension = dimension or len(vector)
             if len(vector) != dimension:
                 raise InvalidInputError(
@@ -187,18 +157,20 @@ class SessionLog:
                 )
         self.dimension = dimension
 
-    def _place(self, row: Row, now: datetime) -> None:
+    def _place(self, row: Row, vector: list[float] | None, now: datetime) -> None:
         session = self.session(row.session, row.agent, now)
         session.seq += 1
         row.epoch, row.seq = session.epoch, session.seq
         session.rows[row.id] = row
         self.agents.setdefault(row.agent, {})[row.key] = row
-        self._tails.setdefault(row.agent, []).append(row)
+        self._indexes.setdefault(row.agent, EventIndex()).add(row, vector)
         if row.type == "message":
             session.transcripts.setdefault(row.agent, {})[row.id] = row
 
 
-def _vectors(rows: Iterable[Row]) -> Iterator[tuple[int, list[float]]]:
-    for at, row in enumerate(rows):
-        if row.vector is not None:
-            yield at, row.vector
+def _row(entry: LogEntry) -> Row:
+    """Return a row for an entry, without a position."""
+    return Row(
+        *(entry.agent, entry.session, entry.type, entry.body, entry.id, entry.run),
+        entry.occurred_at,
+    )

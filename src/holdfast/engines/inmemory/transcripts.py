@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 
 from holdfast.engines.inmemory.engine import InMemory
-from holdfast.engines.inmemory.session_log import Row, SessionLog
+from holdfast.engines.inmemory.event_index import Row
+from holdfast.engines.inmemory.session_log import SessionLog
 from holdfast.spi.log_entry import LogEntry, TranscriptPage, another_body
 from holdfast.spi.transcripts import MessageRow, Tail, TranscriptKey, Transcripts
 

@@ -17,7 +17,8 @@ AGENTS = st.sampled_from([AgentId("", "ana"), AgentId("writer", "ben")])
 SESSIONS = st.sampled_from(["s1", "s2"])
 RUNS = st.sampled_from(["", "r1", "r2"])
 TYPES = st.sampled_from(["decision", "observation"])
-SOME_TYPES = st.none() | st.lists(TYPES, max_size=2, unique=True)
+ALL_TYPES = TYPES | st.just("message")
+SOME_TYPES = st.none() | st.lists(ALL_TYPES, max_size=2, unique=True)
 ASKED = AGENTS | st.just(ALL_AGENTS)
 MARKS = st.sampled_from([None, True, 1, -2, "1", "tide\x00", "x" * 256])
 WHERES = st.none() | st.one_of(
@@ -32,7 +33,21 @@ LIMITS = st.integers(0, 6)
 START = datetime(2030, 1, 1, tzinfo=UTC)
 TIMES = st.integers(0, 5).map(lambda hours: START + timedelta(hours=hours))
 WORDS = st.lists(st.sampled_from(["tide", "moon", "harbour", "sailing"]), max_size=3).map(" ".join)
-EVENTS = st.builds(
+SPEAKERS = st.sampled_from(
+    [{"role": "user", "name": "Ana"}, {"role": "user", "name": "Old Ben"}, {"role": "assistant"}]
+)
+MESSAGES = st.builds(
+    lambda speaker, words, end: {**speaker, "content": words + end},
+    SPEAKERS,
+    WORDS,
+    st.sampled_from(["", ".", "?", "? Well.", "? "]),
+)
+QUESTIONS = st.lists(
+    st.sampled_from(["tide", "moon", "harbour", "sailing", "Ana", "old Ben?", "January"]),
+    min_size=1,
+    max_size=3,
+).map(" ".join)
+NOTES = st.builds(
     Event,
     AGENTS,
     SESSIONS,
@@ -50,10 +65,27 @@ EVENTS = st.builds(
     run_id=RUNS,
     occurred_at=TIMES,
 )
+SAID = st.builds(
+    Event,
+    AGENTS,
+    SESSIONS,
+    st.just("message"),
+    MESSAGES,
+    id=st.integers(0, 60).map("m{}".format),
+    run_id=RUNS,
+    occurred_at=TIMES,
+)
+EVENTS = NOTES | SAID
 
 
 def _ranked(found: list[Recalled]) -> list[Any]:
-    return [(one.event, round(one.score, 6), one.found_by) for one in found]
+    return [
+        (
+            *(one.event, round(one.score, 6), one.found_by),
+            {name: round(score, 6) for name, score in one.scores.items()},
+        )
+        for one in found
+    ]
 
 
 class EpisodesMachine(EngineMachine):
@@ -103,9 +135,10 @@ class EpisodesMachine(EngineMachine):
 
     @rule(
         agent=ASKED,
-        query=WORDS.filter(bool),
+        query=QUESTIONS,
         limit=LIMITS,
         session_id=st.none() | SESSIONS,
+        types=SOME_TYPES,
         where=WHERES,
     )
     def recall(self, agent: AnyAgent, query: str, **how: Any) -> None:
@@ -121,6 +154,15 @@ class EpisodesMachine(EngineMachine):
     def clear(self, session: str, agent: AgentId | None, run: str | None, types: Any) -> None:
         """A part of a session."""
         self.both(lambda log: log.clear(session, agent_id=agent, run_id=run, types=types))
+
+    @rule(agent=AGENTS, session=SESSIONS)
+    def pop(self, agent: AgentId, session: str) -> None:
+        """The newest message of a transcript, which may be a question that somebody answered."""
+        self.each(
+            lambda _: self.engine.subject("history").pop(agent, session_id=session),
+            lambda _: self.reference.subject("history").pop(agent, session_id=session),
+            lambda popped: popped and (popped.id, popped.text),
+        )
 
     @rule(agent=AGENTS, session=SESSIONS, metadata=st.none() | st.just({"k": 1}))
     def start(self, agent: AgentId, session: str, metadata: dict[str, Any] | None) -> None:

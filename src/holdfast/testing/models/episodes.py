@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import math
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
+from holdfast.testing.models.recall import naive_recall
 from holdfast.testing.models.shared import Shared
 from holdfast.values.errors import (
     ConflictError,
     InvalidInputError,
     NotFoundError,
 )
-from holdfast.values.event_text import event_text
 from holdfast.values.events import Event, Recalled, Session
 from holdfast.values.filters import matches, parse
 from holdfast.values.identity import ALL_AGENTS, AgentId, AnyAgent
-from holdfast.values.ranking import K1, B
-from holdfast.values.text import tokenize
 
 
 def _passes(where: dict[str, Any] | None, event: Event) -> bool:
@@ -137,37 +134,22 @@ class NaiveEpisodes:
         *,
         limit: int = 5,
         session_id: str | None = None,
+        types: list[str] | None = None,
         where: dict[str, Any] | None = None,
     ) -> list[Recalled]:
-        """Every agent by itself, the best of all."""
-        asked = {one.agent_id for one in self._sorted(agent_id, None, None)}
-        hits = [
-            hit
-            for agent in asked
-            for hit in self._scored(agent, query)
-            if session_id in (None, hit.event.session_id) and _passes(where, hit.event)
-        ]
-        best = max((hit.score for hit in hits), default=1.0)
-        hits = [dataclasses.replace(hit, score=hit.score / best) for hit in hits]
-        return sorted(hits, key=lambda hit: (-hit.score, hit.event.id))[:limit]
-
-    def _scored(self, agent_id: AgentId, query: str) -> list[Recalled]:
-        """Okapi BM25 by the book, over every text, for every word."""
-        events = self._sorted(agent_id, None, None)
-        texts = [tokenize(event_text(one.type, one.payload)) for one in events]
-        average = sum(map(len, texts)) / max(1, len(texts))
-        hits = []
-        for event, words in zip(events, texts, strict=True):
-            score = 0.0
-            for word in dict.fromkeys(tokenize(query)):
-                holding = sum(word in other for other in texts)
-                rarity = math.log(1 + (len(texts) - holding + 0.5) / (holding + 0.5))
-                times = words.count(word)
-                share = len(words) / average if average else 1.0
-                score += rarity * times * (K1 + 1) / (times + K1 * (1 - B + B * share))
-            if score > 0:
-                hits.append(Recalled(event, score, ("lexical",), {"lexical": score}))
-        return hits
+        """Over the whole log of every agent that was asked."""
+        log = self._sorted(agent_id, None, None)
+        hits = naive_recall(
+            log,
+            query,
+            limit,
+            lambda one: (
+                session_id in (None, one.session_id)
+                and (types is None or one.type in types)
+                and _passes(where, one)
+            ),
+        )
+        return copy.deepcopy(hits)
 
     async def _open(self, agent_id: AgentId, session_id: str) -> None:
         if await self.get_session(session_id) is None:
