@@ -95,6 +95,26 @@ class EpisodicMemory(Events):
     - recall by vector without any vectors is empty
     - recall with an embedder finds by meaning what shares no word
     - an embedder that is down never loses a write, and recall says so
+    - an answer is found by the words of its question
+    - only the nearest of the three utterances before lends, and only a question
+    - tool messages and other events are looked through for a question
+    - an answer borrows only in its own session
+    - an answer borrows only from its own agent
+    - filters narrow the hits and not what is borrowed
+    - what was cleared is not borrowed any more
+    - what was popped or replaced is not borrowed any more
+    - an embedder that reads context reads nothing that was cleared
+    - an event is found by its day
+    - a question that names one speaker prefers what that speaker said
+    - an event ranks higher in a session where more was found
+    - an event beside others that were found ranks higher
+    - an event that asks ranks below one that tells
+    - equal scores are ordered by session, epoch and seq
+    - equal scores at the last candidate are ordered by session, epoch and seq
+    - a candidate of one arm has its score of the other arm too
+    - recall with filters and owners returns k results whenever k match
+    - any text and any name is indexed
+    - any number of speakers is told apart
     - sessions are created on first use
     - start_session is idempotent and keeps what was started
     - a session that ended may be started again
