@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from holdfast.contracts.working_memory import AgentFacts, WorkingMemory
 from holdfast.spi.log_entry import LogEntry
+from holdfast.spi.reranking import Reranker
 from holdfast.values.content import ChatMessage
 from holdfast.values.events import Event, Recalled
 from holdfast.values.identity import AgentId, AnyAgent
@@ -72,6 +73,8 @@ class MemoryLog(Protocol):
         since: datetime | None = None,
         until: datetime | None = None,
         where: dict[str, Any] | None = None,
+        explain: bool = False,
+        reranker: Reranker | None = None,
     ) -> list[Recalled]:
         """As ``EpisodicMemory.recall``; ``NotSupportedError`` where there is no deep recall."""
 
@@ -111,6 +114,7 @@ class AgentMemory(Protocol):
     - recency lifts the newer of two hits
     - neighbours and recency change nothing unless they are asked for
     - a recency_weight outside of 0 to 1 is refused
+    - explanations and rerankers go together with neighbours and recency
     - state is the session's working memory and keys reads only those
     - without a session state is a document of the agent's own
     - facts are the agent's in every session
@@ -230,12 +234,17 @@ class AgentMemory(Protocol):
         recency_weight: float = 0.0,
         half_life_seconds: float = 7 * DAY_SECONDS,
         where: dict[str, Any] | None = None,
+        explain: bool = False,
+        reranker: Reranker | None = None,
     ) -> list[Recalled]:
         """Return the events that best match a question, from all sessions, the best first.
 
-        ``neighbours`` gives that many events before and after a hit a share of its score.
+        ``neighbours`` gives that many events before and after a hit a share of its score; without
+        it, nearness counts a little already.
         ``recency_weight``, from 0 to 1, is the weight of recency against relevance; recency halves
-        every ``half_life_seconds``. ``where`` filters hits and neighbours by their payloads. ::
+        every ``half_life_seconds``. ``where`` filters hits and neighbours by their payloads.
+        ``explain`` adds an ``explanation`` to each hit. A ``reranker`` orders the first 20 hits of
+        a question in words, before neighbours and recency count. ::
 
             for hit in await memory.recall("which database did we choose?"):
                 print(hit.score, hit.found_by, hit.event.payload)

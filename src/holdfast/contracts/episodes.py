@@ -115,6 +115,13 @@ class EpisodicMemory(Events):
     - recall with filters and owners returns k results whenever k match
     - any text and any name is indexed
     - any number of speakers is told apart
+    - recall explains each hit if asked, and not otherwise
+    - an explanation has the rank and the time of every arm
+    - a search with one arm is explained by it
+    - a reranker orders the first 20 hits
+    - a reranker that fails is an EngineError that names it
+    - a reranker that is none, or for a vector, is refused
+    - a reranker sees the events of the owner who asks, under their own ids
     - sessions are created on first use
     - start_session is idempotent and keeps what was started
     - a session that ended may be started again

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -14,6 +15,7 @@ from holdfast.contracts.paging import cursor_of_event, event_before
 from holdfast.contracts.state_patches import check_patches
 from holdfast.spi.episodes import EventScope, EventStorage, RecallQuestion, no_patches
 from holdfast.spi.log_entry import LogEntry, check_embeddings, distinct
+from holdfast.spi.reranking import RERANKED, Reranker, check_reranker, rerank
 from holdfast.values.checks import (
     check_count,
     check_ids,
@@ -27,6 +29,7 @@ from holdfast.values.checks import (
 from holdfast.values.deprecation import renamed
 from holdfast.values.errors import InvalidInputError
 from holdfast.values.events import Event, Recalled
+from holdfast.values.explanations import ArmScore, Explanation
 from holdfast.values.identity import AllAgents, AnyAgent
 from holdfast.values.owners import RESERVED
 from holdfast.values.payload_filters import parse_where
@@ -193,12 +196,14 @@ class Events(Front, MemoryLog):
         since: datetime | None = None,
         until: datetime | None = None,
         where: dict[str, Any] | None = None,
+        explain: bool = False,
+        reranker: Reranker | None = None,
     ) -> list[Recalled]:
         """Return the events nearest to a question, by words and, with an embedder, by meaning.
 
         With ``ALL_AGENTS`` at most 100 agents are searched; if there are more, raises
-        ``InvalidInputError``. ``where``
-        filters as in ``recent``. ::
+        ``InvalidInputError``. ``where`` filters as in ``recent``. With ``explain`` each hit has an
+        ``explanation``. A ``reranker`` orders the first 20 hits of a question in words. ::
 
             hits = await episodes.recall(agent, "which database did we choose?")
         """
@@ -206,15 +211,25 @@ class Events(Front, MemoryLog):
         end = None if until is None else check_time("until", until)
         scope = self._events_of(agent_id, session_id, types, where, (start, end))
         limit = check_count("limit", limit)
+        model = None if reranker is None else check_reranker("reranker", reranker)
+        begin = time.perf_counter()
         if isinstance(query, str):
             text = self._limits.check_query("query", check_text("query", query))
-            found = await self._events.search(scope, RecallQuestion(text, limit))
-            return self._own_hits(found)
-        vector = check_vector("query", query)
-        dimension, found = await self._events.nearest(scope, vector, limit)
-        if dimension is not None:
-            check_vector("query", vector, dimension=dimension)
-        return self._own_hits(found)
+            most = limit if model is None or not limit else max(limit, RERANKED)
+            found = await self._events.search(scope, RecallQuestion(text, most, explain))
+        else:
+            text, vector = "", check_vector("query", query)
+            if model is not None:
+                raise InvalidInputError("reranker", "needs a question in words, not a vector")
+            dimension, found = await self._events.nearest(scope, vector, limit)
+            if dimension is not None:
+                check_vector("query", vector, dimension=dimension)
+        hits = self._own_hits(found)
+        if explain and not text.strip():
+            hits = _explained(hits, begin)
+        if model is not None and text.strip():
+            hits = await rerank(model, text, hits)
+        return hits[:limit]
 
     def _entry(self, field: str, event: Event) -> LogEntry:
         return self._scope.entry(field, LogEntry.of_event(field, event))
@@ -258,3 +273,15 @@ class Events(Front, MemoryLog):
             replace(hit, event=scope.own_event(hit.event), degraded=scope.own_text(hit.degraded))
             for hit in hits
         ]
+
+
+def _explained(hits: list[Recalled], begin: float) -> list[Recalled]:
+    """Explain hits of a search with one arm: the nearest to a vector, or the most recent."""
+    took = (time.perf_counter() - begin) * 1000
+    found = []
+    for rank, hit in enumerate(hits, 1):
+        [arm] = hit.found_by
+        score = ArmScore(hit.scores.get(arm, hit.score), rank)
+        explanation = Explanation(arms={arm: score}, milliseconds={arm: took})
+        found.append(replace(hit, explanation=explanation))
+    return found

@@ -25,6 +25,7 @@ from holdfast.memory.reranking import (
     with_recency,
 )
 from holdfast.spi.log_entry import LogEntry
+from holdfast.spi.reranking import Reranker
 from holdfast.spi.wake import SessionWake
 from holdfast.values.checks import (
     MAX_ID_BYTES,
@@ -195,6 +196,8 @@ class StoredMemory(AgentMemory):
         recency_weight: float = 0.0,
         half_life_seconds: float = 7 * DAY_SECONDS,
         where: dict[str, Any] | None = None,
+        explain: bool = False,
+        reranker: Reranker | None = None,
     ) -> list[Recalled]:
         """Return the events that best match a question, from all sessions, the best first."""
         most = check_count("limit", limit)
@@ -210,6 +213,8 @@ class StoredMemory(AgentMemory):
             since=since,
             until=until,
             where=where,
+            explain=explain,
+            reranker=reranker,
         )
         if reach:
             look = Beside(reach, types, since, until, where)

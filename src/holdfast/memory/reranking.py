@@ -16,6 +16,7 @@ from typing import Any
 from holdfast.contracts.agent_memory import MemoryLog
 from holdfast.values.errors import InvalidInputError
 from holdfast.values.events import Event, Recalled
+from holdfast.values.explanations import Explanation
 
 NEIGHBOUR_WEIGHT = 0.5
 """The share of the best adjacent score that an event gets."""
@@ -93,8 +94,11 @@ async def with_neighbours(
     beside = await asyncio.gather(*(_around(episodes, hit.event, look) for hit in hits[:k]))
     known = {_key(hit.event): hit for hit in hits}
     degraded = hits[0].degraded if hits else ""
+    why = hits[0].explanation if hits else None
+    if why is not None:
+        why = Explanation(milliseconds=why.milliseconds)
     for event in (one for group in beside for one in group):
-        known.setdefault(_key(event), Recalled(event, 0.0, (), {}, degraded))
+        known.setdefault(_key(event), Recalled(event, 0.0, (), {}, degraded, why))
     lent: dict[tuple[str, str], float] = {}
     positions = {
         (one.event.session_id, one.event.epoch, one.event.seq): one for one in known.values()
@@ -112,11 +116,15 @@ def _mixed(one: Recalled, lent: float) -> Recalled:
     score = (one.score + NEIGHBOUR_WEIGHT * lent) / (1 + NEIGHBOUR_WEIGHT)
     if not lent:
         return dataclasses.replace(one, score=score)
+    why = one.explanation
+    if why is not None:
+        why = dataclasses.replace(why, added={**why.added, "neighbour": lent})
     return dataclasses.replace(
         one,
         score=score,
         found_by=(*one.found_by, "neighbour"),
         scores={**one.scores, "neighbour": lent},
+        explanation=why,
     )
 
 

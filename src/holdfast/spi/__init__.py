@@ -15,6 +15,7 @@ from holdfast.spi.episodes import EpisodeStorage
 from holdfast.spi.graph import CypherStorage, GraphStorage
 from holdfast.spi.keys import KeyStorage
 from holdfast.spi.long_term import LongTermStorage
+from holdfast.spi.reranking import Reranker
 from holdfast.spi.states import StateStorage
 from holdfast.spi.tasks.ledger import TaskStorage
 from holdfast.spi.tasks.work import WorkStorage
@@ -23,6 +24,7 @@ from holdfast.spi.vectors import VectorStorage
 from holdfast.spi.wake import SessionWake
 from holdfast.values.blobs import IndexedBlob
 from holdfast.values.clock import Clock, SystemClock
+from holdfast.values.explanations import Explanation
 from holdfast.values.states import StatePatch, StateSnapshot
 from holdfast.values.tasks.events import ArtifactChunk, StepKey, StepRecord, TaskRequest, Transition
 from holdfast.values.tasks.push import OutboxEntry
@@ -42,12 +44,14 @@ __all__ = [
     "Engine",
     "EngineOptions",
     "EpisodeStorage",
+    "Explanation",
     "GraphStorage",
     "IndexedBlob",
     "KeyStorage",
     "Lease",
     "LongTermStorage",
     "OutboxEntry",
+    "Reranker",
     "SessionWake",
     "StatePatch",
     "StateSnapshot",

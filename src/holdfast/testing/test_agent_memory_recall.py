@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -238,3 +239,30 @@ async def test_assemble_never_parts_a_tool_call_from_its_result(memory: AgentMem
     assert [one.id for one in cut.messages] == [last.id]
     [orphan] = [item for item in cut.left_out if item.kind == "recent"]
     assert (orphan.id, orphan.reason) == (result.id, "its tool call is beyond the window")
+
+
+class _Backwards:
+    """A reranker that prefers what the search puts last."""
+
+    async def rerank(self, question: str, hits: Sequence[Recalled]) -> list[float]:
+        """The position of each hit."""
+        return [float(at) for at, _ in enumerate(hits) if question]
+
+
+async def test_explanations_and_rerankers_go_together_with_neighbours_and_recency(
+    memory: AgentMemory,
+) -> None:
+    await memory.record_many([("note", {"note": word}) for word in ("tide tide", "moon", "tide x")])
+    plain = await memory.recall("tide", reranker=_Backwards())
+    assert [hit.event.payload["note"] for hit in plain] == ["tide x", "tide tide"]
+    found = await memory.recall(
+        "tide", 3, neighbours=1, recency_weight=0.1, explain=True, reranker=_Backwards()
+    )
+    why = {hit.event.payload["note"]: hit.explanation for hit in found}
+    assert set(why) == {"tide tide", "moon", "tide x"}
+    beside, hit = why["moon"], why["tide x"]
+    assert beside is not None
+    assert hit is not None
+    assert (beside.words, set(beside.added)) == ((), {"neighbour"})
+    assert (hit.words, hit.arms["lexical"].rank) == (("tide",), 2)
+    assert all("recency" in one.scores for one in found)

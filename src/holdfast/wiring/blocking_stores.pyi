@@ -10,6 +10,7 @@ from holdfast.contracts.agent_memory import Recordable
 from holdfast.contracts.episodes import SessionOrder
 from holdfast.contracts.tasks.contexts import TaskMessage
 from holdfast.spi.log_entry import LogEntry
+from holdfast.spi.reranking import Reranker
 from holdfast.spi.tasks.work import WorkKind
 from holdfast.values.blobs import BlobInfo
 from holdfast.values.boards import Task, TaskList, TaskStatus
@@ -228,6 +229,8 @@ class BlockingEpisodicMemory:
         since: datetime | None = ...,
         until: datetime | None = ...,
         where: dict[str, Any] | None = ...,
+        explain: bool = ...,
+        reranker: Reranker | None = ...,
     ) -> list[Recalled]: ...
     def recent(
         self,
@@ -416,6 +419,8 @@ class BlockingAgentMemory:
         recency_weight: float = ...,
         half_life_seconds: float = ...,
         where: dict[str, Any] | None = ...,
+        explain: bool = ...,
+        reranker: Reranker | None = ...,
     ) -> list[Recalled]: ...
     def recent(
         self, limit: int = ..., *, types: list[str] | None = ..., where: dict[str, Any] | None = ...
