@@ -126,6 +126,8 @@ class AgentMemory(Protocol):
     - assemble stays within its budget
     - assemble puts state, facts and recalled events before the recent window
     - assemble shows nothing twice
+    - assemble recalls as many events as the budget may hold, at most limit
+    - assemble shows recalled events in the order of time, with each day once
     - assemble reports what it left out and why
     - assemble never parts a tool call from its result
     - one agent never sees another's memory
@@ -269,14 +271,15 @@ class AgentMemory(Protocol):
         query: str,
         budget_tokens: int,
         *,
-        limit: int = 8,
+        limit: int | None = None,
         recent_limit: int = 40,
         facts_limit: int = 5,
         count_tokens: Callable[[ChatMessage], int] | None = None,
     ) -> Assembled:
         """Return the context for a model's next answer, in at most ``budget_tokens``.
 
-        ``limit`` is how many events are recalled. ::
+        As many events are recalled as the budget may hold, at most 200 and at most ``limit``. They
+        are chosen by rank, and shown in the order of time. ::
 
             context = await memory.assemble(question, budget_tokens=4000)
             answer = await model(context.messages)

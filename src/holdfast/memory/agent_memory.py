@@ -15,7 +15,7 @@ from holdfast.contracts.long_term import LongTermMemory
 from holdfast.contracts.paging import cursor_of_event
 from holdfast.contracts.short_term import ShortTerm
 from holdfast.contracts.working_memory import AgentFacts, WorkingMemory
-from holdfast.memory.assemble import assemble
+from holdfast.memory.assemble import assemble, recallable
 from holdfast.memory.hydrate import hydrate
 from holdfast.memory.reranking import (
     Beside,
@@ -32,6 +32,7 @@ from holdfast.values.checks import (
     check_absent_id,
     check_count,
     check_id,
+    check_optional_count,
     check_seconds,
     check_text,
     check_time,
@@ -248,13 +249,15 @@ class StoredMemory(AgentMemory):
         query: str,
         budget_tokens: int,
         *,
-        limit: int = 8,
+        limit: int | None = None,
         recent_limit: int = 40,
         facts_limit: int = 5,
         count_tokens: Callable[[ChatMessage], int] | None = None,
     ) -> Assembled:
         """Return the context for a model's next answer, in at most ``budget_tokens``."""
-        budget, most = check_count("budget_tokens", budget_tokens), check_count("limit", limit)
+        budget = check_count("budget_tokens", budget_tokens)
+        bound = check_optional_count("limit", limit)
+        most = recallable(budget) if bound is None else min(bound, recallable(budget))
         newest = check_count("recent_limit", recent_limit)
         facts = check_count("facts_limit", facts_limit)
         text = first_words(check_text("query", query), self._stores.query_words)

@@ -3,12 +3,14 @@
 The working state comes first, since the agent cannot continue without it. Half of the remaining
 budget goes to the newest turns, the rest to facts and recalled events, and what then remains to
 older turns. A section is one system message; the turns stay separate messages, in their order.
+Recalled events are chosen by rank, as many as fit, and shown in the order of time under their days.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC
 from typing import Any
 
 from holdfast.memory.compaction import TokenCounter, Turn, Window, estimate_tokens, turns_of
@@ -29,6 +31,19 @@ ORPHAN = "its tool call is beyond the window"
 STATE_TITLE = "Working state:"
 FACTS_TITLE = "What you know:"
 RECALLED_TITLE = "What you remember from earlier:"
+
+
+SHORT_TURN_TOKENS = 20
+MOST_RECALLED = 200
+
+
+def recallable(budget_tokens: int) -> int:
+    """Return how many events to recall for a budget: as many short turns as it may hold.
+
+    >>> recallable(1000)
+    50
+    """
+    return min(MOST_RECALLED, -(-budget_tokens // SHORT_TURN_TOKENS))
 
 
 @dataclass(slots=True)
@@ -53,14 +68,21 @@ class _Draft:
         return sum(max(0, self.count(one)) for one in messages)
 
     def section(
-        self, kind: ContextKind, title: str, lines: Sequence[tuple[int, str, str, str]]
-    ) -> dict[int, str]:
-        """Take as many (index, id, text, line) as fit under one title. Returns lines by index."""
-        taken: dict[int, str] = {}
+        self,
+        kind: ContextKind,
+        title: str,
+        items: Sequence[tuple[int, str, str]],
+        lines: Callable[[Sequence[int]], list[str]],
+    ) -> list[int]:
+        """Take as many (index, id, text) as fit under one title. Returns the indexes.
+
+        ``lines`` returns the lines of the section for some indexes.
+        """
+        taken: list[int] = []
         spent = 0
-        for at, name, text, line in lines:
+        for at, name, text in items:
             words = _folded(text)
-            total = self.cost(_section(title, [*taken.values(), line]))
+            total = self.cost(_section(title, lines([*taken, at])))
             if words in self.said:
                 self.leave(kind, name, total - spent, SAME_WORDS)
             elif total - spent > self.left:
@@ -68,7 +90,7 @@ class _Draft:
             else:
                 self.said.add(words)
                 self.keep(kind, name, total - spent)
-                taken[at] = line
+                taken.append(at)
                 spent = total
         return taken
 
@@ -98,10 +120,14 @@ def assemble(
     fresh = {_key(window[index]) for turn in newest for index in turn.indexes}
     draft.said |= {_words(event) for event in window if _key(event) in fresh}
 
-    lines = [(at, fact.id, fact.content, f"- {fact.content}") for at, fact in enumerate(facts)]
-    known = draft.section("fact", FACTS_TITLE, lines)
+    known = draft.section(
+        "fact",
+        FACTS_TITLE,
+        [(at, fact.id, fact.content) for at, fact in enumerate(facts)],
+        lambda taken: [f"- {facts[at].content}" for at in taken],
+    )
     if known:
-        messages.append(_section(FACTS_TITLE, list(known.values())))
+        messages.append(_section(FACTS_TITLE, [f"- {facts[at].content}" for at in known]))
 
     remembered = _recalled(draft, recalled, fresh)
     if remembered:
@@ -190,17 +216,34 @@ def _recalled(
     draft: _Draft, recalled: Sequence[Recalled], fresh: set[tuple[str, str]]
 ) -> list[str]:
     """Return lines of recalled events: the best are chosen, and ordered by time."""
-    lines = []
+    items = []
     for at, hit in enumerate(recalled):
         event = hit.event
         if _key(event) in fresh:
             draft.leave("recalled", event.id, 0, IN_WINDOW)
         else:
-            text = event_text(event.type, event.payload)
-            lines.append((at, event.id, text, f"- {event.occurred_at:%Y-%m-%d %H:%M} {text}"))
-    taken = draft.section("recalled", RECALLED_TITLE, lines)
+            items.append((at, event.id, event_text(event.type, event.payload)))
+    said = {at: text for at, _, text in items}
+
+    def lines(taken: Sequence[int]) -> list[str]:
+        return _by_day([(recalled[at].event, said[at]) for at in taken])
+
+    taken = draft.section("recalled", RECALLED_TITLE, items, lines)
     draft.recalled = {_key(recalled[at].event) for at in taken}
-    return [taken[at] for at in sorted(taken, key=lambda at: _order(recalled[at].event))]
+    return lines(taken)
+
+
+def _by_day(said: Sequence[tuple[Event, str]]) -> list[str]:
+    """Return a line for each event in the order of time, and one for each day before its events."""
+    shown: list[str] = []
+    last = ""
+    for event, text in sorted(said, key=lambda one: _order(one[0])):
+        when = event.occurred_at.astimezone(UTC)
+        day = f"{when:%Y-%m-%d}:"
+        shown += [day] if day != last else []
+        shown.append(f"- {when:%H:%M} {text}")
+        last = day
+    return shown
 
 
 def _order(event: Event) -> tuple[object, ...]:

@@ -12,7 +12,8 @@ from holdfast.contracts.agent_memory import AgentMemory
 from holdfast.testing.harness import Harness
 from holdfast.values.content import ChatMessage, ToolUseBlock
 from holdfast.values.errors import InvalidInputError
-from holdfast.values.events import Recalled
+from holdfast.values.events import Event, Recalled
+from holdfast.values.identity import AgentId
 from holdfast.values.memory import Assembled
 
 CONTRACT = "memory"
@@ -184,8 +185,8 @@ async def test_assemble_puts_state_facts_and_recalled_events_before_the_recent_w
         "What you know:\n- the tide turns twice a day",
         (
             "What you remember from earlier:\n"
-            "- 2029-12-31 12:00 tide: low\n"
-            "- 2030-01-01 12:00 use: tide tables"
+            "2029-12-31:\n- 12:00 tide: low\n"
+            "2030-01-01:\n- 12:00 use: tide tables"
         ),
         "hello",
         "good day",
@@ -212,6 +213,44 @@ async def test_assemble_shows_nothing_twice(harness: Harness, memory: AgentMemor
     reasons = {item.id: item.reason for item in found.left_out}
     assert reasons[event.id] == "in the recent window already"
     assert list(reasons.values()).count("says the same as another") == 2
+
+
+def _earlier(at: int, text: str) -> Event:
+    said = ChatMessage.user(text, created_at=NOON + timedelta(hours=at))
+    return Event.of_message(AgentId.parse(ANA), "earlier", said)
+
+
+async def test_assemble_recalls_as_many_events_as_the_budget_may_hold_at_most_limit(
+    harness: Harness,
+) -> None:
+    await harness.store("episodes").append([_earlier(at, f"tide {at}") for at in range(60)])
+    memory = harness.memory(ANA, session_id="s1")
+    for budget, limit, most in ((400, None, 20), (1000, None, 50), (1000, 7, 7), (0, None, 0)):
+        found = await memory.assemble("tide", budget, limit=limit)
+        considered = [one for one in (*found.kept, *found.left_out) if one.kind == "recalled"]
+        assert len(considered) == most
+        assert found.tokens <= budget
+    with pytest.raises(InvalidInputError, match="limit"):
+        await memory.assemble("tide", 1000, limit=-1)
+
+
+async def test_assemble_shows_recalled_events_in_the_order_of_time_with_each_day_once(
+    harness: Harness,
+) -> None:
+    said = ["tide tide", "tide of the moon", "tide and a few more words", "tide at last"]
+    events = [_earlier(9 * at, text) for at, text in enumerate(said)]
+    await harness.store("episodes").append(events)
+    memory = harness.memory(ANA, session_id="s1")
+    [shown] = (await memory.assemble("tide", 1000)).messages
+    assert shown.text.splitlines() == [
+        "What you remember from earlier:",
+        "2030-01-01:",
+        "- 12:00 user: tide tide",
+        "- 21:00 user: tide of the moon",
+        "2030-01-02:",
+        "- 06:00 user: tide and a few more words",
+        "- 15:00 user: tide at last",
+    ]
 
 
 async def test_assemble_reports_what_it_left_out_and_why(memory: AgentMemory) -> None:

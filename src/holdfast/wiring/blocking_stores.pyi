@@ -386,7 +386,7 @@ class BlockingAgentMemory:
         query: str,
         budget_tokens: int,
         *,
-        limit: int = ...,
+        limit: int | None = ...,
         recent_limit: int = ...,
         facts_limit: int = ...,
         count_tokens: Callable[[ChatMessage], int] | None = ...,
