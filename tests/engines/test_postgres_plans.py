@@ -83,7 +83,7 @@ async def test_a_search_by_words_keeps_one_plan_with_filters_and_without(*, anal
             rows = await connection.fetch(
                 "SELECT generic_plans, custom_plans FROM pg_prepared_statements "
                 "WHERE statement LIKE $1",
-                "%holdfast.rank_by_words(%",
+                "%holdfast.search_events(%",
             )
         await engine.aclose()
         [(kept, anew)] = [tuple(row) for row in rows]

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
-from holdfast.spi.embedding import Embedder
+from holdfast.spi.embedding import Embedder, reads_context
 from holdfast.spi.embedding_queue import EmbeddingBatch, EmbeddingQueue, embed_batch
 from holdfast.values.errors import HoldfastError
 
@@ -41,7 +41,10 @@ class EmbeddingWorker:
 
             await worker.adopt()
         """
-        return await self._queue.adopt(self._embedder.name, self._embedder.dimension)
+        embedder = self._embedder
+        return await self._queue.adopt(
+            embedder.name, embedder.dimension, reads_context=reads_context(embedder)
+        )
 
     async def drain(self, progress: Callable[[int], None] | None = None) -> tuple[int, str]:
         """Embed until the queue is empty. Returns how many events, and why it ended early, if so.

@@ -56,6 +56,9 @@ class EmbeddingBatch:
     contexts: list[str] = field(default_factory=list)
     """What was said before each text in its session; may be left out if the embedder reads none."""
 
+    numbers: list[int | None] = field(default_factory=list)
+    """The engine's own numbers of the events, to notice when what was said before has changed."""
+
     @property
     def turns(self) -> list[Turn]:
         """Each text with its context.
@@ -97,8 +100,11 @@ class EmbeddingQueue(Protocol):
     """The embedding queue of one tenant; any number of workers may share it."""
 
     @abstractmethod
-    async def adopt(self, model: str, dimension: int) -> bool:
+    async def adopt(self, model: str, dimension: int, *, reads_context: bool = False) -> bool:
         """Set the log's model, and queue all events without its vector. Returns whether it is new.
+
+        ``reads_context``: a vector depends on what was said before, so that it is made again when
+        that is removed.
 
         ::
 

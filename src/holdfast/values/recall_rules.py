@@ -157,9 +157,11 @@ def asks(type: str, payload: dict[str, Any]) -> bool:
     True
     """
     said = utterance(type, payload)
-    if said is None:
-        return False
-    text = said.text.rstrip(_AFTER_MARK)
+    return said is not None and _ends_with_mark(said.text)
+
+
+def _ends_with_mark(said: str) -> bool:
+    text = said.rstrip(_AFTER_MARK)
     if text.endswith(tuple(_QUESTION_MARKS)):
         return True
     return text.endswith(_GREEK_MARK) and any("\u0370" <= char <= "\u03ff" for char in text)
@@ -180,6 +182,47 @@ def speaker_key(type: str, payload: dict[str, Any]) -> str:
         return ""
     key = name_key(name)
     return key if len(key) <= MAX_SPEAKER and key.count(" ") < MAX_NAME_WORDS else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """All that an index and an embedder need of an event, read once, which is much faster.
+
+    >>> Reading("Ben: At noon.", "Ben: At noon. 8 May 2023 When?", None, True, False, "ben").borrows
+    True
+    """
+
+    text: str
+    """See ``event_text``."""
+
+    index_text: str
+    said: Utterance | None
+    borrows: bool
+    asks: bool
+    speaker: str
+    """See ``speaker_key``."""
+
+
+def read_event(
+    type: str, payload: dict[str, Any], when: datetime, before: Sequence[Utterance]
+) -> Reading:
+    """Return what ``index_text``, ``utterance``, ``asks`` and ``speaker_key`` say of an event.
+
+    >>> read_event("note", {"tide": "low"}, datetime(2023, 5, 8, tzinfo=UTC), []).index_text
+    'tide: low 8 May 2023'
+    """
+    said = utterance(type, payload)
+    text = f"{said.speaker}: {said.text}" if said else event_text(type, payload)
+    lent = borrowed_from(said.speaker, before) if said else None
+    own = f"{text} {day_words(when)}"
+    return Reading(
+        text,
+        f"{own} {lent.text}" if lent else own,
+        said,
+        lent is not None,
+        said is not None and _ends_with_mark(said.text),
+        speaker_key(type, payload),
+    )
 
 
 @dataclass(frozen=True, slots=True)

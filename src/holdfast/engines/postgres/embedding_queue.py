@@ -35,10 +35,10 @@ class PostgresEmbeddingQueue(EmbeddingQueue):
         self._engine = engine
         self._tenant = tenant
 
-    async def adopt(self, model: str, dimension: int) -> bool:
+    async def adopt(self, model: str, dimension: int, *, reads_context: bool = False) -> bool:
         """Set the log's model, and queue all events that have no vector of it."""
         found: bool = await self._engine.fetchval(
-            _SQL["adopt"], self._tenant, model, dimension, safe=True
+            _SQL["adopt"], self._tenant, model, dimension, reads_context, safe=True
         )
         return found
 
@@ -84,15 +84,21 @@ class PostgresEmbeddingQueue(EmbeddingQueue):
         dimension: int,
     ) -> bool:
         """Store the vectors of a batch; ``None`` is an event that the model refused."""
-        pairs = list(zip(batch.positions, vectors, strict=True))
-        made = [(position, vector) for position, vector in pairs if vector is not None]
+        numbers = batch.numbers or [None] * len(batch.positions)
+        made = [
+            (position, number, vector)
+            for position, number, vector in zip(batch.positions, numbers, vectors, strict=True)
+            if vector is not None
+        ]
+        pairs = zip(batch.positions, vectors, strict=True)
         refused = [position for position, vector in pairs if vector is None]
         kept: bool = await self._engine.fetchval(
             _SQL["keep"],
             *(self._tenant, model, dimension),
             *([getattr(one, slot) for one in batch.ranges] for slot in LogRange.__slots__),
-            *([getattr(one, slot) for one, _ in made] for slot in EventPosition.__slots__),
-            [number for _, vector in made for number in vector],
+            *([getattr(one, slot) for one, _, _ in made] for slot in EventPosition.__slots__),
+            [number for _, number, _ in made],
+            [number for _, _, vector in made for number in vector],
             *([getattr(one, slot) for one in refused] for slot in EventPosition.__slots__),
             safe=True,
         )
@@ -128,19 +134,23 @@ async def tenants_waiting(engine: Postgres, model: str) -> list[str]:
 
 def _batch(rows: Sequence[Any], limit: int) -> EmbeddingBatch:
     """Return a batch from rows of ranges and events; a range with ``limit`` may hold more."""
-    events: dict[EventPosition, tuple[str, str]] = {}
+    events: dict[EventPosition, tuple[str, str, int | None]] = {}
     ends: dict[tuple[str, int, int, int], list[int]] = {}
-    for agent, key, epoch, first, last, seq, kind, body in rows:
+    for agent, key, epoch, first, last, seq, kind, body, number, said_type, said_body in rows:
         seen = ends.setdefault((agent, key, epoch, first), [last, 0, 0])
         if seq is not None:
             seen[1:] = [seen[1] + 1, seq]
             # Ranges may overlap; an event is embedded once.
-            events[EventPosition(key, epoch, seq)] = (kind, body)
+            context = event_text(said_type, decode_json(said_body)) if said_type else ""
+            text = event_text(kind, decode_json(body))
+            events[EventPosition(key, epoch, seq)] = (text, context, number)
     return EmbeddingBatch(
         [
             LogRange(*position, done=seq if count >= limit else last)
             for position, (last, count, seq) in ends.items()
         ],
         list(events),
-        [event_text(kind, decode_json(body)) for kind, body in events.values()],
+        [text for text, _, _ in events.values()],
+        [context for _, context, _ in events.values()],
+        [number for _, _, number in events.values()],
     )

@@ -94,7 +94,7 @@ class PostgresEpisodes(EpisodeStorage):
 
     async def search(self, scope: EventScope, question: RecallQuestion) -> list[Recalled]:
         """Return the best events by words and meaning."""
-        return await self._recall.by_text(question.text, scope, question.limit)
+        return await self._recall.by_text(question, scope)
 
     async def nearest(self, scope: EventScope, vector: list[float], limit: int) -> NearestEvents:
         """Return the events whose vectors are closest."""

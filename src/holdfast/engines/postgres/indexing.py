@@ -2,43 +2,192 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import hashlib
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from holdfast.engines.postgres.queries import load
 from holdfast.values.codec import decode_json
-from holdfast.values.event_text import event_text
+from holdfast.values.recall_rules import LOOK_BACK, Reading, read_event
 from holdfast.values.text import tokenize
 
 _SQL = load("indexing")
-BATCH = 500
+
+BATCH = 1000
 """About how many events are indexed at once: ranges are taken until they hold this many."""
 
+MERGE_AFTER = 64
+"""After so many batches, the blocks of an agent are merged."""
 
-async def index_batch(
-    fetch: Callable[..., Awaitable[Sequence[Any]]], tenant: str, agent: str
-) -> int:
-    """Index some of an agent's queued events. Return how many; 0 when the queue is empty."""
-    rows = await fetch(_SQL["unindexed"], tenant, agent, BATCH)
-    if not rows:
-        return 0
-    ranges: dict[tuple[int, int, int], int] = {}
-    events: list[tuple[int, int, int]] = []
-    postings: list[tuple[int, str, int]] = []
-    for session_key, epoch, first_seq, seq, kind, body in rows:
-        place = ranges.setdefault((session_key, epoch, first_seq), len(ranges) + 1)
-        if seq is not None:
-            words = Counter(tokenize(event_text(kind, decode_json(body))))
-            events.append((place, seq, words.total()))
-            postings += [(len(events), lexeme, times) for lexeme, times in words.items()]
-    await fetch(
-        _SQL["index"],
-        *(tenant, agent),
-        *(
-            [row[slot] for row in table]
-            for table in (list(ranges), events, postings)
-            for slot in range(3)
-        ),
-    )
-    return len(rows)
+LOOKED_AT = 16
+"""How many messages before a range are read first: the last three with text are among them."""
+
+_BLOCK = 256
+_BITS = 21
+_MASK = (1 << _BITS) - 1
+_MOST_BOUND = 32767
+_MAX_NAME = 200
+
+Fetch = Callable[..., Awaitable[Sequence[Any]]]
+
+
+def stored_name(key: str) -> str:
+    """Return a speaker's key as it is stored: a long one by its digest, so that it fits an index.
+
+    >>> stored_name("ana b")
+    'ana b'
+    """
+    # A key never begins with a space.
+    return key if len(key) <= _MAX_NAME else " " + hashlib.sha256(key.encode()).hexdigest()
+
+
+@dataclass(slots=True)
+class IndexedEvent:
+    """What the index stores of an event, and what an embedder reads of it."""
+
+    session_key: int
+    epoch: int
+    seq: int
+    length: int
+    speaker: str
+    said: bool
+    asks: bool
+    borrows: bool
+    text: str
+    context: str
+
+
+@dataclass(slots=True)
+class WordBatch:
+    """Some waiting events of one agent, prepared for its index."""
+
+    agent: str
+    version: int
+    ranges: dict[tuple[int, int, int], int] = field(default_factory=dict)
+    """Session, epoch and first number of each range, and its last number."""
+
+    events: list[IndexedEvent] = field(default_factory=list)
+    rows: int = 0
+    complete: bool = True
+    """Whether enough messages before each range were read."""
+
+    _postings: dict[str, list[tuple[int, int, int]]] = field(default_factory=dict)
+    _seen: set[tuple[int, int, int]] = field(default_factory=set)
+    _before: deque[Reading] = field(default_factory=lambda: deque(maxlen=LOOK_BACK))
+    _ahead: int = 0
+
+    def read(self, row: Any, looked_at: int) -> None:
+        """Take a row of ``waiting_events``; rows come in order."""
+        _, _, session_key, epoch, first, last, ahead, numbered, at_epoch, seq, kind, when, body = (
+            row
+        )
+        self.rows += 1
+        if (session_key, epoch, first) not in self.ranges:
+            self.ranges[session_key, epoch, first] = last
+            self._before.clear()
+            self._ahead = 0
+        if seq is None:
+            return
+        before = [one.said for one in self._before if one.said is not None]
+        found = read_event(kind, decode_json(body), when, before)
+        if ahead:
+            self._ahead += 1
+        else:
+            if self._ahead >= looked_at and len(self._before) < LOOK_BACK:
+                self.complete = False
+            position = (session_key, at_epoch, seq)
+            if not numbered and position not in self._seen:
+                self._seen.add(position)
+                self._add(position, found)
+        if found.said is not None:
+            self._before.appendleft(found)
+
+    def _add(self, position: tuple[int, int, int], found: Reading) -> None:
+        words = Counter(tokenize(found.index_text))
+        length = words.total()
+        self.events.append(
+            IndexedEvent(
+                *position,
+                length,
+                stored_name(found.speaker),
+                found.said is not None,
+                found.asks,
+                found.borrows,
+                found.text,
+                self._before[0].text if self._before else "",
+            )
+        )
+        at = len(self.events)
+        if length > _MASK:
+            length = _MASK
+            words = Counter({one: min(times, _MASK) for one, times in words.items()})
+        for lexeme, times in words.items():
+            self._postings.setdefault(lexeme, []).append((at, times, length))
+
+    def arguments(self) -> tuple[Any, ...]:
+        """Return what the statement ``index`` takes after the tenant."""
+        slots = ("session_key", "epoch", "seq", "length", "speaker", "said", "asks", "borrows")
+        blocks: list[tuple[str, int, int, int, int, int]] = []
+        postings: list[int] = []
+        for lexeme, held in self._postings.items():
+            for start in range(0, len(held), _BLOCK):
+                part = held[start : start + _BLOCK]
+                first = part[0][0]
+                most = min(max(times for _, times, _ in part), _MOST_BOUND)
+                shortest = min(_MOST_BOUND, *(length for _, _, length in part))
+                blocks.append((lexeme, first, part[-1][0], most, shortest, len(postings) + 1))
+                postings += [
+                    (at - first) << 2 * _BITS | times << _BITS | length
+                    for at, times, length in part
+                ]
+        return (
+            *(self.agent, self.version),
+            *([one[slot] for one in self.ranges] for slot in range(3)),
+            *([getattr(one, slot) for one in self.events] for slot in slots),
+            *([one[slot] for one in blocks] for slot in range(6)),
+            postings,
+        )
+
+
+def batches(rows: Sequence[Any], looked_at: int = LOOKED_AT) -> list[WordBatch]:
+    """Return the batches of rows of ``waiting_events``, one for each agent."""
+    found: dict[str, WordBatch] = {}
+    for row in rows:
+        agent, version = row[:2]
+        found.setdefault(agent, WordBatch(agent, version)).read(row, looked_at)
+    return list(found.values())
+
+
+async def read_batches(
+    fetch: Fetch, tenant: str, agents: Sequence[str], limit: int = BATCH
+) -> list[WordBatch]:
+    """Read about ``limit`` waiting events of agents, with all that they may borrow from."""
+    looked_at = LOOKED_AT
+    while True:
+        rows = await fetch(_SQL["unindexed"], tenant, agents, limit, looked_at)
+        found = batches(rows, looked_at)
+        if all(one.complete for one in found):
+            return found
+        looked_at *= 16
+
+
+async def write_batch(fetch: Fetch, tenant: str, batch: WordBatch, *, merge_after: int) -> bool:
+    """Add a batch to the index. Return whether it was: not if the index changed meanwhile."""
+    [[small]] = await fetch(_SQL["index"], tenant, *batch.arguments())
+    if small >= merge_after:
+        await fetch(_SQL["merge"], tenant, batch.agent)
+    return bool(small)
+
+
+async def index_batch(fetch: Fetch, tenant: str, agent: str, *, limit: int = BATCH) -> int:
+    """Index some of an agent's queued events. Return how many; 0 when the queue is empty.
+
+    A batch that another process was faster with is read again.
+    """
+    while found := await read_batches(fetch, tenant, [agent], limit):
+        for batch in found:
+            if await write_batch(fetch, tenant, batch, merge_after=MERGE_AFTER):
+                return max(len(batch.events), 1)
+    return 0

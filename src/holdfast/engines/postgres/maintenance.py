@@ -35,6 +35,7 @@ class Maintenance:
             "dead deliveries": lambda: self._purge(load("ledger_push")["purge"]),
             "empty collections": lambda: self._purge(load("vector")["purge_collections"]),
             "events indexed for recall": self._index_events,
+            "blocks of words merged": self._merge_blocks,
             "vector indexes": self._index_vectors,
             "tables analysed": self._analyse,
         }
@@ -54,6 +55,18 @@ class Maintenance:
                 for tenant, agent in agents:
                     while done := await index_batch(self._connection.fetch, tenant, agent):
                         total += done
+        return total
+
+    async def _merge_blocks(self) -> int:
+        """Merge the blocks of agents that were indexed in more than one batch since the last time.
+
+        Returns how many rows fewer there are.
+        """
+        total = 0
+        with mapped(wrote=True):
+            while agents := await self._connection.fetch(_INDEXING["unmerged"], 1, _BATCH):
+                for tenant, agent in agents:
+                    total += await self._connection.fetchval(_INDEXING["merge"], tenant, agent)
         return total
 
     async def _index_vectors(self) -> int:

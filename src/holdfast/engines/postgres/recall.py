@@ -3,54 +3,68 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, LiteralString
 
 from holdfast.engines.postgres.embedding_queue import PostgresEmbeddingQueue
 from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.event_scope import narrowed, payload_filter, searched, whose
+from holdfast.engines.postgres.indexing import (
+    BATCH,
+    LOOKED_AT,
+    WordBatch,
+    batches,
+    read_batches,
+    stored_name,
+    write_batch,
+)
 from holdfast.engines.postgres.queries import load
-from holdfast.spi.embedding import Embedder, embed_texts
+from holdfast.spi.embedding import Embedder, embed_texts, lexical_weight, reads_context
 from holdfast.spi.embedding_queue import embed_batch
 from holdfast.spi.episodes import (
     MAX_RECALLED_AGENTS,
     EventScope,
     NearestEvents,
+    RecallQuestion,
     too_many_agents,
 )
 from holdfast.spi.log_entry import LogEntry
 from holdfast.values.errors import EngineError, InvalidInputError
-from holdfast.values.events import Recalled
-from holdfast.values.ranking import K1, LEXICAL_WEIGHT, B
-from holdfast.values.text import tokenize
+from holdfast.values.events import Event, Recalled
+from holdfast.values.ranking import K1, B
+from holdfast.values.recall_hits import Found, to_hits
+from holdfast.values.recall_rules import CANDIDATES, LEXICAL_WEIGHT, Candidate, Ranked, rank
+from holdfast.values.text import names_in, tokenize
 
 _SQL = load("recall")
 _log = logging.getLogger("holdfast.recall")
 TAIL = 32
 """A search embeds up to this many new events itself, so that it finds them by meaning too."""
 
+ROUNDS = 20
+"""A search indexes up to so many batches of waiting events itself: about 20,000 events."""
+
+MERGE_AFTER = 256
+"""A search merges the blocks of an agent only if nobody else has done it for so many batches."""
+
+_BODY_BYTES = 4096
+"""Larger bodies of candidates are read for the hits only, by a second statement."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """The vector of a question, or why it has none."""
+    """A question, with its vector or why it has none."""
 
-    vector: list[float] | None
+    question: RecallQuestion
+    lexemes: list[str]
+    names: list[str]
+    vector: list[float] | None = None
     degraded: str = ""
 
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """The hits of a search, and which part of the log it has not searched."""
-
-    agents: list[str]
-    unindexed: list[str]
-    model: str | None
-    unembedded: bool
-    hits: list[Recalled]
-
-    def embedded(self, model: str | None) -> bool:
-        return self.model == model and not self.unembedded
+    def with_problem(self, problem: str, *, vector: bool = True) -> _Asked:
+        found = self.vector if vector else None
+        return _Asked(self.question, self.lexemes, self.names, found, problem)
 
 
 class Recall:
@@ -81,49 +95,108 @@ class Recall:
                 found.append(Recalled(event, (semantic + 1) / 2, ("semantic",), given, ""))
         return NearestEvents(rows[0][1], found)
 
-    async def by_text(self, text: str, scope: EventScope, limit: int) -> list[Recalled]:
+    async def by_text(self, question: RecallQuestion, scope: EventScope) -> list[Recalled]:
         """Search by words, and with an embedder also by meaning."""
-        if not text.strip():
-            return await self._most_recent(scope, limit)
-        asked = await self._embed_question(text)
-        lexemes = list(dict.fromkeys(tokenize(text)))
-        found = await self._search(lexemes, asked, scope, limit)
-        for agent in found.unindexed:
-            # Events appended before this call must be found: index the queue, and search again.
-            await self._queue.index(agent)
-        if asked.vector is not None and (found.unindexed or not found.embedded(self._model)):
-            asked = await self._embed_tail(asked, found.agents, found.model)
-        elif not found.unindexed:
-            return found.hits
-        return (await self._search(lexemes, asked, scope, limit)).hits
+        if not question.text.strip():
+            return await self._most_recent(scope, question.limit)
+        asked = await self._embed_question(question)
+        found = await self._search(asked, scope, index_limit=BATCH)
+        for left in reversed(range(ROUNDS)):
+            if not found["indexing"]:
+                break
+            # Events appended before this call must be found: index them, and search again.
+            await self._index(found["batches"])
+            found = await self._search(asked, scope, index_limit=BATCH if left else 0)
+        if asked.vector is not None and (found["unembedded"] or found["model"] != self._model):
+            asked = await self._embed_tail(asked, found)
+            found = await self._search(asked, scope, index_limit=0)
+        return await self._hits(asked, found)
 
     async def _search(
-        self, lexemes: list[str], asked: _Asked, scope: EventScope, limit: int
-    ) -> _Found:
-        filters, more = _filters(scope), (scope.owner, *payload_filter(scope))
-        if asked.vector is None:
-            sql, [agent, *other] = searched(_SQL["search_words"], scope, 13)
-            rows = await self._engine.search(
-                sql, self._tenant, agent, lexemes, limit, *filters, *more, K1, B, *other
-            )
-        else:
-            sql = narrowed(_SQL["search"], *filters, *more)
-            sql, [agent, *other] = searched(sql, scope, 16)
-            rows = await self._engine.search(
-                *(sql, self._tenant, agent, lexemes, asked.vector, limit, *filters),
-                *(K1, B, LEXICAL_WEIGHT, self._model, *more, *other),
-            )
-        agents, unindexed, model, unembedded = rows[0][:4]
-        if len(agents) > MAX_RECALLED_AGENTS:
+        self, asked: _Asked, scope: EventScope, *, index_limit: int
+    ) -> dict[str, Any]:
+        """Return the row of ``search_events``, and the batches to index before a search."""
+        begin, other = scope.names
+        rows = await self._engine.search(
+            *(_SQL["search"], self._tenant, scope.agent, begin, other, MAX_RECALLED_AGENTS),
+            *(asked.lexemes, [stored_name(one) for one in asked.names], asked.vector),
+            *(self._model, max(CANDIDATES, asked.question.limit), *_filters(scope), scope.owner),
+            *(*payload_filter(scope), K1, B, _BODY_BYTES, index_limit, LOOKED_AT),
+        )
+        found = {name: rows[0][name] for name in _COLUMNS}
+        if len(found["searched"]) > MAX_RECALLED_AGENTS:
             raise too_many_agents()
-        hits = []
-        for _, _, _, _, score, lexical, semantic, *row in rows:
-            if score is not None:
-                parts = {"lexical": lexical, "semantic": semantic}
-                given = {arm: part for arm, part in parts.items() if part is not None}
-                event = LogEntry(*row[:7]).to_event(row[7], row[8])
-                hits.append(Recalled(event, score, tuple(given), given, asked.degraded))
-        return _Found(agents, unindexed, model, unembedded, hits)
+        if found["indexing"]:
+            found["batches"] = batches([tuple(row)[-_WAITING:] for row in rows])
+        return found
+
+    async def _index(self, waiting: Iterable[WordBatch]) -> None:
+        """Add batches to the index. One that changed meanwhile waits for the next search."""
+        for batch in waiting:
+            ready = [batch]
+            if not batch.complete:
+                ready = await read_batches(self._fetch, self._tenant, [batch.agent])
+            for one in ready:
+                await write_batch(self._fetch, self._tenant, one, merge_after=MERGE_AFTER)
+
+    async def _hits(self, asked: _Asked, found: dict[str, Any]) -> list[Recalled]:
+        question = asked.question
+        ranked = rank(
+            [
+                Candidate(at, (session, epoch, seq), lexical, semantic, asks, speaker)
+                for at, (session, epoch, seq, lexical, semantic, asks, speaker) in enumerate(
+                    zip(
+                        *(found[name] or () for name in _CANDIDATE),
+                        strict=True,
+                    )
+                )
+            ],
+            speakers=found["speakers"] or (),
+            lexical_weight=lexical_weight(self._embedder) if self._embedder else LEXICAL_WEIGHT,
+        )
+        took = {"lexical": (found["word_seconds"] or 0) * 1000}
+        if asked.vector is not None:
+            took["semantic"] = (found["near_seconds"] or 0) * 1000
+        best = ranked[: question.limit]
+        events = await self._events(asked, found, best)
+        # One that was cleared since the search is no hit.
+        gone = {one.candidate.key for one in best} - events.keys()
+        return to_hits(
+            [one for one in ranked if one.candidate.key not in gone],
+            events,
+            question.limit - len(gone),
+            asked=asked.lexemes,
+            degraded=_problems(asked.degraded, found["waiting"]),
+            milliseconds=took if question.explain else None,
+        )
+
+    async def _events(
+        self, asked: _Asked, found: dict[str, Any], ranked: Sequence[Ranked]
+    ) -> dict[int, Found]:
+        """Return the events of the hits; large bodies are read only now."""
+        best = [one.candidate.key for one in ranked]
+        bodies = {at: found["bodies"][at] for at in best}
+        large = [at for at, body in bodies.items() if body is None]
+        if large:
+            ids = ([found[name][at] for at in large] for name in ("sessions", "ids"))
+            for place, body in await self._fetch(_SQL["bodies"], self._tenant, *ids):
+                bodies[large[place - 1]] = body
+        return {
+            at: Found(
+                self._event(found, at, body),
+                {asked.lexemes[int(one) - 1] for one in found["matched"][at].split(",") if one},
+                found["borrows"][at],
+            )
+            for at, body in bodies.items()
+            if body is not None
+        }
+
+    def _event(self, found: dict[str, Any], at: int, body: str) -> Event:
+        agent, session, kind = (found[name][at] for name in ("agents", "sessions", "types"))
+        rest = (found[name][at] for name in ("ids", "runs", "times"))
+        return LogEntry(agent, session, kind, body, *rest).to_event(
+            found["epochs"][at], found["seqs"][at]
+        )
 
     async def _most_recent(self, scope: EventScope, limit: int) -> list[Recalled]:
         sql, agent = whose(_SQL["most_recent"], scope)
@@ -132,47 +205,77 @@ class Recall:
         events = [LogEntry(*row[:7]).to_event(row[7], row[8]) for row in rows]
         return [Recalled(event, 1.0, ("recent",), {}) for event in events]
 
-    async def _embed_question(self, text: str) -> _Asked:
-        """Return the vector of a question, or why it has none."""
+    async def _embed_question(self, question: RecallQuestion) -> _Asked:
+        """Return a question with its vector, or why it has none."""
+        lexemes = list(dict.fromkeys(tokenize(question.text)))
+        asked = _Asked(question, lexemes, names_in(question.text))
         if self._embedder is None:
-            return _Asked(None)
+            return asked
         try:
-            [vector] = await embed_texts(self._embedder, [text], mode="query")
+            [vector] = await embed_texts(self._embedder, [question.text], mode="query")
         except EngineError as error:
             _log.warning("recall by words only: %s", error)
-            return _Asked(None, f"recall by words only: {error}")
-        return _Asked(vector)
+            return asked.with_problem(f"recall by words only: {error}")
+        return _Asked(question, lexemes, asked.names, vector)
 
-    async def _embed_tail(self, asked: _Asked, agents: Sequence[str], model: str | None) -> _Asked:
+    async def _embed_tail(self, asked: _Asked, found: dict[str, Any]) -> _Asked:
         """Embed the waiting events if they are few; leave many to a worker."""
-        embedder = self._embedder
+        embedder, model = self._embedder, found["model"]
         if embedder is None:
             return asked
         if model not in {None, embedder.name}:
             # Two programs with different embedders would undo each other's work: a worker decides.
-            return _Asked(
-                None,
+            return asked.with_problem(
                 f"recall by words only: the log is embedded by {model}, not by {embedder.name}: "
                 "run `holdfast embed run`",
+                vector=False,
             )
+        if not found["may_index"]:
+            return asked.with_problem("some events have no embedding yet: the role may not write")
         try:
             if model is None:
-                await self._queue.adopt(embedder.name, embedder.dimension)
+                await self._queue.adopt(
+                    embedder.name, embedder.dimension, reads_context=reads_context(embedder)
+                )
         except InvalidInputError as error:
-            return _Asked(None, f"recall by words only: the embedder {embedder.name}: {error}")
-        batch = await self._queue.tail(agents, TAIL + 1)
+            return asked.with_problem(
+                f"recall by words only: the embedder {embedder.name}: {error}", vector=False
+            )
+        batch = await self._queue.tail(found["searched"], TAIL + 1)
         if len(batch.texts) > TAIL:
-            return _Asked(
-                asked.vector,
+            return asked.with_problem(
                 f"more than {TAIL} events have no embedding yet and are found by words only: "
-                "the embedding worker is behind",
+                "the embedding worker is behind"
             )
         if not batch.ranges:
             return asked
         _, problem = await embed_batch(self._queue, embedder, batch)
-        return _Asked(
-            asked.vector, f"some events have no embedding yet: {problem}" if problem else ""
+        return asked.with_problem(
+            f"some events have no embedding yet: {problem}" if problem else ""
         )
+
+    async def _fetch(self, sql: LiteralString, *args: Any) -> Sequence[Any]:
+        return await self._engine.fetch(sql, *args, safe=True)
+
+
+_COLUMNS = (
+    *("searched", "queued", "waiting", "indexing", "may_index", "model", "unembedded", "speakers"),
+    *("word_seconds", "near_seconds", "lexicals", "semantics", "matched", "asks", "borrows"),
+    *("spoke", "agents", "sessions", "types", "bodies", "ids", "runs", "times", "epochs", "seqs"),
+)
+"""What ``search_events`` returns."""
+
+_CANDIDATE = ("sessions", "epochs", "seqs", "lexicals", "semantics", "asks", "spoke")
+_WAITING = 13
+"""How many columns ``waiting_events`` has."""
+
+
+def _problems(degraded: str, waiting: int) -> str:
+    """Return why a search did not find everything."""
+    if not waiting:
+        return degraded
+    behind = f"up to {waiting} events are not indexed yet: run `holdfast index`"
+    return f"{degraded}; {behind}" if degraded else behind
 
 
 def _filters(scope: EventScope) -> tuple[Any, ...]:

@@ -220,47 +220,68 @@ CREATE TABLE holdfast.entity_names (
 
 CREATE INDEX entity_names_of_entity ON holdfast.entity_names USING btree (tenant, entity);
 
+CREATE TABLE holdfast.event_agents (
+    tenant text COLLATE "C" NOT NULL,
+    agent text COLLATE "C" NOT NULL,
+    key integer NOT NULL GENERATED ALWAYS AS IDENTITY,
+    documents bigint NOT NULL DEFAULT 0,
+    length bigint NOT NULL DEFAULT 0,
+    newest integer NOT NULL DEFAULT 0,
+    speakers integer NOT NULL DEFAULT 0,
+    version bigint NOT NULL DEFAULT 0,
+    small integer NOT NULL DEFAULT 0,
+    near_dimension integer NOT NULL DEFAULT 0,
+    PRIMARY KEY (tenant, agent)
+) WITH (fillfactor=70);
+
+CREATE TABLE holdfast.event_blocks (
+    agent_key integer NOT NULL,
+    first integer NOT NULL,
+    last integer NOT NULL,
+    most smallint NOT NULL,
+    shortest smallint NOT NULL,
+    lexeme text COLLATE "C" NOT NULL,
+    postings bigint[] NOT NULL,
+    PRIMARY KEY (agent_key, lexeme, first)
+);
+
 CREATE TABLE holdfast.event_dimensions (
     tenant text COLLATE "C" NOT NULL,
     dimension integer NOT NULL,
     PRIMARY KEY (tenant)
 );
 
-CREATE TABLE holdfast.event_lexemes (
-    tenant text COLLATE "C" NOT NULL,
-    agent text COLLATE "C" NOT NULL,
-    lexeme text COLLATE "C" NOT NULL,
-    documents bigint NOT NULL,
-    most integer NOT NULL,
-    PRIMARY KEY (tenant, agent, lexeme)
-) WITH (fillfactor=70);
-
 CREATE TABLE holdfast.event_models (
     tenant text COLLATE "C" NOT NULL,
     model text NOT NULL,
     dimension integer NOT NULL,
     adopted_at timestamp with time zone NOT NULL,
+    reads_context boolean NOT NULL DEFAULT false,
     PRIMARY KEY (tenant)
 );
 
-CREATE TABLE holdfast.event_postings (
-    tenant text COLLATE "C" NOT NULL,
-    agent text COLLATE "C" NOT NULL,
-    lexeme text COLLATE "C" NOT NULL,
+CREATE TABLE holdfast.event_numbers (
+    agent_key integer NOT NULL,
+    number integer NOT NULL,
     session_key bigint NOT NULL,
-    epoch integer NOT NULL,
     seq bigint NOT NULL,
-    times integer NOT NULL,
+    epoch integer NOT NULL,
     length integer NOT NULL,
-    PRIMARY KEY (tenant, agent, lexeme, session_key, epoch, seq) INCLUDE (times, length)
+    speaker integer NOT NULL,
+    said boolean NOT NULL,
+    asks boolean NOT NULL,
+    borrows boolean NOT NULL,
+    PRIMARY KEY (agent_key, number)
 );
 
-CREATE TABLE holdfast.event_totals (
-    tenant text COLLATE "C" NOT NULL,
-    agent text COLLATE "C" NOT NULL,
-    documents bigint NOT NULL DEFAULT 0,
-    length bigint NOT NULL DEFAULT 0,
-    PRIMARY KEY (tenant, agent)
+CREATE UNIQUE INDEX event_numbers_of_session ON holdfast.event_numbers USING btree (session_key, epoch, seq);
+
+CREATE TABLE holdfast.event_speakers (
+    agent_key integer NOT NULL,
+    name text COLLATE "C" NOT NULL,
+    number integer NOT NULL,
+    messages bigint NOT NULL,
+    PRIMARY KEY (agent_key, name)
 ) WITH (fillfactor=70);
 
 CREATE TABLE holdfast.event_vectors (
@@ -380,16 +401,6 @@ CREATE TABLE holdfast.function_files (
     sha256 text NOT NULL,
     applied_at timestamp with time zone NOT NULL DEFAULT now(),
     PRIMARY KEY (name)
-);
-
-CREATE TABLE holdfast.indexed_events (
-    tenant text COLLATE "C" NOT NULL,
-    session_key bigint NOT NULL,
-    epoch integer NOT NULL,
-    seq bigint NOT NULL,
-    length integer NOT NULL,
-    lexemes text[] COLLATE "C" NOT NULL,
-    PRIMARY KEY (tenant, session_key, epoch, seq)
 );
 
 CREATE TABLE holdfast.item_namespaces (
@@ -782,6 +793,41 @@ CREATE TABLE holdfast.unindexed_events (
 
 CREATE TRIGGER queue_for_embedding AFTER DELETE ON holdfast.unindexed_events REFERENCING OLD TABLE AS taken FOR EACH STATEMENT EXECUTE FUNCTION holdfast.queue_for_embedding();
 
+CREATE VIEW holdfast.event_lexemes AS
+ SELECT (n COLLATE "C") AS tenant,
+    (n COLLATE "C") AS agent,
+    (n COLLATE "C") AS lexeme,
+    (n)::bigint AS documents,
+    (n)::integer AS most
+   FROM holdfast.index_replaced() n(n);
+
+CREATE VIEW holdfast.event_postings AS
+ SELECT (n COLLATE "C") AS tenant,
+    (n COLLATE "C") AS agent,
+    (n COLLATE "C") AS lexeme,
+    (n)::bigint AS session_key,
+    (n)::integer AS epoch,
+    (n)::bigint AS seq,
+    (n)::integer AS times,
+    (n)::integer AS length
+   FROM holdfast.index_replaced() n(n);
+
+CREATE VIEW holdfast.event_totals AS
+ SELECT (n COLLATE "C") AS tenant,
+    (n COLLATE "C") AS agent,
+    (n)::bigint AS documents,
+    (n)::bigint AS length
+   FROM holdfast.index_replaced() n(n);
+
+CREATE VIEW holdfast.indexed_events AS
+ SELECT (n COLLATE "C") AS tenant,
+    (n)::bigint AS session_key,
+    (n)::integer AS epoch,
+    (n)::bigint AS seq,
+    (n)::integer AS length,
+    ((n)::text[] COLLATE "C") AS lexemes
+   FROM holdfast.index_replaced() n(n);
+
 CREATE VIEW holdfast.outbox_entries AS
  SELECT o.config_id,
     o.due_at,
@@ -870,6 +916,7 @@ CREATE VIEW holdfast.task_records AS
 --   add_task_cleanup(in_tenant text, in_id text, in_fence bigint, in_kind text, in_ref text, in_agent text) RETURNS void
 --   adopt_model(the_tenant text, the_model text, the_dimension integer) RETURNS boolean
 --   adopt_task(in_tenant text, in_id text, in_owner text, in_context_id text, in_agent text, in_metadata text, in_kinds text[], in_states text[], in_notes text[], in_ats timestamp with time zone[], in_metadatas text[], in_message_ids text[], in_message_ats timestamp with time zone[], in_bodies text[], in_digests text[], in_artifact_ids text[], in_appends boolean[], in_lasts boolean[]) RETURNS SETOF holdfast.task_records
+--   adopt_turn_model(the_tenant text, the_model text, the_dimension integer, context boolean) RETURNS boolean
 --   advance_outbox(in_tenant text, in_task_id text, in_config_id text) RETURNS void
 --   agents_with_events(the_tenant text, the_beginning text, the_other text, the_limit integer) RETURNS SETOF text
 --   append_embedded_events(the_tenant text, the_sessions text[], the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[], the_numbers real[], the_dimension integer) RETURNS TABLE(place integer, epoch integer, seq bigint)
@@ -906,6 +953,7 @@ CREATE VIEW holdfast.task_records AS
 --   delete_session(the_tenant text, the_session text) RETURNS TABLE(id text, epoch integer, seq bigint)
 --   delete_task(in_tenant text, in_id text, in_owner text) RETURNS boolean
 --   drop_checkpoints(in_tenant text, in_keys bigint[], in_namespaces text[], in_ids text[]) RETURNS bigint
+--   event_passes(the_tenant text, the_session bigint, the_epoch integer, the_seq bigint, the_types text[], the_since timestamp with time zone, the_until timestamp with time zone, the_owner text, the_path jsonpath, the_values jsonb) RETURNS boolean
 --   fact_words(the_tenant text, the_scope bigint, the_language text, the_lexemes text[], moment timestamp with time zone, k1 double precision, b double precision) RETURNS TABLE(number bigint, score double precision)
 --   fail(state text, message text, facts jsonb) RETURNS void
 --   fail_lease(in_id text) RETURNS void
@@ -918,6 +966,8 @@ CREATE VIEW holdfast.task_records AS
 --   hold_fact_scope(the_tenant text, the_namespace text, the_agent text, the_language text) RETURNS bigint
 --   hold_task(in_tenant text, in_id text, in_fence bigint) RETURNS holdfast.tasks
 --   index_events(the_tenant text, the_agent text, range_keys bigint[], range_epochs integer[], range_starts bigint[], event_ranges integer[], event_seqs bigint[], event_lengths integer[], posting_events integer[], posting_lexemes text[], posting_times integer[]) RETURNS void
+--   index_replaced() RETURNS SETOF text
+--   index_words(the_tenant text, the_agent text, the_version bigint, range_keys bigint[], range_epochs integer[], range_starts bigint[], event_keys bigint[], event_epochs integer[], event_seqs bigint[], event_lengths integer[], event_speakers text[], event_said boolean[], event_asks boolean[], event_borrows boolean[], block_lexemes text[], block_firsts integer[], block_lasts integer[], block_mosts integer[], block_shortests integer[], block_starts integer[], the_postings bigint[]) RETURNS integer
 --   is_same_event(stored holdfast.events, the_agent text, the_type text, the_run text, the_body text) RETURNS boolean
 --   item_path(in_namespace text) RETURNS text[]
 --   json_items(found jsonb) RETURNS SETOF jsonb
@@ -927,13 +977,17 @@ CREATE VIEW holdfast.task_records AS
 --   keep_event_vectors(the_tenant text, the_sessions text[], the_ids text[], the_numbers real[], the_dimension integer) RETURNS void
 --   keep_task_files(in_tenant text, in_id text, in_refs text[]) RETURNS boolean
 --   keep_task_step(in_tenant text, in_task_id text, in_seq bigint, in_fence bigint, in_has_chunks boolean, in_actor text, in_now timestamp with time zone, in_kind text, in_name text, in_occurrence bigint, in_body text, in_digest text, in_message_id text) RETURNS boolean
+--   keep_turn_vectors(the_tenant text, the_model text, the_dimension integer, range_agents text[], range_keys bigint[], range_epochs integer[], range_starts bigint[], range_done bigint[], event_keys bigint[], event_epochs integer[], event_seqs bigint[], event_numbers integer[], the_numbers real[], refused_keys bigint[], refused_epochs integer[], refused_seqs bigint[]) RETURNS boolean
+--   lock_event_agent(the_tenant text, the_agent text) RETURNS holdfast.event_agents
 --   lock_outbox(in_tenant text, in_task_id text, in_config_id text) RETURNS boolean
 --   lock_session(the_tenant text, the_session text, the_agent text) RETURNS holdfast.sessions
 --   lock_task(in_tenant text, in_id text, in_owner text) RETURNS holdfast.tasks
 --   mark_delivered(in_tenant text, in_task_id text, in_config_id text, in_seq bigint) RETURNS boolean
 --   mark_failed(in_tenant text, in_task_id text, in_config_id text, in_seq bigint, in_attempts bigint, in_error text, in_max_attempts bigint, in_delay_seconds double precision) RETURNS boolean
+--   merge_blocks(the_tenant text, the_agent text) RETURNS bigint
 --   move_session(the_tenant text, old_prefix text, the_session text, new_prefix text, the_name text) RETURNS text
 --   move_task(task holdfast.tasks, in_to text, in_actor text, in_now timestamp with time zone, in_note text, in_run_after timestamp with time zone, in_said bigint, in_status_seq bigint, in_status_id text, in_keeps_place boolean) RETURNS void
+--   near_candidates(one holdfast.event_agents, the_vector real[], the_model text, the_limit bigint, the_key bigint, the_types text[], the_since timestamp with time zone, the_until timestamp with time zone, the_owner text, the_path jsonpath, the_values jsonb) RETURNS integer[]
 --   newest_message(the_tenant text, the_key bigint, the_agent text) RETURNS holdfast.events
 --   now() RETURNS timestamp with time zone
 --   open_item_namespace(in_tenant text, in_owner text, in_path text[], in_make boolean) RETURNS bigint
@@ -944,6 +998,7 @@ CREATE VIEW holdfast.task_records AS
 --   pause_task(in_tenant text, in_id text, in_owner text, in_note text) RETURNS SETOF holdfast.task_records
 --   payload_fits(the_filterable jsonb, the_body text, the_path jsonpath, the_values jsonb) RETURNS boolean
 --   pop_message(the_tenant text, the_session text, the_agent text) RETURNS TABLE(body text, id text, occurred_at timestamp with time zone, seq bigint, epoch integer, run text)
+--   postings_of(the_key integer, the_lexeme text, the_numbers integer[]) RETURNS TABLE(at integer, p bigint)
 --   prune_threads(in_tenant text, in_threads text[], in_keep bigint) RETURNS bigint
 --   publish(in_tenant text, in_channel text, in_id text, in_event text, in_retention_seconds double precision, OUT out_number bigint, OUT out_published_at timestamp with time zone) RETURNS record
 --   purge_collections(at_most integer) RETURNS bigint
@@ -978,6 +1033,7 @@ CREATE VIEW holdfast.task_records AS
 --   rotate_api_key(in_tenant text, in_id text, in_digest text, in_new_id text, in_grace_seconds double precision) RETURNS SETOF holdfast.api_keys
 --   save_fact(the_tenant text, the_namespace text, the_agent text, the_id text, the_content text, the_metadata text, the_topic text, the_confidence double precision, the_source text, the_entities text[], the_microseconds bigint, the_supersedes text, the_key text, the_fingerprint text, the_language text, the_length integer, the_lexemes text[], the_times integer[]) RETURNS text
 --   say_in_task(in_tenant text, in_task_id text, in_seq bigint, in_context_key bigint, in_fence bigint, in_actor text, in_now timestamp with time zone, in_id text, in_at timestamp with time zone, in_body text, in_digest text) RETURNS bigint
+--   search_events(the_tenant text, the_agent text, the_beginning text, the_other text, most_agents integer, the_lexemes text[], the_names text[], the_vector real[], the_model text, the_limit bigint, the_session text, the_types text[], the_since timestamp with time zone, the_until timestamp with time zone, the_owner text, the_path jsonpath, the_values jsonb, k1 double precision, b double precision, body_bytes integer, index_limit bigint, OUT searched text[], OUT queued text[], OUT waiting bigint, OUT indexing boolean, OUT may_index boolean, OUT model text, OUT unembedded boolean, OUT speakers text[], OUT word_seconds double precision, OUT near_seconds double precision, OUT lexicals double precision[], OUT semantics double precision[], OUT matched text[], OUT asks boolean[], OUT borrows boolean[], OUT spoke text[], OUT agents text[], OUT sessions text[], OUT types text[], OUT bodies text[], OUT ids text[], OUT runs text[], OUT times timestamp with time zone[], OUT epochs integer[], OUT seqs bigint[]) RETURNS record
 --   search_words(the_tenant text, the_agent text, the_lexemes text[], the_limit bigint, the_session text, the_types text[], the_since timestamp with time zone, the_until timestamp with time zone, k1 double precision, b double precision) RETURNS TABLE(session_key bigint, epoch integer, seq bigint, score double precision)
 --   settle_task(task holdfast.tasks, in_wanted text, in_note text, in_event text, OUT reached text, OUT why text) RETURNS record
 --   store_embedded_events(the_tenant text, the_sessions text[], the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[], the_filterables text[], the_numbers real[], the_dimension integer) RETURNS TABLE(place integer, epoch integer, seq bigint, first timestamp with time zone)
@@ -1000,12 +1056,16 @@ CREATE VIEW holdfast.task_records AS
 --   transition_task(in_tenant text, in_id text, in_fence bigint, in_to text, in_note text, in_run_after timestamp with time zone, in_run_after_seconds double precision, in_progress boolean, in_message_id text, in_message_at timestamp with time zone, in_message_body text, in_message_digest text, in_ask_kind text, in_ask_name text, in_ask_occurrence bigint) RETURNS SETOF holdfast.task_records
 --   uncopy_task() RETURNS trigger
 --   unembedded_in(the_tenant text, the_agents text[], the_keys bigint[], the_epochs integer[], the_starts bigint[], the_ends bigint[], the_limit bigint) RETURNS TABLE(agent text, session_key bigint, epoch integer, first_seq bigint, last_seq bigint, seq bigint, type text, body text)
+--   unindex_events(agent holdfast.event_agents, the_session bigint, the_epochs integer[], the_seqs bigint[]) RETURNS void
+--   unindex_session(the_tenant text, the_session bigint, the_agents text[], the_epochs integer[], the_seqs bigint[]) RETURNS void
 --   upsert_push_config(in_tenant text, in_task_id text, in_owner text, in_id text, in_url text, in_token text, in_authentication text) RETURNS void
 --   use_task_context(in_tenant text, in_owner text, in_id text, in_now timestamp with time zone, OUT key bigint, OUT made boolean) RETURNS record
+--   waiting_events(the_tenant text, the_agents text[], the_limit bigint, look_back bigint) RETURNS TABLE(agent text, version bigint, session_key bigint, epoch integer, first_seq bigint, last_seq bigint, ahead boolean, numbered boolean, at_epoch integer, seq bigint, type text, occurred_at timestamp with time zone, body text)
 --   walk(the_tenant text, start text, depth bigint, the_types text[], along boolean, against boolean, most bigint) RETURNS text[]
 --   warm_session(the_tenant text, the_session text, the_agent text, known_epoch integer, known_seq bigint, known_heat bigint) RETURNS TABLE(epoch integer, seq bigint, reserved bigint, heat bigint)
 --   watch_task(in_tenant text, in_id text, in_owner text) RETURNS TABLE(out_state text, out_version bigint)
 --   with_writer(the_writers text[], the_writer text) RETURNS text[]
+--   word_candidates(the_tenant text, the_key integer, average double precision, lexemes text[], holding bigint[], weights double precision[], gains double precision[], the_limit bigint, in_session integer[], the_types text[], the_since timestamp with time zone, the_until timestamp with time zone, the_owner text, the_path jsonpath, the_values jsonb, k1 double precision, b double precision) RETURNS integer[]
 --   write_documents(the_tenant text, the_collection text, replacing boolean, the_ids text[], the_contents text[], the_metadata text[], the_filterables text[], the_dimensions integer[], the_numbers real[]) RETURNS void
 --   write_state_at_version(in_tenant text, in_session_id text, in_state jsonb, in_ttl_seconds double precision, in_dropped text[], in_replace boolean, in_expected bigint) RETURNS void
 --   write_task_chunk(in_tenant text, in_task_id text, in_seq bigint, in_fence bigint, in_now timestamp with time zone, in_artifact_id text, in_body text, in_append boolean, in_last boolean, in_name text, in_metadata text, in_step_kind text, in_step_name text, in_step_occurrence bigint, in_strict boolean) RETURNS boolean

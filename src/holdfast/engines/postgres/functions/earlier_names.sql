@@ -1,4 +1,4 @@
--- version: 3
+-- version: 4
 -- Functions that processes of an earlier version call while this one is rolled out. They do not say
 -- what a filter sees of a body: it is read from the body when one asks.
 
@@ -58,16 +58,56 @@ AS $$
         the_times, the_bodies, NULL);
 $$;
 
+-- The index of words has another form now. A process that reads or writes the earlier one gets the error of
+-- a table that is not there, which it reports as SchemaError.
+CREATE OR REPLACE FUNCTION holdfast.index_replaced() RETURNS SETOF text
+LANGUAGE plpgsql
+AS $$
+BEGIN
+    RAISE EXCEPTION 'the index of words has another form now: upgrade holdfast'
+        USING ERRCODE = 'undefined_table';
+END
+$$;
+
+CREATE OR REPLACE FUNCTION holdfast.index_events(
+    the_tenant text, the_agent text,
+    range_keys bigint[], range_epochs int[], range_starts bigint[],
+    event_ranges int[], event_seqs bigint[], event_lengths int[],
+    posting_events int[], posting_lexemes text[], posting_times int[]
+) RETURNS void
+LANGUAGE plpgsql
+AS $$ BEGIN PERFORM holdfast.index_replaced(); END $$;
+
 CREATE OR REPLACE FUNCTION holdfast.search_words(
     the_tenant text, the_agent text, the_lexemes text[], the_limit bigint, the_session text,
     the_types text[], the_since timestamptz, the_until timestamptz,
     k1 double precision, b double precision
 ) RETURNS TABLE (session_key bigint, epoch int, seq bigint, score double precision)
-LANGUAGE sql STABLE ROWS 20
+LANGUAGE plpgsql STABLE ROWS 20
+AS $$ BEGIN PERFORM holdfast.index_replaced(); END $$;
+
+CREATE OR REPLACE FUNCTION holdfast.rank_by_words(
+    the_tenant text, the_agent text, the_lexemes text[], the_limit bigint, the_session text,
+    the_types text[], the_since timestamptz, the_until timestamptz, the_owner text,
+    the_path jsonpath, the_values jsonb,
+    k1 double precision, b double precision
+) RETURNS TABLE (session_key bigint, epoch int, seq bigint, score double precision)
+LANGUAGE plpgsql STABLE ROWS 20
+AS $$ BEGIN PERFORM holdfast.index_replaced(); END $$;
+
+CREATE OR REPLACE FUNCTION holdfast.keep_embeddings(
+    the_tenant text, the_model text, the_dimension int,
+    range_agents text[], range_keys bigint[], range_epochs int[], range_starts bigint[],
+    range_done bigint[],
+    event_keys bigint[], event_epochs int[], event_seqs bigint[], the_numbers real[],
+    refused_keys bigint[], refused_epochs int[], refused_seqs bigint[]
+) RETURNS boolean
+LANGUAGE sql
 AS $$
-    SELECT * FROM holdfast.rank_by_words(
-        the_tenant, the_agent, the_lexemes, the_limit, the_session, the_types, the_since, the_until,
-        NULL, NULL, NULL, k1, b);
+    SELECT holdfast.keep_turn_vectors(
+        the_tenant, the_model, the_dimension, range_agents, range_keys, range_epochs, range_starts,
+        range_done, event_keys, event_epochs, event_seqs, NULL, the_numbers, refused_keys,
+        refused_epochs, refused_seqs);
 $$;
 
 -- put_state_at_version, which does not return the version.

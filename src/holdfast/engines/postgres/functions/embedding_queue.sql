@@ -1,4 +1,4 @@
--- version: 1
+-- version: 2
 -- Events that wait for an embedding.
 
 -- Whoever takes ranges from the queue of the index puts them into the queue of the embedder, where a
@@ -64,6 +64,21 @@ BEGIN
     SET last_seq = GREATEST(unembedded_events.last_seq, excluded.last_seq),
         taken_until = '-infinity';
     RETURN true;
+END
+$$;
+
+-- The same, and whether its vectors depend on what was said before an event.
+CREATE OR REPLACE FUNCTION holdfast.adopt_turn_model(
+    the_tenant text, the_model text, the_dimension int, context boolean
+) RETURNS boolean
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    changed CONSTANT boolean := holdfast.adopt_model(the_tenant, the_model, the_dimension);
+BEGIN
+    UPDATE holdfast.event_models m SET reads_context = context
+    WHERE m.tenant = the_tenant AND m.reads_context <> context;
+    RETURN changed;
 END
 $$;
 
@@ -136,16 +151,20 @@ END
 $$;
 
 -- Keep the vectors of events that are still there, note those that were refused, and shorten the
--- ranges to what lies after ``done``. False, and nothing done, when the tenant has another model now.
-CREATE OR REPLACE FUNCTION holdfast.keep_embeddings(
+-- ranges to what lies after ``done``. False, and nothing done, when the tenant has another model now. Where
+-- an event has another number in the index than the one given, what was said before it has changed since:
+-- it waits for another vector.
+CREATE OR REPLACE FUNCTION holdfast.keep_turn_vectors(
     the_tenant text, the_model text, the_dimension int,
     range_agents text[], range_keys bigint[], range_epochs int[], range_starts bigint[],
     range_done bigint[],
-    event_keys bigint[], event_epochs int[], event_seqs bigint[], the_numbers real[],
-    refused_keys bigint[], refused_epochs int[], refused_seqs bigint[]
+    event_keys bigint[], event_epochs int[], event_seqs bigint[], event_numbers int[],
+    the_numbers real[], refused_keys bigint[], refused_epochs int[], refused_seqs bigint[]
 ) RETURNS boolean
 LANGUAGE plpgsql
 AS $$
+DECLARE
+    again int[];
 BEGIN
     PERFORM pg_advisory_xact_lock_shared(7018, hashtext(the_tenant));
     IF NOT EXISTS (
@@ -155,6 +174,22 @@ BEGIN
         RETURN false;
     END IF;
     -- The rows are locked, so that what is cleared meanwhile leaves no vector behind.
+    PERFORM FROM unnest(event_keys, event_epochs, event_seqs) AS i (key, epoch, seq)
+    JOIN LATERAL (
+        SELECT FROM holdfast.events e
+        WHERE e.tenant = the_tenant AND e.session_key = i.key AND e.epoch = i.epoch
+            AND e.seq = i.seq
+        FOR KEY SHARE
+    ) e ON true;
+    SELECT COALESCE(array_agg(i.at), '{}') INTO again
+    FROM unnest(event_keys, event_epochs, event_seqs, event_numbers)
+        WITH ORDINALITY AS i (key, epoch, seq, number, at)
+    LEFT JOIN LATERAL (
+        SELECT x.number FROM holdfast.event_numbers x
+        WHERE x.session_key = i.key AND x.epoch = i.epoch AND x.seq = i.seq
+    ) x ON true
+    WHERE i.number IS DISTINCT FROM x.number AND EXISTS (
+        SELECT FROM holdfast.event_models m WHERE m.tenant = the_tenant AND m.reads_context);
     INSERT INTO holdfast.event_vectors AS v (tenant, session_key, epoch, seq, agent, embedding, model)
     SELECT e.tenant, e.session_key, e.epoch, e.seq, e.agent,
            the_numbers[(i.at - 1) * the_dimension + 1 : i.at * the_dimension]::public.vector,
@@ -164,8 +199,8 @@ BEGIN
         SELECT * FROM holdfast.events e
         WHERE e.tenant = the_tenant AND e.session_key = i.key AND e.epoch = i.epoch
             AND e.seq = i.seq
-        FOR KEY SHARE
     ) e ON true
+    WHERE i.at <> ALL (again)
     ON CONFLICT (tenant, session_key, epoch, seq) DO UPDATE
     SET embedding = excluded.embedding, model = excluded.model
     WHERE v.model <> '';
@@ -188,6 +223,13 @@ BEGIN
     ON CONFLICT (tenant, agent, session_key, epoch, first_seq) DO UPDATE
     SET last_seq = GREATEST(unembedded_events.last_seq, excluded.last_seq),
         taken_until = '-infinity';
+    INSERT INTO holdfast.unembedded_events
+        (tenant, agent, session_key, epoch, first_seq, last_seq)
+    SELECT e.tenant, e.agent, e.session_key, e.epoch, e.seq, e.seq
+    FROM unnest(again) AS n
+    JOIN holdfast.events e ON e.tenant = the_tenant AND e.session_key = event_keys[n]
+        AND e.epoch = event_epochs[n] AND e.seq = event_seqs[n]
+    ON CONFLICT DO NOTHING;
     RETURN true;
 END
 $$;

@@ -1,4 +1,4 @@
--- version: 4
+-- version: 5
 -- The session log: appends, clears and moves.
 
 -- The owner in the stored id of a session; empty for a session that nobody owns.
@@ -366,6 +366,10 @@ AS $$
 #variable_conflict use_column
 DECLARE
     session holdfast.sessions;
+    ids text[];
+    agents text[];
+    epochs int[];
+    seqs bigint[];
 BEGIN
     SELECT * INTO session FROM holdfast.sessions s
     WHERE s.tenant = the_tenant AND s.id = the_session FOR UPDATE;
@@ -388,22 +392,6 @@ BEGIN
         WHERE d.tenant = the_tenant AND d.session = the_session
             AND (until_epoch IS NULL OR (d.epoch, d.seq) <= (until_epoch, until_seq));
     END IF;
-    -- What is being indexed must be indexed before it is removed, or not at all.
-    INSERT INTO holdfast.event_totals (tenant, agent)
-    SELECT DISTINCT e.tenant, e.agent FROM holdfast.events e
-    WHERE e.tenant = the_tenant AND e.session_key = session.key
-        AND (e.epoch, e.seq) > (coalesce(after_epoch, 0), coalesce(after_seq, 0))
-        AND (the_agent IS NULL OR e.agent = the_agent)
-    ON CONFLICT DO NOTHING;
-    PERFORM FROM holdfast.event_totals t
-    WHERE t.tenant = the_tenant AND t.agent IN (
-        SELECT e.agent FROM holdfast.events e
-        WHERE e.tenant = the_tenant AND e.session_key = session.key
-            AND (e.epoch, e.seq) > (coalesce(after_epoch, 0), coalesce(after_seq, 0))
-            AND (the_agent IS NULL OR e.agent = the_agent))
-    ORDER BY t.agent FOR UPDATE;
-
-    RETURN QUERY
     WITH removed AS (
         DELETE FROM holdfast.events e
         WHERE e.tenant = the_tenant AND e.session_key = session.key
@@ -422,36 +410,33 @@ BEGIN
         DELETE FROM holdfast.event_vectors v USING removed r
         WHERE v.tenant = the_tenant AND v.session_key = session.key
             AND v.epoch = r.epoch AND v.seq = r.seq
-    ), unindexed AS (
-        DELETE FROM holdfast.indexed_events x USING removed r
-        WHERE x.tenant = the_tenant AND x.session_key = session.key
-            AND x.epoch = r.epoch AND x.seq = r.seq
-        RETURNING r.agent, x.epoch, x.seq, x.length, x.lexemes
-    ), unposted AS (
-        DELETE FROM holdfast.event_postings p
-        USING unindexed x, unnest(x.lexemes) AS word (lexeme)
-        WHERE p.tenant = the_tenant AND p.agent = x.agent AND p.lexeme = word.lexeme
-            AND p.session_key = session.key AND p.epoch = x.epoch AND p.seq = x.seq
-    ), fewer AS (
-        SELECT x.agent, word.lexeme, count(*) AS documents
-        FROM unindexed x, unnest(x.lexemes) AS word (lexeme) GROUP BY x.agent, word.lexeme
-    ), rarer AS (
-        UPDATE holdfast.event_lexemes l SET documents = l.documents - f.documents
-        FROM fewer f
-        WHERE l.tenant = the_tenant AND l.agent = f.agent AND l.lexeme = f.lexeme
-            AND l.documents > f.documents
-    ), forgotten AS (
-        DELETE FROM holdfast.event_lexemes l USING fewer f
-        WHERE l.tenant = the_tenant AND l.agent = f.agent AND l.lexeme = f.lexeme
-            AND l.documents <= f.documents
-    ), less AS (
-        UPDATE holdfast.event_totals t
-        SET documents = t.documents - x.documents, length = t.length - x.length
-        FROM (SELECT agent, count(*) AS documents, sum(length) AS length
-              FROM unindexed GROUP BY agent) x
-        WHERE t.tenant = the_tenant AND t.agent = x.agent
     )
-    SELECT r.id, r.epoch, r.seq FROM removed r;
+    SELECT array_agg(r.id), array_agg(r.agent), array_agg(r.epoch), array_agg(r.seq)
+    INTO ids, agents, epochs, seqs
+    FROM removed r;
+    PERFORM holdfast.unindex_session(the_tenant, session.key, agents, epochs, seqs);
+    RETURN QUERY SELECT * FROM unnest(ids, epochs, seqs);
+END
+$$;
+
+-- Take events of a session, which are gone from its log, out of the index of each of their agents. Agents
+-- are locked in the order of their names, so that two of these never wait for each other.
+CREATE OR REPLACE FUNCTION holdfast.unindex_session(
+    the_tenant text, the_session bigint, the_agents text[], the_epochs int[], the_seqs bigint[]
+) RETURNS void
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    part record;
+BEGIN
+    FOR part IN
+        SELECT r.agent, array_agg(r.epoch) AS epochs, array_agg(r.seq) AS seqs
+        FROM unnest(the_agents, the_epochs, the_seqs) AS r (agent, epoch, seq)
+        GROUP BY r.agent ORDER BY r.agent COLLATE "C"
+    LOOP
+        PERFORM holdfast.unindex_events(
+            holdfast.lock_event_agent(the_tenant, part.agent), the_session, part.epochs, part.seqs);
+    END LOOP;
 END
 $$;
 
@@ -533,42 +518,9 @@ BEGIN
     ) THEN
         RETURN 'taken';
     END IF;
-    -- What is being indexed is indexed before it moves, or not at all.
-    PERFORM FROM holdfast.event_totals t
-    WHERE t.tenant = the_tenant AND t.agent IN (
-        SELECT e.agent FROM holdfast.events e
-        WHERE e.tenant = the_tenant AND e.session_key = session.key)
-    ORDER BY t.agent FOR UPDATE;
-
-    WITH unindexed AS (
-        DELETE FROM holdfast.indexed_events x USING holdfast.events e
-        WHERE x.tenant = the_tenant AND x.session_key = session.key AND e.tenant = the_tenant
-            AND e.session_key = session.key AND e.epoch = x.epoch AND e.seq = x.seq
-        RETURNING e.agent, x.epoch, x.seq, x.length, x.lexemes
-    ), unposted AS (
-        DELETE FROM holdfast.event_postings p
-        USING unindexed x, unnest(x.lexemes) AS word (lexeme)
-        WHERE p.tenant = the_tenant AND p.agent = x.agent AND p.lexeme = word.lexeme
-            AND p.session_key = session.key AND p.epoch = x.epoch AND p.seq = x.seq
-    ), fewer AS (
-        SELECT x.agent, word.lexeme, count(*) AS documents
-        FROM unindexed x, unnest(x.lexemes) AS word (lexeme) GROUP BY x.agent, word.lexeme
-    ), rarer AS (
-        UPDATE holdfast.event_lexemes l SET documents = l.documents - f.documents
-        FROM fewer f
-        WHERE l.tenant = the_tenant AND l.agent = f.agent AND l.lexeme = f.lexeme
-            AND l.documents > f.documents
-    ), forgotten AS (
-        DELETE FROM holdfast.event_lexemes l USING fewer f
-        WHERE l.tenant = the_tenant AND l.agent = f.agent AND l.lexeme = f.lexeme
-            AND l.documents <= f.documents
-    )
-    UPDATE holdfast.event_totals t
-    SET documents = t.documents - x.documents, length = t.length - x.length
-    FROM (SELECT agent, count(*) AS documents, sum(length) AS length
-          FROM unindexed GROUP BY agent) x
-    WHERE t.tenant = the_tenant AND t.agent = x.agent;
-
+    PERFORM holdfast.unindex_session(
+        the_tenant, session.key, array_agg(e.agent), array_agg(e.epoch), array_agg(e.seq))
+    FROM holdfast.events e WHERE e.tenant = the_tenant AND e.session_key = session.key;
     UPDATE holdfast.events e
     SET agent = new_prefix || substr(e.agent, old_length), owner = whose, subject = whose
     WHERE e.tenant = the_tenant AND e.session_key = session.key;

@@ -1,328 +1,310 @@
--- version: 2
--- The index of words, and the search in it.
+-- version: 3
+-- The index of words: what changes it. Whoever holds the row of the agent does.
 
--- Take ranges of an agent's queue and index their events: only ranges that nobody else took, and
--- only events that are still there. Whoever holds the row of the totals changes the index. What
--- belongs together is found by its place in the arrays: a planner that takes thousands of words for
--- ten would join them in nested loops.
-CREATE OR REPLACE FUNCTION holdfast.index_events(
-    the_tenant text, the_agent text,
-    range_keys bigint[], range_epochs int[], range_starts bigint[],
-    event_ranges int[], event_seqs bigint[], event_lengths int[],
-    posting_events int[], posting_lexemes text[], posting_times int[]
-) RETURNS void
+-- The row of an agent, made on first use and locked.
+CREATE OR REPLACE FUNCTION holdfast.lock_event_agent(the_tenant text, the_agent text)
+RETURNS holdfast.event_agents
 LANGUAGE plpgsql
 AS $$
 DECLARE
-    taken boolean[] := array_fill(false, ARRAY[cardinality(range_keys)]);
-    place int;
-    -- The session of each event; 0 for one that is not to be indexed.
-    keys bigint[];
+    found holdfast.event_agents;
 BEGIN
-    INSERT INTO holdfast.event_totals (tenant, agent) VALUES (the_tenant, the_agent)
-    ON CONFLICT DO NOTHING;
-    PERFORM FROM holdfast.event_totals t
-    WHERE t.tenant = the_tenant AND t.agent = the_agent FOR UPDATE;
-
-    FOR place IN
-        DELETE FROM holdfast.unindexed_events u
-        USING unnest(range_keys, range_epochs, range_starts) WITH ORDINALITY
-            AS r (session_key, epoch, first_seq, at)
-        WHERE u.tenant = the_tenant AND u.agent = the_agent AND u.session_key = r.session_key
-            AND u.epoch = r.epoch AND u.first_seq = r.first_seq
-        RETURNING r.at
     LOOP
-        taken[place] := true;
+        SELECT * INTO found FROM holdfast.event_agents a
+        WHERE a.tenant = the_tenant AND a.agent = the_agent FOR UPDATE;
+        IF found.key IS NOT NULL THEN
+            RETURN found;
+        END IF;
+        -- Not before it is looked for: every attempt takes a key.
+        INSERT INTO holdfast.event_agents (tenant, agent) VALUES (the_tenant, the_agent)
+        ON CONFLICT DO NOTHING;
     END LOOP;
-    SELECT array_agg(COALESCE(e.session_key, 0) ORDER BY i.at) INTO keys
-    FROM unnest(event_ranges, event_seqs) WITH ORDINALITY AS i (range, seq, at)
-    -- In the order of seq, which only the primary key has: without statistics every index looks good.
-    LEFT JOIN LATERAL (
-        SELECT session_key FROM holdfast.events
-        WHERE tenant = the_tenant AND session_key = range_keys[i.range]
-            AND epoch = range_epochs[i.range] AND seq BETWEEN i.seq AND i.seq AND taken[i.range]
-        ORDER BY seq LIMIT 1
-    ) e ON true;
-
-    WITH words AS MATERIALIZED (
-        SELECT * FROM unnest(posting_events, posting_lexemes, posting_times)
-            AS p (event, lexeme, times)
-        WHERE keys[p.event] > 0
-    ), kept AS (
-        INSERT INTO holdfast.indexed_events (tenant, session_key, epoch, seq, length, lexemes)
-        SELECT the_tenant, keys[w.event], range_epochs[event_ranges[w.event]],
-               event_seqs[w.event], event_lengths[w.event],
-               COALESCE(array_agg(w.lexeme) FILTER (WHERE w.lexeme IS NOT NULL), '{}')
-        FROM (
-            SELECT event, lexeme FROM words
-            -- A text may have no words.
-            UNION ALL SELECT n, NULL FROM generate_series(1, cardinality(keys)) AS n
-        ) w
-        WHERE keys[w.event] > 0
-        GROUP BY w.event
-    ), posted AS (
-        INSERT INTO holdfast.event_postings
-            (tenant, agent, lexeme, session_key, epoch, seq, times, length)
-        SELECT the_tenant, the_agent, w.lexeme, keys[w.event],
-               range_epochs[event_ranges[w.event]], event_seqs[w.event], w.times,
-               event_lengths[w.event]
-        FROM words w
-    )
-    INSERT INTO holdfast.event_lexemes AS l (tenant, agent, lexeme, documents, most)
-    SELECT the_tenant, the_agent, w.lexeme, count(*), max(w.times) FROM words w GROUP BY w.lexeme
-    ON CONFLICT (tenant, agent, lexeme) DO UPDATE
-    SET documents = l.documents + excluded.documents, most = GREATEST(l.most, excluded.most);
-
-    UPDATE holdfast.event_totals t
-    SET documents = t.documents + n.documents, length = t.length + n.length
-    FROM (SELECT count(*) AS documents, COALESCE(sum(i.length), 0) AS length
-          FROM unnest(keys, event_lengths) AS i (key, length) WHERE i.key > 0) n
-    WHERE t.tenant = the_tenant AND t.agent = the_agent;
 END
 $$;
 
--- BM25 adds up what each lexeme of a question gives to an event, and that is bounded: by how rare the
--- lexeme is, and by how often it stands in one event at most. So lexemes are read from rare to common
--- until all others together could give less than the last of the best has already. Then no other event
--- can be among the best, and the common lexemes are only looked up for events that still can. Few
--- postings are read whole, and so are all where most would be read anyway: that is cheaper.
---
--- The best of the events that the filters allow, and all that are as good as the last of them, in no
--- order, with the scores that reading everything would give, to the last bit: in the order of the
--- question.
-CREATE OR REPLACE FUNCTION holdfast.rank_by_words(
-    the_tenant text, the_agent text, the_lexemes text[], the_limit bigint, the_session text,
-    the_types text[], the_since timestamptz, the_until timestamptz, the_owner text,
-    the_path jsonpath, the_values jsonb,
-    k1 double precision, b double precision
-) RETURNS TABLE (session_key bigint, epoch int, seq bigint, score double precision)
-LANGUAGE plpgsql STABLE ROWS 20
--- What is looked up is looked up by its key, whatever the planner thinks of arrays and of tables
--- without statistics: OFFSET 0 keeps look-ups from becoming joins, and only the primary key has events
--- in the order of seq. Sums are made by a hash: in the order in which their parts come, which a
--- sort would not keep.
+-- Events of agents that wait for the index, in ranges of the queue until they have about so many events,
+-- and the messages before each range. version is that of the agent's index; numbered: it is indexed, and
+-- only what follows it depends on it; ahead: it is before the range. A range without an event has one
+-- row without a seq.
+CREATE OR REPLACE FUNCTION holdfast.waiting_events(
+    the_tenant text, the_agents text[], the_limit bigint, look_back bigint
+) RETURNS TABLE (
+    agent text, version bigint, session_key bigint, epoch int, first_seq bigint, last_seq bigint,
+    ahead boolean, numbered boolean, at_epoch int, seq bigint, type text, occurred_at timestamptz,
+    body text)
+LANGUAGE plpgsql STABLE
 SET plan_cache_mode = force_generic_plan
-SET enable_sort = off
-SET enable_bitmapscan = off
-SET enable_seqscan = off
 SET enable_hashjoin = off
 SET enable_mergejoin = off
-SET max_parallel_workers_per_gather = 0
+SET enable_seqscan = off
+SET jit = off
 AS $$
 #variable_conflict use_column
-DECLARE
-    few CONSTANT bigint := 1000;
-    -- Sums of the same numbers in another order differ by far less.
-    almost CONSTANT double precision := 1 - 1e-9;
-    unfiltered CONSTANT boolean :=
-        num_nonnulls(the_types, the_since, the_until, the_owner, the_path) = 0;
-    least_key bigint := -9223372036854775808;
-    most_key bigint := 9223372036854775807;
-    average double precision;
-    -- The lexemes from rare to common: where each stands in the question, how many events have it,
-    -- what it weighs, what it gives at most, and what all after it give at most.
-    lexemes text[];
-    places bigint[];
-    holding bigint[];
-    weights double precision[];
-    gains double precision[];
-    rests double precision[];
-    every int;
-    postings bigint;
-    -- The lexemes up to here are read; so many postings; and what the others give at most.
-    reading int;
-    reads bigint := 0;
-    rest double precision := 0;
-    known double precision;
-    twice bigint;
-    -- The events that may be among the best, with what they have of the lexemes that were read.
-    keys bigint[];
-    epochs int[];
-    seqs bigint[];
-    scores double precision[];
 BEGIN
-    IF the_session IS NOT NULL THEN
-        SELECT s.key, s.key INTO least_key, most_key FROM holdfast.sessions s
-        WHERE s.tenant = the_tenant AND s.id = the_session;
-    END IF;
-    SELECT max(w.average), array_agg(w.lexeme), array_agg(w.at), array_agg(w.documents),
-           array_agg(w.weight), array_agg(w.weight * w.saturation), count(*), sum(w.documents)
-    INTO average, lexemes, places, holding, weights, gains, every, postings
-    FROM (
-        SELECT t.average, l.lexeme, q.at, l.documents,
-               ln(1 + (t.documents - l.documents + 0.5) / (l.documents + 0.5)) AS weight,
-               -- In the shortest text that the lexeme could stand in so often.
-               l.most * (k1 + 1) / (l.most + k1 * (1 - b + b * (l.most / t.average))) AS saturation
-        FROM unnest(the_lexemes) WITH ORDINALITY AS q (lexeme, at)
-        CROSS JOIN (
-            SELECT documents::double precision AS documents,
-                   length::double precision / NULLIF(documents, 0) AS average
-            FROM holdfast.event_totals WHERE tenant = the_tenant AND agent = the_agent
-        ) t
-        CROSS JOIN LATERAL (
-            SELECT lexeme, documents::double precision AS documents, most::double precision AS most
-            FROM holdfast.event_lexemes
-            WHERE tenant = the_tenant AND agent = the_agent AND lexeme = q.lexeme OFFSET 0
-        ) l
-        ORDER BY l.documents, q.at
-    ) w;
-    IF every = 0 OR the_limit = 0 OR least_key IS NULL THEN
+    IF the_agents IS NULL THEN
         RETURN;
     END IF;
-
-    IF postings <= few AND unfiltered THEN
-        -- To find out which are the best is left to who asks.
-        RETURN QUERY
-        SELECT g.session_key, g.epoch, g.seq, sum(g.gain)
-        FROM (
-            SELECT p.session_key, p.epoch, p.seq,
-                   q.weight * (p.times * (k1 + 1)
-                     / (p.times + k1 * (1 - b + b * (p.length / average)))) AS gain
-            FROM (
-                SELECT * FROM unnest(lexemes, weights, places) AS l (lexeme, weight, at) ORDER BY at
-            ) q
-            CROSS JOIN LATERAL (
-                SELECT * FROM holdfast.event_postings
-                WHERE tenant = the_tenant AND agent = the_agent AND lexeme = q.lexeme
-                    AND session_key BETWEEN least_key AND most_key OFFSET 0
-            ) p
-            ORDER BY q.at
-        ) g
-        GROUP BY g.session_key, g.epoch, g.seq;
-        RETURN;
-    END IF;
-    reading := every;
-    IF postings > few THEN
-        rests[every] := 0;
-        FOR at IN REVERSE every - 1..1 LOOP
-            rests[at] := rests[at + 1] + gains[at + 1];
-        END LOOP;
-        -- Begin with what is probably enough: in a text of average length a lexeme gives its weight.
-        FOR at IN 1..every LOOP
-            reading := at;
-            reads := reads + holding[at];
-            IF reads >= the_limit THEN
-                known := COALESCE(known, weights[at]);
-            END IF;
-            EXIT WHEN known > rests[at];
-        END LOOP;
-    END IF;
-    LOOP
-        IF reading = every OR 2 * reads > postings THEN
-            reading := every;
-            rest := 0;
-        ELSE
-            rest := rests[reading];
-        END IF;
-        WITH given AS NOT MATERIALIZED (
-            SELECT p.session_key, p.epoch, p.seq,
-                   q.weight * (p.times * (k1 + 1)
-                     / (p.times + k1 * (1 - b + b * (p.length / average)))) AS gain
-            FROM (
-                SELECT * FROM unnest(lexemes[:reading], weights[:reading], places[:reading])
-                    AS l (lexeme, weight, at)
-                ORDER BY at
-            ) q
-            CROSS JOIN LATERAL (
-                SELECT * FROM holdfast.event_postings
-                WHERE tenant = the_tenant AND agent = the_agent AND lexeme = q.lexeme
-                    AND session_key BETWEEN least_key AND most_key OFFSET 0
-            ) p
-            ORDER BY q.at
-        ), sums AS MATERIALIZED (
-            SELECT session_key, epoch, seq, gain AS score FROM given WHERE reading = 1
-            UNION ALL
-            SELECT session_key, epoch, seq, sum(gain) FROM given WHERE reading > 1
-            GROUP BY session_key, epoch, seq
-        ), last AS MATERIALIZED (
-            SELECT almost * COALESCE((
-                SELECT s.score FROM sums s WHERE unfiltered
-                ORDER BY s.score DESC OFFSET the_limit - 1 LIMIT 1
-            ), (
-                -- From the best down, until so many are allowed.
-                SELECT s.score FROM (
-                    SELECT * FROM sums WHERE NOT unfiltered ORDER BY score DESC OFFSET 0
-                ) s
-                WHERE EXISTS (
-                    SELECT FROM (
-                        SELECT * FROM holdfast.events
-                        WHERE tenant = the_tenant AND session_key = s.session_key
-                            AND epoch = s.epoch AND seq BETWEEN s.seq AND s.seq
-                        ORDER BY seq LIMIT 1
-                    ) e
-                    WHERE (the_types IS NULL OR e.type = ANY (the_types))
-                        AND (the_since IS NULL OR e.occurred_at >= the_since)
-                        AND (the_until IS NULL OR e.occurred_at < the_until)
-                        AND (the_owner IS NULL OR e.owner = the_owner)
-                        AND (the_path IS NULL OR holdfast.payload_fits(
-                            e.filterable, e.body, the_path, the_values)))
-                ORDER BY s.score DESC OFFSET the_limit - 1 LIMIT 1
-            )) AS score
-        )
-        SELECT array_agg(s.session_key), array_agg(s.epoch), array_agg(s.seq), array_agg(s.score)
-        INTO keys, epochs, seqs, scores
-        FROM last CROSS JOIN sums s
-        WHERE (reading = every OR rest < last.score)
-            AND (last.score IS NULL OR s.score + rest >= last.score)
-            AND (unfiltered OR EXISTS (
-                SELECT FROM (
-                    SELECT * FROM holdfast.events
-                    WHERE tenant = the_tenant AND session_key = s.session_key
-                        AND epoch = s.epoch AND seq BETWEEN s.seq AND s.seq
-                    ORDER BY seq LIMIT 1
-                ) e
-                WHERE (the_types IS NULL OR e.type = ANY (the_types))
-                    AND (the_since IS NULL OR e.occurred_at >= the_since)
-                    AND (the_until IS NULL OR e.occurred_at < the_until)
-                    AND (the_owner IS NULL OR e.owner = the_owner)
-                    AND (the_path IS NULL OR holdfast.payload_fits(
-                        e.filterable, e.body, the_path, the_values))));
-        IF reading = every THEN
-            RETURN QUERY SELECT * FROM unnest(keys, epochs, seqs, scores);
-            RETURN;
-        END IF;
-        -- To look a posting up costs about as much as to read four.
-        EXIT WHEN 4 * cardinality(keys) <= holding[reading + 1];
-        twice := 2 * reads;
-        WHILE reading < every AND reads < twice LOOP
-            reading := reading + 1;
-            reads := reads + holding[reading];
-        END LOOP;
-    END LOOP;
-
-    -- Each lexeme that is looked up leaves fewer events to look the next one up for.
-    WHILE reading < every AND cardinality(keys) > the_limit LOOP
-        reading := reading + 1;
-        rest := rests[reading];
-        WITH q AS MATERIALIZED (
-            SELECT lexemes[reading] COLLATE "C" AS lexeme, weights[reading] AS weight
-        ), sums AS MATERIALIZED (
-            SELECT s.session_key, s.epoch, s.seq,
-                   s.score + COALESCE(q.weight * (p.times * (k1 + 1)
-                     / (p.times + k1 * (1 - b + b * (p.length / average)))), 0) AS score
-            FROM q CROSS JOIN unnest(keys, epochs, seqs, scores) AS s (session_key, epoch, seq, score)
-            LEFT JOIN LATERAL (
-                SELECT * FROM holdfast.event_postings
-                WHERE tenant = the_tenant AND agent = the_agent AND lexeme = q.lexeme
-                    AND session_key = s.session_key AND epoch = s.epoch AND seq = s.seq OFFSET 0
-            ) p ON true
-        ), last AS MATERIALIZED (
-            SELECT almost * score AS score FROM sums ORDER BY score DESC OFFSET the_limit - 1 LIMIT 1
-        )
-        SELECT array_agg(s.session_key), array_agg(s.epoch), array_agg(s.seq), array_agg(s.score)
-        INTO keys, epochs, seqs, scores
-        FROM last JOIN sums s ON s.score + rest >= last.score;
-    END LOOP;
     RETURN QUERY
-    SELECT s.session_key, s.epoch, s.seq, (
-        SELECT sum(q.weight * (p.times * (k1 + 1)
-                     / (p.times + k1 * (1 - b + b * (p.length / average)))) ORDER BY q.at)
-        FROM unnest(lexemes, weights, places) AS q (lexeme, weight, at)
-        CROSS JOIN LATERAL (
-            SELECT * FROM holdfast.event_postings
-            WHERE tenant = the_tenant AND agent = the_agent AND lexeme = q.lexeme
-                AND session_key = s.session_key AND epoch = s.epoch AND seq = s.seq OFFSET 0
-        ) p)
-    FROM unnest(keys, epochs, seqs) AS s (session_key, epoch, seq);
+    WITH ranges AS MATERIALIZED (
+        SELECT u.* FROM (
+            SELECT q.*, sum(q.last_seq - q.first_seq + 1) OVER (
+                ORDER BY q.agent, q.session_key, q.epoch, q.first_seq
+                ROWS UNBOUNDED PRECEDING EXCLUDE CURRENT ROW
+            ) AS before
+            FROM unnest(the_agents) AS a (of_agent)
+            CROSS JOIN LATERAL (
+                SELECT * FROM holdfast.unindexed_events
+                WHERE tenant = the_tenant AND agent = a.of_agent
+                ORDER BY session_key, epoch, first_seq LIMIT the_limit
+            ) q
+        ) u
+        WHERE COALESCE(u.before, 0) < the_limit
+    )
+    SELECT r.agent, COALESCE(a.version, 0), r.session_key, r.epoch, r.first_seq, r.last_seq,
+           e.ahead, e.numbered, e.epoch, e.seq, e.type, e.occurred_at, e.body
+    FROM ranges r
+    LEFT JOIN holdfast.event_agents a ON a.tenant = the_tenant AND a.agent = r.agent
+    LEFT JOIN LATERAL (
+        SELECT true AS ahead, true AS numbered, b.*
+        FROM (
+            SELECT e.epoch, e.seq, e.type, e.occurred_at, e.body
+            FROM holdfast.events e
+            LEFT JOIN holdfast.event_numbers x
+                ON x.session_key = e.session_key AND x.epoch = e.epoch AND x.seq = e.seq
+            WHERE e.tenant = the_tenant AND e.session_key = r.session_key
+                AND (e.epoch, e.seq) < (r.epoch, r.first_seq)
+                AND (e.agent || '') = r.agent AND (e.type || '') = 'message'
+                AND COALESCE(x.said, true)
+            ORDER BY e.epoch DESC, e.seq DESC LIMIT look_back
+        ) b
+        UNION ALL
+        SELECT false, x.number IS NOT NULL, e.epoch, e.seq, e.type, e.occurred_at, e.body
+        FROM holdfast.events e
+        LEFT JOIN holdfast.event_numbers x
+            ON x.session_key = e.session_key AND x.epoch = e.epoch AND x.seq = e.seq
+        WHERE e.tenant = the_tenant AND e.session_key = r.session_key AND e.epoch = r.epoch
+            -- Not by the index of agents: a planner without statistics would read all that it has.
+            AND e.seq BETWEEN r.first_seq AND r.last_seq AND (e.agent || '') = r.agent
+    ) e ON true
+    ORDER BY r.agent, r.session_key, r.epoch, r.first_seq, e.epoch, e.seq;
+END
+$$;
+
+-- Take ranges of an agent's queue, number their events, and add their blocks. Of each block its lexeme,
+-- the ordinals of its first and last event, bounds, and where its postings begin in the_postings. Returns
+-- how many batches are not merged; 0, and nothing is done, when the agent's index has another version than
+-- when the events were read.
+CREATE OR REPLACE FUNCTION holdfast.index_words(
+    the_tenant text, the_agent text, the_version bigint,
+    range_keys bigint[], range_epochs int[], range_starts bigint[],
+    event_keys bigint[], event_epochs int[], event_seqs bigint[], event_lengths int[],
+    event_speakers text[], event_said boolean[], event_asks boolean[], event_borrows boolean[],
+    block_lexemes text[], block_firsts int[], block_lasts int[], block_mosts int[],
+    block_shortests int[], block_starts int[], the_postings bigint[]
+) RETURNS int
+LANGUAGE plpgsql
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+SET enable_seqscan = off
+AS $$
+DECLARE
+    agent holdfast.event_agents := holdfast.lock_event_agent(the_tenant, the_agent);
+    spoken int;
+BEGIN
+    IF agent.version <> the_version THEN
+        RETURN 0;
+    END IF;
+    DELETE FROM holdfast.unindexed_events u
+    USING unnest(range_keys, range_epochs, range_starts) AS r (session_key, epoch, first_seq)
+    WHERE u.tenant = the_tenant AND u.agent = the_agent AND u.session_key = r.session_key
+        AND u.epoch = r.epoch AND u.first_seq = r.first_seq;
+
+    UPDATE holdfast.event_speakers s SET messages = s.messages + n.messages
+    FROM (SELECT speaker, count(*) AS messages FROM unnest(event_speakers) AS speaker
+          WHERE speaker <> '' GROUP BY speaker) n
+    WHERE s.agent_key = agent.key AND s.name = n.speaker;
+    WITH added AS (
+        INSERT INTO holdfast.event_speakers (agent_key, name, number, messages)
+        SELECT agent.key, n.speaker, agent.speakers + row_number() OVER (ORDER BY n.speaker),
+               n.messages
+        FROM (SELECT speaker, count(*) AS messages FROM unnest(event_speakers) AS speaker
+              WHERE speaker <> '' GROUP BY speaker) n
+        WHERE NOT EXISTS (
+            SELECT FROM holdfast.event_speakers s
+            WHERE s.agent_key = agent.key AND s.name = n.speaker)
+        RETURNING number
+    )
+    SELECT max(number) INTO spoken FROM added;
+
+    INSERT INTO holdfast.event_numbers
+        (agent_key, number, session_key, epoch, seq, length, speaker, said, asks, borrows)
+    SELECT agent.key, agent.newest + i.at, i.key, i.epoch, i.seq, i.length, COALESCE((
+               SELECT s.number FROM holdfast.event_speakers s
+               WHERE s.agent_key = agent.key AND s.name = i.speaker), 0),
+           i.said, i.asks, i.borrows
+    FROM unnest(event_keys, event_epochs, event_seqs, event_lengths, event_speakers, event_said,
+                event_asks, event_borrows)
+        WITH ORDINALITY AS i (key, epoch, seq, length, speaker, said, asks, borrows, at);
+    INSERT INTO holdfast.event_blocks (agent_key, lexeme, first, last, most, shortest, postings)
+    SELECT agent.key, i.lexeme, agent.newest + i.first, agent.newest + i.last, i.most, i.shortest,
+           the_postings[i.start : COALESCE(
+               block_starts[i.at + 1] - 1, cardinality(the_postings))]
+    FROM unnest(block_lexemes, block_firsts, block_lasts, block_mosts, block_shortests, block_starts)
+        WITH ORDINALITY AS i (lexeme, first, last, most, shortest, start, at);
+
+    UPDATE holdfast.event_agents a
+    SET documents = a.documents + n.documents, length = a.length + n.length,
+        newest = a.newest + n.documents, version = a.version + 1, small = a.small + 1,
+        speakers = GREATEST(a.speakers, spoken)
+    FROM (SELECT count(*) AS documents, COALESCE(sum(i), 0) AS length
+          FROM unnest(event_lengths) AS i) n
+    WHERE a.tenant = the_tenant AND a.agent = the_agent;
+    RETURN agent.small + 1;
+END
+$$;
+
+-- Take events of a session out of the index of an agent, whose row is locked: those at the_epochs and
+-- the_seqs, which are gone, and those that may borrow from them. These are up to three messages after each
+-- one (LOOK_BACK in recall_rules.py); they wait for the index again, and for a vector if the model reads
+-- what was said before.
+CREATE OR REPLACE FUNCTION holdfast.unindex_events(
+    agent holdfast.event_agents, the_session bigint, the_epochs int[], the_seqs bigint[]
+) RETURNS void
+LANGUAGE plpgsql
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+SET enable_seqscan = off
+AS $$
+DECLARE
+    after_epochs int[];
+    after_seqs bigint[];
+    -- Ascending, so that a number is found by halves.
+    gone int[];
+    lengths bigint;
+BEGIN
+    UPDATE holdfast.event_agents a SET version = a.version + 1
+    WHERE a.tenant = agent.tenant AND a.agent = agent.agent;
+
+    WITH positions AS (
+        SELECT p.epoch, p.seq, bool_or(p.removed) AS removed
+        FROM (
+            SELECT r.epoch, r.seq, true AS removed FROM unnest(the_epochs, the_seqs) AS r (epoch, seq)
+            UNION ALL
+            SELECT x.epoch, x.seq, false FROM holdfast.event_numbers x
+            WHERE x.session_key = the_session AND x.agent_key = agent.key AND x.said
+                AND (x.epoch, x.seq) > (
+                    SELECT r.epoch, r.seq FROM unnest(the_epochs, the_seqs) AS r (epoch, seq)
+                    ORDER BY r.epoch, r.seq LIMIT 1)
+        ) p
+        GROUP BY p.epoch, p.seq
+    ), runs AS (
+        SELECT p.*, count(*) FILTER (WHERE p.removed) OVER (ORDER BY p.epoch, p.seq) AS run
+        FROM positions p
+    ), following AS (
+        SELECT r.*, row_number() OVER (PARTITION BY r.run ORDER BY r.epoch, r.seq) AS at
+        FROM runs r WHERE NOT r.removed
+    )
+    SELECT array_agg(f.epoch), array_agg(f.seq) INTO after_epochs, after_seqs
+    FROM following f WHERE f.at <= 3;
+
+    WITH unnumbered AS (
+        DELETE FROM holdfast.event_numbers x
+        USING unnest(the_epochs || after_epochs, the_seqs || after_seqs) AS r (epoch, seq)
+        WHERE x.session_key = the_session AND x.epoch = r.epoch AND x.seq = r.seq
+            AND x.agent_key = agent.key
+        RETURNING x.number, x.length, x.speaker
+    ), spoke AS (
+        SELECT u.speaker, count(*) AS messages FROM unnumbered u WHERE u.speaker > 0
+        GROUP BY u.speaker
+    ), quieter AS (
+        UPDATE holdfast.event_speakers s SET messages = s.messages - n.messages
+        FROM spoke n
+        WHERE s.agent_key = agent.key AND s.number = n.speaker AND s.messages > n.messages
+    ), silent AS (
+        DELETE FROM holdfast.event_speakers s USING spoke n
+        WHERE s.agent_key = agent.key AND s.number = n.speaker AND s.messages <= n.messages
+    )
+    SELECT array_agg(u.number ORDER BY u.number), COALESCE(sum(u.length), 0) INTO gone, lengths
+    FROM unnumbered u;
+    IF gone IS NULL THEN
+        RETURN;
+    END IF;
+
+    WITH held AS MATERIALIZED (
+        SELECT b.ctid AS at, ARRAY(
+            SELECT p FROM unnest(b.postings) AS p
+            WHERE gone[width_bucket(b.first + (p >> 42)::int, gone)]
+                IS DISTINCT FROM b.first + (p >> 42)::int
+            ORDER BY p) AS kept
+        FROM holdfast.event_blocks b
+        WHERE b.agent_key = agent.key
+            AND b.first <= gone[cardinality(gone)] AND b.last >= gone[1]
+            -- Two look-ups by halves, and only then each posting.
+            AND width_bucket(((gone[cardinality(gone)] - b.first + 1)::bigint << 42) - 1, b.postings)
+                > width_bucket(((gone[1] - b.first)::bigint << 42) - 1, b.postings)
+            AND EXISTS (
+                SELECT FROM unnest(b.postings) AS p
+                WHERE gone[width_bucket(b.first + (p >> 42)::int, gone)] = b.first + (p >> 42)::int)
+    ), emptied AS (
+        DELETE FROM holdfast.event_blocks b USING held h WHERE b.ctid = h.at AND h.kept = '{}'
+    )
+    UPDATE holdfast.event_blocks b SET postings = h.kept
+    FROM held h WHERE b.ctid = h.at AND h.kept <> '{}';
+
+    UPDATE holdfast.event_agents a
+    SET documents = a.documents - cardinality(gone), length = a.length - lengths
+    WHERE a.tenant = agent.tenant AND a.agent = agent.agent;
+    INSERT INTO holdfast.unindexed_events AS u
+        (tenant, agent, session_key, epoch, first_seq, last_seq)
+    SELECT agent.tenant, agent.agent, the_session, r.epoch, r.seq, r.seq
+    FROM unnest(after_epochs, after_seqs) AS r (epoch, seq)
+    ON CONFLICT DO NOTHING;
+    DELETE FROM holdfast.event_vectors v
+    USING unnest(after_epochs, after_seqs) AS r (epoch, seq)
+    WHERE v.tenant = agent.tenant AND v.session_key = the_session AND v.epoch = r.epoch
+        AND v.seq = r.seq AND v.model <> '' AND EXISTS (
+            SELECT FROM holdfast.event_models m WHERE m.tenant = agent.tenant AND m.reads_context);
+END
+$$;
+
+-- Merge the blocks of an agent, each lexeme's from the first that is not full; how many rows fewer there
+-- are. A block holds up to 256 postings, and its numbers fit 21 bits.
+CREATE OR REPLACE FUNCTION holdfast.merge_blocks(the_tenant text, the_agent text) RETURNS bigint
+LANGUAGE plpgsql
+SET enable_seqscan = off
+AS $$
+DECLARE
+    agent holdfast.event_agents := holdfast.lock_event_agent(the_tenant, the_agent);
+    fewer bigint;
+BEGIN
+    WITH tails AS MATERIALIZED (
+        SELECT b.lexeme, min(b.first) AS start FROM holdfast.event_blocks b
+        WHERE b.agent_key = agent.key AND cardinality(b.postings) < 256
+        GROUP BY b.lexeme HAVING count(*) > 1 + (max(b.first) >> 20) - (min(b.first) >> 20)
+    ), taken AS (
+        DELETE FROM holdfast.event_blocks b USING tails t
+        WHERE b.agent_key = agent.key AND b.lexeme = t.lexeme AND b.first >= t.start
+        RETURNING b.lexeme, b.first, b.postings
+    ), flat AS (
+        SELECT t.lexeme, t.first + (p >> 42)::int AS number, p & 4398046511103 AS counts
+        FROM taken t CROSS JOIN LATERAL unnest(t.postings) AS p
+    ), grouped AS (
+        SELECT f.*, (row_number() OVER (PARTITION BY f.lexeme, f.number >> 20 ORDER BY f.number) - 1)
+            / 256 AS part
+        FROM flat f
+    ), based AS (
+        SELECT g.*, min(g.number) OVER (PARTITION BY g.lexeme, g.number >> 20, g.part) AS base
+        FROM grouped g
+    ), merged AS (
+        INSERT INTO holdfast.event_blocks (agent_key, lexeme, first, last, most, shortest, postings)
+        SELECT agent.key, m.lexeme, m.base, max(m.number), LEAST(max(m.counts >> 21), 32767),
+               LEAST(min(m.counts & 2097151), 32767),
+               array_agg((m.number - m.base)::bigint << 42 | m.counts ORDER BY m.number)
+        FROM based m GROUP BY m.lexeme, m.base
+        RETURNING 1
+    )
+    SELECT (SELECT count(*) FROM taken) - (SELECT count(*) FROM merged) INTO fewer;
+    UPDATE holdfast.event_agents a SET small = 0 WHERE a.tenant = the_tenant AND a.agent = the_agent;
+    RETURN fewer;
 END
 $$;

@@ -1,14 +1,32 @@
 -- name: adopt
--- Make a model the tenant's: $2 model, $3 dimension. Whether it is new.
-SELECT holdfast.adopt_model($1, $2, $3);
+-- Make a model the tenant's: $2 model, $3 dimension, $4 whether it reads what was said before. Whether it
+-- is new.
+SELECT holdfast.adopt_turn_model($1, $2, $3, $4);
 
 -- name: take
--- Events that wait for a vector, for a worker: $2 about how many, $3 for how many seconds.
-SELECT * FROM holdfast.take_unembedded($1, $2, $3);
+-- Events that wait for a vector, for a worker: $2 about how many, $3 for how many seconds. The last columns
+-- are the number of each, and what was said before it if the model reads that.
+SELECT w.*, c.number, c.type AS said_type, c.body AS said_body
+FROM holdfast.take_unembedded($1, $2, $3) w
+LEFT JOIN LATERAL (
+    SELECT x.number, c.type, c.body
+    FROM holdfast.event_numbers x
+    LEFT JOIN LATERAL (
+        SELECT e.type, e.body FROM (
+            SELECT p.epoch, p.seq FROM holdfast.event_numbers p
+            WHERE p.session_key = x.session_key AND (p.epoch, p.seq) < (x.epoch, x.seq)
+                AND p.said AND p.agent_key = x.agent_key
+            ORDER BY p.epoch DESC, p.seq DESC LIMIT 1
+        ) p
+        JOIN holdfast.events e ON e.tenant = $1 AND e.session_key = x.session_key
+            AND e.epoch = p.epoch AND e.seq = p.seq
+    ) c ON (SELECT m.reads_context FROM holdfast.event_models m WHERE m.tenant = $1)
+    WHERE x.session_key = w.session_key AND x.epoch = w.epoch AND x.seq = w.seq
+) c ON true;
 
 -- name: tail
--- Events of agents that wait for a vector, whoever has taken them: $3 limit.
-SELECT w.* FROM (
+-- Events of agents that wait for a vector, whoever has taken them: $3 limit. The last columns are as in take.
+SELECT w.*, c.number, c.type AS said_type, c.body AS said_body FROM (
     SELECT array_agg(q.agent) AS agents, array_agg(q.session_key) AS keys,
            array_agg(q.epoch) AS epochs, array_agg(q.first_seq) AS starts,
            array_agg(q.last_seq) AS ends
@@ -21,12 +39,28 @@ SELECT w.* FROM (
         ) u
         LIMIT $3
     ) q
-) r, holdfast.unembedded_in($1, r.agents, r.keys, r.epochs, r.starts, r.ends, $3) w;
+) r CROSS JOIN LATERAL holdfast.unembedded_in(
+    $1, r.agents, r.keys, r.epochs, r.starts, r.ends, $3) w
+LEFT JOIN LATERAL (
+    SELECT x.number, c.type, c.body
+    FROM holdfast.event_numbers x
+    LEFT JOIN LATERAL (
+        SELECT e.type, e.body FROM (
+            SELECT p.epoch, p.seq FROM holdfast.event_numbers p
+            WHERE p.session_key = x.session_key AND (p.epoch, p.seq) < (x.epoch, x.seq)
+                AND p.said AND p.agent_key = x.agent_key
+            ORDER BY p.epoch DESC, p.seq DESC LIMIT 1
+        ) p
+        JOIN holdfast.events e ON e.tenant = $1 AND e.session_key = x.session_key
+            AND e.epoch = p.epoch AND e.seq = p.seq
+    ) c ON (SELECT m.reads_context FROM holdfast.event_models m WHERE m.tenant = $1)
+    WHERE x.session_key = w.session_key AND x.epoch = w.epoch AND x.seq = w.seq
+) c ON true;
 
 -- name: keep
 -- Keep a batch of vectors, and shorten its ranges.
-SELECT holdfast.keep_embeddings(
-    $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15);
+SELECT holdfast.keep_turn_vectors(
+    $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16);
 
 -- name: give_back
 -- Let ranges wait for somebody else: $2 agents, $3 session keys, $4 epochs, $5 first places.

@@ -1,28 +1,21 @@
 -- name: unindexed
--- The events of some ranges of an agent's queue; a range whose events are gone has one empty row.
--- $3: ranges are taken until they have so many events.
-SELECT u.session_key, u.epoch, u.first_seq, e.seq, e.type, e.body
-FROM (
-    SELECT q.*, sum(q.last_seq - q.first_seq + 1) OVER (
-        ORDER BY q.session_key, q.epoch, q.first_seq ROWS UNBOUNDED PRECEDING EXCLUDE CURRENT ROW
-    ) AS before
-    FROM (
-        SELECT * FROM holdfast.unindexed_events
-        WHERE tenant = $1 AND agent = $2
-        ORDER BY session_key, epoch, first_seq LIMIT $3
-    ) q
-) u
-LEFT JOIN holdfast.events e
-    ON e.tenant = u.tenant AND e.session_key = u.session_key AND e.epoch = u.epoch
-    -- Not by the index of agents: a planner without statistics would read all that the agent has.
-    AND e.seq BETWEEN u.first_seq AND u.last_seq AND (e.agent || '') = u.agent
-WHERE COALESCE(u.before, 0) < $3
-ORDER BY u.session_key, u.epoch, u.first_seq, e.seq;
+-- Events of agents ($2) that wait for the index: about $3, and $4 messages before each range.
+SELECT * FROM holdfast.waiting_events($1, $2, $3, $4);
 
 -- name: index
--- Put a batch into the index.
-SELECT holdfast.index_events($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
+-- Put a batch of an agent into the index; how many batches are not merged, and 0 if the index has changed
+-- since the batch was read.
+SELECT holdfast.index_words(
+    $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21);
+
+-- name: merge
+-- Merge the blocks of an agent; how many rows fewer there are.
+SELECT holdfast.merge_blocks($1, $2);
 
 -- name: queue
 -- Which agents of which tenants have events that no index has yet: $1 limit.
 SELECT DISTINCT tenant, agent FROM holdfast.unindexed_events LIMIT $1;
+
+-- name: unmerged
+-- The agents of all tenants whose index has more than $1 batches that are not merged: $2 limit.
+SELECT tenant, agent FROM holdfast.event_agents WHERE small > $1 LIMIT $2;

@@ -9,157 +9,25 @@
 -- The agents are those of a first part, one or all (event_scope.py). Each event is weighed by what its
 -- own agent said, and then the best of all are found.
 
--- name: search_words
--- The best events of agents by words ($3 lexemes) alone: $4 limit; $5 session, $6 types, $7 since,
--- $8 until, $9 owner, $10 and $11 the filter of payloads, each NULL for all; $12 k1, $13 b. The columns
--- are those of the search that follows.
-WITH agents AS MATERIALIZED (
-    /* whose */ SELECT $2::text COLLATE "C" AS agent
-), found AS MATERIALIZED (
-    SELECT w.session_key, w.epoch, w.seq, w.score AS lexical,
-           w.score / max(w.score) OVER () AS score
-    FROM agents a
-    CROSS JOIN LATERAL holdfast.rank_by_words(
-        $1, a.agent, $3, $4, $5, $6, $7, $8, $9, $10::text::jsonpath, $11::text::jsonb, $12, $13) w
-), best AS MATERIALIZED (
-    -- Only now are the events themselves read; of equal scores all, since their ids decide.
-    SELECT * FROM found ORDER BY score DESC FETCH FIRST (SELECT $4::bigint) ROWS WITH TIES
-)
-SELECT ARRAY(SELECT agent FROM agents), ARRAY(
-           SELECT a.agent FROM agents a WHERE EXISTS (
-               SELECT FROM holdfast.unindexed_events u WHERE u.tenant = $1 AND u.agent = a.agent)),
-       NULL::text, FALSE, r.*
-FROM (SELECT 1) one LEFT JOIN (
-    SELECT e.score, e.lexical, NULL::float8 AS semantic, e.agent, s.id AS session, e.type, e.body, e.id,
-           e.run, e.occurred_at, e.epoch, e.seq
-    FROM (
-        SELECT b.score, b.lexical, e.*
-        FROM best b
-        CROSS JOIN LATERAL (
-            SELECT * FROM holdfast.events
-            WHERE tenant = $1 AND session_key = b.session_key AND epoch = b.epoch
-                AND seq BETWEEN b.seq AND b.seq
-            ORDER BY seq LIMIT 1
-        ) e
-        ORDER BY b.score DESC, e.id LIMIT (SELECT $4)
-    ) e
-    JOIN holdfast.sessions s ON s.tenant = $1 AND s.key = e.session_key
-) r ON true
-ORDER BY r.score DESC, r.id;
-
 -- name: search
--- The best events of agents by words ($3 lexemes) and by meaning ($4), fused.
--- $5 limit; $6 session, $7 types, $8 since, $9 until, $14 owner, $15 and $16 the filter of payloads,
--- each NULL for all; $10 k1, $11 b, $12 the weight of the words, $13 the model of the vector. The first
--- columns tell which agents these are, which of them have queued events that no index has yet, which
--- model the log is embedded by, and whether events wait for a vector.
-WITH agents AS MATERIALIZED (
-    /* whose */ SELECT $2::text COLLATE "C" AS agent
-), question AS MATERIALIZED (
-    SELECT a.agent, l.lexeme, q.at, t.length::float8 / NULLIF(t.documents, 0) AS average,
-           ln(1 + (t.documents::float8 - l.documents + 0.5) / (l.documents + 0.5)) AS weight
-    FROM agents a
-    CROSS JOIN unnest((SELECT $3::text[])) WITH ORDINALITY AS q (lexeme, at)
-    CROSS JOIN LATERAL (
-        SELECT * FROM holdfast.event_lexemes
-        WHERE tenant = $1 AND agent = a.agent AND lexeme = q.lexeme OFFSET 0
-    ) l
-    CROSS JOIN LATERAL (
-        SELECT * FROM holdfast.event_totals WHERE tenant = $1 AND agent = a.agent OFFSET 0
-    ) t
-), words AS (
-    SELECT p.session_key, p.epoch, p.seq,
-           -- In the order of the question, so that equal texts have equal sums.
-           sum(q.weight * (p.times * ($10::float8 + 1)
-                           / (p.times + $10 * (1 - $11::float8 + $11 * (p.length / q.average))))
-               ORDER BY q.at) AS score
-    FROM question q
-    CROSS JOIN LATERAL (
-        SELECT * FROM holdfast.event_postings
-        WHERE tenant = $1 AND agent = q.agent AND lexeme = q.lexeme OFFSET 0
-    ) p
-    GROUP BY p.session_key, p.epoch, p.seq
-), vectors AS (
-    SELECT v.session_key, v.epoch, v.seq,
-           round((1 - (v.embedding OPERATOR(public.<=>) (SELECT $4::real[]::public.vector)))
-               * 1000000) / 1000000 AS score
-    FROM agents a
-    CROSS JOIN LATERAL (
-        SELECT * FROM holdfast.event_vectors WHERE tenant = $1 AND agent = a.agent OFFSET 0
-    ) v
-    WHERE v.model IN ('', $13)
-        AND (SELECT m.model = $13::text FROM holdfast.event_models m WHERE m.tenant = $1)
-), found AS MATERIALIZED (
-    SELECT session_key, epoch, seq, w.score AS lexical, v.score AS semantic
-    FROM words w FULL JOIN vectors v USING (session_key, epoch, seq)
-), allowed AS MATERIALIZED (
-    SELECT * FROM found f
-    WHERE (/* all */ TRUE) OR EXISTS (
-        SELECT FROM (
-            SELECT * FROM holdfast.events
-            WHERE tenant = $1 AND session_key = f.session_key AND epoch = f.epoch
-                AND seq BETWEEN f.seq AND f.seq
-            ORDER BY seq LIMIT 1
-        ) e
-        WHERE ($6::text IS NULL OR e.session_key = (
-                SELECT s.key FROM holdfast.sessions s WHERE s.tenant = $1 AND s.id = $6))
-            AND ($7::text[] IS NULL OR e.type = ANY ($7))
-            AND ($8::timestamptz IS NULL OR e.occurred_at >= $8)
-            AND ($9::timestamptz IS NULL OR e.occurred_at < $9)
-            AND ($14::text IS NULL OR e.owner = $14)
-            AND ($15::text IS NULL OR holdfast.payload_fits(
-                e.filterable, e.body, (SELECT $15::text::jsonpath), (SELECT $16::text::jsonb))))
-), bounds AS (
-    SELECT count(semantic) > 0 AS fused,
-           CASE WHEN count(semantic) > 0 AND count(lexical) < count(*) THEN 0
-                ELSE min(lexical) END AS least_word,
-           max(lexical) AS most_word, min(semantic) AS least_near, max(semantic) AS most_near,
-           count(lexical) AS with_words
-    FROM allowed
-), scored AS (
-    SELECT a.*,
-        CASE
-            WHEN NOT b.fused THEN a.lexical / b.most_word
-            ELSE LEAST(1,
-                $12::float8 * CASE
-                    WHEN b.with_words = 0 THEN 0
-                    WHEN b.least_word = b.most_word THEN
-                        CASE WHEN COALESCE(a.lexical, 0) > 0 THEN 1 ELSE 0 END
-                    ELSE (COALESCE(a.lexical, 0) - b.least_word) / (b.most_word - b.least_word) END
-                + (1 - $12) * CASE
-                    WHEN a.semantic IS NULL THEN 0
-                    WHEN b.least_near = b.most_near THEN
-                        CASE WHEN b.most_near > 0 THEN 1 ELSE 0 END
-                    ELSE (a.semantic - b.least_near) / (b.most_near - b.least_near) END)
-        END AS score
-    FROM allowed a CROSS JOIN bounds b
-), best AS MATERIALIZED (
-    -- Only now are the events themselves read; of equal scores all, since their ids decide.
-    SELECT * FROM scored ORDER BY score DESC FETCH FIRST (SELECT $5::bigint) ROWS WITH TIES
-)
-SELECT ARRAY(SELECT agent FROM agents), ARRAY(
-           SELECT a.agent FROM agents a WHERE EXISTS (
-               SELECT FROM holdfast.unindexed_events u WHERE u.tenant = $1 AND u.agent = a.agent)),
-       (SELECT m.model FROM holdfast.event_models m WHERE m.tenant = $1),
-       EXISTS (
-           SELECT FROM agents a CROSS JOIN LATERAL (
-               SELECT FROM holdfast.unembedded_events u
-               WHERE u.tenant = $1 AND u.agent = a.agent LIMIT 1) u),
-       r.*
-FROM (SELECT 1) one LEFT JOIN (
-    SELECT b.score, b.lexical, b.semantic, e.agent, s.id AS session, e.type, e.body, e.id, e.run,
-           e.occurred_at, e.epoch, e.seq
-    FROM best b
-    CROSS JOIN LATERAL (
-        SELECT * FROM holdfast.events
-        WHERE tenant = $1 AND session_key = b.session_key AND epoch = b.epoch
-            AND seq BETWEEN b.seq AND b.seq
-        ORDER BY seq LIMIT 1
-    ) e
-    JOIN holdfast.sessions s ON s.tenant = $1 AND s.key = e.session_key
-    ORDER BY b.score DESC, e.id LIMIT (SELECT $5)
-) r ON true
-ORDER BY r.score DESC, r.id;
+-- The candidates of a question, in arrays of one row; or, if events wait for the index, these events: $2
+-- agent, or NULL and the names of agents that begin with $3 and not with $4, at most $5; $6 lexemes, $7
+-- names, $8 vector, $9 its model, $10 how many of each arm; $11 session, $12 types, $13 since, $14 until,
+-- $15 owner, $16 and $17 the filter of payloads, each NULL for all; $18 k1, $19 b, $20 the largest body;
+-- $21 about how many waiting events, and $22 messages before them.
+SELECT s.*, w.*
+FROM holdfast.search_events(
+    $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16::text::jsonpath,
+    $17::text::jsonb, $18, $19, $20, $21) s
+LEFT JOIN LATERAL holdfast.waiting_events(
+    $1, CASE WHEN s.indexing THEN s.queued END, $21, $22) w ON true;
+
+-- name: bodies
+-- The bodies of events: $2 sessions, $3 ids.
+SELECT i.at::int, e.body
+FROM unnest($2::text[], $3::text[]) WITH ORDINALITY AS i (session, id, at)
+JOIN holdfast.sessions s ON s.tenant = $1 AND s.id = i.session
+JOIN holdfast.events e ON e.tenant = $1 AND e.session_key = s.key AND e.id = i.id;
 
 -- name: nearest
 -- The events of agents nearest to a vector ($3, of $4 numbers), all of them compared: $5 limit; $6
@@ -200,7 +68,7 @@ WITH agents AS MATERIALIZED (
     SELECT session_key, epoch, seq, round((1 - distance) * 1000000) / 1000000 AS semantic
     FROM mine
     WHERE distance <= (
-        -- A little further than the last: what rounds to the same score is decided by its id.
+        -- A little further than the last: what rounds to the same score is decided by its position.
         SELECT max(distance) + 0.000002 FROM (
             SELECT distance FROM mine ORDER BY distance LIMIT (SELECT $5::bigint)) k)
 )
@@ -216,9 +84,9 @@ FROM (SELECT 1) one LEFT JOIN asked a ON true LEFT JOIN (
         ORDER BY seq LIMIT 1
     ) e
     JOIN holdfast.sessions s ON s.tenant = $1 AND s.key = e.session_key
-    ORDER BY n.semantic DESC, e.id LIMIT (SELECT $5)
+    ORDER BY n.semantic DESC, s.id, e.epoch, e.seq LIMIT (SELECT $5)
 ) r ON true
-ORDER BY r.semantic DESC, r.id;
+ORDER BY r.semantic DESC, r.session, r.epoch, r.seq;
 
 -- name: most_recent
 -- The newest events of an agent: $3 limit; $4 session, $5 types, $6 since, $7 until, $8 and $9 the
