@@ -1,4 +1,7 @@
-"""The indexes of large vector collections: one for each dimension, built by maintenance."""
+"""The indexes of vectors, built by maintenance.
+
+Large collections have one for each dimension, and each large agent has one for its events.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,9 @@ THRESHOLD = 5_000
 
 MAX_VECTOR, MAX_HALFVEC = 2_000, 4_000
 """The most dimensions of an index in 32 and in 16 bits."""
+
+MAX_AGENTS = 100
+"""How many agents have an index of their vectors, the largest first: each makes plans slower."""
 
 _SQL = load("indexes")
 _LOCK = 0x686F6C6466617375
@@ -67,8 +73,7 @@ async def index_collections(connection: Any, *, threshold: int = THRESHOLD) -> A
             for row in await connection.fetch(_SQL["large_dimensions"], threshold, MAX_HALFVEC):
                 if row["broken"]:
                     yield f"drop the broken index {row['index']}"
-                    drop = await connection.fetchval(_SQL["drop_statement"], row["index"])
-                    await connection.execute(drop)
+                    await _drop(connection, row["index"])
                 if not row["built"]:
                     yield f"index the documents of dimension {row['dimension']}"
                     near = Near.of(row["dimension"])
@@ -81,6 +86,45 @@ async def index_collections(connection: Any, *, threshold: int = THRESHOLD) -> A
         finally:
             if not connection.is_closed():
                 await connection.execute(_SQL["unlock"], _LOCK)
+
+
+async def index_event_vectors(connection: Any, *, threshold: int = THRESHOLD) -> AsyncIterator[str]:
+    """Build the index that the vectors of each large agent lack, and drop those not used any more.
+
+    It runs as ``index_collections`` does. ::
+
+        async for doing in index_event_vectors(connection):
+            print(doing)
+    """
+    with mapped(wrote=True):
+        if not await connection.fetchval(_SQL["try_lock"], _LOCK):
+            return
+        try:
+            large = await connection.fetch(_SQL["large_agents"], threshold, MAX_HALFVEC, MAX_AGENTS)
+            for row in large:
+                if row["broken"]:
+                    yield f"drop the broken index {row['index']}"
+                    await _drop(connection, row["index"])
+                if not row["built"]:
+                    yield f"index the vectors of {row['agent']}"
+                    build = await connection.fetchval(
+                        _SQL["build_agent_statement"],
+                        *(row["index"], row["tenant"], row["agent"], row["dimension"]),
+                    )
+                    await connection.execute(build)
+            columns = ([row[name] for row in large] for name in ("tenant", "agent", "dimension"))
+            await connection.execute(_SQL["mark_agents"], *columns)
+            names = [row["index"] for row in large]
+            for [name] in await connection.fetch(_SQL["unused_agent_indexes"], names):
+                yield f"drop the unused index {name}"
+                await _drop(connection, name)
+        finally:
+            if not connection.is_closed():
+                await connection.execute(_SQL["unlock"], _LOCK)
+
+
+async def _drop(connection: Any, index: str) -> None:
+    await connection.execute(await connection.fetchval(_SQL["drop_statement"], index))
 
 
 async def build_progress(connection: Any) -> float | None:

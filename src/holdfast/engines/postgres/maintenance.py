@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, LiteralString
 
 from holdfast.engines.postgres.errors import mapped
-from holdfast.engines.postgres.indexes import index_collections
+from holdfast.engines.postgres.indexes import index_collections, index_event_vectors
 from holdfast.engines.postgres.indexing import index_batch
 from holdfast.engines.postgres.queries import load
 
@@ -71,8 +71,9 @@ class Maintenance:
 
     async def _index_vectors(self) -> int:
         built = 0
-        async for _ in index_collections(self._connection):
-            built += 1
+        for steps in (index_collections, index_event_vectors):
+            async for _ in steps(self._connection):
+                built += 1
         return built
 
     async def _analyse(self) -> int:
