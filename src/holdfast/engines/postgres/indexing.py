@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -57,6 +57,7 @@ class IndexedEvent:
     borrows: bool
     text: str
     context: str
+    embedded: bool
 
 
 @dataclass(slots=True)
@@ -69,9 +70,11 @@ class WordBatch:
     """Session, epoch and first number of each range, and its last number."""
 
     events: list[IndexedEvent] = field(default_factory=list)
-    rows: int = 0
     complete: bool = True
     """Whether enough messages before each range were read."""
+
+    fresh: bool = True
+    """Whether none of the events was indexed before."""
 
     _postings: dict[str, list[tuple[int, int, int]]] = field(default_factory=dict)
     _seen: set[tuple[int, int, int]] = field(default_factory=set)
@@ -80,10 +83,8 @@ class WordBatch:
 
     def read(self, row: Any, looked_at: int) -> None:
         """Take a row of ``waiting_events``; rows come in order."""
-        _, _, session_key, epoch, first, last, ahead, numbered, at_epoch, seq, kind, when, body = (
-            row
-        )
-        self.rows += 1
+        _, _, session_key, epoch, first, last, ahead, numbered, at_epoch, seq, *content = row
+        kind, when, body, embedded = content
         if (session_key, epoch, first) not in self.ranges:
             self.ranges[session_key, epoch, first] = last
             self._before.clear()
@@ -98,13 +99,15 @@ class WordBatch:
             if self._ahead >= looked_at and len(self._before) < LOOK_BACK:
                 self.complete = False
             position = (session_key, at_epoch, seq)
-            if not numbered and position not in self._seen:
+            if numbered or position in self._seen:
+                self.fresh = False
+            else:
                 self._seen.add(position)
-                self._add(position, found)
+                self._add(position, found, embedded=embedded)
         if found.said is not None:
             self._before.appendleft(found)
 
-    def _add(self, position: tuple[int, int, int], found: Reading) -> None:
+    def _add(self, position: tuple[int, int, int], found: Reading, *, embedded: bool) -> None:
         words = Counter(tokenize(found.index_text))
         length = words.total()
         self.events.append(
@@ -117,6 +120,7 @@ class WordBatch:
                 found.borrows,
                 found.text,
                 self._before[0].text if self._before else "",
+                embedded,
             )
         )
         at = len(self.events)
@@ -178,6 +182,21 @@ async def write_batch(fetch: Fetch, tenant: str, batch: WordBatch, *, merge_afte
     [[small]] = await fetch(_SQL["index"], tenant, *batch.arguments())
     if small >= merge_after:
         await fetch(_SQL["merge"], tenant, batch.agent)
+    return bool(small)
+
+
+async def write_embedded_batch(
+    fetch: Fetch,
+    tenant: str,
+    batch: WordBatch,
+    vectors: Mapping[int, Sequence[float]],
+    model: tuple[str, int],
+) -> bool:
+    """Add a batch to the index, with vectors by the ordinals of its events; see ``write_batch``."""
+    [[small]] = await fetch(
+        *(_SQL["index_with_vectors"], tenant, *batch.arguments(), list(batch.ranges.values())),
+        *(*model, list(vectors), [number for vector in vectors.values() for number in vector]),
+    )
     return bool(small)
 
 

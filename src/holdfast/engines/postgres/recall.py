@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, LiteralString
 
@@ -18,9 +18,16 @@ from holdfast.engines.postgres.indexing import (
     read_batches,
     stored_name,
     write_batch,
+    write_embedded_batch,
 )
 from holdfast.engines.postgres.queries import load
-from holdfast.spi.embedding import Embedder, embed_texts, lexical_weight, reads_context
+from holdfast.spi.embedding import (
+    Embedder,
+    embed_possible,
+    embed_texts,
+    lexical_weight,
+    reads_context,
+)
 from holdfast.spi.embedding_queue import embed_batch
 from holdfast.spi.episodes import (
     MAX_RECALLED_AGENTS,
@@ -105,7 +112,7 @@ class Recall:
             if not found["indexing"]:
                 break
             # Events appended before this call must be found: index them, and search again.
-            await self._index(found["batches"])
+            await self._index(asked, found)
             found = await self._search(asked, scope, index_limit=BATCH if left else 0)
         if asked.vector is not None and (found["unembedded"] or found["model"] != self._model):
             asked = await self._embed_tail(asked, found)
@@ -130,14 +137,34 @@ class Recall:
             found["batches"] = batches([tuple(row)[-_WAITING:] for row in rows])
         return found
 
-    async def _index(self, waiting: Iterable[WordBatch]) -> None:
+    async def _index(self, asked: _Asked, found: dict[str, Any]) -> None:
         """Add batches to the index. One that changed meanwhile waits for the next search."""
-        for batch in waiting:
+        for batch in found["batches"]:
             ready = [batch]
             if not batch.complete:
                 ready = await read_batches(self._fetch, self._tenant, [batch.agent])
             for one in ready:
-                await write_batch(self._fetch, self._tenant, one, merge_after=MERGE_AFTER)
+                if asked.vector is None or not await self._index_embedded(one, found["model"]):
+                    await write_batch(self._fetch, self._tenant, one, merge_after=MERGE_AFTER)
+
+    async def _index_embedded(self, batch: WordBatch, model: str | None) -> bool:
+        """Add a few new events to the index with their vectors, in one round trip.
+
+        Returns whether that was possible; if the embedder fails, the events wait for a vector.
+        """
+        embedder, lacking = self._embedder, [one for one in batch.events if not one.embedded]
+        if embedder is None or model != embedder.name or not batch.fresh or len(lacking) > TAIL:
+            return False
+        vectors, problem = await embed_possible(
+            embedder, [(one.context, one.text) for one in lacking]
+        )
+        if problem:
+            return False
+        ordinals = [at for at, one in enumerate(batch.events, 1) if not one.embedded]
+        made = {at: vector for at, vector in zip(ordinals, vectors, strict=True) if vector}
+        whose_vectors = (embedder.name, embedder.dimension)
+        await write_embedded_batch(self._fetch, self._tenant, batch, made, whose_vectors)
+        return True
 
     async def _hits(self, asked: _Asked, found: dict[str, Any]) -> list[Recalled]:
         question = asked.question
@@ -266,7 +293,7 @@ _COLUMNS = (
 """What ``search_events`` returns."""
 
 _CANDIDATE = ("sessions", "epochs", "seqs", "lexicals", "semantics", "asks", "spoke")
-_WAITING = 13
+_WAITING = 14
 """How many columns ``waiting_events`` has."""
 
 

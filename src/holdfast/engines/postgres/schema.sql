@@ -967,6 +967,7 @@ CREATE VIEW holdfast.task_records AS
 --   hold_task(in_tenant text, in_id text, in_fence bigint) RETURNS holdfast.tasks
 --   index_events(the_tenant text, the_agent text, range_keys bigint[], range_epochs integer[], range_starts bigint[], event_ranges integer[], event_seqs bigint[], event_lengths integer[], posting_events integer[], posting_lexemes text[], posting_times integer[]) RETURNS void
 --   index_replaced() RETURNS SETOF text
+--   index_with_vectors(the_tenant text, the_agent text, the_version bigint, range_keys bigint[], range_epochs integer[], range_starts bigint[], event_keys bigint[], event_epochs integer[], event_seqs bigint[], event_lengths integer[], event_speakers text[], event_said boolean[], event_asks boolean[], event_borrows boolean[], block_lexemes text[], block_firsts integer[], block_lasts integer[], block_mosts integer[], block_shortests integer[], block_starts integer[], the_postings bigint[], range_ends bigint[], the_model text, the_dimension integer, the_ordinals integer[], the_vectors real[]) RETURNS integer
 --   index_words(the_tenant text, the_agent text, the_version bigint, range_keys bigint[], range_epochs integer[], range_starts bigint[], event_keys bigint[], event_epochs integer[], event_seqs bigint[], event_lengths integer[], event_speakers text[], event_said boolean[], event_asks boolean[], event_borrows boolean[], block_lexemes text[], block_firsts integer[], block_lasts integer[], block_mosts integer[], block_shortests integer[], block_starts integer[], the_postings bigint[]) RETURNS integer
 --   is_same_event(stored holdfast.events, the_agent text, the_type text, the_run text, the_body text) RETURNS boolean
 --   item_path(in_namespace text) RETURNS text[]
@@ -1060,7 +1061,7 @@ CREATE VIEW holdfast.task_records AS
 --   unindex_session(the_tenant text, the_session bigint, the_agents text[], the_epochs integer[], the_seqs bigint[]) RETURNS void
 --   upsert_push_config(in_tenant text, in_task_id text, in_owner text, in_id text, in_url text, in_token text, in_authentication text) RETURNS void
 --   use_task_context(in_tenant text, in_owner text, in_id text, in_now timestamp with time zone, OUT key bigint, OUT made boolean) RETURNS record
---   waiting_events(the_tenant text, the_agents text[], the_limit bigint, look_back bigint) RETURNS TABLE(agent text, version bigint, session_key bigint, epoch integer, first_seq bigint, last_seq bigint, ahead boolean, numbered boolean, at_epoch integer, seq bigint, type text, occurred_at timestamp with time zone, body text)
+--   waiting_events(the_tenant text, the_agents text[], the_limit bigint, look_back bigint) RETURNS TABLE(agent text, version bigint, session_key bigint, epoch integer, first_seq bigint, last_seq bigint, ahead boolean, numbered boolean, at_epoch integer, seq bigint, type text, occurred_at timestamp with time zone, body text, embedded boolean)
 --   walk(the_tenant text, start text, depth bigint, the_types text[], along boolean, against boolean, most bigint) RETURNS text[]
 --   warm_session(the_tenant text, the_session text, the_agent text, known_epoch integer, known_seq bigint, known_heat bigint) RETURNS TABLE(epoch integer, seq bigint, reserved bigint, heat bigint)
 --   watch_task(in_tenant text, in_id text, in_owner text) RETURNS TABLE(out_state text, out_version bigint)

@@ -273,7 +273,7 @@ BEGIN
     IF the_key IS NULL AND one.near_dimension = dimension THEN
         -- For this transaction, which is one statement: the scan goes on until enough rows pass.
         PERFORM set_config('hnsw.iterative_scan', 'relaxed_order', true),
-                set_config('hnsw.ef_search', '200', true);
+                set_config('hnsw.ef_search', LEAST(the_limit + 32, 1000)::text, true);
         EXECUTE format(
             'SELECT array_agg(x.number ORDER BY x.number) FROM ('
             '    SELECT v.session_key, v.epoch, v.seq FROM holdfast.event_vectors v'
@@ -289,7 +289,7 @@ BEGIN
             one.tenant, one.agent, dimension)
         INTO found
         USING asked, one.key, the_model, unfiltered, the_types, the_since, the_until, the_owner,
-            the_path, the_values, 2 * the_limit;
+            the_path, the_values, the_limit + 32;
         IF cardinality(found) >= the_limit THEN
             RETURN found;
         END IF;

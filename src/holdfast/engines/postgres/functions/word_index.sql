@@ -24,14 +24,14 @@ $$;
 
 -- Events of agents that wait for the index, in ranges of the queue until they have about so many events,
 -- and the messages before each range. version is that of the agent's index; numbered: it is indexed, and
--- only what follows it depends on it; ahead: it is before the range. A range without an event has one
--- row without a seq.
+-- only what follows it depends on it; ahead: it is before the range; embedded: it has a vector. A range
+-- without an event has one row without a seq.
 CREATE OR REPLACE FUNCTION holdfast.waiting_events(
     the_tenant text, the_agents text[], the_limit bigint, look_back bigint
 ) RETURNS TABLE (
     agent text, version bigint, session_key bigint, epoch int, first_seq bigint, last_seq bigint,
     ahead boolean, numbered boolean, at_epoch int, seq bigint, type text, occurred_at timestamptz,
-    body text)
+    body text, embedded boolean)
 LANGUAGE plpgsql STABLE
 SET plan_cache_mode = force_generic_plan
 SET enable_hashjoin = off
@@ -61,11 +61,11 @@ BEGIN
         WHERE COALESCE(u.before, 0) < the_limit
     )
     SELECT r.agent, COALESCE(a.version, 0), r.session_key, r.epoch, r.first_seq, r.last_seq,
-           e.ahead, e.numbered, e.epoch, e.seq, e.type, e.occurred_at, e.body
+           e.ahead, e.numbered, e.epoch, e.seq, e.type, e.occurred_at, e.body, e.embedded
     FROM ranges r
     LEFT JOIN holdfast.event_agents a ON a.tenant = the_tenant AND a.agent = r.agent
     LEFT JOIN LATERAL (
-        SELECT true AS ahead, true AS numbered, b.*
+        SELECT true AS ahead, true AS numbered, b.*, true AS embedded
         FROM (
             SELECT e.epoch, e.seq, e.type, e.occurred_at, e.body
             FROM holdfast.events e
@@ -78,7 +78,10 @@ BEGIN
             ORDER BY e.epoch DESC, e.seq DESC LIMIT look_back
         ) b
         UNION ALL
-        SELECT false, x.number IS NOT NULL, e.epoch, e.seq, e.type, e.occurred_at, e.body
+        SELECT false, x.number IS NOT NULL, e.epoch, e.seq, e.type, e.occurred_at, e.body, EXISTS (
+                   SELECT FROM holdfast.event_vectors v
+                   WHERE v.tenant = the_tenant AND v.session_key = e.session_key
+                       AND v.epoch = e.epoch AND v.seq = e.seq)
         FROM holdfast.events e
         LEFT JOIN holdfast.event_numbers x
             ON x.session_key = e.session_key AND x.epoch = e.epoch AND x.seq = e.seq
@@ -160,6 +163,46 @@ BEGIN
           FROM unnest(event_lengths) AS i) n
     WHERE a.tenant = the_tenant AND a.agent = the_agent;
     RETURN agent.small + 1;
+END
+$$;
+
+-- The same, and vectors of a model for those of the events at the_ordinals: then they do not wait for one.
+CREATE OR REPLACE FUNCTION holdfast.index_with_vectors(
+    the_tenant text, the_agent text, the_version bigint,
+    range_keys bigint[], range_epochs int[], range_starts bigint[],
+    event_keys bigint[], event_epochs int[], event_seqs bigint[], event_lengths int[],
+    event_speakers text[], event_said boolean[], event_asks boolean[], event_borrows boolean[],
+    block_lexemes text[], block_firsts int[], block_lasts int[], block_mosts int[],
+    block_shortests int[], block_starts int[], the_postings bigint[],
+    range_ends bigint[], the_model text, the_dimension int, the_ordinals int[], the_vectors real[]
+) RETURNS int
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    small CONSTANT int := holdfast.index_words(
+        the_tenant, the_agent, the_version, range_keys, range_epochs, range_starts, event_keys,
+        event_epochs, event_seqs, event_lengths, event_speakers, event_said, event_asks,
+        event_borrows, block_lexemes, block_firsts, block_lasts, block_mosts, block_shortests,
+        block_starts, the_postings);
+BEGIN
+    IF small > 0 THEN
+        PERFORM holdfast.keep_turn_vectors(
+            the_tenant, the_model, the_dimension,
+            array_fill(the_agent, ARRAY[cardinality(range_keys)]), range_keys, range_epochs,
+            range_starts, range_ends,
+            ARRAY(SELECT event_keys[o.n] FROM unnest(the_ordinals) WITH ORDINALITY AS o (n, at)
+                  ORDER BY o.at),
+            ARRAY(SELECT event_epochs[o.n] FROM unnest(the_ordinals) WITH ORDINALITY AS o (n, at)
+                  ORDER BY o.at),
+            ARRAY(SELECT event_seqs[o.n] FROM unnest(the_ordinals) WITH ORDINALITY AS o (n, at)
+                  ORDER BY o.at),
+            ARRAY(SELECT x.number FROM unnest(the_ordinals) WITH ORDINALITY AS o (n, at)
+                  JOIN holdfast.event_numbers x ON x.session_key = event_keys[o.n]
+                      AND x.epoch = event_epochs[o.n] AND x.seq = event_seqs[o.n]
+                  ORDER BY o.at),
+            the_vectors, '{}', '{}', '{}');
+    END IF;
+    RETURN small;
 END
 $$;
 

@@ -8,6 +8,13 @@ SELECT * FROM holdfast.waiting_events($1, $2, $3, $4);
 SELECT holdfast.index_words(
     $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21);
 
+-- name: index_with_vectors
+-- The same with vectors: $22 where each range ends, $23 model, $24 dimension, $25 the ordinals of the events
+-- that have one, $26 all numbers.
+SELECT holdfast.index_with_vectors(
+    $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
+    $22, $23, $24, $25, $26);
+
 -- name: merge
 -- Merge the blocks of an agent; how many rows fewer there are.
 SELECT holdfast.merge_blocks($1, $2);
