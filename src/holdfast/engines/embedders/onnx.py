@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,140 +10,137 @@ from typing import Any, Self
 
 import numpy as np
 
-from holdfast.spi.embedding import Embedder, EmbeddingMode
-from holdfast.values.errors import ConfigError, MissingExtraError
+from holdfast.engines.embedders.onnx_folder import ModelFolder, read_model
+from holdfast.spi.embedding import EmbeddingMode, Turn, TurnEmbedder
 
 BATCH = 32
-MODEL_FILES = ("model.onnx", "onnx/model.onnx", "model_quantized.onnx")
-MAX_TOKENS = 512
 MAX_CHARACTERS = 20_000
 """Texts are cut to this length before tokenizing. No model's token limit holds more."""
 
+CHARACTERS_PER_TOKEN = 40
+"""Of a context, the last characters are tokenized: this many for each token that is read of it."""
+
 
 @dataclass(frozen=True, slots=True)
-class _Model:
-    """The content of a model's folder."""
+class _Input:
+    """The tokens of a text; ``context`` of them, from ``start``, are read and not averaged."""
 
-    session: Any
-    tokenizer: Any
-    inputs: frozenset[str]
-    output: str
-    dimension: int
-    prompts: dict[str, str]
+    tokens: list[int]
+    start: int = 0
+    context: int = 0
 
 
-class OnnxEmbedder(Embedder):
+class OnnxEmbedder(TurnEmbedder):
     """A transformer in ONNX with its tokenizer, read from a folder; nothing is ever downloaded.
 
     The folder holds ``model.onnx`` and ``tokenizer.json``, as sentence-transformers and optimum
     export them. Token vectors are averaged unless the model outputs a sentence vector. An optional
-    ``config_sentence_transformers.json`` in the folder holds the prompts to prepend to a ``query``
-    and a ``passage``. ::
+    ``model.json`` may hold ``query_prefix``, ``passage_prefix``, ``context_tokens``, ``max_tokens``
+    and ``lexical_weight``; without it, the prefixes are the prompts for ``query`` and ``passage``
+    in ``config_sentence_transformers.json``.
+
+    A model that was trained for it reads the last ``context_tokens`` of what was said before: 48
+    unless ``model.json`` or ``open`` names another number, if the network averages only the tokens
+    whose ``token_type_ids`` are 0, and none if not. ::
 
         embedder = await OnnxEmbedder.open("models/e5-small")
     """
 
-    def __init__(self, name: str, model: _Model) -> None:
-        self._name = name
+    def __init__(self, model: ModelFolder) -> None:
         self._model = model
 
     @classmethod
-    async def open(cls, folder: str | Path) -> Self:
-        """Read the model, off the event loop.
+    async def open(cls, folder: str | Path, *, context_tokens: int | None = None) -> Self:
+        """Read the model, off the event loop. ``context_tokens=0`` lets it read no context.
 
         ::
 
             embedder = await OnnxEmbedder.open("models/e5-small")
         """
-        return cls(*await asyncio.to_thread(_read, Path(folder)))
+        return cls(await asyncio.to_thread(read_model, Path(folder), context_tokens=context_tokens))
 
     @property
     def name(self) -> str:
-        """The folder's name: rename it when its content changes."""
-        return self._name
+        """The folder's name and the size of the context: rename it when its content changes."""
+        return self._model.name
 
     @property
     def dimension(self) -> int:
         """How many numbers a vector has."""
         return self._model.dimension
 
+    @property
+    def lexical_weight(self) -> float:
+        """The share of the words in a fused score of recall."""
+        return self._model.lexical_weight
+
+    @property
+    def reads_context(self) -> bool:
+        """Whether the model reads what was said before a text."""
+        return self._model.context_tokens > 0
+
     async def embed(
         self, texts: Sequence[str], *, mode: EmbeddingMode = "passage"
     ) -> list[list[float]]:
         """Return vectors of length 1. Runs in a thread, so that the event loop is not blocked."""
-        prompt = self._model.prompts.get(mode, "")
-        return await asyncio.to_thread(
-            self._embed, [prompt + text[:MAX_CHARACTERS] for text in texts]
-        )
+        turns = [("", text) for text in texts]
+        return await asyncio.to_thread(self._embed, turns, self._model.prefixes.get(mode, ""))
 
-    def _embed(self, texts: list[str]) -> list[list[float]]:
+    async def embed_turns(self, turns: Sequence[Turn]) -> list[list[float]]:
+        """Return vectors of length 1 of texts that are read after their contexts."""
+        prefix = self._model.prefixes.get("passage", "")
+        return await asyncio.to_thread(self._embed, list(turns), prefix)
+
+    def _embed(self, turns: list[Turn], prefix: str) -> list[list[float]]:
+        inputs = self._inputs(turns, prefix)
         # Batch texts of similar length, to keep the padding small.
-        order = sorted(range(len(texts)), key=lambda at: len(texts[at]))
-        found: list[list[float]] = [[]] * len(texts)
+        order = sorted(range(len(inputs)), key=lambda at: len(inputs[at].tokens))
+        found: list[list[float]] = [[]] * len(inputs)
         for start in range(0, len(order), BATCH):
             batch = order[start : start + BATCH]
-            vectors = self._run([texts[at] for at in batch]).tolist()
+            vectors = self._run([inputs[at] for at in batch]).tolist()
             for at, vector in zip(batch, vectors, strict=True):
                 found[at] = vector
         return found
 
-    def _run(self, texts: list[str]) -> Any:
-        encoded = self._model.tokenizer.encode_batch(texts)
-        longest = max(1, *(len(one.ids) for one in encoded))
-        ids = np.zeros((len(texts), longest), dtype=np.int64)
-        mask = np.zeros_like(ids)
-        for row, one in enumerate(encoded):
-            ids[row, : len(one.ids)] = one.ids
-            mask[row, : len(one.ids)] = 1
-        feeds = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+    def _inputs(self, turns: list[Turn], prefix: str) -> list[_Input]:
+        model, read = self._model, self._model.context_tokens
+        cut = CHARACTERS_PER_TOKEN * read
+        before = self._tokens([context[-cut:] if read else "" for context, _ in turns])
+        texts = [
+            ("" if context else prefix) + text[:MAX_CHARACTERS]
+            for context, (_, text) in zip(before, turns, strict=True)
+        ]
+        [head] = self._tokens([prefix])
+        found = []
+        for context, text in zip(before, self._tokens(texts), strict=True):
+            start = [*model.opening, *(head if context else [])]
+            lead = [*context[-read:], *model.closing] if context else []
+            room = model.max_tokens - len(start) - len(lead) - len(model.closing)
+            tokens = [*start, *lead, *text[: max(1, room)], *model.closing]
+            found.append(_Input(tokens, len(start), len(lead)))
+        return found
+
+    def _tokens(self, texts: list[str]) -> list[list[int]]:
+        encoded = self._model.tokenizer.encode_batch(texts, add_special_tokens=False)
+        return [one.ids for one in encoded]
+
+    def _run(self, inputs: list[_Input]) -> Any:
+        longest = max(1, *(len(one.tokens) for one in inputs))
+        ids = np.zeros((len(inputs), longest), dtype=np.int64)
+        mask, context = np.zeros_like(ids), np.zeros_like(ids)
+        for row, one in enumerate(inputs):
+            ids[row, : len(one.tokens)] = one.tokens
+            mask[row, : len(one.tokens)] = 1
+            context[row, one.start : one.start + one.context] = 1
+        # Only a network that averages itself gets to know the context by its types.
+        types = context if self._model.pooled else np.zeros_like(ids)
+        feeds = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
         wanted = {name: value for name, value in feeds.items() if name in self._model.inputs}
         [answer] = self._model.session.run([self._model.output], wanted)
         vectors = np.asarray(answer, dtype=np.float32)
         if vectors.ndim == 3:
-            weights = mask[:, :, None].astype(np.float32)
+            weights = (mask - context)[:, :, None].astype(np.float32)
             vectors = (vectors * weights).sum(axis=1) / np.maximum(weights.sum(axis=1), 1.0)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         return vectors / np.where(lengths == 0, 1.0, lengths)
-
-
-def _read(folder: Path) -> tuple[str, _Model]:
-    try:
-        import onnxruntime  # noqa: PLC0415 - the extra may not be installed
-        from tokenizers import Tokenizer  # noqa: PLC0415 - likewise
-    except ModuleNotFoundError:
-        raise MissingExtraError("OnnxEmbedder", "embeddings") from None
-    weights = next((folder / name for name in MODEL_FILES if (folder / name).is_file()), None)
-    if weights is None:
-        raise ConfigError(f"no model in {folder}: it needs {' or '.join(MODEL_FILES)}")
-    if not (folder / "tokenizer.json").is_file():
-        raise ConfigError(f"no tokenizer in {folder}: it needs tokenizer.json")
-    try:
-        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        session = onnxruntime.InferenceSession(str(weights), providers=["CPUExecutionProvider"])
-    except Exception as error:
-        # Both libraries raise plain exceptions from native code.
-        raise ConfigError(f"the model in {folder} cannot be read: {error}") from error
-    tokenizer.no_padding()
-    tokenizer.enable_truncation(max_length=MAX_TOKENS)
-    outputs = session.get_outputs()
-    output = next((one for one in outputs if one.name == "sentence_embedding"), outputs[0])
-    dimension = output.shape[-1]
-    if not isinstance(dimension, int):
-        raise ConfigError(
-            f"the model in {folder} does not declare its dimension: use another model"
-        )
-    inputs = frozenset(one.name for one in session.get_inputs())
-    model = _Model(session, tokenizer, inputs, output.name, dimension, _prompts(folder))
-    return f"onnx-{folder.resolve().name}", model
-
-
-def _prompts(folder: Path) -> dict[str, str]:
-    path = folder / "config_sentence_transformers.json"
-    if not path.is_file():
-        return {}
-    try:
-        prompts = json.loads(path.read_text(encoding="utf-8")).get("prompts") or {}
-    except (ValueError, AttributeError) as error:
-        raise ConfigError(f"{path} cannot be read: {error}") from error
-    found = {mode: prompts.get(mode) for mode in ("query", "passage")}
-    return {mode: text for mode, text in found.items() if isinstance(text, str)}
