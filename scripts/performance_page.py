@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.bench.report import TITLES
-from holdfast.bench.report_sheets import made_by, sheets
+from holdfast.bench.report_sheets import RECALL_SCORES, made_by, sheets
 
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "docs" / "benchmarks"
@@ -139,9 +139,12 @@ def _hybrid_rows(hybrid: dict[str, Any]) -> list[list[str]]:
 
 def recall_scores() -> str:
     """The table of methods of the tuning page."""
-    lines = ["| engine | method | R@5 | R@10 | MRR |", "|---|---|---|---|---|"]
-    for one in facts("recall")["methods"]:
-        scores = (f"{one['all'][name]:.3f}" for name in ("recall_5", "recall_10", "mrr"))
+    methods = facts("recall")["methods"]
+    names = [name for name in RECALL_SCORES if name in methods[0]["all"]]
+    titles = ["engine", "method", *(RECALL_SCORES[name] for name in names)]
+    lines = [f"| {' | '.join(titles)} |", "|---" * len(titles) + "|"]
+    for one in methods:
+        scores = (f"{one['all'][name]:.3f}" for name in names)
         lines.append(f"| {one['engine']} | {one['method']} | {' | '.join(scores)} |")
     return "\n".join(lines)
 

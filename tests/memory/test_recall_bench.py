@@ -12,12 +12,17 @@ import pytest
 
 import holdfast
 from holdfast import ChatMessage, Settings
-from holdfast.bench import recall
-from holdfast.bench.conversations import load_conversations
+from holdfast.bench import recall, recall_latency, recall_states
+from holdfast.bench.conversations import Question, load_conversations
+from holdfast.bench.index_size import TableSize, index_of
+from holdfast.bench.recall_scores import LOCOMO as LOCOMO_SIZE
+from holdfast.bench.recall_scores import Answer, Report, score
+from holdfast.bench.recall_states import OnceEmbedder
 from holdfast.engines.embedders import limited
 from holdfast.engines.embedders.hashing import HashEmbedder
-from holdfast.spi.embedding import EmbeddingMode
-from holdfast.values.errors import ConfigError
+from holdfast.spi.embedding import EmbeddingMode, embed_turns
+from holdfast.testing.embedders import ContextEmbedder, FlakyEmbedder
+from holdfast.values.errors import ConfigError, EngineError
 from holdfast.wiring.front_door import Opening
 from tests.engines.postgres_database import empty_database
 
@@ -99,8 +104,8 @@ async def test_another_file_is_refused(tmp_path: Path, text: str) -> None:
 async def test_every_method_answers_every_question_on_both_engines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recall, "EVENTS", 20)
-    monkeypatch.setattr(recall, "QUERIES", 20)
+    monkeypatch.setattr(recall_latency, "EVENTS", 20)
+    monkeypatch.setattr(recall_latency, "QUERIES", 20)
     path = _file(tmp_path, LOCOMO)
     report = await recall.run(lambda _: None, path, embedder="hash", quick=True)
     assert (report.conversations, report.turns, report.questions) == (1, 3, 3)
@@ -116,9 +121,14 @@ async def test_every_method_answers_every_question_on_both_engines(
         "single-hop": 1,
         "temporal": 1,
     }
+    assert report.alike == {"words": 1.0, "words + embedder": 1.0}
     bars = report.to_json()["bars"]
-    assert bars["R@5 in memory and on Postgres differ by at most"]["got"] == 0
-    assert "R@5 of words and the static embedder on Postgres" not in bars
+    alike = "share of the questions answered alike in memory and on Postgres, words"
+    assert bars[alike] == {"bar": 1.0, "got": 1.0, "met": True}
+    assert not any(name.startswith(("R@5", "evidence")) for name in bars)
+    words_index, whole_index = report.index["words"], report.index["words + embedder"]
+    assert words_index["vector_bytes_per_turn"] == 0 < words_index["words_bytes_per_turn"]
+    assert whole_index["tables"]["event_vectors"]["rows"] == 3
 
 
 class _SlowEmbedder(HashEmbedder):
@@ -132,7 +142,7 @@ class _SlowEmbedder(HashEmbedder):
 async def test_a_slow_machine_is_measured_and_not_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limited, "LIMIT_SECONDS", 0.001)
     monkeypatch.setattr(limited, "MORE_SECONDS_PER_TEXT", 0)
-    async with empty_database() as url, recall._opened(url, "slow", _SlowEmbedder()) as state:
+    async with empty_database() as url, recall_states.opened(url, "slow", _SlowEmbedder()) as state:
         memory = state.memory("planner", session_id="s1")
         await memory.record("message", ChatMessage.user("low tide at noon"))
         await state.ops.embed_pending()
@@ -149,7 +159,111 @@ async def test_no_statement_of_the_benchmark_is_canceled_after_a_minute(
         used.append(settings)
         return holdfast.open(url, settings=settings, **how)
 
-    monkeypatch.setattr(recall, "open_state", noted)
-    async with recall._opened("memory:", "slow", None):
-        assert used[0].command_timeout_seconds == recall.PATIENCE_SECONDS >= 3600
-        assert used[0].search_timeout_seconds == recall.PATIENCE_SECONDS
+    monkeypatch.setattr(recall_states, "open_state", noted)
+    async with recall_states.opened("memory:", "slow", None):
+        assert used[0].command_timeout_seconds == recall_states.PATIENCE_SECONDS >= 3600
+        assert used[0].search_timeout_seconds == recall_states.PATIENCE_SECONDS
+
+
+def _answer(found: list[str], evidence: set[str], sizes: list[int] | None = None) -> Answer:
+    lines = list(zip(found, sizes or [40] * len(found), strict=True))
+    return Answer(Question("?", frozenset(evidence), "temporal"), found, lines)
+
+
+async def test_the_evidence_in_a_prompt_is_that_of_the_turns_that_fit_by_rank() -> None:
+    # A turn of 40 characters takes 10 tokens and 8 for its day.
+    answer = _answer(["a", "b", "c"], {"a", "c"}, [40, 4000, 40])
+    assert answer.evidence_within(17) == 0
+    assert answer.evidence_within(18) == 0.5
+    assert answer.evidence_within(36) == 1.0
+    assert _answer(["b", "a"], {"a", "x"}, [4000, 40]).evidence_within(1000) == 0.5
+
+
+async def test_scores_are_means_over_the_questions() -> None:
+    both = score([_answer(["x", "a"], {"a"}), _answer([], {"a", "b"})])
+    assert (both.questions, both.recall_5, both.recall_10, both.mrr) == (2, 0.5, 0.5, 0.25)
+    assert (both.evidence_500, both.evidence_1000, both.evidence_2000) == (0.5, 0.5, 0.5)
+
+
+async def test_the_bars_are_those_of_locomo_and_the_lower_engine_counts() -> None:
+    times = {"p50_ms": 1.0, "p95_ms": 1.0}
+    report = Report("LoCoMo", *LOCOMO_SIZE, "wordllama-256")
+    for engine, found in (("in memory", ["a"]), ("postgres", ["b"])):
+        for method in ("words", "words + embedder"):
+            report.add((engine, method), [_answer(found, {"a"})], times)
+    bars = report.bars()
+    assert {name: one["met"] for name, one in bars.items()} == {
+        "R@5 by words": False,
+        "R@5 with the static embedder": False,
+        "evidence in 1,000 tokens by words": False,
+    }
+    report.reads_context, report.embedder = True, "onnx-turns"
+    assert "R@5 with a model that reads context" in report.bars()
+    report.turns += 1
+    assert report.bars() == {}
+
+
+async def test_the_bytes_of_an_index_are_those_that_its_tables_grew_by() -> None:
+    before = {"events": TableSize(0, 8192), "event_blocks": TableSize(0, 8192)}
+    after = {
+        "events": TableSize(10, 28192),
+        "event_blocks": TableSize(4, 9192),
+        "indexed_events": TableSize(10, 500),
+        "event_vectors": TableSize(10, 3000),
+        "facts": TableSize(7, 99999),
+    }
+    found = index_of(before, after, 10)
+    assert (found["words_bytes_per_turn"], found["vector_bytes_per_turn"]) == (150, 300)
+    assert found["log_bytes_per_turn"] == 2000
+    assert found["tables"]["event_blocks"] == {"rows": 4, "bytes": 1000}
+    assert "facts" not in found["tables"]
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"conversation": {"session_1": [{"speaker": "Ana", "text": "hi"}]}}, "dia_id"),
+        ({"conversation": {"session_1": "hi"}}, "session_1"),
+        ({"qa": [{"evidence": ["D1:1"]}]}, "question"),
+        ({"qa": None}, "qa"),
+    ],
+)
+async def test_a_file_in_locomos_form_that_lacks_something_says_what(
+    tmp_path: Path, change: dict[str, Any], named: str
+) -> None:
+    with pytest.raises(ConfigError, match=rf"data\.json.*sample 0.*{named}"):
+        load_conversations(_file(tmp_path, [LOCOMO[0] | change]))
+
+
+async def test_another_set_in_locomos_form_may_name_its_turns_as_it_likes(tmp_path: Path) -> None:
+    talk = {
+        "conversation": {
+            "session_1": [
+                {"speaker": "Ana", "dia_id": "turn/1", "text": "hi"},
+                {"speaker": "Bo", "dia_id": "turn/2"},
+            ]
+        },
+        "qa": [{"question": "Who?", "evidence": ["turn/1"]}],
+    }
+    _, [found] = load_conversations(_file(tmp_path, [talk]))
+    [question] = found.questions
+    assert (question.evidence, question.category) == (frozenset({"turn/1"}), "other")
+    [first, second] = found.sessions["session_1"]
+    assert (first.id, first.role, second.role, second.text) == ("turn/1", "user", "assistant", "")
+
+
+async def test_a_turn_is_embedded_once_and_a_question_every_time() -> None:
+    inner = ContextEmbedder(8)
+    once = OnceEmbedder(inner)
+    turns = [("", "low tide"), ("Ana: When?", "at noon"), ("", "low tide")]
+    first = await once.embed_turns(turns)
+    assert await once.embed_turns(turns) == first == await embed_turns(ContextEmbedder(8), turns)
+    assert inner.embedded == turns[:2]
+    assert (once.reads_context, once.lexical_weight) == (True, 0.7)
+    counting = FlakyEmbedder(8)
+    alone = OnceEmbedder(counting)
+    assert await alone.embed(["tide"]) == await alone.embed(["tide"])
+    assert counting.embedded == ["tide"]
+    counting.down = True
+    with pytest.raises(EngineError, match="the model is down"):
+        await alone.embed(["tide"], mode="query")

@@ -10,12 +10,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from holdfast.values.content import ChatMessage
 from holdfast.values.errors import ConfigError
 
 # The files write "D1:3", but also "D8:6; D9:17" and "D:11:26".
 _EVIDENCE = re.compile(r"D:?(\d+):(\d+)")
-LOCOMO_CATEGORIES = {
+LOCOMO_CATEGORIES: dict[int | str, str] = {
     1: "multi-hop",
     2: "temporal",
     3: "open-domain",
@@ -67,47 +69,88 @@ def load_conversations(path: Path) -> tuple[str, list[Conversation]]:
         raise ConfigError(f"{path} cannot be read: {error}") from error
     if isinstance(data, list) and data and isinstance(data[0], dict):
         if "conversation" in data[0]:
-            return "LoCoMo", [_locomo(one, at) for at, one in enumerate(data)]
+            return "LoCoMo", [_sample(path, at, one) for at, one in enumerate(data)]
         if "haystack_sessions" in data[0]:
             return "LongMemEval", [_longmemeval(one) for one in data]
     raise ConfigError(f"{path} is neither LoCoMo nor LongMemEval: no list of their samples")
 
 
-def _locomo(sample: dict[str, Any], at: int) -> Conversation:
-    talk = sample["conversation"]
+def _sample(path: Path, at: int, given: Any) -> Conversation:
+    try:
+        return _locomo(given, at)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{path} is not in LoCoMo's form: sample {at}: {error}") from error
+
+
+class _Turn(msgspec.Struct):
+    """A turn in LoCoMo's form; other fields, such as those of images, are ignored."""
+
+    speaker: str
+    dia_id: str
+    text: str = ""
+
+
+class _Asked(msgspec.Struct):
+    """A question in LoCoMo's form."""
+
+    question: str
+    evidence: list[str] | None = None
+    category: int | str = "other"
+
+
+class _Sample(msgspec.Struct):
+    """A conversation in LoCoMo's form: ``session_1``, ``session_1_date_time`` and so on."""
+
+    conversation: dict[str, Any]
+    qa: list[_Asked]
+    sample_id: str | int = ""
+
+
+def _locomo(given: dict[str, Any], at: int) -> Conversation:
+    sample = msgspec.convert(given, _Sample)
+    talk = sample.conversation
     sessions: dict[str, list[ChatMessage]] = {}
     names = [name for name in talk if re.fullmatch(r"session_\d+", name)]
+    first_speaker = talk.get("speaker_a")
     for name in sorted(names, key=lambda name: int(name.removeprefix("session_"))):
+        turns = _turns(name, talk[name])
+        first_speaker = first_speaker or (turns[0].speaker if turns else None)
         began = _locomo_time(talk.get(f"{name}_date_time", ""))
         sessions[name] = [
             ChatMessage(
-                "user" if turn["speaker"] == talk["speaker_a"] else "assistant",
-                ChatMessage.user(turn["text"]).content,
-                name=turn["speaker"],
-                id=_locomo_id(turn["dia_id"]),
+                "user" if turn.speaker == first_speaker else "assistant",
+                ChatMessage.user(turn.text).content,
+                name=turn.speaker,
+                id=_locomo_id(turn.dia_id),
                 created_at=began + timedelta(seconds=place),
             )
-            for place, turn in enumerate(talk[name])
+            for place, turn in enumerate(turns)
         ]
     questions = []
-    for asked in sample["qa"]:
-        found = frozenset(_locomo_id(text) for text in _evidence(asked.get("evidence")))
+    for asked in sample.qa:
+        found = frozenset(_evidence(asked.evidence))
         if found:
-            category = LOCOMO_CATEGORIES.get(asked["category"], str(asked["category"]))
-            questions.append(Question(asked["question"], found, category))
-    return Conversation(f"locomo/{sample.get('sample_id', at)}", sessions, questions)
+            category = LOCOMO_CATEGORIES.get(asked.category, str(asked.category))
+            questions.append(Question(asked.question, found, category))
+    return Conversation(f"locomo/{sample.sample_id or at}", sessions, questions)
 
 
-def _evidence(listed: Any) -> Iterator[str]:
+def _turns(session: str, given: Any) -> list[_Turn]:
+    try:
+        return msgspec.convert(given, list[_Turn])
+    except msgspec.ValidationError as error:
+        raise msgspec.ValidationError(f"{session}: {error}") from error
+
+
+def _evidence(listed: list[str] | None) -> Iterator[str]:
     for text in listed or []:
-        yield from (f"D{session}:{turn}" for session, turn in _EVIDENCE.findall(str(text)))
+        found = [f"D{int(session)}:{int(turn)}" for session, turn in _EVIDENCE.findall(text)]
+        yield from found or [text]
 
 
 def _locomo_id(text: str) -> str:
     found = _EVIDENCE.fullmatch(text)
-    if found is None:
-        raise ConfigError(f"a turn is called {text!r}: it should be like D1:3")
-    return f"D{int(found[1])}:{int(found[2])}"
+    return f"D{int(found[1])}:{int(found[2])}" if found else text
 
 
 def _locomo_time(text: str) -> datetime:

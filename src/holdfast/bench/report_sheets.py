@@ -8,6 +8,16 @@ from typing import Any
 
 Facts = dict[str, Any]
 
+RECALL_SCORES = {
+    "recall_5": "R@5",
+    "recall_10": "R@10",
+    "mrr": "MRR",
+    "evidence_500": "in 500 tokens",
+    "evidence_1000": "in 1,000",
+    "evidence_2000": "in 2,000",
+}
+"""The titles of the columns of ``holdfast bench recall``."""
+
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
@@ -128,14 +138,32 @@ def _recall(facts: Facts) -> Iterable[Sheet]:
         [
             one["engine"],
             one["method"],
-            *(f"{one['all'][name]:.3f}" for name in ("recall_5", "recall_10", "mrr")),
+            *(f"{one['all'][name]:.3f}" for name in RECALL_SCORES if name in one["all"]),
             f"{one['p50_ms']:.2f} ms",
             f"{one['p95_ms']:.2f} ms",
         ]
         for one in facts["methods"]
     ]
-    yield Sheet(title, ("engine", "method", "R@5", "R@10", "MRR", "p50", "p95"), rows)
+    scores = [RECALL_SCORES[name] for name in facts["methods"][0]["all"] if name in RECALL_SCORES]
+    notes = ["Evidence in N tokens: its share in a prompt that holds, by rank, the turns that fit."]
+    yield Sheet(title, ("engine", "method", *scores, "p50", "p95"), rows, notes)
+    yield from _recall_index(facts.get("index", {}))
     yield _bars(facts)
+
+
+def _recall_index(index: dict[str, Any]) -> Iterable[Sheet]:
+    for method, one in index.items():
+        rows = [
+            [name, f"{table['rows']:,}", f"{table['bytes'] / one['turns']:,.0f}"]
+            for name, table in one["tables"].items()
+        ]
+        sums = [
+            f"{one[f'{part}_bytes_per_turn']:,.0f} {part}" for part in ("words", "vector", "log")
+        ]
+        notes = [f"Bytes per turn: {', '.join(sums)}."]
+        yield Sheet(
+            f"The index on Postgres, {method}", ("table", "rows", "bytes/turn"), rows, notes
+        )
 
 
 def _hybrid(facts: Facts) -> Iterable[Sheet]:

@@ -97,7 +97,9 @@ def hybrid(
 @app.command()
 def recall(
     *,
-    data: Annotated[Path, typer.Option(help="LoCoMo's or LongMemEval's JSON file.")],
+    data: Annotated[
+        Path, typer.Option(help="A JSON file in the form of LoCoMo's or LongMemEval's.")
+    ],
     embedder: Annotated[str, typer.Option(help="none, static, onnx:FOLDER or hash.")] = "static",
     as_json: Json = False,
     quick: Quick = False,
@@ -106,7 +108,9 @@ def recall(
     """Measure how much of the evidence for a question recall finds, and how fast.
 
     One conversation is one agent. All calls go through state.memory(), in memory and on a Postgres
-    that is started for this. R@k is the share of a question's evidence among the first k results.
+    that is started for this. R@k is the share of a question's evidence among the first k results;
+    evidence in N tokens is its share in a prompt of that size, filled by rank. The bytes of the
+    index are those of its tables on Postgres.
     """
     options = Options(quick=quick, data=data_of("recall", data), embedder=embedder)
     _run("recall", options, report, as_json=as_json)
