@@ -23,7 +23,7 @@ from holdfast.contracts.graph import Graph
 from holdfast.contracts.history import HistoryStore
 from holdfast.contracts.items import ItemStore
 from holdfast.contracts.keys import KeyStore
-from holdfast.contracts.long_term import LongTermMemory
+from holdfast.contracts.long_term_memory import LongTermMemory
 from holdfast.contracts.short_term import ShortTerm
 from holdfast.contracts.tasks.ledger import TaskLedger
 from holdfast.contracts.vectors import VectorStore

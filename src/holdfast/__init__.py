@@ -24,7 +24,7 @@ from holdfast.contracts.channel import Channel
 from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.contracts.graph import CypherCapable, Graph, GraphStore
 from holdfast.contracts.history import HistoryProvider, HistoryRetention, HistoryStore
-from holdfast.contracts.long_term import LongTermMemory
+from holdfast.contracts.long_term_memory import LongTermMemory
 from holdfast.contracts.short_term import ShortTerm, ShortTermMemory
 from holdfast.contracts.tasks.ledger import TaskLedger
 from holdfast.contracts.vectors import VectorStore

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.contracts import blobs, history, long_term, short_term, vectors
+from holdfast.contracts import blobs, history, long_term_memory, short_term, vectors
 from holdfast.contracts import boards as board_contract
 from holdfast.contracts import graph as graph_contract
 from holdfast.values import boards, documents, facts, graph
@@ -21,7 +21,7 @@ PROTOCOLS: dict[str, Any] = {
     "VectorStore": vectors.VectorStore,
     "GraphStore": graph_contract.GraphStore,
     "ShortTermMemory": short_term.ShortTermMemory,
-    "LongTermMemory": long_term.LongTermMemory,
+    "LongTermMemory": long_term_memory.LongTermMemory,
     "TaskStore": board_contract.TaskStore,
 }
 

@@ -223,7 +223,7 @@ async def test_a_search_looks_at_one_scope_only(scene: Scene) -> None:
             await store.save(AgentId("a", str(agent)), text, entities=[dice.choice(ENTITIES)])
         await store.search(AgentId("a", str(agent)), "tide")
     await scene.around.execute("ANALYZE")
-    for name in ("search", "recent"):
+    for name in ("search", "recent", "list", "namespaces"):
         plan = await generic_plan(scene.around, load("long_term")[name])
-        for table in ("facts", *INDEXES):
+        for table in ("facts", "fact_scopes", *INDEXES):
             assert f"Seq Scan on {table} " not in plan, plan

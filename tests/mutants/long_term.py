@@ -8,8 +8,8 @@ from typing import Any
 from holdfast.contracts.fact_recall import FactRecall
 from holdfast.contracts.long_term import LongTerm
 from holdfast.engines.inmemory.long_term import InMemoryLongTerm
-from holdfast.spi.fact_draft import FactDraft
-from holdfast.spi.long_term import FactFilter, FactScope, UnindexedFact
+from holdfast.spi.fact_draft import FactChange, FactDraft
+from holdfast.spi.long_term import FactFilter, FactPage, FactScope, UnindexedFact
 from holdfast.values.facts import Memory
 from holdfast.values.identity import Agent
 from holdfast.values.text import tokenize
@@ -153,3 +153,77 @@ class NeighboursCountAlike(_Recalling):
     class recall(FactRecall):  # noqa: N801 - the attribute it overrides
         async def named(self, query: str) -> dict[str, float]:
             return dict.fromkeys(await super().named(query), 1.0)
+
+
+@mutant(
+    "long_term",
+    "test_list_goes_on_after_the_id_of_the_last_memory_even_when_that_memory_is_gone",
+)
+class ListsFromTheTopIfTheLastIsGone(InMemoryLongTerm):
+    """A page after a memory that is gone begins with the newest."""
+
+    async def list(self, scope: FactScope, page: FactPage) -> list[Memory]:
+        known = page.after in self._facts(scope).all
+        return await super().list(scope, page if known else page._replace(after=None))
+
+
+@mutant("long_term", "test_list_leaves_out_superseded_memories_unless_it_is_asked_for_them")
+class ListsTheSuperseded(InMemoryLongTerm):
+    """A list has the superseded memories, too."""
+
+    async def list(self, scope: FactScope, page: FactPage) -> list[Memory]:
+        return await super().list(scope, page._replace(superseded=True))
+
+
+@mutant(
+    "long_term",
+    "test_an_updated_memory_expires_when_the_old_one_would_have_unless_ttl_seconds_is_given",
+)
+class AnUpdateNeverExpires(InMemoryLongTerm):
+    """An updated memory without a lifetime of its own stays for good."""
+
+    async def update(
+        self, scope: FactScope, memory_id: str, change: FactChange, language: str
+    ) -> str:
+        saved = await super().update(scope, memory_id, change, language)
+        if change.lifetime is None:
+            self._facts(scope).all[saved].expires_at = None
+        return saved
+
+
+@mutant("long_term", "test_an_update_supersedes_a_memory_and_keeps_what_it_does_not_change")
+class AnUpdateDropsTheRest(InMemoryLongTerm):
+    """An update saves what it was given and nothing else."""
+
+    async def update(
+        self, scope: FactScope, memory_id: str, change: FactChange, language: str
+    ) -> str:
+        given = change if change.topic is not None else replace(change, topic="", metadata="{}")
+        return await super().update(scope, memory_id, given, language)
+
+
+@mutant("long_term", "test_updating_an_unknown_memory_is_refused_and_nothing_is_written")
+class UpdatesInEveryNamespace(InMemoryLongTerm):
+    """A memory is updated by its id, whatever the namespace."""
+
+    async def update(
+        self, scope: FactScope, memory_id: str, change: FactChange, language: str
+    ) -> str:
+        _, agent = scope
+        for other in list(self._data.scopes):
+            if other[1] == agent and change.supersedes in self._facts(other).all:
+                return await super().update(other, memory_id, change, language)
+        return await super().update(scope, memory_id, change, language)
+
+
+@mutant(
+    "long_term",
+    "test_namespaces_are_those_where_the_agent_has_memories_by_code_points",
+    "test_updating_an_unknown_memory_is_refused_and_nothing_is_written",
+)
+class NamespacesOfEveryone(InMemoryLongTerm):
+    """The namespaces of all agents are listed."""
+
+    async def namespaces(self, agent: str, limit: int, after: str) -> list[str]:  # noqa: ARG002 - it breaks here
+        found = {space for space, _ in self._data.scopes if space > after}
+        return sorted(found)[:limit]

@@ -127,6 +127,9 @@ async def test_the_view_of_an_owner_is_what_its_tasks_see(state: State) -> None:
     assert TREASURE in repr(await ana.history.get_messages(app.agent, session_id="c1"))
     assert TREASURE in repr(await ana.memory(app.agent).recall("gold"))
     assert TREASURE in repr(await ana.long_term.search(app.agent, "gold"))
+    [fact] = await ana.long_term.list(app.agent)
+    assert TREASURE in fact.content
+    assert await ana.long_term.namespaces(app.agent) == ["default"]
     assert [one.id for one in await ana.episodes.list_sessions(app.agent)] == ["c1"]
     [task] = (await ana.tasks.list()).tasks
     assert TREASURE in repr(await ana.tasks.get(task.id))
@@ -140,6 +143,10 @@ async def test_the_view_of_an_owner_is_what_its_tasks_see(state: State) -> None:
         assert await other.history.get_messages(app.agent, session_id="c1") == []
         assert await other.memory(app.agent).recall("gold") == []
         assert await other.long_term.search(app.agent, "gold") == []
+        assert await other.long_term.list(app.agent, superseded=True) == []
+        assert await other.long_term.namespaces(app.agent) == []
+        with pytest.raises(NotFoundError):
+            await other.long_term.update(app.agent, fact.id, "mine now")
         assert await other.episodes.list_sessions(app.agent) == []
         assert (await other.tasks.list()).tasks == []
         assert await other.tasks.get(task.id) is None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.values.blobs import BlobInfo
-from holdfast.values.checks import check_seconds, check_text
+from holdfast.values.checks import check_flag, check_seconds, check_text
 from holdfast.values.errors import CodecError, InvalidInputError
 
 MAX_CONTENT_TYPE = 255
@@ -15,9 +15,7 @@ def check_lifetime(*, pinned: object, ttl_seconds: object, default: float) -> fl
     >>> check_lifetime(pinned=False, ttl_seconds=None, default=60)
     60
     """
-    if not isinstance(pinned, bool):
-        raise InvalidInputError("pinned", f"must be True or False, not {type(pinned).__name__}")
-    if pinned and ttl_seconds is not None:
+    if check_flag("pinned", pinned) and ttl_seconds is not None:
         raise InvalidInputError(
             "ttl_seconds", "cannot be combined with pinned: a pinned blob does not expire"
         )

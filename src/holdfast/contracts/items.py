@@ -14,7 +14,7 @@ from holdfast.contracts.item_checks import (
     check_puts,
 )
 from holdfast.spi.items import ItemSearch, ItemStorage, NamespaceQuery
-from holdfast.values.checks import check_count, check_optional_count, check_vector
+from holdfast.values.checks import check_count, check_flag, check_optional_count, check_vector
 from holdfast.values.errors import InvalidInputError
 from holdfast.values.filters import parse
 from holdfast.values.items import Item, ItemHit, ItemKey, ItemPut, Namespace
@@ -174,7 +174,7 @@ class Items(Front, ItemStore):
         if not wanted:
             return []
         found = await self._storage.get(
-            self._scope.owner, wanted, refresh=_check_bool("refresh", refresh)
+            self._scope.owner, wanted, refresh=check_flag("refresh", refresh)
         )
         by_key = dict(zip(wanted, found, strict=True))
         return [by_key[key] for key in checked]
@@ -211,7 +211,7 @@ class Items(Front, ItemStore):
             None if vector is None else check_vector("vector", vector),
             check_count("limit", limit),
             check_count("offset", offset),
-            _check_bool("refresh", refresh),
+            check_flag("refresh", refresh),
         )
         return await self._storage.search(self._scope.owner, search) if limit else []
 
@@ -235,9 +235,3 @@ class Items(Front, ItemStore):
             check_count("offset", offset),
         )
         return await self._storage.list_namespaces(self._scope.owner, query) if limit else []
-
-
-def _check_bool(field: str, value: object) -> bool:
-    if not isinstance(value, bool):
-        raise InvalidInputError(field, f"must be True or False, not {type(value).__name__}")
-    return value

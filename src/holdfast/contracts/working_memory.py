@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.contracts.long_term import LongTermMemory
+from holdfast.contracts.long_term_memory import LongTermMemory
 from holdfast.contracts.short_term import ShortTerm
 from holdfast.values.facts import Memory
 from holdfast.values.identity import AgentId
@@ -181,3 +181,73 @@ class AgentFacts:
             await memory.facts.delete(fact_id)
         """
         return await self.store.delete(self.agent_id, memory_id, namespace=namespace)
+
+    async def update(
+        self,
+        memory_id: str,
+        content: str,
+        *,
+        namespace: str = "default",
+        metadata: dict[str, Any] | None = None,
+        ttl_seconds: int | None = None,
+        topic: str | None = None,
+        confidence: float | None = None,
+        source: str | None = None,
+        idempotency_key: str | None = None,
+        entities: list[str] | None = None,
+    ) -> str:
+        """Replace a fact by one that supersedes it, and return the id of the new one.
+
+        What is ``None`` stays as it was; the source becomes the session, if there is one. ::
+
+            newer = await memory.facts.update(fact_id, "Ana sails on Saturdays")
+        """
+        return await self.store.update(
+            self.agent_id,
+            memory_id,
+            content,
+            namespace=namespace,
+            metadata=metadata,
+            ttl_seconds=ttl_seconds,
+            topic=topic,
+            confidence=confidence,
+            source=(self.source or None) if source is None else source,
+            idempotency_key=idempotency_key,
+            entities=entities,
+        )
+
+    async def namespaces(self, *, limit: int = 100, after: str | None = None) -> list[str]:
+        """Return the namespaces in which the agent has facts, in order.
+
+        ::
+
+            print(await memory.facts.namespaces())
+        """
+        return await self.store.namespaces(self.agent_id, limit=limit, after=after)
+
+    async def list(
+        self,
+        *,
+        namespace: str = "default",
+        limit: int = 100,
+        after: str | None = None,
+        topic: str | None = None,
+        min_confidence: float | None = None,
+        superseded: bool = False,
+    ) -> list[Memory]:
+        """Return the facts of a namespace, the newest first; ``after`` an id, if one is given.
+
+        ::
+
+            page = await memory.facts.list(topic="ana")
+            more = await memory.facts.list(topic="ana", after=page[-1].id)
+        """
+        return await self.store.list(
+            self.agent_id,
+            namespace=namespace,
+            limit=limit,
+            after=after,
+            topic=topic,
+            min_confidence=min_confidence,
+            superseded=superseded,
+        )

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from holdfast.contracts.agent_memory import DAY_SECONDS, AgentMemory, MemoryLog, Recordable
-from holdfast.contracts.long_term import LongTermMemory
+from holdfast.contracts.long_term_memory import LongTermMemory
 from holdfast.contracts.paging import cursor_of_event
 from holdfast.contracts.short_term import ShortTerm
 from holdfast.contracts.working_memory import AgentFacts, WorkingMemory

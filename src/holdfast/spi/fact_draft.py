@@ -47,6 +47,65 @@ class FactDraft:
         return None if self.ttl_seconds is None else timedelta(seconds=self.ttl_seconds)
 
 
+@dataclass(frozen=True, slots=True)
+class FactChange:
+    """What an update changes of the fact that it supersedes; ``None`` is what stays as it was.
+
+    >>> FactChange("m1", "high tide").applied_to(FactDraft("low tide", topic="sea")).topic
+    'sea'
+    """
+
+    supersedes: str
+    content: str
+    metadata: str | None = None
+    topic: str | None = None
+    confidence: float | None = None
+    source: str | None = None
+    entities: tuple[str, ...] | None = None
+    ttl_seconds: float | None = None
+    """``None`` means that the new fact expires when the old one would have."""
+
+    key: str | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """All fields except the key; never that of a draft.
+
+        >>> FactChange("m1", "a", key="k").fingerprint == FactChange("m1", "a").fingerprint
+        True
+        """
+        said = [self.content, self.metadata, self.topic, self.confidence, self.source]
+        entities = None if self.entities is None else [*self.entities]
+        return encode_json(["update", *said, entities, self.ttl_seconds, self.supersedes])
+
+    @property
+    def lifetime(self) -> timedelta | None:
+        """How long the new fact is kept; ``None`` means as long as the old one.
+
+        >>> FactChange("m1", "a", ttl_seconds=60).lifetime
+        datetime.timedelta(seconds=60)
+        """
+        return None if self.ttl_seconds is None else timedelta(seconds=self.ttl_seconds)
+
+    def applied_to(self, old: FactDraft) -> FactDraft:
+        """Return the draft of the new fact.
+
+        >>> FactChange("m1", "a", topic="").applied_to(FactDraft("b", topic="sea")).topic
+        ''
+        """
+        return FactDraft(
+            content=self.content,
+            metadata=old.metadata if self.metadata is None else self.metadata,
+            topic=old.topic if self.topic is None else self.topic,
+            confidence=old.confidence if self.confidence is None else self.confidence,
+            source=old.source if self.source is None else self.source,
+            entities=old.entities if self.entities is None else self.entities,
+            ttl_seconds=self.ttl_seconds,
+            supersedes=self.supersedes,
+            key=self.key,
+        )
+
+
 def used_before(id: str, key: str) -> ConflictError:
     """Return the error of a save whose key was used for another memory.
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
-from holdfast.spi.fact_draft import FactDraft
+from holdfast.spi.fact_draft import FactChange, FactDraft
 from holdfast.values.facts import Memory, RecallMode
 
 FactScope: TypeAlias = tuple[str, str]
@@ -20,6 +20,14 @@ class FactFilter(NamedTuple):
     limit: int
     topic: str | None
     min_confidence: float
+
+
+class FactPage(NamedTuple):
+    """Which facts of a scope a list returns: those older than ``after``, if an id is given."""
+
+    wanted: FactFilter
+    after: str | None
+    superseded: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +78,16 @@ class LongTermStorage(Protocol):
         """
 
     @abstractmethod
-    async def replayed(self, scope: FactScope, draft: FactDraft) -> str | None:
+    async def update(
+        self, scope: FactScope, memory_id: str, change: FactChange, language: str
+    ) -> str:
+        """Store a fact that supersedes another, and return its id, as ``save`` does.
+
+        What is ``None`` in the change is that of the superseded fact, the time of expiry too.
+        """
+
+    @abstractmethod
+    async def replayed(self, scope: FactScope, draft: FactDraft | FactChange) -> str | None:
         """Return the id of an earlier save with the same key; ``None`` if there is none.
 
         Raises ``used_before(…)`` if that save has another fingerprint.
@@ -87,6 +104,10 @@ class LongTermStorage(Protocol):
     @abstractmethod
     async def clear(self, scope: FactScope) -> None:
         """Delete all facts of a scope."""
+
+    @abstractmethod
+    async def namespaces(self, agent: str, limit: int, after: str) -> list[str]:
+        """Return the namespaces after ``after`` in which an agent has facts, by code points."""
 
     @abstractmethod
     async def recent(self, scope: FactScope, wanted: FactFilter) -> list[Memory]:
@@ -109,3 +130,7 @@ class LongTermStorage(Protocol):
 
         ``None`` means no vector. A fact that was deleted or superseded since is skipped.
         """
+
+    @abstractmethod
+    async def list(self, scope: FactScope, page: FactPage) -> list[Memory]:
+        """Return a page of facts by their ids, the newest first; ids are ordered by time."""

@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 
 from holdfast.contracts.graph import Graph
-from holdfast.contracts.long_term import LongTermMemory
+from holdfast.contracts.long_term_memory import LongTermMemory
 from holdfast.engines.embedders.hashing import HashEmbedder
 from holdfast.testing.embedders import FlakyEmbedder
 from holdfast.testing.harness import Harness

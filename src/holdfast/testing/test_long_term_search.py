@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.contracts.long_term import LongTermMemory
+from holdfast.contracts.long_term_memory import LongTermMemory
 from holdfast.testing.harness import Harness
 from holdfast.values.errors import InvalidInputError
 from holdfast.values.identity import AgentId

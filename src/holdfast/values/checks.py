@@ -145,6 +145,17 @@ def check_optional_count(field: str, value: object) -> int | None:
     return None if value is None else check_count(field, value)
 
 
+def check_flag(field: str, value: object) -> bool:
+    """Check a flag: ``True`` or ``False``, and nothing that merely counts as one.
+
+    >>> check_flag("superseded", True)
+    True
+    """
+    if not isinstance(value, bool):
+        raise InvalidInputError(field, f"must be True or False, not {type(value).__name__}")
+    return value
+
+
 def check_seconds(field: str, value: object) -> float:
     """Check a duration: above 0 and at most a hundred years.
 

@@ -351,6 +351,20 @@ class BlockingLongTerm:
     def clear(self, agent_id: Agent, *, namespace: str = ...) -> None: ...
     def delete(self, agent_id: Agent, memory_id: str, *, namespace: str = ...) -> bool: ...
     def get(self, agent_id: Agent, memory_id: str, *, namespace: str = ...) -> Memory | None: ...
+    def list(
+        self,
+        agent_id: Agent,
+        *,
+        namespace: str = ...,
+        limit: int = ...,
+        after: str | None = ...,
+        topic: str | None = ...,
+        min_confidence: float | None = ...,
+        superseded: bool = ...,
+    ) -> builtins.list[Memory]: ...
+    def namespaces(
+        self, agent_id: Agent, *, limit: int = ..., after: str | None = ...
+    ) -> builtins.list[str]: ...
     def save(
         self,
         agent_id: Agent,
@@ -364,7 +378,7 @@ class BlockingLongTerm:
         source: str = ...,
         supersedes: str | None = ...,
         idempotency_key: str | None = ...,
-        entities: list[str] | None = ...,
+        entities: builtins.list[str] | None = ...,
     ) -> str: ...
     def search(
         self,
@@ -375,7 +389,22 @@ class BlockingLongTerm:
         limit: int = ...,
         topic: str | None = ...,
         min_confidence: float | None = ...,
-    ) -> list[Memory]: ...
+    ) -> builtins.list[Memory]: ...
+    def update(
+        self,
+        agent_id: Agent,
+        memory_id: str,
+        content: str,
+        *,
+        namespace: str = ...,
+        metadata: dict[str, Any] | None = ...,
+        ttl_seconds: int | None = ...,
+        topic: str | None = ...,
+        confidence: float | None = ...,
+        source: str | None = ...,
+        idempotency_key: str | None = ...,
+        entities: builtins.list[str] | None = ...,
+    ) -> str: ...
 
 @type_check_only
 class BlockingAgentMemory:
@@ -694,6 +723,17 @@ class BlockingVectors:
 class BlockingAgentFacts:
     def delete(self, memory_id: str, *, namespace: str = ...) -> bool: ...
     def get(self, memory_id: str, *, namespace: str = ...) -> Memory | None: ...
+    def list(
+        self,
+        *,
+        namespace: str = ...,
+        limit: int = ...,
+        after: str | None = ...,
+        topic: str | None = ...,
+        min_confidence: float | None = ...,
+        superseded: bool = ...,
+    ) -> builtins.list[Memory]: ...
+    def namespaces(self, *, limit: int = ..., after: str | None = ...) -> builtins.list[str]: ...
     def save(
         self,
         content: str,
@@ -706,7 +746,7 @@ class BlockingAgentFacts:
         source: str | None = ...,
         supersedes: str | None = ...,
         idempotency_key: str | None = ...,
-        entities: list[str] | None = ...,
+        entities: builtins.list[str] | None = ...,
     ) -> str: ...
     def search(
         self,
@@ -716,7 +756,21 @@ class BlockingAgentFacts:
         limit: int = ...,
         topic: str | None = ...,
         min_confidence: float | None = ...,
-    ) -> list[Memory]: ...
+    ) -> builtins.list[Memory]: ...
+    def update(
+        self,
+        memory_id: str,
+        content: str,
+        *,
+        namespace: str = ...,
+        metadata: dict[str, Any] | None = ...,
+        ttl_seconds: int | None = ...,
+        topic: str | None = ...,
+        confidence: float | None = ...,
+        source: str | None = ...,
+        idempotency_key: str | None = ...,
+        entities: builtins.list[str] | None = ...,
+    ) -> str: ...
 
 @type_check_only
 class BlockingWorkingMemory:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeAlias
 
-from holdfast.spi.fact_draft import FactDraft, superseded_before, used_before
+from holdfast.spi.fact_draft import FactChange, FactDraft, superseded_before, used_before
 from holdfast.spi.long_term import FactFilter, FactQuestion
 from holdfast.values.codec import decode_json
 from holdfast.values.errors import NotFoundError
@@ -26,6 +26,9 @@ class Fact:
     id: str
     number: int
     draft: FactDraft
+    said: FactDraft | FactChange
+    """What the caller saved; a retry must say the same."""
+
     created_at: datetime
     expires_at: datetime | None
     superseded_by: str | None = None
@@ -69,12 +72,12 @@ class Facts:
     _indexes: dict[str, LexicalIndex] = field(default_factory=dict, repr=False)
     _vectors: dict[_Model, dict[str, list[float]]] = field(default_factory=dict, repr=False)
 
-    def replayed(self, draft: FactDraft) -> str | None:
+    def replayed(self, draft: FactDraft | FactChange) -> str | None:
         """Return the id of an earlier save with the same key; raise if its content differs."""
         if draft.key is None or draft.key not in self.keys:
             return None
         fact = self.all[self.keys[draft.key]]
-        if fact.draft.fingerprint != draft.fingerprint:
+        if fact.said.fingerprint != draft.fingerprint:
             raise used_before(fact.id, draft.key)
         return fact.id
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from holdfast.engines.inmemory.engine import InMemory
 from holdfast.engines.inmemory.fact_recall import recall
 from holdfast.engines.inmemory.facts import Fact, Facts
-from holdfast.spi.fact_draft import FactDraft
+from holdfast.spi.fact_draft import FactChange, FactDraft
 from holdfast.spi.long_term import (
     FactFilter,
+    FactPage,
     FactQuestion,
     FactScope,
     FoundFacts,
@@ -46,11 +47,30 @@ class InMemoryLongTerm(LongTermStorage):
         facts.check_supersedes(draft.supersedes)
         now = self._engine.now()
         expires_at = None if draft.lifetime is None else now + draft.lifetime
-        fact = Fact(memory_id, facts.saves, draft, now, expires_at)
+        fact = Fact(memory_id, facts.saves, draft, draft, now, expires_at)
         self._data.scopes.setdefault(scope, facts).add(fact)
         return memory_id
 
-    async def replayed(self, scope: FactScope, draft: FactDraft) -> str | None:
+    async def update(
+        self,
+        scope: FactScope,
+        memory_id: str,
+        change: FactChange,
+        language: str,  # noqa: ARG002 - words are indexed when a search needs them
+    ) -> str:
+        """Store a fact in place of another."""
+        facts = self._facts(scope)
+        earlier = facts.replayed(change)
+        if earlier is not None:
+            return earlier
+        facts.check_supersedes(change.supersedes)
+        old, now = facts.all[change.supersedes], self._engine.now()
+        expires_at = old.expires_at if change.lifetime is None else now + change.lifetime
+        draft = change.applied_to(old.draft)
+        facts.add(Fact(memory_id, facts.saves, draft, change, now, expires_at))
+        return memory_id
+
+    async def replayed(self, scope: FactScope, draft: FactDraft | FactChange) -> str | None:
         """Return the id of an earlier save with the same key."""
         return self._facts(scope).replayed(draft)
 
@@ -66,6 +86,11 @@ class InMemoryLongTerm(LongTermStorage):
     async def clear(self, scope: FactScope) -> None:
         """Delete all facts of a scope."""
         self._data.scopes.pop(scope, None)
+
+    async def namespaces(self, agent: str, limit: int, after: str) -> list[str]:
+        """Return the namespaces of an agent."""
+        scopes = [scope for scope in self._data.scopes if scope[1] == agent and scope[0] > after]
+        return sorted(scope[0] for scope in scopes if self._facts(scope).all)[:limit]
 
     async def recent(self, scope: FactScope, wanted: FactFilter) -> list[Memory]:
         """Return the newest facts."""
@@ -98,6 +123,18 @@ class InMemoryLongTerm(LongTermStorage):
             scope, memory_id = fact.ref
             if vector is not None:
                 self._facts(scope).keep_vector(question, memory_id, vector)
+
+    async def list(self, scope: FactScope, page: FactPage) -> list[Memory]:
+        """Return a page of facts."""
+        found = [
+            fact
+            for fact in self._facts(scope).all.values()
+            if fact.fits(page.wanted)
+            and (page.superseded or fact.superseded_by is None)
+            and (page.after is None or fact.id < page.after)
+        ]
+        found.sort(key=lambda fact: fact.id, reverse=True)
+        return [fact.to_memory() for fact in found[: page.wanted.limit]]
 
     def _facts(self, scope: FactScope) -> Facts:
         """Return the unexpired facts of a scope, or new, unstored ``Facts`` if there are none."""

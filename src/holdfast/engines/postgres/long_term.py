@@ -12,9 +12,10 @@ from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.escape import escape
 from holdfast.engines.postgres.index_key import index_key
 from holdfast.engines.postgres.queries import load
-from holdfast.spi.fact_draft import FactDraft, superseded_before, used_before
+from holdfast.spi.fact_draft import FactChange, FactDraft, superseded_before, used_before
 from holdfast.spi.long_term import (
     FactFilter,
+    FactPage,
     FactQuestion,
     FactScope,
     FoundFacts,
@@ -63,7 +64,27 @@ class PostgresLongTerm(LongTermStorage):
             raise _conflict(error, draft) from error
         return saved
 
-    async def replayed(self, scope: FactScope, draft: FactDraft) -> str | None:
+    async def update(
+        self, scope: FactScope, memory_id: str, change: FactChange, language: str
+    ) -> str:
+        """Store a fact in place of another, with its words and its links."""
+        words = _lexemes(change.content, language)
+        try:
+            saved: str = await self._engine.fetchval(
+                _SQL["update"],
+                *(self._tenant, *scope, memory_id, encode_json(change.content), change.metadata),
+                *(_json(change.topic), change.confidence, _json(change.source)),
+                *(change.entities, change.lifetime and change.lifetime // _MICROSECOND),
+                *(change.supersedes, change.key, _fingerprint(change)),
+                *(language, words.total(), list(words), list(words.values())),
+                # With a key, a repeated update returns the same memory.
+                safe=change.key is not None,
+            )
+        except ConflictError as error:
+            raise _conflict(error, change) from error
+        return saved
+
+    async def replayed(self, scope: FactScope, draft: FactDraft | FactChange) -> str | None:
         """Return the id of an earlier save with the same key."""
         args = (self._tenant, *scope, draft.key, _fingerprint(draft))
         try:
@@ -87,6 +108,12 @@ class PostgresLongTerm(LongTermStorage):
     async def clear(self, scope: FactScope) -> None:
         """Delete all facts of a scope."""
         await self._engine.fetch(_SQL["clear"], self._tenant, *scope, safe=True)
+
+    async def namespaces(self, agent: str, limit: int, after: str) -> list[str]:
+        """Return the namespaces of an agent."""
+        args = (self._tenant, agent, limit, after)
+        rows = await self._engine.fetch(_SQL["namespaces"], *args, safe=True)
+        return [row["namespace"] for row in rows]
 
     async def recent(self, scope: FactScope, wanted: FactFilter) -> list[Memory]:
         """Return the newest facts."""
@@ -140,6 +167,12 @@ class PostgresLongTerm(LongTermStorage):
             safe=True,
         )
 
+    async def list(self, scope: FactScope, page: FactPage) -> list[Memory]:
+        """Return a page of facts."""
+        args = (self._tenant, *scope, *_narrowed(page.wanted), page.superseded, page.after)
+        rows = await self._engine.fetch(_SQL["list"], *args, safe=True)
+        return [_memory(row) for row in rows]
+
 
 def _lexemes(text: str, language: str) -> Counter[str]:
     """Return the lexemes of a text as the index holds them, in order, with their counts."""
@@ -151,8 +184,11 @@ def _model(question: FactQuestion) -> str | None:
 
 
 def _narrowed(wanted: FactFilter) -> tuple[int, str | None, float]:
-    topic = None if wanted.topic is None else encode_json(wanted.topic)
-    return wanted.limit, topic, wanted.min_confidence
+    return wanted.limit, _json(wanted.topic), wanted.min_confidence
+
+
+def _json(text: str | None) -> str | None:
+    return None if text is None else encode_json(text)
 
 
 def _memory(row: Any, score: float = 1.0, found_by: tuple[str, ...] = ()) -> Memory:
@@ -181,11 +217,11 @@ def _arms(row: Any) -> tuple[str, ...]:
     return tuple(arm for arm in ("text", "vector", "graph") if row[f"by_{arm}"])
 
 
-def _fingerprint(draft: FactDraft) -> str | None:
+def _fingerprint(draft: FactDraft | FactChange) -> str | None:
     return draft.key and hashlib.sha256(draft.fingerprint.encode()).hexdigest()
 
 
-def _conflict(error: ConflictError, draft: FactDraft) -> ConflictError:
+def _conflict(error: ConflictError, draft: FactDraft | FactChange) -> ConflictError:
     """Return the contract's error: the database reports only which conflict it is."""
     if error.kind == "superseded":
         return superseded_before(error.key, str(error))

@@ -350,6 +350,8 @@ CREATE TABLE holdfast.fact_scopes (
     PRIMARY KEY (tenant, namespace, agent)
 );
 
+CREATE INDEX fact_scopes_of_agent ON holdfast.fact_scopes USING btree (tenant, agent, namespace);
+
 CREATE TABLE holdfast.fact_texts (
     tenant text COLLATE "C" NOT NULL,
     scope bigint NOT NULL,
@@ -930,6 +932,7 @@ CREATE VIEW holdfast.task_records AS
 --   bury_turn(the_tenant text, the_letter text, the_session text, the_event text, the_epoch integer, the_seq bigint, the_payload bytea, the_reason text) RETURNS void
 --   cancel_task(in_tenant text, in_id text, in_owner text, in_note text) RETURNS SETOF holdfast.task_records
 --   check_task_edge(in_id text, in_from text, in_to text, in_actor text) RETURNS void
+--   claim_fact_key(the_tenant text, the_scope bigint, the_key text, the_fingerprint text) RETURNS text
 --   claim_outbox(in_tenant text, in_limit bigint, in_lease_seconds double precision) RETURNS SETOF holdfast.outbox_entries
 --   claim_outbox_fairly(in_tenant text, in_limit bigint, in_lease_seconds double precision, in_per_owner bigint, in_busy_owners text[], in_busy_counts bigint[]) RETURNS SETOF holdfast.outbox_entries
 --   claim_tasks(in_tenant text, in_worker text, in_agents text[], in_limit bigint, in_lease_seconds double precision, in_serial boolean, in_history bigint) RETURNS SETOF holdfast.claimed_task
@@ -969,6 +972,7 @@ CREATE VIEW holdfast.task_records AS
 --   index_replaced() RETURNS SETOF text
 --   index_with_vectors(the_tenant text, the_agent text, the_version bigint, range_keys bigint[], range_epochs integer[], range_starts bigint[], event_keys bigint[], event_epochs integer[], event_seqs bigint[], event_lengths integer[], event_speakers text[], event_said boolean[], event_asks boolean[], event_borrows boolean[], block_lexemes text[], block_firsts integer[], block_lasts integer[], block_mosts integer[], block_shortests integer[], block_starts integer[], the_postings bigint[], range_ends bigint[], the_model text, the_dimension integer, the_ordinals integer[], the_vectors real[]) RETURNS integer
 --   index_words(the_tenant text, the_agent text, the_version bigint, range_keys bigint[], range_epochs integer[], range_starts bigint[], event_keys bigint[], event_epochs integer[], event_seqs bigint[], event_lengths integer[], event_speakers text[], event_said boolean[], event_asks boolean[], event_borrows boolean[], block_lexemes text[], block_firsts integer[], block_lasts integer[], block_mosts integer[], block_shortests integer[], block_starts integer[], the_postings bigint[]) RETURNS integer
+--   insert_fact(the_tenant text, the_scope bigint, the_id text, the_content text, the_metadata text, the_topic text, the_confidence double precision, the_source text, the_entities text[], the_key text, the_fingerprint text, moment timestamp with time zone, the_expiry timestamp with time zone, the_language text, the_length integer, the_lexemes text[], the_times integer[]) RETURNS void
 --   is_same_event(stored holdfast.events, the_agent text, the_type text, the_run text, the_body text) RETURNS boolean
 --   item_path(in_namespace text) RETURNS text[]
 --   json_items(found jsonb) RETURNS SETOF jsonb
@@ -1043,6 +1047,7 @@ CREATE VIEW holdfast.task_records AS
 --   store_events_and_states(the_tenant text, the_sessions text[], the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[], the_filterables text[], the_numbers real[], the_dimension integer, patched text[], the_states text[], the_dropped text[], the_ttls double precision[], the_versions bigint[]) RETURNS TABLE(place integer, epoch integer, seq bigint, first timestamp with time zone)
 --   store_session_events(the_tenant text, the_session text, the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[], the_filterables text[]) RETURNS TABLE(place integer, epoch integer, seq bigint, first timestamp with time zone)
 --   submit_task(in_tenant text, in_id text, in_owner text, in_context_id text, in_new_context_id text, in_agent text, in_metadata text, in_max_attempts bigint, in_submit_key text, in_digest text, in_retry_of text, in_run_after timestamp with time zone, in_run_after_seconds double precision, in_message_id text, in_message_at timestamp with time zone, in_message_body text, in_message_digest text, in_push_ids text[], in_push_urls text[], in_push_tokens text[], in_push_auths text[]) RETURNS SETOF holdfast.task_records
+--   supersede_fact(the_tenant text, the_scope bigint, the_supersedes text, the_id text, moment timestamp with time zone) RETURNS holdfast.facts
 --   take_back(session holdfast.sessions) RETURNS holdfast.sessions
 --   take_unembedded(the_tenant text, the_limit bigint, the_seconds double precision) RETURNS TABLE(agent text, session_key bigint, epoch integer, first_seq bigint, last_seq bigint, seq bigint, type text, body text)
 --   task_artifact_bytes(in_tenant text, in_task_id text) RETURNS bigint
@@ -1059,6 +1064,7 @@ CREATE VIEW holdfast.task_records AS
 --   unembedded_in(the_tenant text, the_agents text[], the_keys bigint[], the_epochs integer[], the_starts bigint[], the_ends bigint[], the_limit bigint) RETURNS TABLE(agent text, session_key bigint, epoch integer, first_seq bigint, last_seq bigint, seq bigint, type text, body text)
 --   unindex_events(agent holdfast.event_agents, the_session bigint, the_epochs integer[], the_seqs bigint[]) RETURNS void
 --   unindex_session(the_tenant text, the_session bigint, the_agents text[], the_epochs integer[], the_seqs bigint[]) RETURNS void
+--   update_fact(the_tenant text, the_namespace text, the_agent text, the_id text, the_content text, the_metadata text, the_topic text, the_confidence double precision, the_source text, the_entities text[], the_microseconds bigint, the_supersedes text, the_key text, the_fingerprint text, the_language text, the_length integer, the_lexemes text[], the_times integer[]) RETURNS text
 --   upsert_push_config(in_tenant text, in_task_id text, in_owner text, in_id text, in_url text, in_token text, in_authentication text) RETURNS void
 --   use_task_context(in_tenant text, in_owner text, in_id text, in_now timestamp with time zone, OUT key bigint, OUT made boolean) RETURNS record
 --   waiting_events(the_tenant text, the_agents text[], the_limit bigint, look_back bigint) RETURNS TABLE(agent text, version bigint, session_key bigint, epoch integer, first_seq bigint, last_seq bigint, ahead boolean, numbered boolean, at_epoch integer, seq bigint, type text, occurred_at timestamp with time zone, body text, embedded boolean)

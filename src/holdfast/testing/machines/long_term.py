@@ -43,7 +43,7 @@ def _seen(memory: Memory | None) -> Any:
         memory.metadata,
         (memory.topic, memory.confidence, memory.source, memory.found_by, memory.degraded),
         memory.superseded_by is None,
-        memory.expires_at and memory.created_at and memory.expires_at - memory.created_at,
+        memory.expires_at is None,
     )
 
 
@@ -82,6 +82,49 @@ class LongTermMachine(EngineMachine):
         pair = self.each(left, right, view=lambda _: None)
         if isinstance(pair[0], str):
             self.ids.append(pair)
+
+    @precondition(lambda self: len(self.ids) > 1)
+    @rule(agent=AGENTS, namespace=NAMESPACES, content=TEXTS, at=st.integers(0, 5), options=SAVES)
+    def update(
+        self, agent: AgentId, namespace: str, content: str, at: int, options: dict[str, Any]
+    ) -> None:
+        """A memory in place of another, with some of its fields."""
+        left, right = (
+            lambda store, old=old: store.update(agent, old, content, namespace=namespace, **options)
+            for old in self._pair(at)
+        )
+        pair = self.each(left, right, view=lambda _: None)
+        if isinstance(pair[0], str):
+            self.ids.append(pair)
+
+    @rule(
+        agent=AGENTS,
+        namespace=NAMESPACES,
+        at=st.none() | st.integers(0, 5),
+        superseded=st.booleans(),
+        options=NARROWS,
+    )
+    def list_page(
+        self,
+        agent: AgentId,
+        namespace: str,
+        at: int | None,
+        superseded: bool,
+        options: dict[str, Any],
+    ) -> None:
+        """A page, from the newest or after one of the last memories, there or not."""
+        left, right = (
+            lambda store, after=after: store.list(
+                agent, namespace=namespace, after=after, superseded=superseded, **options
+            )
+            for after in ((None, None) if at is None else self._pair(at))
+        )
+        self.each(left, right, lambda found: [_seen(memory) for memory in found])
+
+    @rule(agent=AGENTS, limit=st.integers(0, 2), after=st.sampled_from([None, "default", "n2"]))
+    def namespaces(self, agent: AgentId, limit: int, after: str | None) -> None:
+        """Where an agent has memories."""
+        self.both(lambda store: store.namespaces(agent, limit=limit, after=after))
 
     @rule(agent=AGENTS, namespace=NAMESPACES, query=TEXTS, options=NARROWS)
     def search(self, agent: AgentId, namespace: str, query: str, options: dict[str, Any]) -> None:

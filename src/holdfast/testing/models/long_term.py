@@ -59,11 +59,9 @@ class NaiveLongTerm:
         """A row at the end."""
         scope = self._scope(agent_id, namespace)
         said = (content, metadata or {}, ttl_seconds, topic, confidence, source, supersedes)
-        for row in self._all(scope):
-            if idempotency_key is not None and row[2] == idempotency_key:
-                if row[3] != said:
-                    raise ConflictError("memory", row[1].id)
-                return str(row[1].id)
+        earlier = self._earlier(scope, idempotency_key, said)
+        if earlier is not None:
+            return earlier
         expires_at = None
         if ttl_seconds is not None:
             expires_at = self.shared.now + timedelta(seconds=ttl_seconds)
@@ -79,14 +77,54 @@ class NaiveLongTerm:
             expires_at=expires_at,
         )
         if supersedes is not None:
-            old = self._find(scope, supersedes)
-            if old is None:
-                raise NotFoundError("memory", supersedes)
-            if old[1].superseded_by is not None:
-                raise ConflictError("memory", supersedes)
-            old[1] = replace(old[1], superseded_by=memory.id)
+            self._supersede(scope, supersedes, memory.id)
         self.rows.append([scope, memory, idempotency_key, said])
         return memory.id
+
+    async def update(
+        self,
+        agent_id: Any,
+        memory_id: str,
+        content: str,
+        *,
+        namespace: str = "default",
+        ttl_seconds: int | None = None,
+        idempotency_key: str | None = None,
+        **changes: Any,
+    ) -> str:
+        """A row at the end, as the old one but for what changes."""
+        scope = self._scope(agent_id, namespace)
+        said = ("update", memory_id, content, ttl_seconds, tuple(sorted(changes.items(), key=str)))
+        earlier = self._earlier(scope, idempotency_key, said)
+        if earlier is not None:
+            return earlier
+        old = self._supersede(scope, memory_id, f"naive-{len(self.rows)}")
+        memory = replace(
+            copy.deepcopy(old), content=content, id=f"naive-{len(self.rows)}", **changes
+        )
+        memory = replace(memory, created_at=self.shared.now, superseded_by=None)
+        if ttl_seconds is not None:
+            memory = replace(memory, expires_at=self.shared.now + timedelta(seconds=ttl_seconds))
+        self.rows.append([scope, memory, idempotency_key, said])
+        return memory.id
+
+    def _earlier(self, scope: Any, key: str | None, said: Any) -> str | None:
+        for row in self._all(scope):
+            if key is not None and row[2] == key:
+                if row[3] != said:
+                    raise ConflictError("memory", row[1].id)
+                return str(row[1].id)
+        return None
+
+    def _supersede(self, scope: Any, memory_id: str, by: str) -> Memory:
+        row = self._find(scope, memory_id)
+        if row is None:
+            raise NotFoundError("memory", memory_id)
+        old: Memory = row[1]
+        if old.superseded_by is not None:
+            raise ConflictError("memory", memory_id)
+        row[1] = replace(old, superseded_by=by)
+        return old
 
     async def search(
         self,
@@ -138,6 +176,40 @@ class NaiveLongTerm:
         """The same for all rows of a scope."""
         for row in self._all(self._scope(agent_id, namespace)):
             row[0] = None
+
+    async def namespaces(
+        self, agent_id: Any, *, limit: int = 100, after: str | None = None
+    ) -> list[str]:
+        """Of all rows that are somebody's."""
+        known = {row[0][1] for row in self.rows if row[0] is not None}
+        mine = [name for name in known if self._all(self._scope(agent_id, name))]
+        return sorted(name for name in mine if after is None or name > after)[:limit]
+
+    async def list(
+        self,
+        agent_id: Any,
+        *,
+        namespace: str = "default",
+        limit: int = 100,
+        after: str | None = None,
+        topic: str | None = None,
+        min_confidence: float | None = None,
+        superseded: bool = False,
+    ) -> list[Memory]:
+        """The rows before one, backwards; also those of a row that is nobody's any more."""
+        places = [at for at, row in enumerate(self.rows) if row[1].id == after]
+        before = self.rows[: places[0]] if places else self.rows
+        mine = self._all(self._scope(agent_id, namespace))
+        found = [row[1] for row in before if any(row is one for one in mine)][::-1]
+        return copy.deepcopy(
+            [
+                memory
+                for memory in found
+                if (superseded or memory.superseded_by is None)
+                and (topic is None or memory.topic == topic)
+                and (min_confidence is None or memory.confidence >= min_confidence)
+            ][:limit]
+        )
 
 
 def _bm25(query: str, memory: Memory, live: list[Memory]) -> float:

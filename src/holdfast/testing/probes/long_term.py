@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from holdfast.contracts.long_term import LongTermMemory
+from holdfast.contracts.long_term_memory import LongTermMemory
 from holdfast.testing.hostile import KEPT, Hostile, Verdict
 from holdfast.testing.probes.probe import NO_ECHO, Probe
 from holdfast.values.errors import NotFoundError, NotSupportedError
@@ -80,6 +80,60 @@ async def _save_entities(store: LongTermMemory, value: Any) -> Any:
     return NO_ECHO
 
 
+async def _old_fact(store: LongTermMemory) -> None:
+    await store.save(ANN, "an old fact")
+
+
+async def _update(store: LongTermMemory, **parts: Any) -> Memory:
+    [old] = await store.list(ANN, limit=1)
+    content = parts.pop("content", "a fact")
+    newer = await store.get(ANN, await store.update(ANN, old.id, content, **parts))
+    assert newer is not None
+    return newer
+
+
+async def _update_content(store: LongTermMemory, value: Any) -> Any:
+    return (await _update(store, content=value)).content
+
+
+async def _update_metadata(store: LongTermMemory, value: Any) -> Any:
+    return (await _update(store, metadata=value)).metadata
+
+
+async def _update_topic(store: LongTermMemory, value: Any) -> Any:
+    newer = await _update(store, topic=value)
+    return NO_ECHO if value is None else newer.topic
+
+
+async def _update_source(store: LongTermMemory, value: Any) -> Any:
+    newer = await _update(store, source=value)
+    return NO_ECHO if value is None else newer.source
+
+
+async def _update_key(store: LongTermMemory, value: Any) -> Any:
+    [old] = await store.list(ANN, limit=1)
+    first = await store.update(ANN, old.id, "a fact", idempotency_key=value)
+    if value is not None:
+        assert first == await store.update(ANN, old.id, "a fact", idempotency_key=value)
+    return NO_ECHO
+
+
+async def _update_entities(store: LongTermMemory, value: Any) -> Any:
+    with contextlib.suppress(NotSupportedError):
+        await _update(store, entities=[value])
+    return NO_ECHO
+
+
+def _finds_nothing(call: Callable[[LongTermMemory, Any], Awaitable[Any]]) -> Any:
+    async def use(store: LongTermMemory, value: Any) -> Any:
+        with contextlib.suppress(NotFoundError):
+            await call(store, value)
+            raise AssertionError("it found a memory")
+        return NO_ECHO
+
+    return use
+
+
 def _reads(call: Callable[[LongTermMemory, Any], Awaitable[Any]]) -> Any:
     async def use(store: LongTermMemory, value: Any) -> Any:
         assert not await call(store, value)
@@ -124,6 +178,48 @@ PROBES = (
         "delete.namespace",
         "id",
         _reads(lambda store, value: store.delete(ANN, "m", namespace=value)),
+    ),
+    Probe(
+        "update.agent_id",
+        "id",
+        _finds_nothing(lambda store, value: store.update(value, "m", "a fact")),
+    ),
+    Probe(
+        "update.memory_id",
+        "id",
+        _finds_nothing(lambda store, value: store.update(ANN, value, "a fact")),
+    ),
+    Probe(
+        "update.namespace",
+        "id",
+        _finds_nothing(lambda store, value: store.update(ANN, "m", "a fact", namespace=value)),
+    ),
+    Probe("update.content", "text", _update_content, _old_fact),
+    Probe("update.metadata", "object", _update_metadata, _old_fact, judge=_none_is_absent),
+    Probe("update.topic", "text", _update_topic, _old_fact, judge=_none_is_absent),
+    Probe("update.source", "text", _update_source, _old_fact, judge=_none_is_absent),
+    Probe("update.idempotency_key", "id", _update_key, _old_fact, judge=_none_is_absent),
+    Probe("update.entities", "id", _update_entities, _old_fact),
+    Probe("namespaces.agent_id", "id", _reads(lambda store, value: store.namespaces(value))),
+    Probe(
+        "namespaces.after",
+        "id",
+        _reads(lambda store, value: store.namespaces(ANN, after=value)),
+        judge=_none_is_absent,
+    ),
+    Probe("list.agent_id", "id", _reads(lambda store, value: store.list(value))),
+    Probe("list.namespace", "id", _reads(lambda store, value: store.list(ANN, namespace=value))),
+    Probe(
+        "list.after",
+        "id",
+        _reads(lambda store, value: store.list(ANN, after=value)),
+        judge=_none_is_absent,
+    ),
+    Probe(
+        "list.topic",
+        "text",
+        _reads(lambda store, value: store.list(ANN, topic=value)),
+        judge=_none_is_absent,
     ),
     Probe("clear.agent_id", "id", _reads(lambda store, value: store.clear(value))),
     Probe("clear.namespace", "id", _reads(lambda store, value: store.clear(ANN, namespace=value))),

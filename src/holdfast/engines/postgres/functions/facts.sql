@@ -1,4 +1,4 @@
--- version: 1
+-- version: 2
 -- Facts.
 
 -- The key of a scope for a writer, which holds it until its transaction ends; made on first use.
@@ -78,57 +78,71 @@ BEGIN
 END
 $$;
 
--- Keep a fact with its words and links, in the place of another if it supersedes one; its id, or
--- that of the earlier save with the same key.
-CREATE OR REPLACE FUNCTION holdfast.save_fact(
-    the_tenant text, the_namespace text, the_agent text, the_id text, the_content text,
-    the_metadata text, the_topic text, the_confidence double precision, the_source text,
-    the_entities text[], the_microseconds bigint, the_supersedes text, the_key text,
-    the_fingerprint text, the_language text, the_length int, the_lexemes text[], the_times int[]
+-- The id that an earlier save with a key was given, or NULL: then the key is the caller's until its
+-- transaction ends.
+CREATE OR REPLACE FUNCTION holdfast.claim_fact_key(
+    the_tenant text, the_scope bigint, the_key text, the_fingerprint text
 ) RETURNS text
 LANGUAGE plpgsql
 AS $$
 DECLARE
-    the_scope bigint := holdfast.hold_fact_scope(
-        the_tenant, the_namespace, the_agent, the_language);
-    moment timestamptz;
     earlier text;
-    old holdfast.facts;
-    the_number bigint;
-    the_expiry timestamptz;
 BEGIN
-    IF the_key IS NOT NULL THEN
-        -- One save with a key at a time; the next one finds the first one's fact.
-        PERFORM pg_advisory_xact_lock(hashtextextended(the_key, the_scope));
-        moment := holdfast.now();
-        earlier := holdfast.replayed_fact(the_tenant, the_scope, the_key, the_fingerprint, moment);
-        IF earlier IS NOT NULL THEN
-            RETURN earlier;
-        END IF;
+    IF the_key IS NULL THEN
+        RETURN NULL;
+    END IF;
+    -- One save with a key at a time; the next one finds the first one's fact.
+    PERFORM pg_advisory_xact_lock(hashtextextended(the_key, the_scope));
+    earlier := holdfast.replayed_fact(
+        the_tenant, the_scope, the_key, the_fingerprint, holdfast.now());
+    IF earlier IS NULL THEN
         PERFORM holdfast.delete_facts(the_tenant, the_scope, ARRAY(
             SELECT f.id FROM holdfast.facts f
             WHERE f.tenant = the_tenant AND f.scope = the_scope AND f.key = the_key));
     END IF;
+    RETURN earlier;
+END
+$$;
 
-    moment := holdfast.now();
-    IF the_supersedes IS NOT NULL THEN
-        SELECT * INTO old FROM holdfast.facts f
-        WHERE f.tenant = the_tenant AND f.scope = the_scope AND f.id = the_supersedes
-            AND (f.expires_at IS NULL OR f.expires_at > moment)
-        FOR UPDATE;
-        IF NOT FOUND THEN
-            PERFORM holdfast.fail('HF002', 'not there',
-                                  jsonb_build_object('kind', 'memory', 'key', the_supersedes));
-        ELSIF old.superseded_by IS NOT NULL THEN
-            PERFORM holdfast.fail('HF001', old.superseded_by,
-                                  jsonb_build_object('kind', 'superseded', 'key', old.id));
-        END IF;
-        PERFORM holdfast.retire_facts(the_tenant, the_scope, ARRAY[old.number]);
-        UPDATE holdfast.facts f SET superseded_by = the_id
-        WHERE f.tenant = the_tenant AND f.scope = the_scope AND f.id = old.id;
+-- Take a live fact out of all that it is recalled by, for another one; the fact as it was.
+CREATE OR REPLACE FUNCTION holdfast.supersede_fact(
+    the_tenant text, the_scope bigint, the_supersedes text, the_id text, moment timestamptz
+) RETURNS holdfast.facts
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    old holdfast.facts;
+BEGIN
+    SELECT * INTO old FROM holdfast.facts f
+    WHERE f.tenant = the_tenant AND f.scope = the_scope AND f.id = the_supersedes
+        AND (f.expires_at IS NULL OR f.expires_at > moment)
+    FOR UPDATE;
+    IF NOT FOUND THEN
+        PERFORM holdfast.fail('HF002', 'not there',
+                              jsonb_build_object('kind', 'memory', 'key', the_supersedes));
+    ELSIF old.superseded_by IS NOT NULL THEN
+        PERFORM holdfast.fail('HF001', old.superseded_by,
+                              jsonb_build_object('kind', 'superseded', 'key', old.id));
     END IF;
+    PERFORM holdfast.retire_facts(the_tenant, the_scope, ARRAY[old.number]);
+    UPDATE holdfast.facts f SET superseded_by = the_id
+    WHERE f.tenant = the_tenant AND f.scope = the_scope AND f.id = old.id;
+    RETURN old;
+END
+$$;
 
-    the_expiry := moment + the_microseconds * interval '1 microsecond';
+-- Insert a fact with its words and links.
+CREATE OR REPLACE FUNCTION holdfast.insert_fact(
+    the_tenant text, the_scope bigint, the_id text, the_content text, the_metadata text,
+    the_topic text, the_confidence double precision, the_source text, the_entities text[],
+    the_key text, the_fingerprint text, moment timestamptz, the_expiry timestamptz,
+    the_language text, the_length int, the_lexemes text[], the_times int[]
+) RETURNS void
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    the_number bigint;
+BEGIN
     INSERT INTO holdfast.facts
         (tenant, scope, id, content, metadata, topic, confidence, source, entities, key,
          fingerprint, created_at, expires_at)
@@ -147,6 +161,70 @@ BEGIN
         SELECT DISTINCT the_tenant, the_scope, e.entity, the_number, the_expiry
         FROM unnest(the_entities) AS e (entity);
     END IF;
+END
+$$;
+
+-- Keep a fact with its words and links, in the place of another if it supersedes one; its id, or
+-- that of the earlier save with the same key.
+CREATE OR REPLACE FUNCTION holdfast.save_fact(
+    the_tenant text, the_namespace text, the_agent text, the_id text, the_content text,
+    the_metadata text, the_topic text, the_confidence double precision, the_source text,
+    the_entities text[], the_microseconds bigint, the_supersedes text, the_key text,
+    the_fingerprint text, the_language text, the_length int, the_lexemes text[], the_times int[]
+) RETURNS text
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    the_scope bigint := holdfast.hold_fact_scope(
+        the_tenant, the_namespace, the_agent, the_language);
+    earlier text := holdfast.claim_fact_key(the_tenant, the_scope, the_key, the_fingerprint);
+    moment timestamptz;
+BEGIN
+    IF earlier IS NOT NULL THEN
+        RETURN earlier;
+    END IF;
+    moment := holdfast.now();
+    IF the_supersedes IS NOT NULL THEN
+        PERFORM holdfast.supersede_fact(the_tenant, the_scope, the_supersedes, the_id, moment);
+    END IF;
+    PERFORM holdfast.insert_fact(
+        the_tenant, the_scope, the_id, the_content, the_metadata, the_topic, the_confidence,
+        the_source, the_entities, the_key, the_fingerprint, moment,
+        moment + the_microseconds * interval '1 microsecond', the_language, the_length,
+        the_lexemes, the_times);
+    RETURN the_id;
+END
+$$;
+
+-- Keep a fact in the place of another, with that one's fields where NULL is given, the time of
+-- expiry too; its id, or that of the earlier update with the same key.
+CREATE OR REPLACE FUNCTION holdfast.update_fact(
+    the_tenant text, the_namespace text, the_agent text, the_id text, the_content text,
+    the_metadata text, the_topic text, the_confidence double precision, the_source text,
+    the_entities text[], the_microseconds bigint, the_supersedes text, the_key text,
+    the_fingerprint text, the_language text, the_length int, the_lexemes text[], the_times int[]
+) RETURNS text
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    the_scope bigint := holdfast.hold_fact_scope(
+        the_tenant, the_namespace, the_agent, the_language);
+    earlier text := holdfast.claim_fact_key(the_tenant, the_scope, the_key, the_fingerprint);
+    moment timestamptz;
+    old holdfast.facts;
+BEGIN
+    IF earlier IS NOT NULL THEN
+        RETURN earlier;
+    END IF;
+    moment := holdfast.now();
+    old := holdfast.supersede_fact(the_tenant, the_scope, the_supersedes, the_id, moment);
+    PERFORM holdfast.insert_fact(
+        the_tenant, the_scope, the_id, the_content, COALESCE(the_metadata, old.metadata),
+        COALESCE(the_topic, old.topic), COALESCE(the_confidence, old.confidence),
+        COALESCE(the_source, old.source), COALESCE(the_entities, old.entities), the_key,
+        the_fingerprint, moment,
+        COALESCE(moment + the_microseconds * interval '1 microsecond', old.expires_at),
+        the_language, the_length, the_lexemes, the_times);
     RETURN the_id;
 END
 $$;

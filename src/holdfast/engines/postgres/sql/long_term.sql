@@ -4,6 +4,13 @@ SELECT holdfast.save_fact(
     $1, $2, $3, $4, $5, $6, $7, $8, $9, $10::text[], $11, $12, $13, $14, $15, $16, $17::text[],
     $18::int[]);
 
+-- name: update
+-- Keep a fact in place of $12, with that fact's fields where none are given; its id, or that of an
+-- earlier update with the same key.
+SELECT holdfast.update_fact(
+    $1, $2, $3, $4, $5, $6, $7, $8, $9, $10::text[], $11, $12, $13, $14, $15, $16, $17::text[],
+    $18::int[]);
+
 -- name: replayed
 -- The id that an earlier save with the key $4 and the fingerprint $5 was given.
 SELECT holdfast.replayed_fact($1, s.key, $4, $5, holdfast.now())
@@ -18,6 +25,33 @@ FROM holdfast.fact_scopes s
 JOIN holdfast.facts f ON f.tenant = $1 AND f.scope = s.key AND f.id = $4
 WHERE s.tenant = $1 AND s.namespace = $2 AND s.agent = $3
     AND (f.expires_at IS NULL OR f.expires_at > holdfast.now());
+
+-- name: list
+-- A page of facts by their ids, which are ordered by time: $4 limit, $5 topic or NULL, $6 least
+-- confidence, $7 whether with superseded ones, $8 the id of the last one of the page before or NULL.
+SELECT f.id, f.content, f.metadata, f.topic, f.confidence, f.source, f.entities, f.created_at,
+       f.expires_at, f.superseded_by
+FROM holdfast.facts f
+WHERE f.tenant = $1
+    AND f.scope = (
+        SELECT s.key FROM holdfast.fact_scopes s
+        WHERE s.tenant = $1 AND s.namespace = $2 AND s.agent = $3)
+    AND f.id < COALESCE($8::text, '~')  -- ids are of hexadecimal digits
+    AND ($7::boolean OR f.superseded_by IS NULL)
+    AND (f.expires_at IS NULL OR f.expires_at > (SELECT holdfast.now()))
+    AND ($5::text IS NULL OR f.topic = $5) AND f.confidence >= $6
+ORDER BY f.id DESC LIMIT $4;
+
+-- name: namespaces
+-- Where the agent $2 has facts: $3 limit, $4 the last namespace of the page before.
+SELECT s.namespace
+FROM holdfast.fact_scopes s
+WHERE s.tenant = $1 AND s.agent = $2 AND s.namespace > $4
+    AND EXISTS (
+        SELECT FROM holdfast.facts f
+        WHERE f.tenant = $1 AND f.scope = s.key
+            AND (f.expires_at IS NULL OR f.expires_at > (SELECT holdfast.now())))
+ORDER BY s.namespace LIMIT $3;
 
 -- name: recent
 -- The newest live facts: $4 limit, $5 topic or NULL, $6 least confidence.
