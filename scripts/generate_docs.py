@@ -23,7 +23,7 @@ from holdfast.contracts.graph import Graph
 from holdfast.contracts.history import HistoryStore
 from holdfast.contracts.items import ItemStore
 from holdfast.contracts.keys import KeyStore
-from holdfast.contracts.long_term_memory import LongTermMemory
+from holdfast.contracts.long_term_memory import FactStore
 from holdfast.contracts.short_term import ShortTerm
 from holdfast.contracts.tasks.ledger import TaskLedger
 from holdfast.contracts.vectors import VectorStore
@@ -54,7 +54,7 @@ PROTOCOLS: dict[str, type[Any]] = {
     "history": HistoryStore,
     "items": ItemStore,
     "keys": KeyStore,
-    "long_term": LongTermMemory,
+    "long_term": FactStore,
     "memory": AgentMemory,
     "short_term": ShortTerm,
     "tasks": TaskLedger,

@@ -76,7 +76,7 @@ def test_every_error_is_public() -> None:
 
 
 def test_every_protocol_is_public() -> None:
-    modules = (holdfast, holdfast.ops, holdfast.checkpoints, holdfast.items)
+    modules = (holdfast, holdfast.ops, holdfast.checkpoints, holdfast.items, holdfast.memory)
     agents = {name for module in modules for name in module.__all__}
     assert {protocol.__name__ for protocol in PROTOCOLS.values()} <= agents
 

@@ -222,6 +222,11 @@ async def test_a_search_looks_at_one_scope_only(scene: Scene) -> None:
             text = " ".join(dice.choices(WORDS, k=5))
             await store.save(AgentId("a", str(agent)), text, entities=[dice.choice(ENTITIES)])
         await store.search(AgentId("a", str(agent)), "tide")
+    await scene.around.execute(
+        "INSERT INTO holdfast.fact_scopes (tenant, namespace, agent, languages) "
+        "SELECT 't', 'n' || at % 50, 'other/' || at / 50, '{english}' "
+        "FROM generate_series(1, 5000) at"
+    )
     await scene.around.execute("ANALYZE")
     for name in ("search", "recent", "list", "namespaces"):
         plan = await generic_plan(scene.around, load("long_term")[name])

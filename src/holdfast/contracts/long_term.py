@@ -7,7 +7,7 @@ from typing import Any
 from holdfast.contracts.fact_recall import FactRecall
 from holdfast.contracts.front import Front
 from holdfast.contracts.graph import Graph, KnowledgeGraph
-from holdfast.contracts.long_term_memory import LongTermMemory
+from holdfast.contracts.long_term_memory import FactStore
 from holdfast.contracts.owner_scope import OwnerScope
 from holdfast.spi.embedding import Embedder
 from holdfast.spi.fact_draft import FactChange, FactDraft
@@ -27,8 +27,8 @@ from holdfast.values.identity import Agent
 from holdfast.values.ids import new_id
 
 
-class LongTerm(Front, LongTermMemory):
-    """``LongTermMemory`` on any engine.
+class LongTerm(Front, FactStore):
+    """``FactStore`` on any engine.
 
     ::
 

@@ -54,21 +54,6 @@ class LongTermMemory(Protocol):
     - a save with the same idempotency_key and other content is a conflict
     - an idempotency_key is free again when its memory is gone
     - concurrent saves with the same idempotency_key are one memory
-    - list returns memories from new to old
-    - list goes on after the id of the last memory, even when that memory is gone
-    - topic and min_confidence narrow a list
-    - list leaves out superseded memories unless it is asked for them
-    - a list limit of zero is an empty result
-    - a list limit below zero is refused
-    - an update supersedes a memory and keeps what it does not change
-    - an updated memory expires when the old one would have, unless ttl_seconds is given
-    - updating an unknown memory is refused and nothing is written
-    - updating a superseded memory is a conflict and nothing is written
-    - of concurrent updates of the same memory one wins
-    - an update with the same idempotency_key and changes gives the same id
-    - an update with the same idempotency_key and other changes is a conflict
-    - namespaces are those where the agent has memories, by code points
-    - a limit and after select a page of the namespaces
     - delete removes a memory and says whether it was there
     - clear removes the memories of one scope
     - clear is idempotent
@@ -186,6 +171,30 @@ class LongTermMemory(Protocol):
             await memory.clear(agent, namespace="drafts")
         """
         ...
+
+
+@runtime_checkable
+class FactStore(LongTermMemory, Protocol):
+    """Facts that can also be listed and updated.
+
+    Promises:
+
+    - list returns memories from new to old
+    - list goes on after the id of the last memory, even when that memory is gone
+    - topic and min_confidence narrow a list
+    - list leaves out superseded memories unless it is asked for them
+    - a list limit of zero is an empty result
+    - a list limit below zero is refused
+    - an update supersedes a memory and keeps what it does not change
+    - an updated memory expires when the old one would have, unless ttl_seconds is given
+    - updating an unknown memory is refused and nothing is written
+    - updating a superseded memory is a conflict and nothing is written
+    - of concurrent updates of the same memory one wins
+    - an update with the same idempotency_key and changes gives the same id
+    - an update with the same idempotency_key and other changes is a conflict
+    - namespaces are those where the agent has memories, by code points
+    - a limit and after select a page of the namespaces
+    """
 
     @abstractmethod
     async def update(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.contracts.long_term_memory import LongTermMemory
+from holdfast.contracts.long_term_memory import FactStore
 from holdfast.contracts.short_term import ShortTerm
 from holdfast.values.facts import Memory
 from holdfast.values.identity import AgentId
@@ -94,14 +94,14 @@ class WorkingMemory:
 
 @dataclass(frozen=True, slots=True)
 class AgentFacts:
-    """What an agent knows across sessions: ``LongTermMemory`` bound to the agent.
+    """What an agent knows across sessions: ``FactStore`` bound to the agent.
 
     ::
 
         await memory.facts.save("Ana sails on Sundays", topic="ana")
     """
 
-    store: LongTermMemory
+    store: FactStore
     agent_id: AgentId
     source: str = ""
     """The default source of a fact: the session."""

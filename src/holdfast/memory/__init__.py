@@ -5,6 +5,7 @@
     from holdfast.memory import TokenBudget, compact
 """
 
+from holdfast.contracts.long_term_memory import FactStore
 from holdfast.contracts.working_memory import AgentFacts, WorkingMemory
 from holdfast.memory.compaction import (
     SlidingWindow,
@@ -23,6 +24,7 @@ __all__ = [
     "AgentFacts",
     "Assembled",
     "ContextItem",
+    "FactStore",
     "Hydrated",
     "SlidingWindow",
     "Strategy",

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from holdfast.contracts.agent_memory import DAY_SECONDS, AgentMemory, MemoryLog, Recordable
-from holdfast.contracts.long_term_memory import LongTermMemory
+from holdfast.contracts.long_term_memory import FactStore
 from holdfast.contracts.paging import cursor_of_event
 from holdfast.contracts.short_term import ShortTerm
 from holdfast.contracts.working_memory import AgentFacts, WorkingMemory
@@ -58,7 +58,7 @@ class MemoryStores:
     episodes: MemoryLog
     short_term: ShortTerm
     wakes: SessionWake
-    long_term: LongTermMemory | None = None
+    long_term: FactStore | None = None
     query_words: int = DEFAULT_LIMITS.query_words
     """How many different words of a text ``hydrate`` and ``assemble`` use for recall."""
 

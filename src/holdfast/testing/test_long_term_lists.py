@@ -1,4 +1,4 @@
-"""What every ``LongTermMemory`` promises about listing, updating and its namespaces."""
+"""What every ``FactStore`` promises about listing, updating and its namespaces."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.contracts.long_term_memory import LongTermMemory
+from holdfast.contracts.long_term_memory import FactStore
 from holdfast.testing.harness import Harness
 from holdfast.values.errors import ConflictError, InvalidInputError, NotFoundError
 from holdfast.values.facts import Memory
@@ -20,17 +20,17 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 ANN, BEN = AgentId("helper", "ann"), AgentId("helper", "ben")
 
 
-async def _listed(store: LongTermMemory, **options: Any) -> list[str]:
+async def _listed(store: FactStore, **options: Any) -> list[str]:
     return [memory.content for memory in await store.list(options.pop("agent", ANN), **options)]
 
 
-async def _got(store: LongTermMemory, id: str) -> Memory:
+async def _got(store: FactStore, id: str) -> Memory:
     memory = await store.get(ANN, id)
     assert memory is not None
     return memory
 
 
-async def test_list_returns_memories_from_new_to_old(store: LongTermMemory) -> None:
+async def test_list_returns_memories_from_new_to_old(store: FactStore) -> None:
     for number in range(5):
         await store.save(ANN, f"fact {number}", topic="t", metadata={"n": number})
     await store.save(ANN, "elsewhere", namespace="n2")
@@ -45,7 +45,7 @@ async def test_list_returns_memories_from_new_to_old(store: LongTermMemory) -> N
 
 
 async def test_list_goes_on_after_the_id_of_the_last_memory_even_when_that_memory_is_gone(
-    store: LongTermMemory,
+    store: FactStore,
 ) -> None:
     ids = [await store.save(ANN, f"fact {number}") for number in range(7)]
     first = await store.list(ANN, limit=3)
@@ -57,7 +57,7 @@ async def test_list_goes_on_after_the_id_of_the_last_memory_even_when_that_memor
     assert await store.list(ANN, after=ids[0]) == []
 
 
-async def test_topic_and_min_confidence_narrow_a_list(store: LongTermMemory) -> None:
+async def test_topic_and_min_confidence_narrow_a_list(store: FactStore) -> None:
     await store.save(ANN, "sure", topic="a", confidence=0.9)
     await store.save(ANN, "unsure", topic="a", confidence=0.1)
     await store.save(ANN, "other", topic="b", confidence=0.9)
@@ -71,7 +71,7 @@ async def test_topic_and_min_confidence_narrow_a_list(store: LongTermMemory) -> 
 
 
 async def test_list_leaves_out_superseded_memories_unless_it_is_asked_for_them(
-    harness: Harness, store: LongTermMemory
+    harness: Harness, store: FactStore
 ) -> None:
     old = await store.save(ANN, "old")
     await store.save(ANN, "between", ttl_seconds=60)
@@ -91,13 +91,13 @@ async def test_list_leaves_out_superseded_memories_unless_it_is_asked_for_them(
     assert refused.value.field == "superseded"
 
 
-async def test_a_list_limit_of_zero_is_an_empty_result(store: LongTermMemory) -> None:
+async def test_a_list_limit_of_zero_is_an_empty_result(store: FactStore) -> None:
     await store.save(ANN, "a fact")
     assert await store.list(ANN, limit=0) == []
     assert await store.namespaces(ANN, limit=0) == []
 
 
-async def test_a_list_limit_below_zero_is_refused(store: LongTermMemory) -> None:
+async def test_a_list_limit_below_zero_is_refused(store: FactStore) -> None:
     for call in (store.list(ANN, limit=-1), store.namespaces(ANN, limit=-1)):
         with pytest.raises(InvalidInputError) as refused:
             await call
@@ -133,7 +133,7 @@ async def test_an_update_supersedes_a_memory_and_keeps_what_it_does_not_change(
 
 
 async def test_an_updated_memory_expires_when_the_old_one_would_have_unless_ttl_seconds_is_given(
-    harness: Harness, store: LongTermMemory
+    harness: Harness, store: FactStore
 ) -> None:
     short = await store.save(ANN, "short", ttl_seconds=100)
     renewed = await store.save(ANN, "renewed", ttl_seconds=100)
@@ -154,7 +154,7 @@ async def test_an_updated_memory_expires_when_the_old_one_would_have_unless_ttl_
 
 
 async def test_updating_an_unknown_memory_is_refused_and_nothing_is_written(
-    store: LongTermMemory,
+    store: FactStore,
 ) -> None:
     elsewhere = await store.save(ANN, "elsewhere", namespace="other")
     theirs = await store.save(BEN, "theirs")
@@ -168,7 +168,7 @@ async def test_updating_an_unknown_memory_is_refused_and_nothing_is_written(
 
 
 async def test_updating_a_superseded_memory_is_a_conflict_and_nothing_is_written(
-    store: LongTermMemory,
+    store: FactStore,
 ) -> None:
     old = await store.save(ANN, "old")
     new = await store.update(ANN, old, "new")
@@ -194,7 +194,7 @@ async def test_of_concurrent_updates_of_the_same_memory_one_wins(harness: Harnes
 
 
 async def test_an_update_with_the_same_idempotency_key_and_changes_gives_the_same_id(
-    store: LongTermMemory,
+    store: FactStore,
 ) -> None:
     old = await store.save(ANN, "old", topic="t")
     new = await store.update(ANN, old, "new", idempotency_key="k1")
@@ -210,7 +210,7 @@ async def test_an_update_with_the_same_idempotency_key_and_changes_gives_the_sam
 
 
 async def test_an_update_with_the_same_idempotency_key_and_other_changes_is_a_conflict(
-    store: LongTermMemory,
+    store: FactStore,
 ) -> None:
     old = await store.save(ANN, "old", idempotency_key="k0")
     new = await store.update(ANN, old, "new", idempotency_key="k1")
@@ -230,7 +230,7 @@ async def test_an_update_with_the_same_idempotency_key_and_other_changes_is_a_co
 
 
 async def test_namespaces_are_those_where_the_agent_has_memories_by_code_points(
-    harness: Harness, store: LongTermMemory
+    harness: Harness, store: FactStore
 ) -> None:
     for name in ("b", "B", "ä", "a/1", "z"):
         await store.save(ANN, "a fact", namespace=name)
@@ -246,7 +246,7 @@ async def test_namespaces_are_those_where_the_agent_has_memories_by_code_points(
     assert await harness.store(CONTRACT, tenant="other").namespaces(ANN) == []
 
 
-async def test_a_limit_and_after_select_a_page_of_the_namespaces(store: LongTermMemory) -> None:
+async def test_a_limit_and_after_select_a_page_of_the_namespaces(store: FactStore) -> None:
     names = [f"n{at}" for at in range(5)]
     for name in names:
         await store.save(ANN, "a fact", namespace=name)

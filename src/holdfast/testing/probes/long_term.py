@@ -1,4 +1,4 @@
-"""Where hostile input can enter a ``LongTermMemory``."""
+"""Where hostile input can enter a ``FactStore``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from holdfast.contracts.long_term_memory import LongTermMemory
+from holdfast.contracts.long_term_memory import FactStore
 from holdfast.testing.hostile import KEPT, Hostile, Verdict
 from holdfast.testing.probes.probe import NO_ECHO, Probe
 from holdfast.values.errors import NotFoundError, NotSupportedError
@@ -17,7 +17,7 @@ CONTRACT = "long_term"
 ANN: Any = AgentId("", "ann")
 
 
-async def _saved(store: LongTermMemory, **parts: Any) -> Memory:
+async def _saved(store: FactStore, **parts: Any) -> Memory:
     agent, content = parts.pop("agent", ANN), parts.pop("content", "a fact")
     saved = await store.save(agent, content, **parts)
     memory = await store.get(agent, saved, namespace=parts.get("namespace", "default"))
@@ -25,7 +25,7 @@ async def _saved(store: LongTermMemory, **parts: Any) -> Memory:
     return memory
 
 
-async def _save_agent(store: LongTermMemory, value: Any) -> Any:
+async def _save_agent(store: FactStore, value: Any) -> Any:
     await _saved(store, agent=value)
     [found] = await store.search(value, "fact")
     await store.clear(value)
@@ -33,58 +33,58 @@ async def _save_agent(store: LongTermMemory, value: Any) -> Any:
     return NO_ECHO
 
 
-async def _save_namespace(store: LongTermMemory, value: Any) -> Any:
+async def _save_namespace(store: FactStore, value: Any) -> Any:
     await _saved(store, namespace=value)
     [found] = await store.search(ANN, "fact", namespace=value)
     assert found.content == "a fact"
     return NO_ECHO
 
 
-async def _save_content(store: LongTermMemory, value: Any) -> Any:
+async def _save_content(store: FactStore, value: Any) -> Any:
     saved = await _saved(store, content=value)
     [recent] = await store.search(ANN, "", limit=1)
     assert recent.content == value
     return saved.content
 
 
-async def _save_metadata(store: LongTermMemory, value: Any) -> Any:
+async def _save_metadata(store: FactStore, value: Any) -> Any:
     return (await _saved(store, metadata=value)).metadata
 
 
-async def _save_topic(store: LongTermMemory, value: Any) -> Any:
+async def _save_topic(store: FactStore, value: Any) -> Any:
     await _saved(store, topic=value)
     return (await store.search(ANN, "fact", topic=value))[0].topic
 
 
-async def _save_source(store: LongTermMemory, value: Any) -> Any:
+async def _save_source(store: FactStore, value: Any) -> Any:
     return (await _saved(store, source=value)).source
 
 
-async def _save_key(store: LongTermMemory, value: Any) -> Any:
+async def _save_key(store: FactStore, value: Any) -> Any:
     first = await _saved(store, idempotency_key=value)
     again = await _saved(store, idempotency_key=value)
     assert value is None or first.id == again.id
     return NO_ECHO
 
 
-async def _save_supersedes(store: LongTermMemory, value: Any) -> Any:
+async def _save_supersedes(store: FactStore, value: Any) -> Any:
     with contextlib.suppress(NotFoundError):
         await store.save(ANN, "a fact", supersedes=value)
         assert value is None
     return NO_ECHO
 
 
-async def _save_entities(store: LongTermMemory, value: Any) -> Any:
+async def _save_entities(store: FactStore, value: Any) -> Any:
     with contextlib.suppress(NotSupportedError):
         await store.save(ANN, "a fact", entities=[value])
     return NO_ECHO
 
 
-async def _old_fact(store: LongTermMemory) -> None:
+async def _old_fact(store: FactStore) -> None:
     await store.save(ANN, "an old fact")
 
 
-async def _update(store: LongTermMemory, **parts: Any) -> Memory:
+async def _update(store: FactStore, **parts: Any) -> Memory:
     [old] = await store.list(ANN, limit=1)
     content = parts.pop("content", "a fact")
     newer = await store.get(ANN, await store.update(ANN, old.id, content, **parts))
@@ -92,25 +92,25 @@ async def _update(store: LongTermMemory, **parts: Any) -> Memory:
     return newer
 
 
-async def _update_content(store: LongTermMemory, value: Any) -> Any:
+async def _update_content(store: FactStore, value: Any) -> Any:
     return (await _update(store, content=value)).content
 
 
-async def _update_metadata(store: LongTermMemory, value: Any) -> Any:
+async def _update_metadata(store: FactStore, value: Any) -> Any:
     return (await _update(store, metadata=value)).metadata
 
 
-async def _update_topic(store: LongTermMemory, value: Any) -> Any:
+async def _update_topic(store: FactStore, value: Any) -> Any:
     newer = await _update(store, topic=value)
     return NO_ECHO if value is None else newer.topic
 
 
-async def _update_source(store: LongTermMemory, value: Any) -> Any:
+async def _update_source(store: FactStore, value: Any) -> Any:
     newer = await _update(store, source=value)
     return NO_ECHO if value is None else newer.source
 
 
-async def _update_key(store: LongTermMemory, value: Any) -> Any:
+async def _update_key(store: FactStore, value: Any) -> Any:
     [old] = await store.list(ANN, limit=1)
     first = await store.update(ANN, old.id, "a fact", idempotency_key=value)
     if value is not None:
@@ -118,14 +118,14 @@ async def _update_key(store: LongTermMemory, value: Any) -> Any:
     return NO_ECHO
 
 
-async def _update_entities(store: LongTermMemory, value: Any) -> Any:
+async def _update_entities(store: FactStore, value: Any) -> Any:
     with contextlib.suppress(NotSupportedError):
         await _update(store, entities=[value])
     return NO_ECHO
 
 
-def _finds_nothing(call: Callable[[LongTermMemory, Any], Awaitable[Any]]) -> Any:
-    async def use(store: LongTermMemory, value: Any) -> Any:
+def _finds_nothing(call: Callable[[FactStore, Any], Awaitable[Any]]) -> Any:
+    async def use(store: FactStore, value: Any) -> Any:
         with contextlib.suppress(NotFoundError):
             await call(store, value)
             raise AssertionError("it found a memory")
@@ -134,8 +134,8 @@ def _finds_nothing(call: Callable[[LongTermMemory, Any], Awaitable[Any]]) -> Any
     return use
 
 
-def _reads(call: Callable[[LongTermMemory, Any], Awaitable[Any]]) -> Any:
-    async def use(store: LongTermMemory, value: Any) -> Any:
+def _reads(call: Callable[[FactStore, Any], Awaitable[Any]]) -> Any:
+    async def use(store: FactStore, value: Any) -> Any:
         assert not await call(store, value)
         return NO_ECHO
 

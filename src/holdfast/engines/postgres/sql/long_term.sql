@@ -46,11 +46,13 @@ ORDER BY f.id DESC LIMIT $4;
 -- Where the agent $2 has facts: $3 limit, $4 the last namespace of the page before.
 SELECT s.namespace
 FROM holdfast.fact_scopes s
+CROSS JOIN LATERAL (
+    SELECT f.id FROM holdfast.facts f
+    WHERE f.tenant = $1 AND f.scope = s.key
+        AND (f.expires_at IS NULL OR f.expires_at > (SELECT holdfast.now()))
+    ORDER BY f.id DESC LIMIT 1  -- in the order of the key, so that no plan reads all facts
+) live
 WHERE s.tenant = $1 AND s.agent = $2 AND s.namespace > $4
-    AND EXISTS (
-        SELECT FROM holdfast.facts f
-        WHERE f.tenant = $1 AND f.scope = s.key
-            AND (f.expires_at IS NULL OR f.expires_at > (SELECT holdfast.now())))
 ORDER BY s.namespace LIMIT $3;
 
 -- name: recent
