@@ -19,6 +19,7 @@ from holdfast.cli import (
     doctor,
     embed,
     graph,
+    index,
     keys,
     mcp,
     serve,
@@ -44,6 +45,7 @@ app.command()(consolidate.consolidate)
 app.command()(demo.demo)
 app.command()(chaos.chaos)
 app.command()(doctor.doctor)
+app.command()(index.index)
 app.command()(mcp.mcp)
 app.command()(serve.serve)
 app.command()(worker.worker)

@@ -13,6 +13,7 @@ from holdfast.cli.monitoring import MetricsHost, MetricsPort, Monitoring
 from holdfast.cli.open_state import opened, shared_settings
 from holdfast.cli.worker import run_until_signal
 from holdfast.engines.hybrid.consolidation import Consolidator
+from holdfast.runtime.indexing import Indexing
 from holdfast.wiring.front_door import open as open_state
 
 _log = logging.getLogger("holdfast.consolidation")
@@ -57,7 +58,8 @@ def consolidate(
                 typer.echo(f"{consolidator.metrics.flushed} events are in Postgres now")
                 return 0
             _log.info("consolidating")
-            return await run_until_signal(monitoring.around(_Run(consolidator), state))
+            runs = Indexing(state.ops.index_pending, runs=_Run(consolidator))
+            return await run_until_signal(monitoring.around(runs, state))
 
     raise typer.Exit(asyncio.run(work()))
 

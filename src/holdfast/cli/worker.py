@@ -19,6 +19,7 @@ from holdfast.cli.open_state import open_shared
 from holdfast.cli.worker_screen import WorkerScreen
 from holdfast.runtime.app import App
 from holdfast.runtime.background import Runs
+from holdfast.runtime.indexing import Indexing
 from holdfast.runtime.runner import Ending
 from holdfast.runtime.worker import Worker
 from holdfast.values.tasks.records import LEASE_SECONDS
@@ -107,8 +108,9 @@ def worker(
                 )
                 if watched:
                     stack.enter_context(screen.shown(made))
+                runs = Indexing(state.ops.index_pending, runs=made)
                 return await run_until_signal(
-                    monitoring.around(made, state, running=lambda: made.running)
+                    monitoring.around(runs, state, running=lambda: made.running)
                 )
 
     _say_ready(found)

@@ -97,10 +97,21 @@ def metrics_endpoint(metrics: Metrics, state: State) -> Callable[[Request], Awai
             why = "/metrics is of all tenants: it needs an API key of the scope operator"
             error = {"code": 403, "status": WORDS[403], "message": why}
             return JSONResponse({"error": error}, status_code=403)
-        text = metrics.text() + (await _hot_log(state)).encode()
+        text = metrics.text() + (await _hot_log(state) + await _index(state)).encode()
         return Response(text, headers={"Content-Type": CONTENT_TYPE})
 
     return figures
+
+
+async def _index(state: State) -> str:
+    name = "holdfast_recall_unindexed_events"
+    try:
+        waiting = await state.ops.unindexed_events()
+    except EngineError as error:
+        _log.warning("the figures of the index are missing: %s", error)
+        return "# the index does not answer\n"
+    about = "Events that wait for the index of words, at most"
+    return f"# HELP {name} {about}\n# TYPE {name} gauge\n{name} {waiting}\n"
 
 
 async def _hot_log(state: State) -> str:

@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack
 from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.tasks.work import WorkSignal
 from holdfast.spi.blob_index import BlobIndexStorage
+from holdfast.spi.event_indexing import EventIndexer
 from holdfast.spi.session_moves import SessionMoves
 from holdfast.values.errors import ConfigError
 from holdfast.values.limits import DEFAULT_LIMITS
@@ -41,6 +42,7 @@ class Connections:
         again: Callable[[], Awaitable[Connections]] | None = None,
         blob_index: Callable[[str], BlobIndexStorage] | None = None,
         embedding: EmbeddingSide | None = None,
+        indexer: EventIndexer | None = None,
         durable: DurableSide | None = None,
         moves: SessionMoves | None = None,
     ) -> None:
@@ -55,6 +57,7 @@ class Connections:
         self.moves = moves
         self.hybrid: HybridSide | None = None
         self.embedding = embedding
+        self.indexer = indexer
         self.limits = DEFAULT_LIMITS
         self.on_close: list[Callable[[], Awaitable[None]]] = []
         self.loop = asyncio.get_running_loop()

@@ -67,6 +67,30 @@ class Ops:
         side = self._connections.hybrid
         return 0 if side is None else (await side.hot.stats()).pending
 
+    async def unindexed_events(self) -> int:
+        """Return how many events of all tenants wait for the index of words, at most.
+
+        It is 0 in memory, where recall indexes what is new. ::
+
+            assert await state.ops.unindexed_events() == 0
+        """
+        self._connections.check_usable()
+        self._refuse("unindexed_events")
+        indexer = self._connections.indexer
+        return 0 if indexer is None else await indexer.waiting()
+
+    async def index_pending(self, progress: Callable[[int], None] | None = None) -> int:
+        """Index the waiting events of all tenants now. Returns how many. Recall needs none of it.
+
+        ``progress`` is called with the count of each batch. ::
+
+            await state.ops.index_pending()
+        """
+        self._connections.check_usable()
+        self._refuse("index_pending")
+        indexer = self._connections.indexer
+        return 0 if indexer is None else await indexer.drain(progress)
+
     async def embed_pending(self) -> int:
         """Embed all events without embedding now. Returns how many. Normally a worker does it.
 

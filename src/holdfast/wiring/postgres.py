@@ -35,6 +35,7 @@ from holdfast.engines.postgres.engine import Postgres, Revive
 from holdfast.engines.postgres.episodes import PostgresEpisodes
 from holdfast.engines.postgres.fallback_writes import PostgresFallbackWrites
 from holdfast.engines.postgres.graph import PostgresGraph
+from holdfast.engines.postgres.indexer import PostgresIndexer
 from holdfast.engines.postgres.items import PostgresItems
 from holdfast.engines.postgres.keys import PostgresKeys
 from holdfast.engines.postgres.long_term import PostgresLongTerm
@@ -90,6 +91,7 @@ def connections(
             waiting=lambda model: tenants_waiting(engine, model),
             embedder=request.embedder,
         ),
+        indexer=PostgresIndexer(engine),
         durable=DurableSide(
             log=lambda tenant: PostgresDurableLog(engine, tenant=tenant),
             transcripts=lambda tenant: PostgresTranscripts(engine, tenant=tenant),

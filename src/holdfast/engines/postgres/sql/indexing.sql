@@ -23,6 +23,10 @@ SELECT holdfast.merge_blocks($1, $2);
 -- Which agents of which tenants have events that no index has yet: $1 limit.
 SELECT DISTINCT tenant, agent FROM holdfast.unindexed_events LIMIT $1;
 
+-- name: waiting
+-- How many events of all tenants wait for the index at most.
+SELECT COALESCE(sum(last_seq - first_seq + 1), 0)::bigint FROM holdfast.unindexed_events;
+
 -- name: unmerged
 -- The agents of all tenants whose index has more than $1 batches that are not merged: $2 limit.
 SELECT tenant, agent FROM holdfast.event_agents WHERE small > $1 LIMIT $2;

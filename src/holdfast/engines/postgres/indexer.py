@@ -1,0 +1,46 @@
+"""Index the waiting events of all tenants, beside the processes that append and recall."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, LiteralString
+
+from holdfast.engines.postgres.engine import Postgres
+from holdfast.engines.postgres.indexing import index_batch
+from holdfast.engines.postgres.queries import load
+from holdfast.spi.event_indexing import EventIndexer
+
+_SQL = load("indexing")
+AGENTS = 1000
+
+
+class PostgresIndexer(EventIndexer):
+    """``EventIndexer`` of a database.
+
+    ::
+
+        await PostgresIndexer(engine).drain()
+    """
+
+    def __init__(self, engine: Postgres) -> None:
+        self._engine = engine
+
+    async def waiting(self) -> int:
+        """Return how many events wait at most."""
+        found: int = await self._engine.fetchval(_SQL["waiting"], safe=True)
+        return found
+
+    async def drain(self, progress: Callable[[int], None] | None = None) -> int:
+        """Index until no event waits."""
+
+        async def fetch(sql: LiteralString, *args: Any) -> Sequence[Any]:
+            return await self._engine.fetch(sql, *args, safe=True)
+
+        total = 0
+        while agents := await fetch(_SQL["queue"], AGENTS):
+            for tenant, agent in agents:
+                while done := await index_batch(fetch, tenant, agent):
+                    total += done
+                    if progress is not None:
+                        progress(done)
+        return total

@@ -1,0 +1,29 @@
+"""The queue of events that wait for the index of words: an append does not wait for it."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Protocol
+
+
+class EventIndexer(Protocol):
+    """Indexes the waiting events of all tenants; any number may run at once."""
+
+    @abstractmethod
+    async def waiting(self) -> int:
+        """Return how many events wait at most.
+
+        ::
+
+            print(await indexer.waiting())
+        """
+
+    @abstractmethod
+    async def drain(self, progress: Callable[[int], None] | None = None) -> int:
+        """Index until no event waits. Returns how many were indexed.
+
+        ``progress`` is called with the count of each batch. ::
+
+            await indexer.drain()
+        """
