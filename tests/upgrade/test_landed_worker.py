@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from typing import Any
 
+import asyncpg
 import pytest
 
 from holdfast.engines.postgres import migrate
@@ -84,3 +86,29 @@ async def test_one_that_opens_after_the_migration_refuses_the_schema() -> None:
             # It also compares the checksum of each of its own.
             own = {one.version: one.sha256 for one in migrate.migrations()[:LANDED]}
             assert {row[0]: row["sha256"] for row in applied if row[0] <= LANDED} == own
+
+
+async def test_its_recall_is_refused_after_the_migration_and_its_appends_are_not() -> None:
+    """It reports an undefined table as SchemaError; what it appends is indexed by others."""
+    async with landed_database() as url, connected(url) as worker, connected(url) as other:
+        await migrate.migrate(other)
+        sent = statements()
+        waiting = "SELECT count(*) FROM holdfast.unindexed_events WHERE agent = 'late/agent'"
+        now = datetime(2026, 1, 2, tzinfo=UTC)
+        await worker.fetch(
+            sent["history.append_one"],
+            *("default", "s9", "late/agent", "message", "m9", "", now, '{"role": "user"}'),
+        )
+        assert await other.fetchval(waiting) == 1
+        ranges = ([1], [1], [1])
+        for sql, args in (
+            (sent["indexing.index"], ("default", "late/agent", *ranges, *[[]] * 6)),
+            ("SELECT * FROM holdfast.event_lexemes WHERE tenant = $1", ("default",)),
+            (
+                "SELECT * FROM holdfast.search_words($1, $2, $3, 5, NULL, NULL, NULL, NULL, 1, 1)",
+                ("default", "late/agent", ["tide"]),
+            ),
+        ):
+            with pytest.raises(asyncpg.UndefinedTableError, match="upgrade holdfast"):
+                await worker.fetch(sql, *args)
+        assert await other.fetchval(waiting) == 1
