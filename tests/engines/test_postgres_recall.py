@@ -203,8 +203,10 @@ async def test_an_agent_with_many_vectors_is_searched_through_an_index_of_its_ow
 
     async def ask() -> list[list[tuple[str, float]]]:
         hows: list[dict[str, Any]] = [{}, {"types": ["decision"]}, {"session_id": "s1"}]
+        [vector] = await embedder.embed(["tide n7"])
         found = [
-            await store.recall(agent, "tide n7", limit=10, **how)
+            await store.recall(agent, query, limit=10, **how)
+            for query in ("tide n7", vector)
             for agent in (ANA, other)
             for how in hows
         ]
@@ -220,15 +222,13 @@ async def test_an_agent_with_many_vectors_is_searched_through_an_index_of_its_ow
         )
         assert [row[0] for row in marked] == [str(ANA)]
         through = await ask()
-        assert (
-            [len(hits) for hits in through]
-            == [len(hits) for hits in exact]
-            == [10] * 2 + [10] * 2 + [1, 5]
-        )
+        counts = [10, 10, 10, 10, 1, 5]
+        assert [len(hits) for hits in through] == [len(hits) for hits in exact] == counts * 2
         same = {one for hits in exact for one in hits} & {one for hits in through for one in hits}
         assert len(same) >= 0.9 * sum(map(len, exact))
         for session in range(4):
             await store.clear(f"s{session}", agent_id=ANA)
         [dropped] = [step async for step in index_event_vectors(connection, threshold=100)]
         assert dropped.startswith("drop the unused index event_vectors_near_")
-    assert await store.recall(ANA, "tide n7") == []
+    for query in ("tide n7", [1.0] * 16):
+        assert await store.recall(ANA, query) == []

@@ -993,6 +993,7 @@ CREATE VIEW holdfast.task_records AS
 --   move_session(the_tenant text, old_prefix text, the_session text, new_prefix text, the_name text) RETURNS text
 --   move_task(task holdfast.tasks, in_to text, in_actor text, in_now timestamp with time zone, in_note text, in_run_after timestamp with time zone, in_said bigint, in_status_seq bigint, in_status_id text, in_keeps_place boolean) RETURNS void
 --   near_candidates(one holdfast.event_agents, the_vector real[], the_model text, the_limit bigint, the_key bigint, the_types text[], the_since timestamp with time zone, the_until timestamp with time zone, the_owner text, the_path jsonpath, the_values jsonb) RETURNS integer[]
+--   near_events(the_tenant text, the_agent text, the_vector real[], the_limit bigint, the_types text[], the_since timestamp with time zone, the_until timestamp with time zone, the_owner text, the_path jsonpath, the_values jsonb) RETURNS TABLE(session_key bigint, epoch integer, seq bigint, distance double precision)
 --   newest_message(the_tenant text, the_key bigint, the_agent text) RETURNS holdfast.events
 --   now() RETURNS timestamp with time zone
 --   open_item_namespace(in_tenant text, in_owner text, in_path text[], in_make boolean) RETURNS bigint

@@ -322,3 +322,48 @@ BEGIN
     RETURN COALESCE(found, '{}');
 END
 $$;
+
+-- The events of an agent that its index of vectors gives for a vector, with their distances; none without an
+-- agent.
+CREATE OR REPLACE FUNCTION holdfast.near_events(
+    the_tenant text, the_agent text, the_vector real[], the_limit bigint, the_types text[],
+    the_since timestamptz, the_until timestamptz, the_owner text, the_path jsonpath,
+    the_values jsonb
+) RETURNS TABLE (session_key bigint, epoch int, seq bigint, distance double precision)
+LANGUAGE plpgsql STABLE ROWS 100
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+    asked CONSTANT public.vector := the_vector;
+    one holdfast.event_agents;
+    found int[];
+BEGIN
+    IF the_agent IS NULL THEN
+        RETURN;
+    END IF;
+    SELECT a.* INTO one FROM holdfast.event_agents a
+    WHERE a.tenant = the_tenant AND a.agent = the_agent;
+    -- A short list of an index is less exact.
+    found := holdfast.near_candidates(
+        one, the_vector, (SELECT m.model FROM holdfast.event_models m WHERE m.tenant = the_tenant),
+        GREATEST(the_limit, 100), NULL, the_types, the_since, the_until, the_owner, the_path,
+        the_values);
+    RETURN QUERY
+    SELECT v.session_key, v.epoch, v.seq, v.embedding OPERATOR(public.<=>) asked
+    FROM unnest(found) AS n (number)
+    CROSS JOIN LATERAL (
+        SELECT * FROM holdfast.event_numbers
+        WHERE agent_key = one.key AND number = n.number OFFSET 0
+    ) x
+    CROSS JOIN LATERAL (
+        SELECT * FROM holdfast.event_vectors
+        WHERE tenant = the_tenant AND session_key = x.session_key AND epoch = x.epoch
+            AND seq = x.seq OFFSET 0
+    ) v;
+END
+$$;

@@ -30,7 +30,8 @@ JOIN holdfast.sessions s ON s.tenant = $1 AND s.id = i.session
 JOIN holdfast.events e ON e.tenant = $1 AND e.session_key = s.key AND e.id = i.id;
 
 -- name: nearest
--- The events of agents nearest to a vector ($3, of $4 numbers), all of them compared: $5 limit; $6
+-- The events of agents nearest to a vector ($3, of $4 numbers): all of an agent are compared, or those that its
+-- index gives, unless events wait that may be in no index of numbers yet. $5 limit; $6
 -- session, $7 types, $8 since, $9 until, $10 owner, $11 and $12 the filter of payloads, each NULL for
 -- all. The first columns are how many agents these are, and the dimension of the tenant's vectors;
 -- another one finds nothing.
@@ -38,12 +39,30 @@ WITH agents AS MATERIALIZED (
     /* whose */ SELECT $2::text COLLATE "C" AS agent
 ), asked AS MATERIALIZED (
     SELECT dimension FROM holdfast.event_dimensions WHERE tenant = $1
+), split AS MATERIALIZED (
+    SELECT a.agent, x.key IS NOT NULL AS indexed
+    FROM agents a
+    LEFT JOIN LATERAL (
+        SELECT key FROM holdfast.event_agents
+        WHERE tenant = $1 AND agent = a.agent AND near_dimension = $4 AND $6::text IS NULL
+            AND NOT EXISTS (
+                SELECT FROM holdfast.unindexed_events u WHERE u.tenant = $1 AND u.agent = a.agent)
+        OFFSET 0
+    ) x ON true
 ), mine AS MATERIALIZED (
+    SELECT f.session_key, f.epoch, f.seq, f.distance
+    FROM split a
+    CROSS JOIN LATERAL holdfast.near_events(
+        $1, CASE WHEN a.indexed THEN a.agent END, $3, $5, $7, $8, $9, $10, $11::text::jsonpath,
+        $12::text::jsonb) f
+    WHERE (SELECT dimension = $4 FROM asked)
+    UNION ALL
     SELECT v.session_key, v.epoch, v.seq,
            v.embedding OPERATOR(public.<=>) (SELECT $3::real[]::public.vector) AS distance
-    FROM agents a
+    FROM split a
     CROSS JOIN LATERAL (
-        SELECT * FROM holdfast.event_vectors WHERE tenant = $1 AND agent = a.agent OFFSET 0
+        SELECT * FROM holdfast.event_vectors
+        WHERE tenant = $1 AND agent = a.agent AND NOT a.indexed OFFSET 0
     ) v
     WHERE (SELECT dimension = $4 FROM asked)
         AND v.model IN (
