@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from holdfast.bench import growth
+from holdfast.bench import growth, growth_recall
 from holdfast.bench.facts import facts
 from holdfast.bench.hybrid_report import Answers, Report
 from holdfast.bench.hybrid_workload import K, made, nearest, share
@@ -90,3 +90,29 @@ def test_every_suite_tells_its_command_day_machine_and_versions() -> None:
     assert {"holdfast", "asyncpg", "redis", "postgres", "pgvector", "valkey"} <= set(
         found["versions"]
     )
+
+
+def test_the_bars_of_growing_turns_compare_the_sizes_of_one_run() -> None:
+    rows = growth.Report()
+    key = (growth_recall.GROWS, growth_recall.WIRING)
+    for size, seconds in ((500, 1e-3), (50_000, 5e-3), (200_000, 7e-3)):
+        rows.add((*key, growth_recall.BY_BOTH), size, [seconds] * 3)
+        rows.add((*key, growth_recall.BY_MEANING), size, [seconds] * 3)
+    point = {"fidelity_5": 0.9, "indexed_per_second": 6000.0, "words_bytes_per_turn": 290.0}
+    rows.turns.points = [point | {"size": 500}, point | {"size": 200_000, "fidelity_5": 1.0}]
+    found = rows.to_json()["bars"]
+    assert {name: (one["got"], one["met"]) for name, one in found.items()} == {
+        "p50 by both at 50,000 turns, times that at 500": (5.0, False),
+        "p95 by meaning at the most turns, times that at 500": (7.0, True),
+        "share of the nearest 5 that meaning finds": (0.9, False),
+        "turns indexed a second": (6000.0, True),
+        "bytes of the index of words for a turn": (290.0, True),
+    }
+    assert growth.Report().to_json()["bars"] == {}
+
+
+def test_the_turns_of_growth_are_the_same_each_time_and_of_one_length() -> None:
+    texts = list(growth_recall.turns(1500))
+    assert texts == list(growth_recall.turns(1500))
+    assert {len(text) for text in texts} == {growth_recall.CHARACTERS}
+    assert len(set(texts)) == len(texts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.bench import growth, hybrid
+from holdfast.bench import growth, growth_recall, hybrid
 from holdfast.bench.facts import facts
 from holdfast.bench.report_charts import drawn
 from holdfast.bench.report_sheets import sheets
@@ -37,8 +37,11 @@ async def test_all_contestants_answer_the_same_questions_and_what_one_cannot_do_
     assert drawn("hybrid", found).startswith(b"\x89PNG")
 
 
-async def test_growth_measures_each_wiring_at_each_size() -> None:
-    report = await growth.run(lambda _: None, events=10, agents=0, vectors=1000)
+async def test_growth_measures_each_wiring_at_each_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(growth_recall, "SIZES", (10, 30, 40))
+    monkeypatch.setattr(growth_recall, "SESSION", 5)
+    monkeypatch.setattr(growth_recall, "BATCH", 5)
+    report = await growth.run(lambda _: None, events=10, agents=0, vectors=1000, turns=30, crowd=10)
     found = facts("holdfast bench growth") | report.to_json()
     by_size = {
         (row["grows"], row["wiring"]): [point["size"] for point in row["points"]]
@@ -48,7 +51,11 @@ async def test_growth_measures_each_wiring_at_each_size() -> None:
         ("events of a session", "postgres only"): [10],
         ("events of a session", "hybrid"): [10],
         ("documents of a collection", "postgres only"): [1000],
+        ("turns of one agent", "postgres only"): [10, 30],
     }
     assert found["fidelity_5"] == [{"size": 1000, "fidelity_5": 1.0}]
+    assert [(one["size"], one["fidelity_5"]) for one in found["turns"]] == [(10, 1.0), (30, 1.0)]
+    assert found["turns"][-1]["tables"]["event_vectors"]["rows"] == 30
+    assert found["bars"]["share of the nearest 5 that meaning finds"]["met"]
     assert sheets("growth", found)
     assert drawn("growth", found).startswith(b"\x89PNG")

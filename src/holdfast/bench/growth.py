@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from holdfast.bench.growth_recall import TurnsGrown, grow_turns
+from holdfast.bench.growth_rows import CALLS, Operation, Rows, measured
 from holdfast.bench.hybrid_workload import Array, K, nearest, share
-from holdfast.bench.latency import percentiles, slope
 from holdfast.bench.servers import Servers, started
 from holdfast.contracts.agent_memory import AgentMemory
 from holdfast.values.documents import Document
@@ -26,7 +27,6 @@ from holdfast.wiring.settings import Settings
 from holdfast.wiring.state import State
 
 Progress: TypeAlias = Callable[[str], None]
-Operation: TypeAlias = Callable[[int], Awaitable[Any]]
 
 BATCH = 1000
 ABREAST = 20
@@ -37,64 +37,34 @@ DIMENSION = 64
 FEW = 200
 """A small size is measured on several of it, so that measuring does not make it a large one."""
 
-CALLS, LIMIT_SECONDS = 100, 3.0
-"""How often a call is measured at a size, and for how long at most."""
-
 
 @dataclass(slots=True)
-class Row:
-    """One operation of one wiring as one thing grows."""
-
-    grows: str
-    wiring: str
-    operation: str
-    points: list[dict[str, float]] = field(default_factory=list)
-
-    def to_json(self) -> dict[str, Any]:
-        """For programs, with the slope of the medians."""
-        sizes = [point["size"] for point in self.points]
-        middle = [point["p50_us"] for point in self.points]
-        told = {"grows": self.grows, "wiring": self.wiring, "operation": self.operation}
-        steep = slope(sizes, middle) if len(sizes) > 1 else None
-        return told | {"points": self.points, "slope": steep}
-
-
-@dataclass(slots=True)
-class Report:
+class Report(Rows):
     """All rows, and how long it took."""
 
-    rows: list[Row] = field(default_factory=list)
     fidelity: list[dict[str, float]] = field(default_factory=list)
     """Of the search in a collection, at each size."""
 
+    turns: TurnsGrown = field(default_factory=TurnsGrown)
     seconds: float = 0.0
-
-    def add(self, key: tuple[str, str, str], size: int, seconds: list[float]) -> None:
-        """One more point of a row.
-
-        ::
-
-            report.add(("events of a session", "hybrid", "record"), 100, [0.001])
-        """
-        for row in self.rows:
-            if (row.grows, row.wiring, row.operation) == key:
-                break
-        else:
-            row = Row(*key)
-            self.rows.append(row)
-        row.points.append({"size": size, "calls": len(seconds)} | percentiles(seconds))
 
     def to_json(self) -> dict[str, Any]:
         """For programs."""
         return {
             "rows": [row.to_json() for row in self.rows],
             "fidelity_5": self.fidelity,
+            "turns": self.turns.points,
+            "bars": self.turns.bars(self),
             "seconds": self.seconds,
         }
 
 
-async def run(progress: Progress, *, events: int, agents: int, vectors: int) -> Report:
+async def run(
+    progress: Progress, *, events: int, agents: int, vectors: int, turns: int = 0, crowd: int = 0
+) -> Report:
     """Grow each thing by tens up to what is given; 0 leaves it out.
+
+    ``crowd`` is how many vectors of other agents there are beside the one with many turns.
 
     ::
 
@@ -120,6 +90,11 @@ async def run(progress: Progress, *, events: int, agents: int, vectors: int) -> 
         for _, size in _steps(1000, vectors):
             progress(f"a collection of {size:,} vectors")
             table = await _collection(report, states["postgres only"], url, table, size)
+        if turns:
+            progress(f"one agent of up to {turns:,} turns")
+            report.turns = await grow_turns(
+                report, await servers.database("turns"), turns, crowd=crowd
+            )
     report.seconds = round(time.perf_counter() - start, 1)
     return report
 
@@ -159,7 +134,7 @@ async def _sessions(report: Report, wiring: str, state: State, size: int) -> Non
         memories.append(memory)
     await _settled(state)
     calls = max(20, min(CALLS, copies * size // 5))
-    await _measured(report, ("events of a session", wiring), size, _operations(memories), calls)
+    await measured(report, ("events of a session", wiring), size, _operations(memories), calls)
 
 
 async def _agents(report: Report, wiring: str, state: State, last: int, size: int) -> None:
@@ -179,7 +154,7 @@ async def _agents(report: Report, wiring: str, state: State, last: int, size: in
     spread = [memories[at] for at in order.tolist()][: CALLS * 2]
     for memory in spread:
         await memory.recall("settled?", 1)
-    await _measured(report, ("agents", wiring), size, _operations(spread), CALLS)
+    await measured(report, ("agents", wiring), size, _operations(spread), CALLS)
 
 
 def _operations(memories: list[AgentMemory]) -> dict[str, Operation]:
@@ -192,23 +167,6 @@ def _operations(memories: list[AgentMemory]) -> dict[str, Operation]:
         "recall 5 by words": lambda at: of(at).recall(f"harbour{at % 97} and ship{at % 31}", 5),
         "record": lambda at: of(at).record("note", _note(at)),
     }
-
-
-async def _measured(
-    report: Report, key: tuple[str, str], size: int, operations: dict[str, Operation], calls: int
-) -> None:
-    """Each operation by itself; its first calls are a warm-up."""
-    for name, call in operations.items():
-        taken: list[float] = []
-        limit = time.perf_counter() + LIMIT_SECONDS
-        for at in range(calls + 5):
-            start = time.perf_counter()
-            await call(at)
-            if at >= 5:
-                taken.append(time.perf_counter() - start)
-            if taken and start > limit:
-                break
-        report.add((*key, name), size, taken)
 
 
 async def _collection(report: Report, state: State, url: str, table: Array, size: int) -> Array:
@@ -238,7 +196,7 @@ async def _collection(report: Report, state: State, url: str, table: Array, size
         f"the nearest {K} documents": search,
         "get a document": lambda at: state.vectors.get([str(at)], collection="grown"),
     }
-    await _measured(report, ("documents of a collection", "postgres only"), size, operations, CALLS)
+    await measured(report, ("documents of a collection", "postgres only"), size, operations, CALLS)
     shares = [share(found, nearest(table, asked[at])) for at, found in answers.items()]
     report.fidelity.append({"size": size, "fidelity_5": round(float(np.mean(shares)), 4)})
     return table

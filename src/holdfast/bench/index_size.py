@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -26,21 +27,34 @@ class TableSize:
 Sizes: TypeAlias = Mapping[str, TableSize]
 
 
-async def maintained_sizes(url: str, *, patience_seconds: float) -> dict[str, TableSize]:
-    """Do all jobs of ``holdfast db maintain`` and ANALYZE, and return the size of every table.
+async def maintain(url: str, *, patience_seconds: float) -> dict[str, tuple[int, float]]:
+    """Do all jobs of ``holdfast db maintain``. Returns how much each did, and its seconds.
 
     ::
 
-        sizes = await maintained_sizes(url, patience_seconds=60)
+        done, seconds = (await maintain(url, patience_seconds=60))["events indexed for recall"]
     """
+    found: dict[str, tuple[int, float]] = {}
     admin = await Administration.open(
         Settings(database_url=url, command_timeout_seconds=patience_seconds)
     )
     try:
-        for job in admin.jobs().values():
-            await job()
+        for name, job in admin.jobs().items():
+            start = time.perf_counter()
+            done = await job()
+            found[name] = (done, time.perf_counter() - start)
     finally:
         await admin.aclose()
+    return found
+
+
+async def table_sizes(url: str) -> dict[str, TableSize]:
+    """Return the size of every table, after an ANALYZE.
+
+    ::
+
+        sizes = await table_sizes(url)
+    """
     await fetch(url, "ANALYZE")
     rows = await fetch(
         url,

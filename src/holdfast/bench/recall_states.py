@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 
 from holdfast.bench.conversations import Conversation
-from holdfast.bench.index_size import TableSize, maintained_sizes
+from holdfast.bench.index_size import TableSize, maintain, table_sizes
 from holdfast.engines.embedders.limited import LimitedEmbedder
 from holdfast.spi.embedding import (
     Embedder,
@@ -118,4 +118,5 @@ async def analyse(url: str) -> dict[str, TableSize]:
     """
     if url.startswith("memory:"):
         return {}
-    return await maintained_sizes(url, patience_seconds=PATIENCE_SECONDS)
+    await maintain(url, patience_seconds=PATIENCE_SECONDS)
+    return await table_sizes(url)

@@ -287,6 +287,20 @@ def _growth(facts: Facts) -> Iterable[Sheet]:
         yield Sheet(f"As the {grows} grow: p50", columns, rows)
     rows = [[f"{one['size']:,}", f"{one['fidelity_5']:.3f}"] for one in facts["fidelity_5"]]
     yield Sheet("Search in a collection", ("documents", "fidelity@5"), rows)
+    rows = [
+        [
+            f"{one['size']:,}",
+            f"{one['indexed_per_second']:,.0f}",
+            f"{one['words_bytes_per_turn']:,.0f}",
+            f"{one['vector_bytes_per_turn']:,.0f}",
+            f"{one['fidelity_5']:.3f}",
+        ]
+        for one in facts.get("turns", [])
+    ]
+    columns = ("turns", "indexed a second", "bytes/turn, words", "vectors", "fidelity@5")
+    yield Sheet("The index of one agent on Postgres", columns, rows)
+    if facts.get("bars"):
+        yield _bars(facts)
 
 
 _MAKERS: dict[str, Callable[[Facts], Iterable[Sheet]]] = {

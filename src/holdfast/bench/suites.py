@@ -33,6 +33,8 @@ class Options:
     max_events: int = 100_000
     max_agents: int = 10_000
     max_vectors: int = 100_000
+    max_turns: int = 5_000
+    crowd: int = 0
 
     @property
     def also(self) -> str:
@@ -152,6 +154,8 @@ async def growth(progress: Progress, options: Options) -> Found:
         "--max-events": options.max_events,
         "--max-agents": options.max_agents,
         "--max-vectors": options.max_vectors,
+        "--max-turns": options.max_turns,
+        "--crowd": options.crowd,
     }
     command = " ".join(f"{name} {value}" for name, value in most.items())
     found = facts(f"holdfast bench growth {command}")
@@ -160,6 +164,8 @@ async def growth(progress: Progress, options: Options) -> Found:
         events=options.max_events,
         agents=options.max_agents,
         vectors=options.max_vectors,
+        turns=options.max_turns,
+        crowd=options.crowd,
     )
     return found | report.to_json()
 

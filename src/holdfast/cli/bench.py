@@ -141,14 +141,28 @@ def growth(
     max_events: Annotated[int, typer.Option(min=0, help="The longest session.")] = 100_000,
     max_agents: Annotated[int, typer.Option(min=0, help="The most agents.")] = 10_000,
     max_vectors: Annotated[int, typer.Option(min=0, help="The largest collection.")] = 100_000,
+    max_turns: Annotated[
+        int, typer.Option(min=0, help="The most turns of one agent: 500, 5000, 50000 or 200000.")
+    ] = 5_000,
+    crowd: Annotated[
+        int, typer.Option(min=0, help="Vectors of other agents beside the one with many turns.")
+    ] = 0,
     as_json: Json = False,
     report: ReportTo = None,
 ) -> None:
     """Measure the cost of a call as sessions, agents and collections grow tenfold; 0 skips one.
 
-    It takes minutes, with 1,000,000 vectors an hour, and is not part of `holdfast bench all`.
+    Recall of one agent on Postgres is measured at 500, 5,000, 50,000 and 200,000 turns, with the
+    bytes of its index and the turns that are indexed a second. It takes minutes, with 1,000,000
+    vectors an hour, and is not part of `holdfast bench all`.
     """
-    options = Options(max_events=max_events, max_agents=max_agents, max_vectors=max_vectors)
+    options = Options(
+        max_events=max_events,
+        max_agents=max_agents,
+        max_vectors=max_vectors,
+        max_turns=max_turns,
+        crowd=crowd,
+    )
     _run("growth", options, report, as_json=as_json)
 
 
