@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 import pytest_asyncio
 
+from holdfast.bench.round_trips import RoundTrips
 from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.long_term import LongTerm
 from holdfast.engines.embedders.hashing import HashEmbedder
@@ -25,6 +27,7 @@ from holdfast.values.errors import ConflictError, NotFoundError
 from holdfast.values.facts import RecallMode
 from holdfast.values.graph import Entity, Relationship
 from holdfast.values.identity import AgentId
+from tests.engines.postgres import server
 from tests.engines.postgres_database import connected, empty_database, generic_plan
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -210,6 +213,51 @@ async def test_a_purge_removes_the_expired_with_all_that_belongs_to_them(scene: 
         count = f"SELECT count(*) FROM holdfast.{table}"  # noqa: S608 - our own names
         assert await scene.around.fetchval(count) == 1
     assert [memory.id for memory in await store.search(ANN, "tide")] == [kept]
+
+
+async def test_an_update_leaves_nothing_of_the_old_fact_in_the_index(scene: Scene) -> None:
+    graph = KnowledgeGraph(PostgresGraph(scene.engine, tenant="t"))
+    await graph.add_entities([Entity("X", {}, name) for name in ENTITIES])
+    store = scene.store(embedder=HashEmbedder(4), graph=graph)
+    old = await store.save(ANN, "tide moon", entities=["zoe"])
+    await store.search(ANN, "tide")
+    await store.update(ANN, old, "salt rock")
+    [hit] = await store.search(ANN, "salt")
+    assert hit.entities == ("zoe",)
+    numbers = {
+        table: {
+            row["number"]
+            for row in await scene.around.fetch(f"SELECT number FROM holdfast.{table}")  # noqa: S608 - our own names
+        }
+        for table in ("facts", *INDEXES)
+    }
+    assert len(numbers.pop("facts")) == 2
+    assert len(set.union(*numbers.values())) == 1
+
+
+async def test_listing_and_updating_facts_take_one_round_trip_each(tmp_path: Path) -> None:
+    behind, counted = server(18), RoundTrips()
+    listen = tmp_path / f".s.PGSQL.{behind.port}"
+    async with empty_database() as direct, counted.between(listen, behind.folder / listen.name):
+        url = direct.replace(str(behind.folder), str(tmp_path))
+        engine = await Postgres.open(url, auto_migrate=True)
+        store = LongTerm(PostgresLongTerm(engine, tenant="t"))
+        ids = [await store.save(ANN, "low tide")]
+
+        async def update() -> None:
+            ids.append(await store.update(ANN, ids[-1], "high tide"))
+
+        calls: dict[str, Callable[[], Awaitable[Any]]] = {
+            "list": lambda: store.list(ANN, topic="t", superseded=True),
+            "namespaces": lambda: store.namespaces(ANN),
+            "update": update,
+        }
+        for name, call in calls.items():
+            await call()
+            before = counted.count
+            await call()
+            assert counted.count - before == 1, name
+        await engine.aclose()
 
 
 async def test_a_search_looks_at_one_scope_only(scene: Scene) -> None:
