@@ -351,7 +351,7 @@ BEGIN
     -- A short list of an index is less exact.
     found := holdfast.near_candidates(
         one, the_vector, (SELECT m.model FROM holdfast.event_models m WHERE m.tenant = the_tenant),
-        GREATEST(the_limit, 100), NULL, the_types, the_since, the_until, the_owner, the_path,
+        GREATEST(the_limit, 48), NULL, the_types, the_since, the_until, the_owner, the_path,
         the_values);
     RETURN QUERY
     SELECT v.session_key, v.epoch, v.seq, v.embedding OPERATOR(public.<=>) asked
