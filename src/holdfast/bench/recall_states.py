@@ -70,12 +70,13 @@ class OnceEmbedder(TurnEmbedder):
 async def opened(url: str, tenant: str, model: Embedder | None) -> AsyncIterator[State]:
     """Open a state whose statements and model are waited for, however slow the machine is.
 
-    ::
+    Nothing is done in the background: what is embedded and indexed is so before it is measured. ::
 
         async with opened("memory:", "words", None) as state: ...
     """
     settings = Settings(
         auto_migrate=True,
+        background=False,
         command_timeout_seconds=PATIENCE_SECONDS,
         search_timeout_seconds=PATIENCE_SECONDS,
     )
