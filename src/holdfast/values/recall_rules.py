@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -260,12 +260,11 @@ class Ranked:
     candidate: Candidate
     score: float
     scores: dict[str, float]
-    found_by: tuple[str, ...] = field(init=False)
-    """The arms that have a score for it."""
 
-    def __post_init__(self) -> None:
-        found_by = tuple(arm for arm in ("lexical", "semantic") if arm in self.scores)
-        object.__setattr__(self, "found_by", found_by)
+    @property
+    def found_by(self) -> tuple[str, ...]:
+        """The arms that have a score for it."""
+        return tuple(arm for arm in ("lexical", "semantic") if arm in self.scores)
 
 
 def rank(
@@ -315,10 +314,10 @@ def _with_priors(
     found: Sequence[Candidate], speakers: Collection[str]
 ) -> tuple[list[float], list[dict[str, float]]]:
     """Return the score by words of each candidate, with the priors, and its parts."""
-    parts: list[dict[str, float]] = []
-    for one in found:
-        arms = {"lexical": one.lexical or None, "semantic": one.semantic}
-        parts.append({arm: score for arm, score in arms.items() if score is not None})
+    parts = [{"lexical": one.lexical} if one.lexical else {} for one in found]
+    for part, one in zip(parts, found, strict=True):
+        if one.semantic is not None:
+            part["semantic"] = one.semantic
     words = [one.lexical * (ASKS_WEIGHT if one.asks else 1) for one in found]
     best = max(words)
     if best <= 0:
@@ -352,15 +351,19 @@ def _by_session(found: Sequence[Candidate], words: Sequence[float]) -> list[floa
 
 
 def _by_nearness(found: Sequence[Candidate], words: Sequence[float]) -> list[float]:
-    at = {one.position: score for one, score in zip(found, words, strict=True)}
-    steps = [
-        (step, NEAR_DECAY ** (abs(step) - 1)) for step in range(-NEAR_REACH, NEAR_REACH + 1) if step
-    ]
-    return [
-        NEAR_SHARE
-        * max(at.get((session, epoch, seq + step), 0.0) * weight for step, weight in steps)
-        for session, epoch, seq in (one.position for one in found)
-    ]
+    """Return what adjacent candidates give; they are sorted by position."""
+    best = [0.0] * len(found)
+    for at, one in enumerate(found):
+        session, epoch, seq = one.position
+        for other in range(at + 1, len(found)):
+            there = found[other].position
+            step = there[2] - seq
+            if there[0] != session or there[1] != epoch or step > NEAR_REACH:
+                break
+            weight = NEAR_DECAY ** (step - 1)
+            best[at] = max(best[at], words[other] * weight)
+            best[other] = max(best[other], words[at] * weight)
+    return [NEAR_SHARE * one for one in best]
 
 
 def _z_scores(scores: Sequence[float | None]) -> list[float]:
