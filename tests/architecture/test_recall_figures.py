@@ -39,4 +39,5 @@ def test_the_tuning_page_says_which_bars_were_met_and_which_were_missed() -> Non
 
 
 def _figures(score: dict[str, float]) -> str:
-    return " | ".join(f"{score[name]:.3f}" for name in ("recall_5", "recall_10", "mrr"))
+    shares = ("evidence_500", "evidence_1000", "evidence_2000")
+    return " | ".join(f"{score[name]:.3f}" for name in ("recall_5", "recall_10", "mrr", *shares))
