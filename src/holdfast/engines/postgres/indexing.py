@@ -21,7 +21,7 @@ BATCH = 1000
 MERGE_AFTER = 64
 """After so many batches, the blocks of an agent are merged."""
 
-LOOKED_AT = 16
+LOOKED_AT = 4
 """How many messages before a range are read first: the last three with text are among them."""
 
 _BLOCK = 256
