@@ -86,10 +86,18 @@ async def _left_behind(url: str, redis: str, tenant: str) -> tuple[int, list[byt
     """Rows and keys of the run, and what somebody else had waiting in Redis."""
     connection = await asyncpg.connect(url)
     rows = 0
-    tables = "SELECT table_name FROM information_schema.columns WHERE table_schema = 'holdfast' "
-    for (table,) in await connection.fetch(tables + "AND column_name = 'tenant'"):
+    tables = (
+        "SELECT table_name FROM information_schema.columns "
+        "JOIN information_schema.tables USING (table_schema, table_name) "
+        "WHERE table_schema = 'holdfast' AND column_name = 'tenant' AND table_type = 'BASE TABLE'"
+    )
+    for (table,) in await connection.fetch(tables):
         count = f'SELECT count(*) FROM holdfast."{table}" WHERE tenant = $1'  # noqa: S608
         rows += await connection.fetchval(count, tenant)
+    for table in ("event_numbers", "event_blocks", "event_speakers"):
+        agents = "SELECT key FROM holdfast.event_agents"
+        lost = f"SELECT count(*) FROM holdfast.{table} WHERE agent_key NOT IN ({agents})"  # noqa: S608
+        rows += await connection.fetchval(lost)
     await connection.close()
     client = Redis.from_url(redis)
     keys = list(client.scan_iter(match=f"*{tenant}*"))

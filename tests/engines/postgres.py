@@ -136,7 +136,9 @@ class PostgresHarness(Harness):
             async with self._admin() as connection:
                 tables = await connection.fetch(
                     "SELECT table_name FROM information_schema.columns "
-                    "WHERE table_schema = 'holdfast' AND column_name = 'tenant' ORDER BY 1"
+                    "JOIN information_schema.tables USING (table_schema, table_name) "
+                    "WHERE table_schema = 'holdfast' AND column_name = 'tenant' "
+                    "AND table_type = 'BASE TABLE' ORDER BY 1"
                 )
             type(self)._dump = " UNION ALL ".join(
                 f"SELECT '{table} ' || count(*) || ' ' || "  # noqa: S608 - names of the catalog

@@ -25,11 +25,14 @@ EVERYTHING = "there is no index over sessions"
 FACTS = "there are no facts"
 NOT_SERVED = {
     "test_a_message_of_the_transcript_is_recalled_too": RECALL,
+    "test_assemble_recalls_as_many_events_as_the_budget_may_hold_at_most_limit": RECALL,
+    "test_assemble_shows_recalled_events_in_the_order_of_time_with_each_day_once": RECALL,
     "test_assemble_puts_state_facts_and_recalled_events_before_the_recent_window": FACTS,
     "test_assemble_shows_nothing_twice": FACTS,
     "test_assemble_stays_within_its_budget": FACTS,
     "test_a_memory_is_still_there_after_a_reopen": FACTS,
     "test_every_hit_says_which_arms_found_it_with_a_score_between_0_and_1": RECALL,
+    "test_explanations_and_rerankers_go_together_with_neighbours_and_recency": RECALL,
     "test_facts_are_the_agents_in_every_session": FACTS,
     "test_hydrate_of_a_known_session_has_its_state_and_its_recent_events": EVERYTHING,
     "test_hydrate_of_a_new_session_says_so_and_is_empty": RECALL,

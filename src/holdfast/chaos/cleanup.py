@@ -13,7 +13,7 @@ FROM pg_attribute a
 JOIN pg_class c ON c.oid = a.attrelid
 JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname = 'holdfast' AND c.relkind IN ('r', 'p') AND NOT c.relispartition
-  AND a.attname = 'tenant' AND NOT a.attisdropped
+  AND a.attname = $1 AND NOT a.attisdropped
 """
 
 
@@ -33,9 +33,14 @@ async def _remove_rows(tenant: str, url: str) -> None:
     connection = await asyncpg.connect(url)
     try:
         async with connection.transaction():
-            for (table,) in await connection.fetch(_TABLES):
-                # The table name comes from the catalog, quoted by the server; the tenant is a
-                # parameter.
+            # Table names come from the catalog, quoted by the server; the tenant is a parameter.
+            for (table,) in await connection.fetch(_TABLES, "agent_key"):
+                await connection.execute(
+                    f"DELETE FROM {table} WHERE agent_key IN ("  # noqa: S608
+                    "SELECT key FROM holdfast.event_agents WHERE tenant = $1)",
+                    tenant,
+                )
+            for (table,) in await connection.fetch(_TABLES, "tenant"):
                 await connection.execute(f"DELETE FROM {table} WHERE tenant = $1", tenant)  # noqa: S608
     finally:
         await connection.close()
