@@ -35,7 +35,7 @@ async def main(url: str) -> None:
             print((await agent.run(prompt, session=session)).text)
 
     async with holdfast.open(url) as state:
-        [found] = await state.for_owner("ana").episodes.recall("pilot", "Riga")
+        [found] = await state.for_owner("ana").episodes.recall("pilot", "Riga", limit=1)
         print("recalled:", found.event.to_message().text)
 
 
