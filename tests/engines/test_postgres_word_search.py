@@ -208,10 +208,10 @@ async def _reads(connection: Any, indexes: list[str], sql: str, *args: Any) -> l
     return [now - then for then, now in zip(before, after, strict=True)]
 
 
-async def _merge(store: EpisodicMemory, agent: AgentId) -> int:
+async def _merge(store: EpisodicMemory, agent: AgentId, at: int = 0, slices: int = 1) -> int:
     async with _engine(store).connection(writes=True) as connection:
         fewer: int = await connection.fetchval(
-            "SELECT holdfast.merge_blocks('default', $1)", str(agent)
+            "SELECT holdfast.merge_block_slice('default', $1, $2, $3)", str(agent), at, slices
         )
     return fewer
 
@@ -262,6 +262,25 @@ async def test_a_search_finds_what_reading_everything_finds(
             await _merge(store, ANA)
             await _checked(store)
             assert await _merge(store, ANA) == 0
+
+
+async def test_blocks_merged_in_slices_are_those_of_one_merge() -> None:
+    rng = random.Random(4)  # noqa: S311 - the same every time
+    async with _opened() as store:
+        for _ in range(3):
+            await store.append(_random_events(rng, 200))
+            await store.recall(ANA, "indexed?")
+        fewer = []
+        for at in range(4):
+            fewer.append(await _merge(store, ANA, at, 4))
+            await _checked(store)
+            async with _engine(store).connection(writes=False) as connection:
+                waits = await connection.fetchval(
+                    "SELECT small > 1 FROM holdfast.event_agents WHERE agent = $1", str(ANA)
+                )
+            assert waits == (at < 3)
+        assert min(fewer) > 0
+        assert await _merge(store, ANA) == 0
 
 
 async def test_what_a_search_reads_does_not_grow_with_common_words() -> None:

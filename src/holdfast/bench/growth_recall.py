@@ -20,6 +20,9 @@ from holdfast.wiring.state import State
 
 SIZES = (500, 5_000, 50_000, 200_000)
 SESSION, BATCH = 500, 500
+MAINTAINED = 5_000
+"""After so many turns the database is maintained, as one in use is."""
+
 CHARACTERS = 124
 DIMENSION = 64
 WORDS, SKEW = 20_000, 1.3
@@ -114,17 +117,20 @@ async def grow_turns(rows: Rows, url: str, most: int, *, crowd: int = 0) -> Turn
         await maintain(url, patience_seconds=PATIENCE_SECONDS)
         empty = await table_sizes(url)
         for size in (one for one in SIZES if one <= most):
-            more = [next(texts) for _ in range(size - len(said))]
-            await _record(state, len(said), more)
-            said += more
-            # Index before the vectors are made, so that the time is that of the words alone.
-            jobs = await maintain(url, patience_seconds=PATIENCE_SECONDS)
+            indexed, seconds = 0, 0.0
+            while len(said) < size:
+                more = [next(texts) for _ in range(min(size - len(said), MAINTAINED))]
+                await _record(state, len(said), more)
+                said += more
+                # Index before the vectors are made, so that the time is that of the words alone.
+                jobs = await maintain(url, patience_seconds=PATIENCE_SECONDS)
+                done, took = jobs["events indexed for recall"]
+                indexed, seconds = indexed + done, seconds + took
             await state.ops.embed_pending()
             await maintain(url, patience_seconds=PATIENCE_SECONDS)
             known = [event_text("message", {"role": "user", "content": text}) for text in said]
             table = np.asarray(await model.embed(known), dtype=np.float32)
             fidelity = await _measure(rows, (plain, state), said, table)
-            indexed, seconds = jobs["events indexed for recall"]
             rate = round(indexed / seconds, 1)
             index = await _index(empty, url, size)
             found.points.append(

@@ -11,6 +11,13 @@ from holdfast.engines.postgres.indexing import index_batch
 from holdfast.engines.postgres.queries import load
 
 _BATCH = 1000
+_INDEXED_AT_ONCE = 4000
+"""Fewer blocks to merge later than in the batches of a recall."""
+
+_SLICES = 8
+_FREE_AFTER = 2000
+"""After so many rows that merging removed, their space is freed."""
+
 _INDEXING = load("indexing")
 _ADMIN = load("admin")
 
@@ -53,21 +60,35 @@ class Maintenance:
         with mapped(wrote=True):
             while agents := await self._connection.fetch(_INDEXING["queue"], _BATCH):
                 for tenant, agent in agents:
-                    while done := await index_batch(self._connection.fetch, tenant, agent):
+                    while done := await index_batch(
+                        self._connection.fetch, tenant, agent, limit=_INDEXED_AT_ONCE
+                    ):
                         total += done
         return total
 
     async def _merge_blocks(self) -> int:
         """Merge the blocks of agents that were indexed in more than one batch since the last time.
 
-        Returns how many rows fewer there are.
+        Returns how many rows fewer there are. Each slice is merged in a transaction of its own, and
+        the space of its old rows is freed for the next one, so that the table does not double.
         """
-        total = 0
+        total = freed = 0
         with mapped(wrote=True):
             while agents := await self._connection.fetch(_INDEXING["unmerged"], 1, _BATCH):
                 for tenant, agent in agents:
-                    total += await self._connection.fetchval(_INDEXING["merge"], tenant, agent)
+                    for at in range(_SLICES):
+                        total += await self._connection.fetchval(
+                            _INDEXING["merge_slice"], tenant, agent, at, _SLICES
+                        )
+                        if total - freed > _FREE_AFTER:
+                            await self._free_blocks()
+                            freed = total
         return total
+
+    async def _free_blocks(self) -> None:
+        """Run ``VACUUM`` on the blocks, if the role may."""
+        for [statement] in await self._connection.fetch(_INDEXING["free_blocks"]):
+            await self._connection.execute(statement)
 
     async def _index_vectors(self) -> int:
         built = 0

@@ -243,7 +243,7 @@ CREATE TABLE holdfast.event_blocks (
     lexeme text COLLATE "C" NOT NULL,
     postings bigint[] NOT NULL,
     PRIMARY KEY (agent_key, lexeme, first)
-);
+) WITH (toast_tuple_target=128);
 
 CREATE TABLE holdfast.event_dimensions (
     tenant text COLLATE "C" NOT NULL,
@@ -989,6 +989,7 @@ CREATE VIEW holdfast.task_records AS
 --   lock_task(in_tenant text, in_id text, in_owner text) RETURNS holdfast.tasks
 --   mark_delivered(in_tenant text, in_task_id text, in_config_id text, in_seq bigint) RETURNS boolean
 --   mark_failed(in_tenant text, in_task_id text, in_config_id text, in_seq bigint, in_attempts bigint, in_error text, in_max_attempts bigint, in_delay_seconds double precision) RETURNS boolean
+--   merge_block_slice(the_tenant text, the_agent text, the_slice integer, the_slices integer) RETURNS bigint
 --   merge_blocks(the_tenant text, the_agent text) RETURNS bigint
 --   move_session(the_tenant text, old_prefix text, the_session text, new_prefix text, the_name text) RETURNS text
 --   move_task(task holdfast.tasks, in_to text, in_actor text, in_now timestamp with time zone, in_note text, in_run_after timestamp with time zone, in_said bigint, in_status_seq bigint, in_status_id text, in_keeps_place boolean) RETURNS void

@@ -1,4 +1,4 @@
--- version: 3
+-- version: 4
 -- The index of words: what changes it. Whoever holds the row of the agent does.
 
 -- The row of an agent, made on first use and locked.
@@ -311,8 +311,11 @@ END
 $$;
 
 -- Merge the blocks of an agent, each lexeme's from the first that is not full; how many rows fewer there
--- are. A block holds up to 256 postings, and its numbers fit 21 bits.
-CREATE OR REPLACE FUNCTION holdfast.merge_blocks(the_tenant text, the_agent text) RETURNS bigint
+-- are. A block holds up to 256 postings, and its numbers fit 21 bits. Lexemes are in the_slices slices, which
+-- can be merged one after another: the rows of one take the space that a VACUUM freed in those before it.
+CREATE OR REPLACE FUNCTION holdfast.merge_block_slice(
+    the_tenant text, the_agent text, the_slice int, the_slices int
+) RETURNS bigint
 LANGUAGE plpgsql
 SET enable_seqscan = off
 AS $$
@@ -323,6 +326,7 @@ BEGIN
     WITH tails AS MATERIALIZED (
         SELECT b.lexeme, min(b.first) AS start FROM holdfast.event_blocks b
         WHERE b.agent_key = agent.key AND cardinality(b.postings) < 256
+            AND (hashtext(b.lexeme) & 65535) % the_slices = the_slice
         GROUP BY b.lexeme HAVING count(*) > 1 + (max(b.first) >> 20) - (min(b.first) >> 20)
     ), taken AS (
         DELETE FROM holdfast.event_blocks b USING tails t
@@ -347,7 +351,17 @@ BEGIN
         RETURNING 1
     )
     SELECT (SELECT count(*) FROM taken) - (SELECT count(*) FROM merged) INTO fewer;
-    UPDATE holdfast.event_agents a SET small = 0 WHERE a.tenant = the_tenant AND a.agent = the_agent;
+    IF the_slice = the_slices - 1 THEN
+        UPDATE holdfast.event_agents a SET small = 0
+        WHERE a.tenant = the_tenant AND a.agent = the_agent;
+    END IF;
     RETURN fewer;
 END
+$$;
+
+-- All slices at once.
+CREATE OR REPLACE FUNCTION holdfast.merge_blocks(the_tenant text, the_agent text) RETURNS bigint
+LANGUAGE sql
+AS $$
+    SELECT holdfast.merge_block_slice(the_tenant, the_agent, 0, 1)
 $$;

@@ -19,6 +19,10 @@ SELECT holdfast.index_with_vectors(
 -- Merge the blocks of an agent; how many rows fewer there are.
 SELECT holdfast.merge_blocks($1, $2);
 
+-- name: merge_slice
+-- Merge a slice ($3 of $4, from 0) of the lexemes of an agent; how many rows fewer there are.
+SELECT holdfast.merge_block_slice($1, $2, $3, $4);
+
 -- name: queue
 -- Which agents of which tenants have events that no index has yet: $1 limit.
 SELECT DISTINCT tenant, agent FROM holdfast.unindexed_events LIMIT $1;
@@ -30,3 +34,10 @@ SELECT COALESCE(sum(last_seq - first_seq + 1), 0)::bigint FROM holdfast.unindexe
 -- name: unmerged
 -- The agents of all tenants whose index has more than $1 batches that are not merged: $2 limit.
 SELECT tenant, agent FROM holdfast.event_agents WHERE small > $1 LIMIT $2;
+
+-- name: free_blocks
+-- The statement that frees the space of deleted blocks, if the connected role may run it.
+SELECT 'VACUUM holdfast.event_blocks'
+FROM pg_catalog.pg_class c
+WHERE c.oid = 'holdfast.event_blocks'::regclass
+    AND pg_catalog.pg_has_role(current_user, c.relowner, 'USAGE');
