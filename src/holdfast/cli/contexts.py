@@ -11,13 +11,14 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from holdfast.cli.as_json import jsonable
-from holdfast.cli.format import ago, clock, state_mark
+from holdfast.cli.format import state_mark
 from holdfast.cli.open_state import none_there, open_shared
 from holdfast.cli.options import Json, Tenant
 from holdfast.contracts.tasks.ledger import TaskLedger
 from holdfast.runtime.cleanup import clear_context
+from holdfast.values.as_json import jsonable
 from holdfast.values.errors import ConfigError, InvalidInputError, NotFoundError
+from holdfast.values.formats import ago, clock
 from holdfast.values.owners import ANY_OWNER
 from holdfast.values.tasks.records import ContextPage, ContextRecord, TaskRecord
 

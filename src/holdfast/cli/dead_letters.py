@@ -12,12 +12,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from holdfast.cli.format import clock
 from holdfast.cli.open_state import none_there, shared_settings
 from holdfast.cli.options import Json
 from holdfast.spi.hybrid.durable_log import DeadLetter
 from holdfast.spi.hybrid.hot_entry import check_entry, unpack
 from holdfast.values.errors import NotFoundError
+from holdfast.values.formats import clock
 from holdfast.wiring.front_door import open as open_state
 from holdfast.wiring.state import State
 

@@ -11,13 +11,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from holdfast.cli.as_json import jsonable
-from holdfast.cli.format import ago
 from holdfast.cli.open_state import none_there, open_shared
 from holdfast.cli.options import Json
 from holdfast.cli.task_ids import matching, short_ids
 from holdfast.contracts.keys import KeyStore
+from holdfast.values.as_json import jsonable
 from holdfast.values.errors import NotFoundError
+from holdfast.values.formats import ago
 from holdfast.values.keys import ApiKey, KeyScope, NewApiKey
 
 app = typer.Typer(

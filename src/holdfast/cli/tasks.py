@@ -13,15 +13,16 @@ from rich.console import Console
 from rich.markup import escape
 
 from holdfast.cli import tasks_watch
-from holdfast.cli.as_json import jsonable
-from holdfast.cli.format import clock, state_mark
+from holdfast.cli.format import state_mark
 from holdfast.cli.open_state import none_there, open_shared
 from holdfast.cli.options import Json, TaskId, Tenant
 from holdfast.cli.task_ids import full_id
 from holdfast.cli.timeline import draw_head, draw_lines
 from holdfast.contracts.tasks.ledger import TaskLedger
+from holdfast.values.as_json import jsonable
 from holdfast.values.content import ChatMessage, TextBlock
 from holdfast.values.errors import InvalidInputError, NotFoundError
+from holdfast.values.formats import clock
 from holdfast.values.lifecycle import TaskState
 from holdfast.values.owners import ANY_OWNER
 from holdfast.values.tasks.records import MAX_ATTEMPTS, TaskPage, TaskRecord

@@ -12,13 +12,14 @@ from rich.live import Live
 from rich.markup import escape
 from rich.table import Table
 
-from holdfast.cli.as_json import jsonable
-from holdfast.cli.format import ago, clock, short, state_mark
+from holdfast.cli.format import state_mark
 from holdfast.cli.open_state import open_shared
 from holdfast.cli.options import Json, Tenant
 from holdfast.cli.task_ids import full_id, short_ids
 from holdfast.cli.timeline import line_of
 from holdfast.contracts.tasks.ledger import TaskLedger
+from holdfast.values.as_json import jsonable
+from holdfast.values.formats import ago, clock, short
 from holdfast.values.lifecycle import TaskState
 from holdfast.values.owners import ANY_OWNER
 from holdfast.values.tasks.records import TaskRecord

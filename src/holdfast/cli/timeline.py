@@ -12,9 +12,10 @@ from typing import assert_never
 from rich.markup import escape
 from rich.table import Table
 
-from holdfast.cli.as_json import jsonable
-from holdfast.cli.format import REASON, ago, clock, short, span, state_mark
+from holdfast.cli.format import REASON, state_mark
+from holdfast.values.as_json import jsonable
 from holdfast.values.content import ChatMessage, ContentBlock, TextBlock
+from holdfast.values.formats import ago, clock, short, span
 from holdfast.values.lifecycle import WAITING, TaskState
 from holdfast.values.tasks.events import (
     ArtifactChunk,

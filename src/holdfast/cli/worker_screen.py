@@ -14,9 +14,10 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from holdfast.cli.format import span, state_mark
+from holdfast.cli.format import state_mark
 from holdfast.runtime.runner import Ending
 from holdfast.runtime.worker import Worker
+from holdfast.values.formats import span
 from holdfast.values.lifecycle import TaskState
 
 RECENT = 10
