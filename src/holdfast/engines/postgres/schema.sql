@@ -243,7 +243,7 @@ CREATE TABLE holdfast.event_blocks (
     lexeme text COLLATE "C" NOT NULL,
     postings bigint[] NOT NULL,
     PRIMARY KEY (agent_key, lexeme, first)
-) WITH (toast_tuple_target=128);
+);
 
 CREATE TABLE holdfast.event_dimensions (
     tenant text COLLATE "C" NOT NULL,
