@@ -15,9 +15,9 @@ from rich.table import Table
 from holdfast.cli.open_state import none_there, shared_settings
 from holdfast.cli.options import Json
 from holdfast.spi.hybrid.durable_log import DeadLetter
-from holdfast.spi.hybrid.hot_entry import check_entry, unpack
 from holdfast.values.errors import NotFoundError
 from holdfast.values.formats import clock
+from holdfast.wiring.dead_letters import get_dead_letter, replay_dead_letter
 from holdfast.wiring.front_door import open as open_state
 from holdfast.wiring.state import State
 
@@ -73,7 +73,7 @@ def list_(*, tenant: Tenant = "", as_json: Json = False) -> None:
 @app.command()
 def show(id: LetterId, *, tenant: Tenant = "", as_json: Json = False) -> None:
     """Show one dead letter, with its original bytes."""
-    letter = _with_state(tenant, lambda state: _letter(state, id))
+    letter = _with_state(tenant, lambda state: get_dead_letter(state, id))
     if as_json:
         typer.echo(json.dumps(_facts(letter), indent=2))
         return
@@ -84,13 +84,7 @@ def show(id: LetterId, *, tenant: Tenant = "", as_json: Json = False) -> None:
 @app.command()
 def replay(id: LetterId, *, tenant: Tenant = "") -> None:
     """Store a dead letter after its cause is fixed: at its original position if that is free."""
-
-    async def work(state: State) -> tuple[int, int]:
-        letter = await _letter(state, id)
-        entry = check_entry(unpack(letter.session, letter.payload))
-        return await state.ops.hybrid.durable.replay(state.tenant, letter, entry)
-
-    epoch, seq = _with_state(tenant, work)
+    epoch, seq = _with_state(tenant, lambda state: replay_dead_letter(state, id))
     typer.echo(f"stored at {epoch}.{seq}")
 
 
@@ -104,13 +98,6 @@ def discard(id: LetterId, *, tenant: Tenant = "") -> None:
 
     _with_state(tenant, work)
     typer.echo("discarded")
-
-
-async def _letter(state: State, id: str) -> DeadLetter:
-    found = await state.ops.hybrid.durable.get_dead_letter(state.tenant, id)
-    if found is None:
-        raise NotFoundError("dead letter", id)
-    return found
 
 
 def _facts(letter: DeadLetter) -> dict[str, Any]:
