@@ -1,0 +1,114 @@
+"""What every screen uses: the stores that a session sees, its form, and pages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from holdfast.studio.access import Access, Session
+from holdfast.studio.guard import FORM, PREFIX, SESSION, theme_of
+from holdfast.studio.pages import render
+from holdfast.values.errors import (
+    ConflictError,
+    EngineError,
+    HoldfastError,
+    InvalidInputError,
+    NotFoundError,
+    NotSupportedError,
+)
+from holdfast.wiring.state import State
+
+_MOST_VIEWS = 1_000
+_STATUS = {
+    NotFoundError: 404,
+    InvalidInputError: 422,
+    ConflictError: 409,
+    NotSupportedError: 501,
+    EngineError: 503,
+}
+
+
+@dataclass(slots=True)
+class Desk:
+    """Serves the screens on the stores of a state.
+
+    ::
+
+        desk = Desk(state, Access(), read_only=True)
+    """
+
+    base: State
+    access: Access
+    read_only: bool = False
+    _states: dict[tuple[str, str | None], State] = field(default_factory=dict)
+
+    def session(self, request: Request) -> Session:
+        """Return the session of a request."""
+        found: Session = request.scope[SESSION]
+        return found
+
+    def state(self, request: Request) -> State:
+        """Return the stores that the session of a request may see."""
+        session = self.session(request)
+        return self._view(session.tenant, session.owner)
+
+    def memory_state(self, request: Request) -> State:
+        """Return the stores of an owner's memory: an operator chooses the owner by ``?owner=``."""
+        session = self.session(request)
+        chosen = request.query_params.get("owner", "")
+        if session.operator and chosen:
+            return self._view(session.tenant, chosen)
+        return self._view(session.tenant, session.owner)
+
+    def _view(self, tenant: str, owner: str | None) -> State:
+        key = (tenant, owner)
+        if key not in self._states:
+            if len(self._states) >= _MOST_VIEWS:
+                self._states.clear()
+            found = self.base if tenant == self.base.tenant else self.base.for_tenant(tenant)
+            self._states[key] = found if owner is None else found.for_owner(owner)
+        return self._states[key]
+
+    def form(self, request: Request) -> Mapping[str, str]:
+        """Return the fields of the form that a request carries."""
+        found: Mapping[str, str] = request.scope[FORM]
+        return found
+
+    def writes(self, request: Request) -> bool:
+        """Return whether the session may change data."""
+        return not self.read_only and self.session(request).writes
+
+    def page(self, request: Request, name: str, status: int = 200, **values: Any) -> Response:
+        """Return a page, with what all pages need."""
+        session = self.session(request)
+        text = render(
+            name,
+            csrf=self.access.form_token(session),
+            theme=theme_of(request),
+            session=session,
+            owner=request.query_params.get("owner", "") if session.operator else "",
+            engines=", ".join(sorted(set(self.base.engines.values()))),
+            path=request.url.path,
+            here=str(request.url.path) + (f"?{request.url.query}" if request.url.query else ""),
+            writes=self.writes(request),
+            **values,
+        )
+        return HTMLResponse(text, status)
+
+    def failed(self, request: Request, error: HoldfastError) -> Response:
+        """Return the page of an error: what was wrong, and what to do."""
+        status = next((code for kind, code in _STATUS.items() if isinstance(error, kind)), 500)
+        if request.headers.get("x-part"):
+            return Response(str(error), status)
+        return self.page(request, "error.html", status, error=str(error))
+
+
+def back(form: Mapping[str, str], default: str) -> Response:
+    """Return to the page that a form was on: a path of Studio, never another address."""
+    wanted = form.get("back", "")
+    inside = wanted == PREFIX or wanted.startswith((f"{PREFIX}/", f"{PREFIX}?"))
+    return RedirectResponse(wanted if inside and "\\" not in wanted else default, 303)

@@ -1,0 +1,205 @@
+"""The outermost layer of Studio: host names, sessions, form tokens, and headers of every page."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from urllib.parse import parse_qs, urlsplit
+
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from holdfast.studio.access import SESSION_SECONDS, Access, Session
+from holdfast.studio.pages import render
+
+PREFIX = "/studio"
+SESSION = "holdfast.studio.session"
+"""Key of the ``Session`` in a request's scope."""
+
+FORM = "holdfast.studio.form"
+"""Key of the fields of a form in a request's scope."""
+
+MOST_FORM_BYTES = 1024 * 1024
+_CSP = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; "
+    "connect-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types holdfast"
+)
+_HEADERS = {
+    "content-security-policy": _CSP,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
+
+Login = Callable[[str], Awaitable[Session | None]]
+"""Opens a session with the text of an API key; ``None`` if it is not valid."""
+
+Valid = Callable[[Session], Awaitable[bool]]
+"""Whether the API key of a session is still valid."""
+
+
+class RefusedError(Exception):
+    """A request that Studio does not serve; the reader is told why, and what to do."""
+
+    def __init__(self, status: int, title: str, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+        self.title = title
+
+
+class Guard:
+    """Checks every request before a screen sees it.
+
+    ``hosts`` are the host names that it answers to, or ``None`` for any: without API keys these
+    are the names of this machine, so that no web page can reach Studio by a name that it makes
+    resolve to this address. ::
+
+        app = Guard(screens, Access(), hosts={"localhost"}, secure=False)
+    """
+
+    def __init__(
+        self,
+        inner: ASGIApp,
+        access: Access,
+        *,
+        hosts: frozenset[str] | None,
+        secure: bool,
+        login: Login | None = None,
+        valid: Valid | None = None,
+    ) -> None:
+        self._inner = inner
+        self._access = access
+        self._hosts = hosts
+        self._secure = secure
+        self._login = login
+        self._valid = valid
+        self._cookie = "__Secure-holdfast" if secure else "holdfast"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or refuse it."""
+        if scope["type"] != "http":
+            await self._inner(scope, receive, send)
+            return
+        request = Request(scope, receive)
+        fixed = request.url.path.startswith(f"{PREFIX}/static/")
+        try:
+            response = await self._answer(request, fixed=fixed)
+        except RefusedError as refusal:
+            response = self._refused(request, refusal)
+        await response(scope, receive, _headed(send, cached=fixed))
+
+    async def _answer(self, request: Request, *, fixed: bool) -> ASGIApp:
+        if self._hosts is not None and host_name(request.headers) not in self._hosts:
+            text = "Without API keys Studio answers to the names of this machine only."
+            raise RefusedError(421, "Wrong host name", text)
+        if fixed:
+            return self._inner
+        if request.url.path == f"{PREFIX}/login":
+            return await self._log_in(request)
+        session = await self._session(request)
+        request.scope[SESSION] = session
+        if request.method == "POST":
+            form = await self._form(request)
+            if not self._access.holds(session, form.get("csrf", "")):
+                text = "The form is not of this session. Load the page again and repeat it."
+                raise RefusedError(403, "Not done", text)
+            request.scope[FORM] = form
+        return self._inner
+
+    async def _session(self, request: Request) -> Session:
+        session = self._access.unseal(request.cookies.get(self._cookie, ""))
+        # A key that was revoked ends its sessions.
+        if session is not None and session.key_id:
+            known = self._valid is not None and await self._valid(session)
+            session = session if known else None
+        if session is None:
+            raise RefusedError(401, "Log in", "This browser has no session.")
+        return session
+
+    async def _log_in(self, request: Request) -> Response:
+        if request.method == "POST" and self._login is not None:
+            form = await self._form(request)
+            session = await self._login(form.get("key", ""))
+            wrong = "This API key is unknown, revoked or expired."
+        elif request.method == "GET" and "token" in request.query_params:
+            session = self._access.redeem(request.query_params["token"])
+            wrong = "This link was used already, or is older than five minutes."
+        else:
+            raise RefusedError(401, "Log in", "")
+        if session is None:
+            raise RefusedError(403, "Log in", wrong)
+        # A redirect, so that no token stays in the address.
+        response = RedirectResponse(PREFIX, 303)
+        response.set_cookie(
+            self._cookie,
+            self._access.seal(session),
+            max_age=int(SESSION_SECONDS),
+            path=PREFIX,
+            httponly=True,
+            samesite="strict",
+            secure=self._secure,
+        )
+        return response
+
+    async def _form(self, request: Request) -> dict[str, str]:
+        """Return the fields of a form that a page of this server sent."""
+        headers = request.headers
+        if headers.get("sec-fetch-site", "same-origin") != "same-origin":
+            raise RefusedError(403, "Not done", "The form was sent by another site.")
+        origin = headers.get("origin", "")
+        if origin and urlsplit(origin).netloc != headers.get("host", ""):
+            raise RefusedError(403, "Not done", "The form was sent by another site.")
+        body = bytearray()
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > MOST_FORM_BYTES:
+                raise RefusedError(413, "Not done", f"A form has at most {MOST_FORM_BYTES} bytes.")
+        fields = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True)
+        return {name: values[-1] for name, values in fields.items()}
+
+    def _refused(self, request: Request, refusal: RefusedError) -> Response:
+        if "text/html" not in request.headers.get("accept", "text/html"):
+            return Response(f"{refusal.title}: {refusal}\n", refusal.status)
+        text = render(
+            "refused.html",
+            title=refusal.title,
+            text=str(refusal),
+            asks_key=self._login is not None,
+            asks_login=refusal.title == "Log in",
+            theme=theme_of(request),
+        )
+        return HTMLResponse(text, refusal.status)
+
+
+def host_name(headers: Headers) -> str:
+    """Return the host name of a request without its port, in lower case.
+
+    >>> host_name(Headers({"host": "LocalHost:8000"}))
+    'localhost'
+    """
+    host = headers.get("host", "").lower()
+    return host.partition("]")[0] + "]" if "]" in host else host.partition(":")[0]
+
+
+def theme_of(request: Request) -> str:
+    """Return the colour scheme that the reader chose; empty for that of the system."""
+    found = request.cookies.get("theme", "")
+    return found if found in {"light", "dark"} else ""
+
+
+def _headed(send: Send, *, cached: bool) -> Send:
+    """Return a ``send`` that adds the headers of every response."""
+    more = _HEADERS | {"cache-control": "no-cache" if cached else "no-store"}
+
+    async def headed(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            own = {name for name, _ in message.get("headers", [])}
+            added = [(name.encode(), value.encode()) for name, value in more.items()]
+            kept = [one for one in added if one[0] not in own]
+            message = {**message, "headers": [*message.get("headers", []), *kept]}
+        await send(message)
+
+    return headed

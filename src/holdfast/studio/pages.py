@@ -1,0 +1,113 @@
+"""Renders pages. Stored content is hostile: all of it is escaped, and hidden characters show."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import jinja2
+from markupsafe import Markup
+
+from holdfast.values.as_json import jsonable
+from holdfast.values.formats import ago, short, span
+
+FOLDER = Path(__file__).parent
+LABELS = {
+    "working": "Working",
+    "submitted": "Queued",
+    "input-required": "Needs input",
+    "auth-required": "Needs login",
+    "paused": "Paused",
+    "completed": "Completed",
+    "failed": "Failed",
+    "canceled": "Canceled",
+    "rejected": "Rejected",
+}
+_HIDDEN = re.compile(
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
+)
+
+
+def visible(value: Any) -> Any:
+    r"""Return a text in which control and bidirectional characters show as their code.
+
+    >>> visible("a\u202eb")
+    'a[U+202E]b'
+    """
+    if not isinstance(value, str) or isinstance(value, Markup):
+        return value
+    return _HIDDEN.sub(lambda found: f"[U+{ord(found[0]):04X}]", value)
+
+
+def render(name: str, **values: Any) -> str:
+    """Return a page.
+
+    ::
+
+        render("refused.html", title="Log in", text="", theme="")
+    """
+    return _environment().get_template(name).render(values)
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    found = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(FOLDER / "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=visible,
+    )
+    found.globals.update(labels=LABELS, now=lambda: datetime.now(UTC))
+    found.filters.update(
+        ago=ago,
+        span=span,
+        short=lambda text, limit=90: short(str(text), limit),
+        path=lambda text: quote(str(text), safe=""),
+        iso=lambda when: when.isoformat(),
+        hms=lambda when: when.astimezone(UTC).strftime("%H:%M:%S.%f")[:-3],
+        day=lambda when: when.astimezone(UTC).strftime("%d %b %Y"),
+        stamp=lambda when: when.astimezone(UTC).strftime("%d %b %Y %H:%M:%S UTC"),
+        last_line=last_line,
+        bytes=size,
+        line=lambda value: json.dumps(jsonable(value), ensure_ascii=False),
+        pretty=lambda value: json.dumps(jsonable(value), ensure_ascii=False, indent=2),
+        initial=lambda name: next((one for one in str(name) if one.isalnum()), "?").upper(),
+    )
+    return found
+
+
+def last_line(text: str) -> str:
+    r"""Return the last line that is not empty: of a traceback, the error.
+
+    >>> last_line("Traceback …\nValueError: no tide\n")
+    'ValueError: no tide'
+    """
+    return next((line for line in reversed(text.splitlines()) if line.strip()), "")
+
+
+def size(count: int) -> str:
+    """Format a size.
+
+    >>> size(900), size(2048), size(5 << 20)
+    ('900 B', '2.0 KB', '5.0 MB')
+    """
+    if count < 1024:
+        return f"{count} B"
+    return f"{count / 1024:.1f} KB" if count < 1 << 20 else f"{count / (1 << 20):.1f} MB"
+
+
+def is_word(text: str) -> bool:
+    """Return whether a text has a letter or a digit.
+
+    >>> is_word("tide"), is_word(" - ")
+    (True, False)
+    """
+    return any(unicodedata.category(one)[0] in "LN" for one in text)
