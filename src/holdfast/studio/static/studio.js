@@ -1,0 +1,216 @@
+// One mechanism for all that is live: the stream says what changed, the page is read again, and the
+// difference is morphed in.
+import { Idiomorph } from "/studio/static/idiomorph.js";
+const policy = window.trustedTypes?.createPolicy("holdfast", { createHTML: (text) => text });
+const csrf = () => document.querySelector("meta[name=csrf]").content;
+const one = (selector) => document.querySelector(selector);
+const all = (selector) => [...document.querySelectorAll(selector)];
+
+if (one("hf-timeline")) import("/studio/static/timeline.js");
+if (one("hf-graph")) import("/studio/static/graph.js");
+
+let quiet;
+function say(text) {
+  one("#say").textContent = text;
+  clearTimeout(quiet);
+  quiet = setTimeout(() => (one("#say").textContent = ""), 4000);
+}
+
+let reading;
+async function renew(url = location.href, replace = false) {
+  reading?.abort();
+  const own = (reading = new AbortController());
+  let text;
+  try {
+    const answer = await fetch(url, { signal: own.signal });
+    if (answer.status === 401) return location.reload();
+    if (!answer.ok) return say("The server could not answer.");
+    text = await answer.text();
+  } catch (error) {
+    if (error.name !== "AbortError") say("The server does not answer.");
+    return;
+  }
+  const page = new DOMParser().parseFromString(policy ? policy.createHTML(text) : text, "text/html");
+  const typing = document.activeElement?.matches("input,textarea,select");
+  Idiomorph.morph(one("#main"), page.getElementById("main"), {
+    ignoreActiveValue: typing,
+    callbacks: {
+      // What a reader opened, chose or typed stays.
+      beforeNodeMorphed(old, fresh) {
+        if (old.nodeName === "DETAILS" && fresh.setAttribute) fresh.toggleAttribute("open", old.open);
+        if (old.nodeName === "DIALOG" && old.open) return false;
+        if (old.matches?.("form") && old.contains(document.activeElement) && typing) return false;
+        if (old.matches?.("[data-one]")) fresh.checked = old.checked;
+      },
+    },
+  });
+  document.title = page.title;
+  if (replace) history.replaceState(null, "", url);
+  chosen();
+}
+
+// HTTP/1.1 gives a browser six connections to one server: with a stream per tab the seventh tab
+// would hang. So one tab holds the stream and tells the others; when it closes, the next takes over.
+const bus = new BroadcastChannel("holdfast-studio");
+let waiting;
+function hear(news) {
+  const wanted = one("[data-live]")?.dataset.live;
+  if (!wanted || !(wanted === "*" || news.tasks.includes(wanted))) return;
+  clearTimeout(waiting);
+  waiting = setTimeout(() => renew(), 60);
+}
+bus.onmessage = (event) => hear(event.data);
+function lead() {
+  const source = new EventSource("/studio/live");
+  source.addEventListener("changed", (event) => {
+    const news = JSON.parse(event.data);
+    bus.postMessage(news);
+    hear(news);
+  });
+  source.onerror = () => one(".live")?.classList.add("off");
+  source.onopen = () => one(".live")?.classList.remove("off");
+  return source;
+}
+if (navigator.locks) {
+  navigator.locks.request("holdfast-studio", () => {
+    lead();
+    return new Promise(() => {});
+  });
+} else {
+  // Without locks every tab has a stream while it is looked at.
+  let source = lead();
+  document.addEventListener("visibilitychange", () => {
+    source.close();
+    if (!document.hidden) source = lead();
+  });
+}
+// What has no feed of changes is read again while it is looked at.
+setInterval(() => {
+  if (!document.hidden && one("[data-live]")?.dataset.live === "~") renew();
+}, 2000);
+
+// ---- time travel ---------------------------------------------------------------------------
+let asked;
+function travel(seq) {
+  const range = one("[data-scrub]");
+  if (!range) return;
+  range.value = Math.min(Math.max(seq, 1), Number(range.max));
+  const url = new URL(location);
+  if (range.value === range.max) url.searchParams.delete("at");
+  else url.searchParams.set("at", range.value);
+  clearTimeout(asked);
+  asked = setTimeout(() => renew(url.href, true), 60);
+}
+addEventListener("hf-travel", (event) => travel(event.detail));
+addEventListener("input", (event) => {
+  if (event.target.matches("[data-scrub]")) travel(Number(event.target.value));
+  if (event.target.matches("#palette input")) find(event.target.value);
+});
+
+// ---- selection of many ---------------------------------------------------------------------
+function chosen() {
+  const form = one("[data-many]");
+  if (!form) return;
+  const ids = all("[data-one]:checked").map((box) => box.value);
+  form.hidden = !ids.length;
+  form.elements.tasks.value = ids.join(",");
+  form.querySelector("[data-count]").textContent = `${ids.length} chosen`;
+}
+addEventListener("change", (event) => {
+  if (event.target.matches("[data-all]")) all("[data-one]").forEach((box) => (box.checked = event.target.checked));
+  if (event.target.matches("[data-all],[data-one]")) chosen();
+});
+
+// ---- clicks and forms ----------------------------------------------------------------------
+addEventListener("click", (event) => {
+  const found = event.target.closest("[data-step],[data-copy],[data-open],[data-close],[data-theme-toggle],tr[data-href]");
+  if (!found) return;
+  const data = found.dataset;
+  if (data.step) travel(Number(one("[data-scrub]").value) + Number(data.step));
+  else if (data.copy) navigator.clipboard?.writeText(data.copy).then(() => say("Copied."), () => say("The browser refused to copy."));
+  else if (data.open) document.getElementById(data.open).showModal();
+  else if ("close" in data) found.closest("dialog").close();
+  else if ("themeToggle" in data) {
+    const root = document.documentElement;
+    const dark = (root.dataset.theme || (matchMedia("(prefers-color-scheme:dark)").matches ? "dark" : "light")) === "dark";
+    root.dataset.theme = dark ? "light" : "dark";
+    document.cookie = `theme=${root.dataset.theme};path=/studio;max-age=31536000;samesite=strict`;
+  } else if (data.href && !event.target.closest("a,input,button,summary,form")) location.href = data.href;
+});
+addEventListener("submit", (event) => {
+  const text = event.target.dataset?.confirm;
+  if (text && !confirm(text)) event.preventDefault();
+});
+
+// ---- boards ----------------------------------------------------------------------------------
+async function move(card, to) {
+  const board = card.closest("[data-board]"), id = card.dataset.card;
+  const body = new URLSearchParams({ csrf: csrf(), do: "move", board: board.dataset.board, card: id, to });
+  const answer = await fetch(board.dataset.url, { method: "POST", headers: { "X-Part": "move" }, body });
+  if (!answer.ok) say(await answer.text());
+  await renew();
+  document.getElementById(`c-${id}`)?.focus();
+}
+let held;
+const columnOf = (event) => held && event.target.closest?.("[data-to]");
+addEventListener("dragstart", (event) => { held = event.target.closest?.("[data-card]"); held?.classList.add("drag"); });
+addEventListener("dragend", () => { held?.classList.remove("drag"); held = null; all(".over").forEach((column) => column.classList.remove("over")); });
+addEventListener("dragover", (event) => {
+  const column = columnOf(event);
+  if (column && column.closest("[data-board]") === held.closest("[data-board]")) { event.preventDefault(); column.classList.add("over"); }
+});
+addEventListener("dragleave", (event) => event.target.classList?.remove("over"));
+addEventListener("drop", (event) => { const column = columnOf(event); if (column) { event.preventDefault(); move(held, column.dataset.to); } });
+
+// ---- palette -----------------------------------------------------------------------------------
+function find(text) {
+  const words = text.trim().toLowerCase(), list = one("[data-found]");
+  const pages = all(".nav").filter((link) => words && link.textContent.toLowerCase().includes(words));
+  list.replaceChildren(...pages.map((link) => { const li = document.createElement("li"), a = document.createElement("a"); a.href = link.href; a.textContent = link.textContent; li.append(a); return li; }));
+}
+one("#palette form")?.addEventListener("submit", (event) => {
+  event.preventDefault();
+  const text = event.target.elements.q.value.trim(), first = one("[data-found] a");
+  if (first) location.href = first.href;
+  else if (text) location.href = `/studio/tasks/${encodeURIComponent(text)}`;
+});
+
+// ---- keys ----------------------------------------------------------------------------------------
+let going = 0;
+function rows(key) {
+  const found = all("[data-row]");
+  if (!found.length) return false;
+  let at = found.findIndex((row) => row.classList.contains("cur"));
+  if (key === "Enter") { if (at < 0) return false; location.href = found[at].dataset.href ?? found[at].dataset.row; return true; }
+  if (key === "x") { const box = found[at]?.querySelector("[data-one]"); if (box) { box.checked = !box.checked; chosen(); } return true; }
+  found[at]?.classList.remove("cur");
+  at = Math.min(Math.max(at + (key === "j" ? 1 : -1), 0), found.length - 1);
+  found[at].classList.add("cur");
+  found[at].scrollIntoView({ block: "nearest" });
+  return true;
+}
+addEventListener("keydown", (event) => {
+  if ((event.metaKey || event.ctrlKey) && event.key === "k") { event.preventDefault(); one("#palette").showModal(); return; }
+  if (event.target.matches("input:not([data-scrub]):not([type=checkbox]),select,textarea") || event.metaKey || event.ctrlKey || event.altKey || one("dialog[open]")) return;
+  const key = event.key, card = event.target.closest("[data-card]"), range = one("[data-scrub]");
+  if (Date.now() - going < 1500 && /^[a-z]$/.test(key)) { going = 0; const link = one(`[data-go="${key}"]`); if (link) location.href = link.href; return; }
+  if (card && event.target === card && (key === "ArrowRight" || key === "ArrowLeft")) {
+    const columns = [...card.closest("[data-board]").querySelectorAll("[data-to]")];
+    const to = columns[columns.indexOf(card.closest("[data-to]")) + (key === "ArrowRight" ? 1 : -1)];
+    if (to && card.draggable) { event.preventDefault(); move(card, to.dataset.to); }
+  } else if (range && ["ArrowLeft", "ArrowRight", "Home", "End"].includes(key)) {
+    event.preventDefault();
+    travel({ ArrowLeft: Number(range.value) - 1, ArrowRight: Number(range.value) + 1, Home: 1, End: Number(range.max) }[key]);
+  } else if (["j", "k", "x", "Enter"].includes(key)) { if (!event.target.closest("a,button,summary") || key !== "Enter") rows(key); }
+  else if (key === "g") going = Date.now();
+  else if (key === "?") one("#help").showModal();
+  else if (key === "/") { const field = one("main input[type=search]"); if (field) { event.preventDefault(); field.focus(); } }
+  else if (key === "a") { const field = one(".ask input[name=text]"); if (field) { event.preventDefault(); field.focus(); } }
+  else if (key === "e") {
+    const problems = all("[data-problem]"), last = problems.findIndex((row) => row.classList.contains("cur"));
+    problems[last]?.classList.remove("cur");
+    const next = problems[(last + 1) % problems.length];
+    next?.classList.add("cur");
+    next?.scrollIntoView({ block: "center" });
+  }
+});
