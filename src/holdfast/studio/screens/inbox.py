@@ -1,0 +1,27 @@
+"""Questions of tasks that wait for a person."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from holdfast.studio.desk import Desk
+from holdfast.studio.screens.screen import Screen
+from holdfast.studio.screens.task_actions import answer, cancel
+from holdfast.values.ids import new_id
+from holdfast.values.lifecycle import TaskState
+
+WAITING = (TaskState.INPUT_REQUIRED, TaskState.AUTH_REQUIRED)
+SHOWN = 50
+
+
+async def inbox(desk: Desk, request: Request) -> Response:
+    """Show what waits, the longest first."""
+    page = await desk.state(request).tasks.list(
+        states=WAITING, limit=SHOWN, messages_limit=0, count=True
+    )
+    asks = sorted(page.tasks, key=lambda task: task.updated_at)
+    return desk.page(request, "inbox.html", asks=asks, total=page.total, new_id=new_id)
+
+
+SCREEN = Screen("/studio", inbox, {"answer": answer, "cancel": cancel})

@@ -1,0 +1,106 @@
+"""One task: its timeline, the task as it was at any event, and what to do with it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from holdfast.studio.desk import Desk, back
+from holdfast.studio.screens.screen import Screen
+from holdfast.studio.screens.task_actions import ACTIONS, task_path
+from holdfast.studio.screens.timeline import SHOWS, picture, rows
+from holdfast.values.content import ChatMessage
+from holdfast.values.errors import InvalidInputError, NotFoundError
+from holdfast.values.ids import new_id
+from holdfast.values.lifecycle import TERMINAL, Actor
+from holdfast.values.tasks.events import StepRecord, Transition
+
+WINDOW = 200
+"""How many events a page shows of a task that has more than ``WHOLE``."""
+
+WHOLE = 500
+MOST_BYTES = 4 * 1024 * 1024
+"""How many bytes of messages and artifacts a page shows."""
+
+
+async def task(desk: Desk, request: Request) -> Response:
+    """Show a task, as it is or as it was after the event ``?at=``."""
+    key, query = request.path_params["id"], request.query_params
+    ledger = desk.state(request).tasks
+    found = await ledger.get(key, messages_limit=1, artifacts=False)
+    if found is None:
+        raise NotFoundError("task", key)
+    last = found.version
+    at = _at(query.get("at", ""), last)
+    start = 0 if last <= WHOLE else max(0, min(at - WINDOW // 2, last - WINDOW))
+    events = await ledger.events(
+        key,
+        after_seq=start,
+        limit=WHOLE if start == 0 and last <= WHOLE else WINDOW,
+        max_bytes=MOST_BYTES,
+    )
+    # The first message follows the submit.
+    first = await ledger.events(key, limit=3)
+    if at >= last:
+        then = await ledger.get(key, max_bytes=MOST_BYTES)
+    else:
+        then = await ledger.replay(key, at)
+    show = query.get("show", "") if query.get("show", "") in SHOWS else ""
+    ended = found.state in TERMINAL
+    took = (found.updated_at if ended else datetime.now(UTC)) - found.created_at
+    moves = [event.body for event in events if isinstance(event.body, Transition)]
+    return desk.page(
+        request,
+        "task.html",
+        task=found,
+        then=then,
+        at=at,
+        last=last,
+        ended=ended,
+        took=took.total_seconds(),
+        title=next((one.body.text for one in first if isinstance(one.body, ChatMessage)), key),
+        rows=rows(events, show),
+        show=show,
+        windowed=last > WHOLE,
+        start=start,
+        shown=len(events),
+        picture=picture(events, live=not ended),
+        steps=[
+            event.body
+            for event in events
+            if isinstance(event.body, StepRecord)
+            and event.body.key.kind == "step"
+            and event.seq <= at
+        ],
+        workers=sorted({one.worker for one in moves if one.worker}),
+        lost=sum(one.by is Actor.RECOVERY for one in moves),
+        feedback=await ledger.list_feedback(key),
+        new_id=new_id,
+    )
+
+
+async def feedback(desk: Desk, request: Request) -> Response:
+    """Store feedback on a task."""
+    key, form = request.path_params["id"], desk.form(request)
+    if not form.get("text", "").strip():
+        raise InvalidInputError("text", "is empty: write what was good or wrong")
+    rating = form.get("rating", "")
+    await desk.state(request).tasks.append_feedback(
+        key,
+        form["text"],
+        rating=int(rating) if rating in {"1", "2", "3", "4", "5"} else None,
+        feedback_id=form.get("feedback_id") or None,
+    )
+    return back(form, task_path(key))
+
+
+def _at(text: str, last: int) -> int:
+    """Return the event of ``?at=``, within the timeline."""
+    if not text.isascii() or not text.isdigit() or len(text) > 18:
+        return last
+    return min(max(int(text), 1), last)
+
+
+SCREEN = Screen("/studio/tasks/{id:path}", task, {**ACTIONS, "feedback": feedback})

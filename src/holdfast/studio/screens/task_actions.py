@@ -1,0 +1,81 @@
+"""What forms do with tasks; the inbox, the list and the page of a task share it."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from holdfast.studio.desk import Desk, back
+from holdfast.studio.screens.screen import Handler
+from holdfast.values.content import ChatMessage
+from holdfast.values.errors import InvalidInputError
+
+
+def task_path(task_id: str) -> str:
+    """Return the path of a task's page.
+
+    >>> task_path("a/b")
+    '/studio/tasks/a%2Fb'
+    """
+    return f"/studio/tasks/{quote(task_id, safe='')}"
+
+
+def task_id(desk: Desk, request: Request) -> str:
+    """Return the task that a form is about: that of the path, or of the field ``task``."""
+    found = request.path_params.get("id") or desk.form(request).get("task", "")
+    if not found:
+        raise InvalidInputError("task", "is missing")
+    return str(found)
+
+
+async def answer(desk: Desk, request: Request) -> Response:
+    """Answer the question of a task. The form has the message's id: sent twice, it counts once."""
+    key, form = task_id(desk, request), desk.form(request)
+    text = form.get("text", "")
+    if not text.strip():
+        raise InvalidInputError("text", "is empty: write an answer")
+    message = ChatMessage.user(text)
+    if form.get("message_id"):
+        message = ChatMessage("user", message.content, id=form["message_id"])
+    await desk.state(request).tasks.respond(key, message)
+    return back(form, task_path(key))
+
+
+async def cancel(desk: Desk, request: Request) -> Response:
+    """Cancel a task."""
+    key, form = task_id(desk, request), desk.form(request)
+    note = form.get("note") or "canceled in Studio"
+    await desk.state(request).tasks.cancel(key, note=note)
+    return back(form, task_path(key))
+
+
+async def pause(desk: Desk, request: Request) -> Response:
+    """Pause a task."""
+    key, form = task_id(desk, request), desk.form(request)
+    await desk.state(request).tasks.pause(key, note=form.get("note") or "paused in Studio")
+    return back(form, task_path(key))
+
+
+async def resume(desk: Desk, request: Request) -> Response:
+    """Resume a paused task."""
+    key, form = task_id(desk, request), desk.form(request)
+    await desk.state(request).tasks.resume(key, note=form.get("note") or "resumed in Studio")
+    return back(form, task_path(key))
+
+
+async def retry(desk: Desk, request: Request) -> Response:
+    """Submit the work of a task again, and go to the new task."""
+    key, form = task_id(desk, request), desk.form(request)
+    made = await desk.state(request).tasks.retry(key, submit_key=form.get("submit_key") or None)
+    return RedirectResponse(task_path(made.id), 303)
+
+
+ACTIONS: dict[str, Handler] = {
+    "answer": answer,
+    "cancel": cancel,
+    "pause": pause,
+    "resume": resume,
+    "retry": retry,
+}

@@ -1,0 +1,110 @@
+"""The list of tasks, with counts by state, filters and actions on many."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from holdfast.studio.desk import Desk, back
+from holdfast.studio.screens.screen import Handler, Screen
+from holdfast.studio.screens.task_actions import task_path
+from holdfast.values.content import ChatMessage
+from holdfast.values.errors import HoldfastError, InvalidInputError
+from holdfast.values.lifecycle import TaskState
+
+SHOWN = 50
+TILES = (
+    TaskState.WORKING,
+    TaskState.SUBMITTED,
+    TaskState.INPUT_REQUIRED,
+    TaskState.PAUSED,
+    TaskState.COMPLETED,
+    TaskState.FAILED,
+    TaskState.CANCELED,
+)
+SINCE = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(days=7)}
+MOST_AT_ONCE = 200
+
+
+async def tasks(desk: Desk, request: Request) -> Response:
+    """Show a page of tasks."""
+    query = request.query_params
+    ledger = desk.state(request).tasks
+    chosen = [state for state in query.getlist("state") if state in set(TaskState)]
+    filters: dict[str, Any] = {
+        "states": chosen or None,
+        "agent": query.get("agent") or None,
+        "context_id": query.get("context") or None,
+    }
+    if desk.session(request).operator and query.get("owner"):
+        filters["owner"] = query["owner"]
+    if query.get("since") in SINCE:
+        filters["updated_after"] = datetime.now(UTC) - SINCE[query["since"]]
+    found = await ledger.list(
+        **filters, limit=SHOWN, cursor=query.get("cursor") or None, messages_limit=1, count=True
+    )
+    counts = {}
+    for state in TILES:
+        counts[state] = (
+            await ledger.list(**{**filters, "states": [state]}, limit=0, count=True)
+        ).total
+    kept = [(name, value) for name, value in query.multi_items() if name != "cursor"]
+    return desk.page(
+        request,
+        "tasks.html",
+        rows=found.tasks,
+        total=found.total,
+        counts=counts,
+        chosen=chosen,
+        query=query,
+        filtered=any(name in query for name in ("state", "agent", "context", "owner", "since")),
+        next=urlencode([*kept, ("cursor", found.next_cursor)]) if found.next_cursor else "",
+        kept=kept,
+    )
+
+
+async def submit(desk: Desk, request: Request) -> Response:
+    """Submit a task. The form has a submit key: sent twice, it is one task."""
+    form, session = desk.form(request), desk.session(request)
+    if not form.get("text", "").strip():
+        raise InvalidInputError("text", "is empty: write what the task is")
+    owner = form.get("owner") or None if session.operator else None
+    made = await desk.state(request).tasks.submit(
+        form.get("agent", ""),
+        ChatMessage.user(form["text"]),
+        owner=owner,
+        submit_key=form.get("submit_key") or None,
+    )
+    return RedirectResponse(task_path(made.id), 303)
+
+
+def _many(what: str) -> Handler:
+    """Return the action that does something to each chosen task."""
+
+    async def act(desk: Desk, request: Request) -> Response:
+        form = desk.form(request)
+        chosen = [one for one in form.get("tasks", "").split(",") if one][:MOST_AT_ONCE]
+        ledger = desk.state(request).tasks
+        done, failures = 0, []
+        for one in chosen:
+            try:
+                await getattr(ledger, what)(one)
+                done += 1
+            except HoldfastError as error:
+                failures.append(str(error))
+        if failures and not done:
+            raise InvalidInputError("tasks", f"nothing was done: {failures[0]}")
+        return back(form, "/studio/tasks")
+
+    return act
+
+
+SCREEN = Screen(
+    "/studio/tasks",
+    tasks,
+    {"submit": submit} | {what: _many(what) for what in ("cancel", "pause", "resume", "retry")},
+)

@@ -1,0 +1,120 @@
+"""The events of a task as rows of a feed, and as the data of its picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from holdfast.studio.pages import last_line
+from holdfast.values.content import ChatMessage, TextBlock
+from holdfast.values.lifecycle import Actor, TaskState
+from holdfast.values.tasks.events import (
+    ArtifactChunk,
+    StepRecord,
+    TaskEvent,
+    TaskRequest,
+    Transition,
+)
+
+SHOWS = ("steps", "messages", "problems")
+_PROBLEMS = {TaskState.FAILED, TaskState.REJECTED, TaskState.CANCELED}
+
+
+def rows(events: Iterable[TaskEvent], show: str = "") -> list[dict[str, Any]]:
+    """Return the rows of the feed: following chunks of an artifact are one row.
+
+    ``say`` and ``ask`` records are left out: the message beside them has the same text. ::
+
+        rows(await ledger.events(task.id), "problems")
+    """
+    found: list[dict[str, Any]] = []
+    seen: set[str] = set()
+    run: dict[str, Any] | None = None
+    for event in events:
+        body = event.body
+        if isinstance(body, StepRecord) and body.key.kind != "step":
+            continue
+        if isinstance(body, ArtifactChunk):
+            length = sum(len(one.text) for one in body.parts if isinstance(one, TextBlock))
+            if run is not None and run["id"] == body.artifact_id and body.append:
+                run["last"], run["n"] = event.seq, run["n"] + 1
+                run["size"], run["done"] = run["size"] + length, body.last_chunk
+                continue
+            run = _row(event) | {
+                "id": body.artifact_id,
+                "n": 1,
+                "size": length,
+                "done": body.last_chunk,
+                "again": not body.append and body.artifact_id in seen,
+            }
+            seen.add(body.artifact_id)
+            found.append(run)
+            continue
+        run = None
+        row = _row(event)
+        if isinstance(body, Transition):
+            row["lost"] = event.by is Actor.RECOVERY
+            row["problem"] = row["lost"] or body.to_state in _PROBLEMS
+        found.append(row)
+    return [row for row in found if not show or row["show"] == show or show == _problem(row)]
+
+
+def _problem(row: dict[str, Any]) -> str:
+    return "problems" if row["problem"] else ""
+
+
+def _row(event: TaskEvent) -> dict[str, Any]:
+    shows = {"step": "steps", "message": "messages", "artifact": "steps"}
+    return {
+        "seq": event.seq,
+        "last": event.seq,
+        "at": event.at,
+        "fence": event.fence,
+        "by": str(event.by),
+        "body": event.body,
+        "kind": event.kind,
+        "lost": False,
+        "problem": False,
+        "show": shows.get(event.kind, ""),
+    }
+
+
+def picture(events: Sequence[TaskEvent], *, live: bool) -> dict[str, Any]:
+    """Return what the picture of a timeline needs, as plain JSON.
+
+    ::
+
+        picture(await ledger.events(task.id), live=True)
+    """
+    return {
+        "events": [_drawn(event) for event in events],
+        "now": datetime.now(UTC).timestamp(),
+        "live": live,
+    }
+
+
+def _drawn(event: TaskEvent) -> dict[str, Any]:
+    drawn: dict[str, Any] = {
+        "seq": event.seq,
+        "t": event.at.timestamp(),
+        "kind": event.kind,
+        "fence": event.fence,
+        "by": str(event.by),
+    }
+    match event.body:
+        case Transition() as body:
+            drawn |= {
+                "to": str(body.to_state),
+                "worker": body.worker,
+                "note": last_line(body.note)[:200],
+            }
+        case StepRecord() as body:
+            drawn |= {"name": body.key.name, "skind": body.key.kind}
+        case ChatMessage() as body:
+            drawn |= {"role": str(body.role), "text": body.text[:80]}
+        case ArtifactChunk() as body:
+            drawn |= {"name": body.artifact_id, "append": body.append}
+        case TaskRequest() as body:
+            drawn |= {"what": body.what}
+    return drawn
