@@ -1,0 +1,108 @@
+"""To-do boards of a conversation: a lane per agent, a column per status."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from holdfast.studio.desk import Desk, back
+from holdfast.studio.screens.screen import Screen
+from holdfast.values.boards import TaskStatus
+from holdfast.values.errors import InvalidInputError, NotFoundError
+
+COLUMNS = (
+    (TaskStatus.PLANNED, "Planned"),
+    (TaskStatus.IN_PROGRESS, "In progress"),
+    (TaskStatus.BLOCKED, "Blocked"),
+    (TaskStatus.FAILED, "Failed"),
+    (TaskStatus.SUCCEEDED, "Done"),
+)
+SHOWN = 50
+
+
+async def boards(desk: Desk, request: Request) -> Response:
+    """Show the conversations that have tasks; a board is found by its conversation's id too."""
+    wanted = request.query_params.get("id", "")
+    if wanted:
+        return RedirectResponse(f"/studio/boards/{quote(wanted, safe='')}", 303)
+    cursor = request.query_params.get("cursor") or None
+    page = await desk.state(request).tasks.list_contexts(limit=SHOWN, cursor=cursor)
+    return desk.page(request, "boards.html", contexts=page.contexts, next=page.next_cursor)
+
+
+async def board(desk: Desk, request: Request) -> Response:
+    """Show the boards of a conversation."""
+    key = request.path_params["id"]
+    found = await desk.memory_state(request).boards.get_boards_by_conversation(key)
+    return desk.page(request, "board.html", id=key, boards=found, columns=COLUMNS)
+
+
+def _path(request: Request) -> str:
+    owner = request.query_params.get("owner", "")
+    more = f"?owner={quote(owner, safe='')}" if owner else ""
+    return f"/studio/boards/{quote(request.path_params['id'], safe='')}{more}"
+
+
+async def move(desk: Desk, request: Request) -> Response:
+    """Give a card another status."""
+    form = desk.form(request)
+    store = desk.memory_state(request).boards
+    list_id, card = form.get("board", ""), form.get("card", "")
+    done = await store.update_status(list_id, card, form.get("to", ""))
+    if done is None:
+        raise NotFoundError("card", card)
+    return back(form, _path(request))
+
+
+async def start_afresh(desk: Desk, request: Request) -> Response:
+    """Plan a failed card again, with no retries used."""
+    form = desk.form(request)
+    store = desk.memory_state(request).boards
+    if await store.force_retry(form.get("board", ""), form.get("card", "")) is None:
+        raise NotFoundError("card", form.get("card", ""))
+    return back(form, _path(request))
+
+
+async def add(desk: Desk, request: Request) -> Response:
+    """Add a card, or the first board of a conversation."""
+    form = desk.form(request)
+    store = desk.memory_state(request).boards
+    title = form.get("title", "").strip()
+    if not title:
+        raise InvalidInputError("title", "is empty: write what is to be done")
+    if form.get("board"):
+        await store.add_tasks(form["board"], [title])
+    else:
+        await store.create_task_list(request.path_params["id"], [title])
+    return back(form, _path(request))
+
+
+async def rename(desk: Desk, request: Request) -> Response:
+    """Give a card another title."""
+    form = desk.form(request)
+    store = desk.memory_state(request).boards
+    card, title = form.get("card", ""), form.get("title", "").strip()
+    if not title:
+        raise InvalidInputError("title", "is empty: write what is to be done")
+    if await store.update_task_title(form.get("board", ""), card, title) is None:
+        raise NotFoundError("card", card)
+    return back(form, _path(request))
+
+
+async def remove(desk: Desk, request: Request) -> Response:
+    """Remove a card."""
+    form = desk.form(request)
+    store = desk.memory_state(request).boards
+    if not await store.delete_task(form.get("board", ""), form.get("card", "")):
+        raise NotFoundError("card", form.get("card", ""))
+    return back(form, _path(request))
+
+
+LIST = Screen("/studio/boards", boards)
+SCREEN = Screen(
+    "/studio/boards/{id:path}",
+    board,
+    {"move": move, "afresh": start_afresh, "add": add, "rename": rename, "remove": remove},
+)

@@ -1,0 +1,98 @@
+"""The knowledge graph: search an entity, walk from it, delete."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from holdfast.studio.desk import Desk, back
+from holdfast.studio.screens.screen import Screen
+from holdfast.values.errors import NotFoundError
+from holdfast.values.graph import Entity, SubGraph
+
+SHOWN = 200
+DEPTHS = (1, 2, 3)
+
+
+async def graph(desk: Desk, request: Request) -> Response:
+    """Show an entity's neighbourhood as a picture, and the same as a list."""
+    query = request.query_params
+    store = desk.memory_state(request).graph
+    words, start = query.get("q", "").strip(), query.get("from", "")
+    found: list[Entity] = await store.find_entities([words]) if words else []
+    if not start and len(found) == 1:
+        start = found[0].id
+    depth = int(query["depth"]) if query.get("depth", "") in {"1", "2", "3"} else 1
+    near = SubGraph((), ())
+    if start:
+        types = [query["type"]] if query.get("type") else None
+        near = await store.get_neighbors(start, depth=depth, relationship_types=types, limit=SHOWN)
+        if not near.entities:
+            raise NotFoundError("entity", start)
+    degrees = Counter(end for one in near.relationships for end in (one.source_id, one.target_id))
+    return desk.page(
+        request,
+        "graph.html",
+        query=query,
+        words=words,
+        found=found,
+        start=start,
+        depth=depth,
+        depths=DEPTHS,
+        near=near,
+        names={one.id: name(one) for one in near.entities},
+        degrees=degrees,
+        types=sorted({one.type for one in near.relationships}),
+        picture=_picture(near, start),
+        name_of=name,
+        shown=SHOWN,
+    )
+
+
+def name(entity: Entity) -> str:
+    """Return the name of an entity for people: its property ``name``, or its id.
+
+    >>> name(Entity("Person", {"name": "Ravi"}, id="p1"))
+    'Ravi'
+    """
+    found = entity.properties.get("name")
+    return found if isinstance(found, str) and found else entity.id
+
+
+def _picture(near: SubGraph, start: str) -> dict[str, object]:
+    return {
+        "start": start,
+        "nodes": [
+            {"id": one.id, "name": name(one)[:60], "label": one.label[:40]} for one in near.entities
+        ],
+        "links": [
+            {"source": one.source_id, "target": one.target_id, "type": one.type[:40]}
+            for one in near.relationships
+        ],
+    }
+
+
+async def delete_entity(desk: Desk, request: Request) -> Response:
+    """Delete an entity and its relationships."""
+    form = desk.form(request)
+    if not await desk.memory_state(request).graph.delete_entity(form.get("entity", "")):
+        raise NotFoundError("entity", form.get("entity", ""))
+    return back(form, "/studio/graph")
+
+
+async def delete_relationship(desk: Desk, request: Request) -> Response:
+    """Delete a relationship."""
+    form = desk.form(request)
+    store = desk.memory_state(request).graph
+    if not await store.delete_relationship(form.get("relationship", "")):
+        raise NotFoundError("relationship", form.get("relationship", ""))
+    return back(form, "/studio/graph")
+
+
+SCREEN = Screen(
+    "/studio/graph",
+    graph,
+    {"delete-entity": delete_entity, "delete-relationship": delete_relationship},
+)
