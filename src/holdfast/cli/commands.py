@@ -23,6 +23,7 @@ from holdfast.cli import (
     keys,
     mcp,
     serve,
+    studio,
     tasks,
     worker,
 )
@@ -48,6 +49,7 @@ app.command()(doctor.doctor)
 app.command()(index.index)
 app.command()(mcp.mcp)
 app.command()(serve.serve)
+app.command()(studio.studio)
 app.command()(worker.worker)
 
 

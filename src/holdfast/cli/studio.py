@@ -1,0 +1,65 @@
+"""``holdfast studio``: the state of your agents in a browser, on this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import webbrowser
+from typing import Annotated
+
+import typer
+
+from holdfast.cli.logs import start_logs
+from holdfast.cli.open_state import open_shared
+from holdfast.cli.options import Tenant
+from holdfast.cli.worker import run_until_signal
+from holdfast.values.errors import MissingExtraError
+
+_log = logging.getLogger("holdfast.studio")
+
+
+def studio(
+    *,
+    tenant: Tenant = "",
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="The port; 0 is any that is free.")
+    ] = 8620,
+    read_only: Annotated[
+        bool, typer.Option("--read-only", help="Show everything, change nothing.")
+    ] = False,
+    browser: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="Open the link in a browser.")
+    ] = True,
+) -> None:
+    """Open Studio in a browser: tasks, questions, boards, sessions, recall, facts, graph, health.
+
+    It listens on this machine only, and prints a link that works once, within five minutes; run
+    the command again for another. Whoever has the link can read and change everything in the
+    tenant.
+
+    For example:
+
+        holdfast studio
+
+        holdfast studio --read-only --no-browser --port 0
+    """
+    try:
+        # Imported here: Studio is a separate extra.
+        from holdfast.studio.server import StudioServer  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("holdfast"):
+            raise
+        raise MissingExtraError("Studio", "studio") from None
+    start_logs(as_json=False)
+
+    async def work() -> int:
+        async with open_shared(tenant) as state:
+            server = StudioServer(state, port=port, read_only=read_only)
+            link = server.link()
+            typer.echo(f"Studio: {link}")
+            typer.echo("The link works once, within five minutes. Ctrl-C ends Studio.")
+            if browser:
+                webbrowser.open(link)
+            return await run_until_signal(server)
+
+    raise typer.Exit(asyncio.run(work()))
