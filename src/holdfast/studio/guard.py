@@ -161,8 +161,6 @@ class Guard:
         return {name: values[-1] for name, values in fields.items()}
 
     def _refused(self, request: Request, refusal: RefusedError) -> Response:
-        if "text/html" not in request.headers.get("accept", "text/html"):
-            return Response(f"{refusal.title}: {refusal}\n", refusal.status)
         text = render(
             "refused.html",
             title=refusal.title,

@@ -1,0 +1,1 @@
+"""Studio over ASGI and in a real browser."""

@@ -1,0 +1,210 @@
+"""Every form of every screen, and what it does to the stores."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast import ChatMessage, Event, State
+from holdfast.values.graph import Entity, Relationship
+from holdfast.values.identity import ALL_AGENTS, AgentId
+from holdfast.values.tasks.events import StepKey
+from tests.studio.visiting import Visitor
+
+pytestmark = pytest.mark.asyncio
+
+
+async def _asking(state: State, owner: str = "") -> str:
+    task = await state.tasks.submit("writer", ChatMessage.user("Tides?"), owner=owner)
+    [claimed] = await state.tasks.claim("w1", agents=["writer"])
+    said = ChatMessage.assistant("Which chapter?")
+    await state.tasks.transition(
+        claimed.lease, "input-required", message=said, ask=StepKey("ask", kind="ask")
+    )
+    return task.id
+
+
+async def _state_of(state: State, task_id: str) -> str:
+    task = await state.tasks.get(task_id)
+    assert task is not None
+    return str(task.state)
+
+
+async def test_an_answer_from_the_inbox_counts_once(state: State) -> None:
+    task = await _asking(state)
+    async with Visitor(state) as visitor:
+        for _ in range(2):
+            response = await visitor.send(
+                "/studio", "answer", task=task, text="Chapter 2", message_id="m1", back="/studio"
+            )
+            assert (response.status_code, response.headers["location"]) == (303, "/studio")
+        assert "Nobody waits for you" in await visitor.page("/studio")
+    found = await state.tasks.get(task)
+    assert found is not None
+    assert [one.text for one in found.messages] == ["Tides?", "Which chapter?", "Chapter 2"]
+    assert str(found.state) == "submitted"
+
+
+async def test_an_empty_answer_is_refused(state: State) -> None:
+    task = await _asking(state)
+    async with Visitor(state) as visitor:
+        response = await visitor.send(f"/studio/tasks/{task}", "answer", text="  ")
+    assert response.status_code == 422
+    assert "write an answer" in response.text
+    assert await _state_of(state, task) == "input-required"
+
+
+async def test_a_task_is_submitted_once(state: State) -> None:
+    async with Visitor(state) as visitor:
+        places = set()
+        for _ in range(2):
+            response = await visitor.send(
+                "/studio/tasks",
+                "submit",
+                agent="writer",
+                text="Tides?",
+                submit_key="k1",
+                owner="ana",
+            )
+            places.add(response.headers["location"])
+    page = await state.tasks.list(count=True)
+    assert page.total == 1
+    assert places == {f"/studio/tasks/{page.tasks[0].id}"}
+    assert page.tasks[0].owner == "ana"
+
+
+async def test_a_task_is_paused_resumed_canceled_and_run_again(state: State) -> None:
+    task = (await state.tasks.submit("writer", ChatMessage.user("Tides?"))).id
+    async with Visitor(state) as visitor:
+        for do, after in (("pause", "paused"), ("resume", "submitted"), ("cancel", "canceled")):
+            assert (await visitor.send(f"/studio/tasks/{task}", do)).status_code == 303
+            assert await _state_of(state, task) == after
+        response = await visitor.send(f"/studio/tasks/{task}", "retry", submit_key="again")
+        twice = await visitor.send(f"/studio/tasks/{task}", "retry", submit_key="again")
+    assert response.headers["location"] == twice.headers["location"]
+    assert (await state.tasks.list(count=True)).total == 2
+
+
+async def test_a_refused_action_says_why(state: State) -> None:
+    task = (await state.tasks.submit("writer", ChatMessage.user("Tides?"))).id
+    async with Visitor(state) as visitor:
+        response = await visitor.send(f"/studio/tasks/{task}", "retry")
+        nowhere = await visitor.send("/studio/tasks/no-such-task", "cancel")
+    assert response.status_code == 409
+    assert "That did not work" in response.text
+    assert nowhere.status_code == 404
+
+
+async def test_many_tasks_are_canceled_at_once(state: State) -> None:
+    tasks = [(await state.tasks.submit("w", ChatMessage.user(f"{at}"))).id for at in range(3)]
+    async with Visitor(state) as visitor:
+        response = await visitor.send("/studio/tasks", "cancel", tasks=",".join(tasks[:2]))
+        wrong = await visitor.send("/studio/tasks", "cancel", tasks="no-such-task")
+    assert response.status_code == 303
+    assert [await _state_of(state, one) for one in tasks] == ["canceled", "canceled", "submitted"]
+    assert wrong.status_code == 422
+
+
+async def test_feedback_is_stored_once(state: State) -> None:
+    task = (await state.tasks.submit("w", ChatMessage.user("Tides?"))).id
+    async with Visitor(state) as visitor:
+        for _ in range(2):
+            await visitor.send(
+                f"/studio/tasks/{task}", "feedback", text="wrong page", rating="2", feedback_id="f1"
+            )
+        assert "wrong page" in await visitor.page(f"/studio/tasks/{task}")
+    [found] = await state.tasks.list_feedback(task)
+    assert (found.text, found.rating) == ("wrong page", 2)
+
+
+async def test_a_board_is_made_and_its_cards_move(state: State) -> None:
+    path = "/studio/boards/c1"
+    async with Visitor(state) as visitor:
+        await visitor.send(path, "add", title="Read")
+        [board] = await state.boards.get_boards_by_conversation("c1")
+        card = {"board": board.id, "card": board.tasks[0].id}
+        await visitor.send(path, "add", board=board.id, title="Write")
+        await visitor.send(path, "move", **card, to="in_progress")
+        await visitor.send(path, "rename", **card, title="Read twice")
+        [board] = await state.boards.get_boards_by_conversation("c1")
+        assert [(one.title, str(one.status)) for one in board.tasks] == [
+            ("Read twice", "in_progress"),
+            ("Write", "planned"),
+        ]
+        await visitor.send(path, "move", **card, to="failed")
+        await visitor.send(path, "afresh", **card)
+        [board] = await state.boards.get_boards_by_conversation("c1")
+        assert str(board.tasks[0].status) != "failed"
+        await visitor.send(path, "remove", **card)
+        [board] = await state.boards.get_boards_by_conversation("c1")
+        assert [one.title for one in board.tasks] == ["Write"]
+        refused = await visitor.send(path, "move", **card, to="succeeded")
+        odd = await visitor.send(path, "move", board=board.id, card=board.tasks[0].id, to="moon")
+    assert (refused.status_code, odd.status_code) == (404, 422)
+
+
+async def test_a_session_is_ended_and_erased(state: State) -> None:
+    await state.episodes.start_session("planner", "s1")
+    await state.episodes.append(
+        [Event(AgentId.parse("planner"), "s1", "note", {"text": "low tide"})]
+    )
+    await state.short_term.set_state("s1", {"step": 1})
+    async with Visitor(state) as visitor:
+        await visitor.send("/studio/sessions/s1", "end")
+        found = await state.episodes.get_session("s1")
+        assert found is not None
+        assert found.ended_at is not None
+        refused = await visitor.send("/studio/sessions/s1", "erase", confirm="s2")
+        assert refused.status_code == 422
+        assert await state.episodes.recent(ALL_AGENTS, session_id="s1")
+        done = await visitor.send("/studio/sessions/s1", "erase", confirm="s1")
+        assert done.status_code == 303
+        assert (await visitor.get("/studio/sessions/s1")).status_code == 404
+    assert not await state.episodes.recent(ALL_AGENTS, session_id="s1")
+    assert await state.short_term.get_state("s1") == {}
+
+
+async def test_facts_are_added_corrected_forgotten_and_pinned(state: State) -> None:
+    path = "/studio/facts"
+    async with Visitor(state) as visitor:
+        for _ in range(2):
+            await visitor.send(path, "add", agent="planner", content="Ana sails", key="k1")
+        [fact] = await state.long_term.list("planner")
+        await visitor.send(path, "correct", agent="planner", fact=fact.id, content="Ana rows")
+        [fact] = await state.long_term.list("planner")
+        assert fact.content == "Ana rows"
+        await visitor.send(path, "forget", agent="planner", fact=fact.id)
+        assert not await state.long_term.list("planner")
+        gone = await visitor.send(path, "forget", agent="planner", fact=fact.id)
+        assert gone.status_code == 404
+        await visitor.send(
+            "/studio/recall", "pin", agent="planner", text="Low tide at six", key="p"
+        )
+    [fact] = await state.long_term.list("planner")
+    assert fact.content == "Low tide at six"
+
+
+async def test_entities_and_relationships_are_deleted(state: State) -> None:
+    await state.graph.add_entities([Entity("P", {"name": "Ana"}, id="a"), Entity("P", {}, id="b")])
+    [edge] = await state.graph.add_relationships([Relationship("a", "b", "knows")])
+    async with Visitor(state) as visitor:
+        await visitor.send("/studio/graph", "delete-relationship", relationship=edge)
+        assert not (await state.graph.get_neighbors("a")).relationships
+        await visitor.send("/studio/graph", "delete-entity", entity="a")
+        assert (await visitor.get("/studio/graph?from=a")).status_code == 404
+
+
+async def test_a_key_is_shown_once_and_revoked(state: State) -> None:
+    async with Visitor(state) as visitor:
+        response = await visitor.send(
+            "/studio/keys", "create", owner="ana", name="laptop", scope="reader", days="30"
+        )
+        [key] = await state.keys.list_keys()
+        text = response.text.partition('class="keytext">')[2].partition("<")[0]
+        assert (await state.keys.verify(text)) is not None
+        assert (str(key.scope), key.owner) == ("reader", "ana")
+        assert text not in await visitor.page("/studio/keys")
+        await visitor.send("/studio/keys", "revoke", key=key.id)
+        assert await state.keys.verify(text) is None
+        for days in ("0", "x", "999999", "-1"):
+            refused = await visitor.send("/studio/keys", "create", owner="ana", days=days)
+            assert refused.status_code == 422

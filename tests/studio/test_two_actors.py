@@ -1,0 +1,153 @@
+"""Two owners and two tenants: nobody sees or changes what is not theirs, on any route."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast import ChatMessage, Event, State
+from holdfast.studio.access import Access
+from holdfast.studio.app import SCREENS
+from holdfast.values.graph import Entity
+from holdfast.values.identity import AgentId
+from holdfast.values.ids import new_ref
+from holdfast.values.tasks.events import StepKey
+from tests.studio.visiting import Visitor
+
+pytestmark = pytest.mark.asyncio
+SECRET = "the-secret-of-bob"  # noqa: S105 - a text to look for
+
+
+async def _bob(state: State) -> dict[str, str]:
+    """Everything that Bob has, by the name of the field that would name it."""
+    view = state.for_owner("bob")
+    task = await view.tasks.submit("writer", ChatMessage.user(SECRET), context_id="c1")
+    [claimed] = await state.tasks.claim("w1", agents=["writer"])
+    await state.tasks.transition(
+        claimed.lease,
+        "input-required",
+        message=ChatMessage.assistant(SECRET),
+        ask=StepKey("ask", kind="ask"),
+    )
+    board = await view.boards.create_task_list("c1", [SECRET])
+    await view.episodes.start_session("writer", "c1")
+    await view.episodes.append([Event(AgentId.parse("writer"), "c1", "note", {"text": SECRET})])
+    await view.short_term.set_state("c1", {"step": SECRET})
+    fact = await view.long_term.save("writer", SECRET)
+    await view.graph.add_entities([Entity("P", {"name": SECRET}, id="e1")])
+    return {"task": task.id, "board": board.id, "card": board.tasks[0].id, "fact": fact}
+
+
+def _paths(bob: dict[str, str]) -> list[str]:
+    return [
+        "/studio",
+        "/studio/tasks",
+        "/studio/tasks?owner=bob",
+        "/studio/tasks?agent=writer&context=c1",
+        f"/studio/tasks/{bob['task']}",
+        f"/studio/tasks/{bob['task']}?at=2",
+        "/studio/boards",
+        "/studio/boards/c1",
+        "/studio/boards/c1?owner=bob",
+        "/studio/sessions",
+        "/studio/sessions?owner=bob&agent=writer",
+        "/studio/sessions/c1",
+        "/studio/sessions/c1?owner=bob",
+        "/studio/recall?agent=writer&q=secret&owner=bob",
+        "/studio/facts?agent=writer&owner=bob",
+        "/studio/graph?from=e1&owner=bob",
+        "/studio/graph?q=e1",
+        "/studio/health",
+        "/studio/dead-letters",
+        "/studio/keys",
+    ]
+
+
+def _forms(bob: dict[str, str]) -> list[tuple[str, str, dict[str, str]]]:
+    card = {"board": bob["board"], "card": bob["card"]}
+    task = f"/studio/tasks/{bob['task']}"
+    return [
+        ("/studio", "answer", {"task": bob["task"], "text": "x"}),
+        ("/studio", "cancel", {"task": bob["task"]}),
+        ("/studio/tasks", "cancel", {"tasks": bob["task"]}),
+        *((task, do, {"text": "x"}) for do in ("answer", "cancel", "pause", "retry", "feedback")),
+        ("/studio/boards/c1?owner=bob", "move", {**card, "to": "in_progress"}),
+        ("/studio/boards/c1", "rename", {**card, "title": "x"}),
+        ("/studio/boards/c1?owner=bob", "remove", card),
+        ("/studio/sessions/c1?owner=bob", "end", {}),
+        ("/studio/facts?owner=bob", "forget", {"agent": "writer", "fact": bob["fact"]}),
+        (
+            "/studio/facts?owner=bob",
+            "correct",
+            {"agent": "writer", "fact": bob["fact"], "content": "x"},
+        ),
+        ("/studio/graph?owner=bob", "delete-entity", {"entity": "e1"}),
+        ("/studio/keys", "create", {"owner": "ana"}),
+        ("/studio/dead-letters", "discard", {"letter": "d1"}),
+    ]
+
+
+async def _checked(state: State, visitor: Visitor, bob: dict[str, str]) -> None:
+    view = state.for_owner("bob")
+    before = await view.tasks.get(bob["task"])
+    for path in _paths(bob):
+        response = await visitor.get(path)
+        assert SECRET not in response.text, path
+        assert response.status_code in {200, 404}, path
+    for path, do, fields in _forms(bob):
+        response = await visitor.send(path, do, **fields)
+        assert SECRET not in response.text, path
+        assert response.status_code in {404, 409, 422}, (path, do, response.status_code)
+    # Erasing a session that is not there has no effect, and is no error.
+    await visitor.send("/studio/sessions/c1?owner=bob", "erase", confirm="c1")
+    assert await view.tasks.get(bob["task"]) == before
+    [board] = await view.boards.get_boards_by_conversation("c1")
+    assert [(one.title, str(one.status)) for one in board.tasks] == [(SECRET, "planned")]
+    assert len(await view.long_term.list("writer")) == 1
+    assert len(await view.episodes.recent("writer", session_id="c1")) == 1
+    assert await view.short_term.get_state("c1") == {"step": SECRET}
+    assert (await view.graph.get_neighbors("e1")).entities
+    assert not await state.keys.list_keys()
+
+
+async def test_an_owner_sees_and_changes_nothing_of_another(state: State) -> None:
+    bob = await _bob(state)
+    async with Visitor.owner(state, "ana") as visitor:
+        await _checked(state, visitor, bob)
+
+
+async def test_an_operator_of_another_tenant_sees_and_changes_nothing(state: State) -> None:
+    bob = await _bob(state)
+    session = Access().open(new_ref(), key_id="k1")
+    async with Visitor(state, session) as visitor:
+        for path in _paths(bob)[:-3]:
+            assert SECRET not in (await visitor.get(path)).text, path
+        for path, do, fields in _forms(bob)[:-2]:
+            response = await visitor.send(path, do, **fields)
+            assert response.status_code in {404, 409, 422}, (path, do)
+
+
+async def test_an_owner_sees_what_is_theirs(state: State) -> None:
+    bob = await _bob(state)
+    async with Visitor.owner(state, "bob") as visitor:
+        for path in ("/studio", f"/studio/tasks/{bob['task']}", "/studio/boards/c1"):
+            assert SECRET in await visitor.page(path)
+        for path in ("/studio/sessions/c1", "/studio/facts?agent=writer", "/studio/graph?from=e1"):
+            assert SECRET in await visitor.page(path)
+
+
+async def test_the_operator_sees_the_memory_of_a_chosen_owner(state: State) -> None:
+    bob = await _bob(state)
+    async with Visitor(state) as visitor:
+        assert SECRET in await visitor.page(f"/studio/tasks/{bob['task']}")
+        for path in ("/studio/boards/c1", "/studio/facts?agent=writer"):
+            more = "&" if "?" in path else "?"
+            assert SECRET not in await visitor.page(path)
+            assert SECRET in await visitor.page(f"{path}{more}owner=bob")
+
+
+@pytest.mark.parametrize("screen", [one.path for one in SCREENS if one.operators])
+async def test_screens_of_operators_are_not_there_for_owners(state: State, screen: str) -> None:
+    async with Visitor.owner(state, "ana") as visitor:
+        response = await visitor.get(screen)
+        assert response.status_code == 404
+        assert f'href="{screen}"' not in await visitor.page("/studio")
