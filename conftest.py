@@ -12,6 +12,7 @@ THOROUGH = (
     "tests/cli/test_chaos.py",
     "tests/durability/",
     "tests/mutants/",
+    "tests/studio/test_browser.py",
     "tests/architecture/test_tutorials.py",
     "tests/engines/test_plugin.py",
     "tests/engines/test_published_suite.py",
