@@ -29,6 +29,7 @@ class KeyStore:
     - every key is new
     - a key of another tenant is verified too
     - an unknown key is none
+    - a live key of the tenant is found by its id, and no other
     - a text that is no key is none
     - a key whose tenant was exchanged is none
     - a key has the scope that it was created with
@@ -90,6 +91,16 @@ class KeyStore:
         """
         tenant = tenant_of_key(text)
         return None if tenant is None else await self._storage.verify(tenant, key_digest(text))
+
+    async def live(self, key_id: str) -> ApiKey | None:
+        """Return the live key of this tenant with an id, or ``None``. It counts as no use.
+
+        ::
+
+            if await state.keys.live(session.key_id) is None:
+                raise PermissionError
+        """
+        return await self._storage.live(check_id("key_id", key_id))
 
     async def list_keys(self) -> list[ApiKey]:
         """Return all keys of this tenant, also revoked ones, the oldest first.

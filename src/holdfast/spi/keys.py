@@ -37,6 +37,10 @@ class KeyStorage(Protocol):
         """
 
     @abstractmethod
+    async def live(self, key_id: str) -> ApiKey | None:
+        """Return a live key by its id."""
+
+    @abstractmethod
     async def list_keys(self) -> list[ApiKey]:
         """Return all keys, by when they were created and then by id."""
 

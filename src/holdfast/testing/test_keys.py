@@ -64,6 +64,22 @@ async def test_a_revoked_key_is_none_at_once(harness: Harness, store: KeyStore) 
     assert await store.verify(kept.text) == kept.key
 
 
+async def test_a_live_key_of_the_tenant_is_found_by_its_id_and_no_other(
+    harness: Harness, store: KeyStore
+) -> None:
+    made = await store.create("ana")
+    assert await store.live(made.key.id) == made.key
+    found = await store.verify(made.text)
+    assert found is not None
+    assert found.last_used_at is None
+    revoked, expired = await store.create("ana"), await store.create("ana", ttl_seconds=1)
+    other = await harness.store(CONTRACT, tenant="other").create("ana")
+    await store.revoke(revoked.key.id)
+    await harness.elapse(2)
+    for key_id in ("nobody", revoked.key.id, expired.key.id, other.key.id):
+        assert await store.live(key_id) is None
+
+
 async def test_a_revoked_key_stays_listed(store: KeyStore) -> None:
     made = await store.create("ana")
     await store.revoke(made.key.id)

@@ -54,6 +54,11 @@ class InMemoryKeys(KeyStorage):
             data.by_digest[digest] = replace(key, last_used_at=now)
         return key
 
+    async def live(self, key_id: str) -> ApiKey | None:
+        """Return a live key by its id."""
+        _, key = self._found(key_id)
+        return key if key is not None and self._live(key) else None
+
     async def list_keys(self) -> list[ApiKey]:
         """Return all keys."""
         return sorted(self._data.by_digest.values(), key=lambda key: (key.created_at, key.id))

@@ -40,6 +40,11 @@ class PostgresKeys(KeyStorage):
         row = await self._engine.fetchrow(_SQL["verify"], tenant, digest, USE_SECONDS, safe=True)
         return None if row is None else _to_key(row)
 
+    async def live(self, key_id: str) -> ApiKey | None:
+        """Return a live key by its id."""
+        row = await self._engine.fetchrow(_SQL["live"], self.tenant, key_id, safe=True)
+        return None if row is None else _to_key(row)
+
     async def list_keys(self) -> list[ApiKey]:
         """Return all keys."""
         rows = await self._engine.fetch(_SQL["list"], self.tenant, safe=True)

@@ -27,6 +27,11 @@ async def _text(store: KeyStore, value: Any) -> Any:
     return NO_ECHO
 
 
+async def _live(store: KeyStore, value: Any) -> Any:
+    assert await store.live(value) is None
+    return NO_ECHO
+
+
 async def _deleted(store: KeyStore, value: Any) -> Any:
     assert await store.delete(value) is False
     return NO_ECHO
@@ -50,6 +55,7 @@ PROBES = [
     Probe("create.name", "text", _name),
     # Anybody may send anything as a key: whatever it is, it is none.
     Probe("verify.text", "text", _text, judge=lambda _hostile: KEPT),
+    Probe("live.key_id", "id", _live),
     Probe("revoke.key_id", "id", _id),
     Probe("rotate.key_id", "id", _rotated),
     Probe("delete.key_id", "id", _deleted),

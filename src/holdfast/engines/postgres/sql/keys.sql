@@ -25,6 +25,13 @@ FROM holdfast.api_keys k
 WHERE k.tenant = $1 AND k.digest = $2 AND k.revoked_at IS NULL
     AND (k.expires_at IS NULL OR k.expires_at > holdfast.now());
 
+-- name: live
+-- A live key by its id.
+SELECT k.*
+FROM holdfast.api_keys k
+WHERE k.tenant = $1 AND k.id = $2 AND k.revoked_at IS NULL
+    AND (k.expires_at IS NULL OR k.expires_at > holdfast.now());
+
 -- name: list
 -- All keys of a tenant.
 SELECT k.*
