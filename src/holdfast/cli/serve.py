@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Annotated
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,6 +15,12 @@ from holdfast.cli.open_state import open_shared, shared_settings
 from holdfast.cli.worker import run_until_signal
 from holdfast.values.errors import ConfigError, MissingExtraError
 from holdfast.wiring.engines import EMBEDDED, engines_of, missing_extras
+from holdfast.wiring.settings import Settings
+from holdfast.wiring.state import State
+
+if TYPE_CHECKING:
+    from holdfast.server.options import ServiceOptions
+    from holdfast.studio.mount import StudioMount
 
 _log = logging.getLogger("holdfast.server")
 
@@ -89,6 +96,10 @@ def serve(
     drain_seconds: Annotated[
         float, typer.Option(min=0.0, help="How long open requests may go on after SIGTERM.")
     ] = 30.0,
+    studio: Annotated[
+        bool,
+        typer.Option("--studio/--no-studio", help="Serve Studio at /studio, if it is installed."),
+    ] = True,
     log_json: Annotated[bool, typer.Option("--log-json", help="Log JSON lines.")] = False,
 ) -> None:
     """Serve an app: A2A 1.0 over JSON-RPC and HTTP+JSON with streams, /health and /metrics.
@@ -159,9 +170,31 @@ def serve(
         async with open_shared(alone=alone) as state:
             if set(state.engines.values()) == {"inmemory"}:
                 _log.warning("state is in memory, for development: it ends with this process")
-            service = Service(found, state, options, workers=0 if no_worker else concurrency)
+            closing = asyncio.Event()
+            mount = _studio(state, options, settings, closing) if studio else None
+            service = Service(
+                found,
+                state,
+                options,
+                workers=0 if no_worker else concurrency,
+                mounts={"/studio": mount.asgi} if mount else None,
+                closing=closing,
+            )
             keys = "with API keys" if options.auth else "without API keys"
             _log.info("app %s: serving on %s, %s", found.name, service.url, keys)
+            if mount is not None:
+                _log.info("Studio: %s", mount.link(service.url))
             return await run_until_signal(service)
 
     raise typer.Exit(asyncio.run(work()))
+
+
+def _studio(
+    state: State, options: ServiceOptions, settings: Settings, closing: asyncio.Event
+) -> StudioMount | None:
+    """Return Studio for the service, if its extra is installed."""
+    if find_spec("jinja2") is None:
+        return None
+    from holdfast.studio.mount import StudioMount  # noqa: PLC0415 - the extra is there
+
+    return StudioMount(state, options, secret=settings.studio_secret, closing=closing)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import webbrowser
 from typing import Annotated
 
@@ -14,8 +13,9 @@ from holdfast.cli.open_state import open_shared
 from holdfast.cli.options import Tenant
 from holdfast.cli.worker import run_until_signal
 from holdfast.values.errors import MissingExtraError
+from holdfast.wiring.front_door import open as open_state
 
-_log = logging.getLogger("holdfast.studio")
+DEMO_FOLDER = "./.holdfast-demo"
 
 
 def studio(
@@ -26,6 +26,10 @@ def studio(
     ] = 8620,
     read_only: Annotated[
         bool, typer.Option("--read-only", help="Show everything, change nothing.")
+    ] = False,
+    demo: Annotated[
+        bool,
+        typer.Option("--demo", help="Show a small world in the folder .holdfast-demo instead."),
     ] = False,
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open the link in a browser.")
@@ -41,10 +45,13 @@ def studio(
 
         holdfast studio
 
+        holdfast studio --demo
+
         holdfast studio --read-only --no-browser --port 0
     """
     try:
         # Imported here: Studio is a separate extra.
+        from holdfast.studio.demo_world import fill, is_filled  # noqa: PLC0415
         from holdfast.studio.server import StudioServer  # noqa: PLC0415
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("holdfast"):
@@ -53,7 +60,11 @@ def studio(
     start_logs(as_json=False)
 
     async def work() -> int:
-        async with open_shared(tenant) as state:
+        opening = open_state(DEMO_FOLDER) if demo else open_shared(tenant)
+        async with opening as state:
+            if demo and not await is_filled(state):
+                typer.echo(f"Filling {DEMO_FOLDER} with a small world …")
+                await fill(state, progress=lambda what: typer.echo(f"  {what}"))
             server = StudioServer(state, port=port, read_only=read_only)
             link = server.link()
             typer.echo(f"Studio: {link}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from importlib.util import find_spec
@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp
 
 from holdfast.runtime.app import App
 from holdfast.runtime.worker import Worker
@@ -32,6 +33,7 @@ from holdfast.server.key_watch import KeyWatch
 from holdfast.server.limits import KeyLimits
 from holdfast.server.loop_shares import LoopShares
 from holdfast.server.metrics import Metrics
+from holdfast.server.mounts import Mounts
 from holdfast.server.options import ServiceOptions
 from holdfast.server.push import Deliverer
 from holdfast.server.routes import a2a_routes, with_call
@@ -48,7 +50,8 @@ WORKER_POLL_SECONDS = 0.25
 class Service:
     """Serves an app over HTTP, on the stores of a ``State``. Any number of instances may run.
 
-    An instance keeps no state of tasks.
+    An instance keeps no state of tasks. ``mounts`` are other apps by their path: they check their
+    callers themselves. ``closing`` is set when the service stops.
 
     ::
 
@@ -66,6 +69,8 @@ class Service:
         workers: int = 10,
         listener: socket.socket | None = None,
         delivery_poll_seconds: float = 1.0,
+        mounts: Mapping[str, ASGIApp] | None = None,
+        closing: asyncio.Event | None = None,
     ) -> None:
         chosen = options or ServiceOptions()
         self._listener = listener or listening(chosen.host, chosen.port)
@@ -75,7 +80,7 @@ class Service:
         self._tls = tls_context(chosen)
         self._server: HttpServer | None = None
         self.metrics = Metrics()
-        self._closing = asyncio.Event()
+        self._closing = closing or asyncio.Event()
         files = FileLinks(self.options.public_url_or_default)
         timeline = Timeline(files, self._closing)
         guard = AddressGuard(allow_private=chosen.push_allow_private)
@@ -115,7 +120,8 @@ class Service:
         )
         if self._worker is not None:
             self.metrics.running.set_function(lambda: self._running)
-        self.asgi = self._assembled(state)
+        gate = self._assembled(state)
+        self.asgi: ASGIApp = Mounts(gate, mounts) if mounts else gate
 
     @property
     def url(self) -> str:

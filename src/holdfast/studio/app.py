@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
@@ -61,17 +62,18 @@ def studio(
     hosts: frozenset[str] | None,
     secure: bool = False,
     read_only: bool = False,
+    closing: asyncio.Event | None = None,
     login: Login | None = None,
     valid: Valid | None = None,
 ) -> Guard:
     """Return Studio on the stores of a state, mounted at ``/studio``.
 
     With ``read_only`` no route takes a POST. ``login`` opens sessions by API keys, and ``valid``
-    says whether the key of a session still is. ::
+    says whether the key of a session still is. Streams end when ``closing`` is set. ::
 
         app = studio(state, Access(), hosts=frozenset({"localhost"}))
     """
-    desk = Desk(state, access, read_only=read_only)
+    desk = Desk(state, access, read_only=read_only, closing=closing or asyncio.Event())
     routes: list[Route | Mount] = [
         Mount("/studio/static", StaticFiles(directory=FOLDER / "static"), name="static")
     ]

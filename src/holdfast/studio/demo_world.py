@@ -28,6 +28,18 @@ _TRACEBACK = (
 )
 
 
+async def is_filled(state: State) -> bool:
+    """Return whether ``fill`` was here and came to its end.
+
+    ::
+
+        if not await is_filled(state):
+            await fill(state)
+    """
+    page = await state.tasks.list(context_id=CONVERSATION, states=["completed"], limit=1)
+    return bool(page.tasks)
+
+
 async def fill(
     state: State, *, pace: float = 1.0, progress: Callable[[str], None] = lambda _: None
 ) -> str:

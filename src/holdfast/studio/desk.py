@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -44,6 +45,9 @@ class Desk:
     base: State
     access: Access
     read_only: bool = False
+    closing: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when the server ends: streams end then."""
+
     _states: dict[tuple[str, str | None], State] = field(default_factory=dict)
 
     def session(self, request: Request) -> Session:

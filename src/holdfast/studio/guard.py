@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from urllib.parse import parse_qs, urlsplit
 
@@ -21,6 +22,7 @@ FORM = "holdfast.studio.form"
 """Key of the fields of a form in a request's scope."""
 
 MOST_FORM_BYTES = 1024 * 1024
+BODY_SECONDS = 30.0
 _CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; "
     "connect-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; "
@@ -149,10 +151,15 @@ class Guard:
         if not _same_origin(request.headers):
             raise RefusedError(403, "Not done", "The form was sent by another site.")
         body = bytearray()
-        async for chunk in request.stream():
-            body += chunk
-            if len(body) > MOST_FORM_BYTES:
-                raise RefusedError(413, "Not done", f"A form has at most {MOST_FORM_BYTES} bytes.")
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                async for chunk in request.stream():
+                    body += chunk
+                    if len(body) > MOST_FORM_BYTES:
+                        text = f"A form has at most {MOST_FORM_BYTES} bytes."
+                        raise RefusedError(413, "Not done", text)
+        except TimeoutError:
+            raise RefusedError(408, "Not done", "The form took too long to arrive.") from None
         fields = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True)
         return {name: values[-1] for name, values in fields.items()}
 

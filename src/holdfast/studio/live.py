@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import AsyncIterator
+from contextlib import suppress
 
 from sse_starlette import EventSourceResponse
 from starlette.requests import Request
@@ -31,15 +32,17 @@ async def live(desk: Desk, request: Request) -> Response:
     session = desk.session(request)
     if _streams[session.id] >= MOST_STREAMS:
         return Response("too many streams of one session\n", 429)
-    changes = _changes(desk.state(request), session.id)
+    changes = _changes(desk.state(request), session.id, desk.closing)
     return EventSourceResponse(changes, ping=15)
 
 
-async def _changes(state: State, session: str) -> AsyncIterator[dict[str, str]]:
+async def _changes(
+    state: State, session: str, closing: asyncio.Event
+) -> AsyncIterator[dict[str, str]]:
     _streams[session] += 1
     known: dict[str, int] | None = None
     try:
-        while True:
+        while not closing.is_set():
             try:
                 page = await state.tasks.list(limit=WATCHED)
             except HoldfastError:
@@ -54,7 +57,8 @@ async def _changes(state: State, session: str) -> AsyncIterator[dict[str, str]]:
                 ]:
                     yield {"event": "changed", "data": json.dumps({"tasks": changed})}
                 known = now
-            await asyncio.sleep(PAUSE_SECONDS)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(closing.wait(), PAUSE_SECONDS)
     finally:
         _streams[session] -= 1
         if not _streams[session]:

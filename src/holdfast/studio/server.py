@@ -40,7 +40,11 @@ class StudioServer:
         self._access = access or Access()
         self._closing = asyncio.Event()
         self.asgi = studio(
-            state, self._access, hosts=frozenset(LOOPBACK_NAMES), read_only=read_only
+            state,
+            self._access,
+            hosts=frozenset(LOOPBACK_NAMES),
+            read_only=read_only,
+            closing=self._closing,
         )
 
     @property

@@ -54,6 +54,7 @@ _NAMES = {
     "search_timeout_seconds": "HOLDFAST_SEARCH_TIMEOUT_SECONDS",
     "dedupe_message_ids": "HOLDFAST_DEDUPE_MESSAGE_IDS",
     "push_allow_private": "HOLDFAST_PUSH_ALLOW_PRIVATE",
+    "studio_secret": "HOLDFAST_STUDIO_SECRET",
 }
 _LONGEST_STATEMENT = 2_147_483
 """Maximum seconds: Postgres stores a statement timeout as milliseconds in 32 bits."""
@@ -143,6 +144,8 @@ class Settings:
     """``HOLDFAST_DEDUPE_MESSAGE_IDS``: the service treats a repeated messageId as a retry."""
     push_allow_private: bool = False
     """``HOLDFAST_PUSH_ALLOW_PRIVATE``: push also to private addresses, and without TLS."""
+    studio_secret: str = ""
+    """``HOLDFAST_STUDIO_SECRET``: signs Studio's sessions; all instances of a service share it."""
 
     def __post_init__(self) -> None:
         if self.storage_type and self.storage_type not in STORAGE_TYPES:
@@ -213,7 +216,7 @@ class Settings:
 
 
 def _masked(field: str, value: object) -> object:
-    if field == "embedder_key":
+    if field in {"embedder_key", "studio_secret"}:
         return "***"
     if field == "embedder":
         kind, colon, rest = str(value).partition(":")

@@ -1,0 +1,31 @@
+"""Other apps beside the service, by the beginning of their paths."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+
+class Mounts:
+    """Passes a request to the app of its path, with the whole path, or to the service.
+
+    ::
+
+        asgi = Mounts(gate, {"/studio": studio})
+    """
+
+    def __init__(self, service: ASGIApp, apps: Mapping[str, ASGIApp]) -> None:
+        self._service = service
+        self._apps = dict(apps)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+        await self._app(scope)(scope, receive, send)
+
+    def _app(self, scope: Scope) -> ASGIApp:
+        path = scope.get("path", "")
+        for prefix, app in self._apps.items():
+            if path == prefix or path.startswith(f"{prefix}/"):
+                return app
+        return self._service

@@ -1,0 +1,67 @@
+"""Studio in a service: sessions by API keys, or by a link where the service asks for none."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+
+from holdfast.server.options import LOOPBACK_NAMES, ServiceOptions
+from holdfast.studio.access import Access, Session
+from holdfast.studio.app import studio
+from holdfast.studio.guard import Guard
+from holdfast.values.keys import KeyScope
+from holdfast.wiring.state import State
+
+
+class StudioMount:
+    """Studio for a service.
+
+    A key of an owner sees what the owner sees, a reader's changes nothing, and an operator's sees
+    the tenant. Instances with the same ``secret`` accept each other's sessions. ::
+
+        mount = StudioMount(state, options, secret="…")
+        service = Service(app, state, options, mounts={"/studio": mount.asgi})
+    """
+
+    def __init__(
+        self,
+        state: State,
+        options: ServiceOptions,
+        *,
+        secret: str = "",
+        closing: asyncio.Event | None = None,
+    ) -> None:
+        self._state = state
+        self._options = options
+        self._access = Access(hashlib.sha256(secret.encode()).digest() if secret else None)
+        self.asgi: Guard = studio(
+            state,
+            self._access,
+            hosts=None if options.auth else frozenset({*LOOPBACK_NAMES, options.host.lower()}),
+            secure=bool(options.tls_cert) or options.public_url.startswith("https://"),
+            closing=closing,
+            login=self._login if options.auth else None,
+            valid=self._valid,
+        )
+
+    def link(self, url: str) -> str:
+        """Return the address of Studio below the service's; without keys, one that logs in once."""
+        if self._options.auth:
+            return f"{url}/studio"
+        return f"{url}/studio/login?token={self._access.link(self._state.tenant)}"
+
+    async def _login(self, text: str) -> Session | None:
+        key = await self._state.keys.verify(text)
+        if key is None:
+            return None
+        return self._access.open(
+            key.tenant,
+            owner=None if key.scope is KeyScope.OPERATOR else key.owner,
+            key_id=key.id,
+            writes=key.scope is not KeyScope.READER,
+        )
+
+    async def _valid(self, session: Session) -> bool:
+        own = session.tenant == self._state.tenant
+        state = self._state if own else self._state.for_tenant(session.tenant)
+        return await state.keys.live(session.key_id) is not None
