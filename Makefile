@@ -25,7 +25,7 @@ ENGINES_LONG := $(ENGINES_ALL) tests.engines.hybrid:FlushedHybridHarness tests.e
 	tests.engines.hybrid:CommittedHybridHarness
 PYTEST := $(PY) -m pytest -n 3 --dist worksteal
 
-.PHONY: setup run test test-all test-adapters test-suites test-peers test-long check bench bench-publish lock docs clean
+.PHONY: setup run site test test-all test-adapters test-suites test-peers test-long check bench bench-publish lock docs clean
 
 $(STAMP): requirements/dev.txt pyproject.toml
 	@test -x $(PY) || python3 -m venv $(VENV)
@@ -79,6 +79,11 @@ check: $(STAMP)  ## linters and types
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
+	$(MAKE) -s site
+
+site: $(STAMP)  ## the documentation as a site, with its links checked: build/site/index.html
+	$(VENV)/bin/zensical build -f mkdocs.yml
+	PYTHONPATH=. $(PY) scripts/site_links.py build/site
 
 $(BENCH)/.installed: requirements/peers.txt pyproject.toml
 	@test -x $(BENCH)/bin/python || python3 -m venv $(BENCH)

@@ -30,7 +30,7 @@ from holdfast.contracts.vectors import VectorStore
 from holdfast.engines.postgres.migrate import migrations
 from holdfast.testing.harness import NOUNS, Harness
 from holdfast.testing.inmemory import InMemoryHarness
-from scripts import blocking_stub, reference_pages, task_context_page
+from scripts import blocking_stub, reference_pages, site, task_context_page
 from scripts import performance_page as performance
 from scripts.framework_suites import RESULTS
 from scripts.schema_sql import migrated_schema
@@ -275,6 +275,8 @@ def generated() -> dict[Path, str]:
         docs / "reference" / "tables.md": tables_page(),
         docs / "reference" / "task-context.md": task_context_page.page(),
         blocking_stub.PATH: blocking_stub.stub(),
+        ROOT / "mkdocs.yml": site.mkdocs(),
+        docs / "llms.txt": site.llms(),
     }
 
 
