@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -20,7 +20,6 @@ from holdfast.spi.tasks.stored import (
 )
 from holdfast.spi.tasks.workers import Outcome, StepDraft, TaskClaim
 from holdfast.values.errors import ConflictError, LeaseLostError
-from holdfast.values.identity import AgentId
 from holdfast.values.lifecycle import TERMINAL, TaskState
 from holdfast.values.owners import Owner
 from holdfast.values.tasks.events import TaskEvent
@@ -182,11 +181,10 @@ class TerminalIsRevived(InMemoryLedger):
 class BatchIgnoresContexts(InMemoryLedger):
     """A context is free for all tasks of one claim."""
 
-    def _choose(
-        self, names: Collection[AgentId] | None, limit: int, *, serial_contexts: bool
-    ) -> list[TaskRow]:
-        chosen = super()._choose(names, limit, serial_contexts=False)
-        return [row for row in chosen if not (serial_contexts and self._context(row).working)]
+    def _choose(self, claim: TaskClaim) -> list[TaskRow]:
+        chosen = super()._choose(claim._replace(serial_contexts=False))
+        serial = claim.serial_contexts
+        return [row for row in chosen if not (serial and self._context(row).working)]
 
 
 @mutant(
@@ -197,13 +195,11 @@ class BatchIgnoresContexts(InMemoryLedger):
 class OnlyTheBatchIsSerial(InMemoryLedger):
     """What was claimed before does not keep a context busy."""
 
-    def _choose(
-        self, names: Collection[AgentId] | None, limit: int, *, serial_contexts: bool
-    ) -> list[TaskRow]:
+    def _choose(self, claim: TaskClaim) -> list[TaskRow]:
         busy = {key: context.working for key, context in self._data.contexts.items()}
         for context in self._data.contexts.values():
             context.working = set()
-        chosen = super()._choose(names, limit, serial_contexts=serial_contexts)
+        chosen = super()._choose(claim)
         for key, context in self._data.contexts.items():
             context.working = busy[key]
         return chosen
@@ -214,7 +210,7 @@ class ClaimReadsThenWrites(InMemoryLedger):
     """Tasks are chosen, and taken a moment later."""
 
     async def claim(self, claim: TaskClaim) -> list[TaskSnapshot]:
-        chosen = self._choose(None, claim.limit, serial_contexts=True)
+        chosen = self._choose(claim._replace(agents=None, serial_contexts=True))
         await asyncio.sleep(0)
         claimed = await super().claim(claim)
         if claimed or not chosen or claim.worker == "w1":

@@ -30,6 +30,8 @@ from holdfast.values.owners import MemoryScope, Owner
 from holdfast.values.states import Patched, StatePatch, StateSnapshot
 from holdfast.values.tasks.cleanup import CleanupKind, CleanupMark
 from holdfast.values.tasks.events import ArtifactChunk, StepKey, StepRecord, TaskEvent
+from holdfast.values.tasks.limits import Limit
+from holdfast.values.tasks.new_task import NewTask
 from holdfast.values.tasks.push import OutboxEntry, PushConfig
 from holdfast.values.tasks.records import (
     Artifact,
@@ -558,6 +560,7 @@ class BlockingTaskLedger:
         lease_seconds: float = ...,
         serial_contexts: bool = ...,
         messages_limit: int | None = ...,
+        limits: Sequence[Limit] = ...,
     ) -> builtins.list[ClaimedTask]: ...
     def claim_cleanup(
         self, *, limit: int = ..., retry_seconds: float = ...
@@ -689,7 +692,12 @@ class BlockingTaskLedger:
         run_after: datetime | timedelta | None = ...,
         retry_of: str | None = ...,
         push: Sequence[PushConfig] = ...,
+        priority: int = ...,
+        key: str | None = ...,
     ) -> TaskRecord: ...
+    def submit_many(
+        self, tasks: Sequence[NewTask], *, owner: str | None = ...
+    ) -> builtins.list[TaskRecord]: ...
     def transition(
         self,
         lease: Lease,

@@ -117,6 +117,8 @@ class ClientLedger(Protocol):
         run_after: datetime | timedelta | None = None,
         retry_of: str | None = None,
         push: Sequence[PushConfig] = (),
+        priority: int = 0,
+        key: str | None = None,
     ) -> TaskRecord:
         """Queue a task for an agent, and return it with its id at once.
 
@@ -125,7 +127,8 @@ class ClientLedger(Protocol):
         except the message's id and time, and ``push``. Without ``context_id`` the task gets a new
         context, or
         that of ``retry_of``, which must be a terminal task of the same owner. Neither
-        ``context_id`` nor ``owner`` may begin with ``holdfast.``.
+        ``context_id`` nor ``owner`` may begin with ``holdfast.``. ``priority`` is from 0 to 9,
+        higher first; tasks with the same ``key`` share the limits per key of their agent.
 
         ::
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from holdfast.contracts.tasks.checks import asks_nothing, check_owner
 from holdfast.contracts.tasks.client_ledger import ClientLedger
+from holdfast.contracts.tasks.queues import check_draft
 from holdfast.contracts.tasks.scope import LedgerCalls, task_key
 from holdfast.spi.tasks.clients import Request, TaskAfter, TaskFilter, TaskQuery
 from holdfast.spi.tasks.conflicts import adopted
-from holdfast.spi.tasks.draft import Draft, check_run_after
+from holdfast.spi.tasks.draft import Draft
 from holdfast.spi.tasks.records import Extent, TaskSnapshot
 from holdfast.spi.tasks.stored import StoredMessage, StoredPush
 from holdfast.values.checks import (
@@ -22,9 +24,8 @@ from holdfast.values.checks import (
     check_optional_count,
     check_text,
     check_time,
-    check_unreserved,
 )
-from holdfast.values.codec import encode_json, encode_object
+from holdfast.values.codec import encode_json
 from holdfast.values.content import ChatMessage
 from holdfast.values.cursors import decode_cursor, encode_cursor
 from holdfast.values.deprecation import renamed
@@ -56,24 +57,27 @@ class ClientCalls(LedgerCalls, ClientLedger):
         run_after: datetime | timedelta | None = None,
         retry_of: str | None = None,
         push: Sequence[PushConfig] = (),
+        priority: int = 0,
+        key: str | None = None,
     ) -> TaskRecord:
         """Queue a task for an agent, and return it with its id at once."""
-        attempts = check_count("max_attempts", max_attempts)
-        if attempts == 0:
-            raise InvalidInputError("max_attempts", "must be 1 or more")
         configs = [StoredPush.of(config) for config in check_list("push", push)]
-        draft = Draft(
-            AgentId.parse(agent),
-            StoredMessage.of(message),
-            check_unreserved("context_id", check_absent_id("context_id", context_id)),
-            check_unreserved("owner", check_absent_id("owner", owner)),
-            encode_object({} if metadata is None else metadata, field="metadata"),
-            check_absent_id("submit_key", submit_key),
-            attempts,
-            check_run_after(run_after),
-            check_absent_id("retry_of", retry_of),
-            tuple({config.id: config for config in configs}.values()),
+        draft = check_draft(
+            agent,
+            message,
+            context_id=context_id,
+            owner=owner,
+            metadata=metadata,
+            submit_key=submit_key,
+            max_attempts=max_attempts,
+            run_after=run_after,
+            priority=priority,
+            key=key,
         )
+        repeated = check_absent_id("retry_of", retry_of)
+        if repeated or configs:
+            push_by_id = {config.id: config for config in configs}
+            draft = replace(draft, retry_of=repeated, push=tuple(push_by_id.values()))
         return (await self._storage.submit(draft)).load()
 
     async def retry(

@@ -13,6 +13,7 @@ from holdfast.contracts.tasks.checks import (
     check_lease,
     check_leases,
 )
+from holdfast.contracts.tasks.queues import check_limits
 from holdfast.contracts.tasks.scope import LedgerCalls
 from holdfast.spi.tasks.draft import check_run_after
 from holdfast.spi.tasks.records import lease_on
@@ -30,6 +31,7 @@ from holdfast.values.deprecation import renamed
 from holdfast.values.identity import Agent
 from holdfast.values.lifecycle import TaskState, check_state
 from holdfast.values.tasks.events import StepKey
+from holdfast.values.tasks.limits import Limit
 from holdfast.values.tasks.records import LEASE_SECONDS, ClaimedTask, Lease, TaskRecord
 
 
@@ -122,11 +124,14 @@ class LeaseLedger(Protocol):
         lease_seconds: float = LEASE_SECONDS,
         serial_contexts: bool = True,
         messages_limit: int | None = None,
+        limits: Sequence[Limit] = (),
     ) -> list[ClaimedTask]:
-        """Claim up to ``limit`` tasks that are due, those that have waited longest first.
+        """Claim up to ``limit`` tasks that are due, the highest priority first.
 
-        ``serial_contexts`` takes at most one task of a context and none of a context that has a
-        task at work. Tasks include their last ``messages_limit`` messages (default: all).
+        Within a priority, those that have waited longest come first. ``serial_contexts`` takes at
+        most one task of a context and none of a context that has a task at work. Tasks include
+        their last ``messages_limit`` messages (default: all). ``limits`` bounds what is at work and
+        what begins, together with all workers that pass them.
 
         ::
 
@@ -222,6 +227,7 @@ class LeaseCalls(LedgerCalls, LeaseLedger):
         lease_seconds: float = LEASE_SECONDS,
         serial_contexts: bool = True,
         messages_limit: int | None = None,
+        limits: Sequence[Limit] = (),
     ) -> list[ClaimedTask]:
         """Claim up to ``limit`` tasks that are due, those that have waited longest first."""
         claim = TaskClaim(
@@ -231,6 +237,7 @@ class LeaseCalls(LedgerCalls, LeaseLedger):
             check_seconds("lease_seconds", lease_seconds),
             bool(serial_contexts),
             check_optional_count("messages_limit", messages_limit),
+            check_limits(limits),
         )
         return [
             ClaimedTask(found.load(), lease_on(found.task))

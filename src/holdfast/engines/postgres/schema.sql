@@ -25,7 +25,9 @@ CREATE TYPE holdfast.claimed_task AS (
     message_ids text[],
     message_times timestamp with time zone[],
     message_seqs bigint[],
-    message_bodies text[]
+    message_bodies text[],
+    priority bigint,
+    limit_key text
 );
 
 CREATE TABLE holdfast.api_keys (
@@ -705,6 +707,15 @@ CREATE TABLE holdfast.task_feedback (
     PRIMARY KEY (tenant, task_id, id)
 );
 
+CREATE TABLE holdfast.task_starts (
+    tenant text COLLATE "C" NOT NULL,
+    scope text COLLATE "C" NOT NULL,
+    at timestamp with time zone NOT NULL,
+    until timestamp with time zone NOT NULL
+);
+
+CREATE INDEX task_starts_counted ON holdfast.task_starts USING btree (tenant, until);
+
 CREATE TABLE holdfast.tasks (
     tenant text COLLATE "C" NOT NULL,
     id text COLLATE "C" NOT NULL,
@@ -743,12 +754,15 @@ CREATE TABLE holdfast.tasks (
     has_cleanup boolean NOT NULL DEFAULT false,
     lease_seconds double precision,
     adopted boolean NOT NULL DEFAULT false,
+    priority smallint NOT NULL DEFAULT 0,
+    limit_key text COLLATE "C" NOT NULL DEFAULT ''::text,
     PRIMARY KEY (tenant, id)
 ) WITH (fillfactor=70);
 
 CREATE UNIQUE INDEX tasks_at_work ON holdfast.tasks USING btree (tenant, context_key, lane) WHERE (state = 'working'::text);
 CREATE INDEX tasks_by_change ON holdfast.tasks USING btree ((((tenant || '
 '::text) || owner)), updated_at, id);
+CREATE INDEX tasks_by_priority ON holdfast.tasks USING btree (tenant, priority, due_at, id) WHERE ((state = 'submitted'::text) AND (priority > 0));
 CREATE UNIQUE INDEX tasks_by_submit_key ON holdfast.tasks USING btree (tenant, (((owner || '
 '::text) || submit_key))) WHERE (submit_key <> ''::text);
 CREATE INDEX tasks_of_context ON holdfast.tasks USING btree (context_key);
@@ -911,6 +925,43 @@ CREATE VIEW holdfast.task_records AS
           WHERE ((e.tenant = t.tenant) AND (e.task_id = t.id) AND (e.seq = t.status_seq))
          LIMIT 1) m ON (true));
 
+CREATE VIEW holdfast.task_rows AS
+ SELECT t.tenant,
+    t.id,
+    t.context_id,
+    t.agent,
+    t.state,
+    t.created_at,
+    t.updated_at,
+    t.owner,
+    t.note,
+    t.metadata,
+    t.version,
+    t.fence,
+    t.attempts,
+    t.max_attempts,
+    t.worker,
+    t.lease_expires_at,
+    t.run_after,
+    t.cancel_requested,
+    t.pause_requested,
+    t.submit_key,
+    t.retry_of,
+    m.message_id AS status_id,
+    m.written_at AS status_at,
+    m.seq AS status_seq,
+    m.body AS status_body,
+    t.priority,
+    t.limit_key
+   FROM (holdfast.tasks t
+     LEFT JOIN LATERAL ( SELECT e.message_id,
+            e.written_at,
+            e.seq,
+            e.body
+           FROM holdfast.task_events e
+          WHERE ((e.tenant = t.tenant) AND (e.task_id = t.id) AND (e.seq = t.status_seq))
+         LIMIT 1) m ON (true));
+
 -- Functions:
 --   add_cards(in_tenant text, in_board_id text, in_card_ids text[], in_titles text[]) RETURNS bigint
 --   add_entities(the_tenant text, the_ids text[], the_bodies text[], named text[], the_names text[]) RETURNS void
@@ -932,6 +983,7 @@ CREATE VIEW holdfast.task_records AS
 --   bury_turn(the_tenant text, the_letter text, the_session text, the_event text, the_epoch integer, the_seq bigint, the_payload bytea, the_reason text) RETURNS void
 --   cancel_task(in_tenant text, in_id text, in_owner text, in_note text) RETURNS SETOF holdfast.task_records
 --   check_task_edge(in_id text, in_from text, in_to text, in_actor text) RETURNS void
+--   choose_tasks(in_tenant text, in_agents text[], in_limit bigint, in_serial boolean, in_now timestamp with time zone, in_limits jsonb) RETURNS TABLE(place tid, context_key bigint, awaited boolean)
 --   claim_fact_key(the_tenant text, the_scope bigint, the_key text, the_fingerprint text) RETURNS text
 --   claim_outbox(in_tenant text, in_limit bigint, in_lease_seconds double precision) RETURNS SETOF holdfast.outbox_entries
 --   claim_outbox_fairly(in_tenant text, in_limit bigint, in_lease_seconds double precision, in_per_owner bigint, in_busy_owners text[], in_busy_counts bigint[]) RETURNS SETOF holdfast.outbox_entries
@@ -956,6 +1008,7 @@ CREATE VIEW holdfast.task_records AS
 --   delete_session(the_tenant text, the_session text) RETURNS TABLE(id text, epoch integer, seq bigint)
 --   delete_task(in_tenant text, in_id text, in_owner text) RETURNS boolean
 --   drop_checkpoints(in_tenant text, in_keys bigint[], in_namespaces text[], in_ids text[]) RETURNS bigint
+--   due_tasks(in_tenant text, in_agents text[], in_limit bigint, in_serial boolean, in_now timestamp with time zone, in_priority smallint, in_chosen tid[], in_contexts bigint[], in_full_agents text[], in_full_keys text[]) RETURNS TABLE(place tid, context_key bigint, agent text, limit_key text, awaited boolean)
 --   event_passes(the_tenant text, the_session bigint, the_epoch integer, the_seq bigint, the_types text[], the_since timestamp with time zone, the_until timestamp with time zone, the_owner text, the_path jsonpath, the_values jsonb) RETURNS boolean
 --   fact_words(the_tenant text, the_scope bigint, the_language text, the_lexemes text[], moment timestamp with time zone, k1 double precision, b double precision) RETURNS TABLE(number bigint, score double precision)
 --   fail(state text, message text, facts jsonb) RETURNS void
@@ -983,7 +1036,10 @@ CREATE VIEW holdfast.task_records AS
 --   keep_task_files(in_tenant text, in_id text, in_refs text[]) RETURNS boolean
 --   keep_task_step(in_tenant text, in_task_id text, in_seq bigint, in_fence bigint, in_has_chunks boolean, in_actor text, in_now timestamp with time zone, in_kind text, in_name text, in_occurrence bigint, in_body text, in_digest text, in_message_id text) RETURNS boolean
 --   keep_turn_vectors(the_tenant text, the_model text, the_dimension integer, range_agents text[], range_keys bigint[], range_epochs integer[], range_starts bigint[], range_done bigint[], event_keys bigint[], event_epochs integer[], event_seqs bigint[], event_numbers integer[], the_numbers real[], refused_keys bigint[], refused_epochs integer[], refused_seqs bigint[]) RETURNS boolean
+--   limit_scope(in_agent text, in_keyed boolean, task_agent text, task_key text) RETURNS text
+--   limits_of_task(in_limits jsonb, in_agent text, in_key text) RETURNS TABLE(keyed boolean, concurrency bigint, count bigint, seconds double precision, scope text, period text)
 --   lock_event_agent(the_tenant text, the_agent text) RETURNS holdfast.event_agents
+--   lock_limits(in_tenant text) RETURNS void
 --   lock_outbox(in_tenant text, in_task_id text, in_config_id text) RETURNS boolean
 --   lock_session(the_tenant text, the_session text, the_agent text) RETURNS holdfast.sessions
 --   lock_task(in_tenant text, in_id text, in_owner text) RETURNS holdfast.tasks
@@ -1018,6 +1074,9 @@ CREATE VIEW holdfast.task_records AS
 --   put_push_config(in_tenant text, in_task_id text, in_owner text, in_id text, in_url text, in_token text, in_authentication text, in_most bigint) RETURNS boolean
 --   put_state_at_version(in_tenant text, in_session_id text, in_state jsonb, in_ttl_seconds double precision, in_dropped text[], in_replace boolean, in_expected bigint) RETURNS bigint
 --   queue_for_embedding() RETURNS trigger
+--   queue_task(in_tenant text, in_id text, in_owner text, in_context_id text, in_new_context_id text, in_agent text, in_metadata text, in_max_attempts bigint, in_submit_key text, in_digest text, in_retry_of text, in_run_after timestamp with time zone, in_run_after_seconds double precision, in_message_id text, in_message_at timestamp with time zone, in_message_body text, in_message_digest text, in_push_ids text[], in_push_urls text[], in_push_tokens text[], in_push_auths text[], in_priority bigint, in_limit_key text, in_now timestamp with time zone) RETURNS SETOF holdfast.task_rows
+--   queue_task_once(in_tenant text, in_id text, in_owner text, in_context_id text, in_new_context_id text, in_agent text, in_metadata text, in_max_attempts bigint, in_submit_key text, in_digest text, in_retry_of text, in_run_after timestamp with time zone, in_run_after_seconds double precision, in_message_id text, in_message_at timestamp with time zone, in_message_body text, in_message_digest text, in_push_ids text[], in_push_urls text[], in_push_tokens text[], in_push_auths text[], in_priority bigint, in_limit_key text, in_now timestamp with time zone) RETURNS SETOF holdfast.task_rows
+--   queue_tasks(in_tenant text, in_owner text, in_ids text[], in_context_ids text[], in_new_context_ids text[], in_agents text[], in_metadata text[], in_max_attempts bigint[], in_submit_keys text[], in_digests text[], in_run_after timestamp with time zone[], in_run_after_seconds double precision[], in_message_ids text[], in_message_ats timestamp with time zone[], in_message_bodies text[], in_message_digests text[], in_priorities bigint[], in_limit_keys text[]) RETURNS SETOF holdfast.task_rows
 --   rank_by_words(the_tenant text, the_agent text, the_lexemes text[], the_limit bigint, the_session text, the_types text[], the_since timestamp with time zone, the_until timestamp with time zone, the_owner text, the_path jsonpath, the_values jsonb, k1 double precision, b double precision) RETURNS TABLE(session_key bigint, epoch integer, seq bigint, score double precision)
 --   reached(start bigint, depth bigint, the_types text[], along boolean, against boolean, most bigint) RETURNS bigint[]
 --   record_of_task(in_tenant text, in_id text, in_owner text, in_expected bigint, in_kinds text[], in_states text[], in_notes text[], in_ats timestamp with time zone[], in_metadatas text[], in_message_ids text[], in_message_ats timestamp with time zone[], in_bodies text[], in_digests text[], in_artifact_ids text[], in_appends boolean[], in_lasts boolean[]) RETURNS bigint
@@ -1051,6 +1110,7 @@ CREATE VIEW holdfast.task_records AS
 --   submit_task(in_tenant text, in_id text, in_owner text, in_context_id text, in_new_context_id text, in_agent text, in_metadata text, in_max_attempts bigint, in_submit_key text, in_digest text, in_retry_of text, in_run_after timestamp with time zone, in_run_after_seconds double precision, in_message_id text, in_message_at timestamp with time zone, in_message_body text, in_message_digest text, in_push_ids text[], in_push_urls text[], in_push_tokens text[], in_push_auths text[]) RETURNS SETOF holdfast.task_records
 --   supersede_fact(the_tenant text, the_scope bigint, the_supersedes text, the_id text, moment timestamp with time zone) RETURNS holdfast.facts
 --   take_back(session holdfast.sessions) RETURNS holdfast.sessions
+--   take_tasks(in_tenant text, in_worker text, in_agents text[], in_limit bigint, in_lease_seconds double precision, in_serial boolean, in_history bigint, in_limits jsonb) RETURNS SETOF holdfast.claimed_task
 --   take_unembedded(the_tenant text, the_limit bigint, the_seconds double precision) RETURNS TABLE(agent text, session_key bigint, epoch integer, first_seq bigint, last_seq bigint, seq bigint, type text, body text)
 --   task_artifact_bytes(in_tenant text, in_task_id text) RETURNS bigint
 --   task_artifacts(in_tenant text, in_task_id text, in_artifact_id text) RETURNS TABLE(chunk_artifacts text[], chunk_times timestamp with time zone[], chunk_bodies text[], chunk_appends boolean[], chunk_lasts boolean[], chunk_names text[], chunk_metadata text[])

@@ -86,6 +86,13 @@ class ClientStorage(Protocol):
         """
 
     @abstractmethod
+    async def submit_many(self, drafts: Sequence[Draft]) -> list[TaskSnapshot]:
+        """Store tasks, all of one owner, as ``submit`` does, all or none, and due in this order.
+
+        None has a ``retry_of`` or push configs. Two with one submit key are one task.
+        """
+
+    @abstractmethod
     async def first_message(self, key: TaskKey) -> FirstMessage | None:
         """Return a task with its first message."""
 

@@ -39,6 +39,9 @@ class Draft:
     retry_of: str = ""
     push: tuple[StoredPush, ...] = ()
     """Push configs with different ids."""
+    priority: int = 0
+    key: str = ""
+    """Tasks with the same key share the limits per key of their agent."""
 
     id: str = field(default_factory=new_id)
     new_context_id: str = field(default_factory=new_id)
@@ -58,6 +61,8 @@ class Draft:
             submit_key=submit_key,
             max_attempts=task.max_attempts,
             retry_of=task.id,
+            priority=task.priority,
+            key=task.key,
         )
 
     def digest(self) -> str:
@@ -69,18 +74,21 @@ class Draft:
             due = f"+{when.total_seconds()}"
         else:
             due = when.astimezone(UTC).isoformat() if when else ""
-        return content_digest(
-            {
-                "agent": str(self.agent),
-                "message": decode_json(self.message.payload),
-                "context_id": self.context_id,
-                "metadata": decode_json(self.metadata),
-                "max_attempts": self.max_attempts,
-                "run_after": due,
-                "retry_of": self.retry_of,
-            },
-            field="submit",
-        )
+        content = {
+            "agent": str(self.agent),
+            "message": decode_json(self.message.payload),
+            "context_id": self.context_id,
+            "metadata": decode_json(self.metadata),
+            "max_attempts": self.max_attempts,
+            "run_after": due,
+            "retry_of": self.retry_of,
+        }
+        # Only where they are given: digests of tasks without them were stored before.
+        if self.priority:
+            content["priority"] = self.priority
+        if self.key:
+            content["key"] = self.key
+        return content_digest(content, field="submit")
 
 
 def check_run_after(when: object) -> datetime | timedelta | None:

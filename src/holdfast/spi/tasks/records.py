@@ -87,6 +87,8 @@ class StoredTask:
     run_after: datetime | None = None
     cancel_requested: bool = False
     pause_requested: bool = False
+    priority: int = 0
+    key: str = ""
 
     @property
     def adopted(self) -> bool:
@@ -145,7 +147,7 @@ class TaskSnapshot(NamedTuple):
             note=task.note,
             status_message=None if self.status is None else self.status.load(),
             messages=load_messages(self.messages),
-            artifacts=load_artifacts(task.id, self.chunks),
+            artifacts=load_artifacts(task.id, self.chunks) if self.chunks else [],
             metadata=decode_json(task.metadata),
             version=task.version,
             fence=task.fence,
@@ -159,6 +161,8 @@ class TaskSnapshot(NamedTuple):
             submit_key=task.submit_key,
             retry_of=task.retry_of,
             truncated=self.truncated,
+            priority=task.priority,
+            key=task.key,
         )
 
 

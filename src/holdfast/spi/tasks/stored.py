@@ -28,7 +28,7 @@ from holdfast.values.tasks.events import (
     StepRecord,
 )
 from holdfast.values.tasks.push import PushConfig
-from holdfast.values.tasks.records import Feedback, content_digest
+from holdfast.values.tasks.records import Feedback, content_digest, stored_digest
 
 
 def text_bytes(text: str) -> int:
@@ -75,7 +75,7 @@ class StoredMessage(NamedTuple):
 
     def digest(self) -> str:
         """Return a digest of the content. The order of JSON keys does not change it."""
-        return content_digest(decode_json(self.payload))
+        return stored_digest(self.payload)
 
     def same_body(self, other: StoredMessage) -> bool:
         """Return whether both have the same content, whatever the order of JSON keys."""

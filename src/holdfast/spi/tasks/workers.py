@@ -12,6 +12,7 @@ from holdfast.spi.tasks.stored import StoredChunk, StoredMessage, StoredStep
 from holdfast.values.identity import AgentId
 from holdfast.values.lifecycle import TaskState
 from holdfast.values.tasks.events import StepKey
+from holdfast.values.tasks.limits import Limit
 from holdfast.values.tasks.records import Lease
 
 
@@ -24,6 +25,7 @@ class TaskClaim(NamedTuple):
     lease_seconds: float
     serial_contexts: bool
     history_length: int | None
+    limits: Sequence[Limit] = ()
 
 
 class Outcome(NamedTuple):

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.values.codec import plain
+from holdfast.values.codec import decode_json, plain
 from holdfast.values.content import ChatMessage, ContentBlock
 from holdfast.values.identity import AgentId
 from holdfast.values.lifecycle import TERMINAL, TaskState
@@ -91,6 +91,12 @@ class TaskRecord:
 
     truncated: bool = False
     """Whether messages or artifacts were left out because of ``max_bytes``."""
+
+    priority: int = 0
+    """0 to 9; higher ones run first."""
+
+    key: str = ""
+    """Tasks with the same key share the limits per key of their agent."""
 
     @property
     def adopted(self) -> bool:
@@ -221,3 +227,12 @@ def content_digest(value: Any, *, field: str = "value") -> str:
     return hashlib.sha256(
         msgspec.json.encode(plain(value, field=field), order="sorted")
     ).hexdigest()
+
+
+def stored_digest(text: str) -> str:
+    """Return the ``content_digest`` of JSON that the codec wrote: it need not be checked again.
+
+    >>> stored_digest('{"b":2,"a":1}') == content_digest({"a": 1, "b": 2})
+    True
+    """
+    return hashlib.sha256(msgspec.json.encode(decode_json(text), order="sorted")).hexdigest()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from holdfast.engines.inmemory.tasks.data import ContextRow, Doorbell, TaskRow
@@ -54,6 +55,18 @@ class InMemoryClients(LedgerView, ClientStorage):
         self._say(row, draft.message, Actor.CLIENT)
         return row.snapshot()
 
+    async def submit_many(self, drafts: Sequence[Draft]) -> list[TaskSnapshot]:
+        """Store tasks as submitted, all or none."""
+        digests: dict[str, str] = {}
+        for draft in drafts:
+            # All errors come first, so that nothing is half done.
+            self._moment(draft.run_after)
+            digest = draft.digest()
+            self._submitted(draft, digest)
+            if draft.submit_key and digests.setdefault(draft.submit_key, digest) != digest:
+                raise other_content(draft.submit_key)
+        return [await self.submit(draft) for draft in drafts]
+
     def _submitted(self, draft: Draft, digest: str) -> TaskRow | None:
         """Return the task that was submitted under this key; raise if its content differs."""
         if not draft.submit_key:
@@ -77,8 +90,11 @@ class InMemoryClients(LedgerView, ClientStorage):
             created_at=now,
             updated_at=now,
             push={config.id: config for config in draft.push},
+            priority=draft.priority,
+            key=draft.key,
         )
         data.tasks[row.id] = row
+        data.prioritized |= row.priority > 0
         context = data.contexts.setdefault(
             (row.owner, context_id), ContextRow(context_id, row.owner, now)
         )

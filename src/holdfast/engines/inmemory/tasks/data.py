@@ -183,4 +183,8 @@ class LedgerData:
     uncopied: dict[str, None] = field(default_factory=dict)
     cleanup: dict[str, dict[tuple[str, str], MarkRow]] = field(default_factory=dict)
     cleanup_due: dict[str, None] = field(default_factory=dict)
+    prioritized: bool = False
+    """Whether any task had a priority."""
+    starts: dict[tuple[object, ...], list[datetime]] = field(default_factory=dict)
+    """When tasks began that count towards a rate, by what the rate counts."""
     followers: Doorbell = field(default_factory=Doorbell, repr=False)

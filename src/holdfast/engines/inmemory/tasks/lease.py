@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
 from holdfast.engines.inmemory.tasks.data import TaskRow
+from holdfast.engines.inmemory.tasks.rooms import Rooms
 from holdfast.engines.inmemory.tasks.view import LedgerView
 from holdfast.spi.tasks.conflicts import answered
 from holdfast.spi.tasks.records import Extent, TaskSnapshot, lease_on
 from holdfast.spi.tasks.workers import LeaseStorage, Outcome, TaskClaim
 from holdfast.values.errors import LeaseLostError
-from holdfast.values.identity import AgentId
 from holdfast.values.lifecycle import Actor, TaskState, check_edge
 from holdfast.values.tasks.records import Lease
 
@@ -20,8 +21,8 @@ class InMemoryLeases(LedgerView, LeaseStorage):
     """``LeaseStorage`` in the process."""
 
     async def claim(self, claim: TaskClaim) -> list[TaskSnapshot]:
-        """Claim due tasks, the longest waiting first."""
-        chosen = self._choose(claim.agents, claim.limit, serial_contexts=claim.serial_contexts)
+        """Claim due tasks, the highest priority first, then the longest waiting."""
+        chosen = self._choose(claim)
         for row in chosen:
             row.fence += 1
             row.attempts += 1
@@ -29,22 +30,30 @@ class InMemoryLeases(LedgerView, LeaseStorage):
             self._move(row, TaskState.WORKING, Actor.WORKER, worker=claim.worker)
         return [row.snapshot(Extent(claim.history_length)) for row in chosen]
 
-    def _choose(
-        self, names: Collection[AgentId] | None, limit: int, *, serial_contexts: bool
-    ) -> list[TaskRow]:
+    def _choose(self, claim: TaskClaim) -> list[TaskRow]:
         now, chosen, contexts = self._engine.now(), list[TaskRow](), set[tuple[str, str]]()
-        for due_at, task_id in self._data.queue:
-            if due_at > now or len(chosen) == limit:
+        rooms = Rooms(self._data, claim.limits, now)
+        for row in self._waiting(now):
+            if len(chosen) == claim.limit:
                 break
-            row = self._data.tasks[task_id]
             context = (row.owner, row.context_id)
-            if names is not None and row.agent not in names:
+            if claim.agents is not None and row.agent not in claim.agents:
                 continue
-            if serial_contexts and (context in contexts or self._context(row).working):
+            if claim.serial_contexts and (context in contexts or self._context(row).working):
+                continue
+            if not rooms.take(row):
                 continue
             contexts.add(context)
             chosen.append(row)
         return chosen
+
+    def _waiting(self, now: datetime) -> Iterator[TaskRow]:
+        """Yield the due tasks, the highest priority first."""
+        due = bisect_right(self._data.queue, now, key=lambda one: one[0])
+        rows = (self._data.tasks[task_id] for _, task_id in self._data.queue[:due])
+        if self._data.prioritized:
+            return iter(sorted(rows, key=lambda row: -row.priority))
+        return rows
 
     def _extend(self, row: TaskRow, seconds: float) -> None:
         row.lease_expires_at = self._engine.now() + timedelta(seconds=seconds)

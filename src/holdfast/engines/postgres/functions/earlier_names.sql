@@ -1,4 +1,4 @@
--- version: 4
+-- version: 5
 -- Functions that processes of an earlier version call while this one is rolled out. They do not say
 -- what a filter sees of a body: it is read from the body when one asks.
 
@@ -119,4 +119,36 @@ LANGUAGE sql
 AS $$
     SELECT holdfast.put_state_at_version(
         in_tenant, in_session_id, in_state, in_ttl_seconds, in_dropped, in_replace, in_expected);
+$$;
+
+-- queue_task, without a priority.
+CREATE OR REPLACE FUNCTION holdfast.submit_task(
+    in_tenant text, in_id text, in_owner text, in_context_id text, in_new_context_id text,
+    in_agent text, in_metadata text, in_max_attempts bigint, in_submit_key text, in_digest text,
+    in_retry_of text, in_run_after timestamptz, in_run_after_seconds double precision,
+    in_message_id text, in_message_at timestamptz, in_message_body text, in_message_digest text,
+    in_push_ids text[], in_push_urls text[], in_push_tokens text[], in_push_auths text[]
+) RETURNS SETOF holdfast.task_records
+LANGUAGE sql
+AS $$
+    SELECT tenant, id, context_id, agent, state, created_at, updated_at, owner, note, metadata,
+           version, fence, attempts, max_attempts, worker, lease_expires_at, run_after,
+           cancel_requested, pause_requested, submit_key, retry_of, status_id, status_at,
+           status_seq, status_body
+    FROM holdfast.queue_task(
+        in_tenant, in_id, in_owner, in_context_id, in_new_context_id, in_agent, in_metadata,
+        in_max_attempts, in_submit_key, in_digest, in_retry_of, in_run_after,
+        in_run_after_seconds, in_message_id, in_message_at, in_message_body, in_message_digest,
+        in_push_ids, in_push_urls, in_push_tokens, in_push_auths, 0, '', NULL);
+$$;
+
+-- take_tasks, without limits.
+CREATE OR REPLACE FUNCTION holdfast.claim_tasks(
+    in_tenant text, in_worker text, in_agents text[], in_limit bigint,
+    in_lease_seconds double precision, in_serial boolean, in_history bigint
+) RETURNS SETOF holdfast.claimed_task
+LANGUAGE sql
+AS $$
+    SELECT * FROM holdfast.take_tasks(
+        in_tenant, in_worker, in_agents, in_limit, in_lease_seconds, in_serial, in_history, NULL);
 $$;

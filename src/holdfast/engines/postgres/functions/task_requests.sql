@@ -1,4 +1,4 @@
--- version: 2
+-- version: 3
 -- What clients ask of tasks.
 
 -- The context, made on first use; held so that clear_context waits for whoever adds a task to it.
@@ -45,86 +45,6 @@ BEGIN
         END IF;
     END IF;
     RETURN known.id;
-END
-$$;
-
--- Queues a task with its first message, in one go; the same submit key, or the same id after an
--- answer was lost, finds the task that is there.
-CREATE OR REPLACE FUNCTION holdfast.submit_task(
-    in_tenant text, in_id text, in_owner text, in_context_id text, in_new_context_id text,
-    in_agent text, in_metadata text, in_max_attempts bigint, in_submit_key text, in_digest text,
-    in_retry_of text, in_run_after timestamptz, in_run_after_seconds double precision,
-    in_message_id text, in_message_at timestamptz, in_message_body text, in_message_digest text,
-    in_push_ids text[], in_push_urls text[], in_push_tokens text[], in_push_auths text[]
-) RETURNS SETOF holdfast.task_records
-LANGUAGE plpgsql
-AS $$
-DECLARE
-    moment timestamptz := holdfast.task_moment(
-        in_run_after, in_run_after_seconds, holdfast.now());
-    context_name text := nullif(in_context_id, '');
-    context record;
-    task holdfast.tasks;
-    before holdfast.tasks;
-    known text := holdfast.find_submitted(in_tenant, in_id, in_owner, in_submit_key, in_digest);
-    v_now timestamptz;
-BEGIN
-    IF known IS NULL AND in_retry_of <> '' THEN
-        SELECT * INTO before FROM holdfast.tasks t
-        WHERE t.tenant = in_tenant AND t.id = in_retry_of;
-        IF NOT FOUND OR before.owner <> in_owner THEN
-            PERFORM holdfast.fail('HF002', 'there is no such task',
-                                  jsonb_build_object('kind', 'task', 'key', in_retry_of));
-        END IF;
-        PERFORM holdfast.refuse_adopted(before);
-        IF before.state NOT IN ('completed', 'failed', 'canceled', 'rejected') THEN
-            PERFORM holdfast.fail_task_edge(before.id, before.state, 'submitted');
-        END IF;
-        context_name := coalesce(context_name, before.context_id);
-    END IF;
-    context_name := coalesce(context_name, in_new_context_id);
-    PERFORM holdfast.check_task_edge(in_id, NULL, 'submitted', 'client');
-    WHILE known IS NULL LOOP
-        v_now := holdfast.now();
-        moment := holdfast.task_moment(in_run_after, in_run_after_seconds, v_now);
-        context := holdfast.use_task_context(in_tenant, in_owner, context_name, v_now);
-        INSERT INTO holdfast.tasks (
-            tenant, id, owner, context_id, context_key, agent, metadata, max_attempts,
-            submit_key, submit_digest, retry_of, created_at, state, updated_at, version,
-            transitions, run_after, due_at, has_push)
-        VALUES (
-            in_tenant, in_id, in_owner, context_name, context.key, in_agent, in_metadata,
-            in_max_attempts, in_submit_key, in_digest, in_retry_of, v_now, 'submitted', v_now, 2,
-            1, moment, greatest(coalesce(moment, v_now), v_now), in_push_ids <> '{}')
-        ON CONFLICT DO NOTHING RETURNING * INTO task;
-        EXIT WHEN FOUND;
-        -- Somebody submitted under this key at the same moment; theirs is visible now.
-        IF context.made THEN
-            DELETE FROM holdfast.task_contexts c
-            WHERE c.tenant = in_tenant AND c.owner = in_owner AND c.id = context_name;
-        END IF;
-        known := holdfast.find_submitted(in_tenant, in_id, in_owner, in_submit_key, in_digest);
-    END LOOP;
-    IF known IS NULL THEN
-        INSERT INTO holdfast.task_events (
-            tenant, task_id, seq, kind, at, actor, fence, number, to_state, worker, attempt,
-            run_after, note, message_id)
-        VALUES (in_tenant, in_id, 1, 'transition', v_now, 'client', 0, 1, 'submitted', '', 0,
-                moment, '""', '');
-        PERFORM holdfast.say_in_task(
-            in_tenant, in_id, 2, task.context_key, 0, 'client', v_now,
-            in_message_id, in_message_at, in_message_body, in_message_digest);
-        IF task.has_push THEN
-            INSERT INTO holdfast.push_configs (tenant, task_id, id, url, token, authentication)
-            SELECT in_tenant, in_id, p.id, p.url, p.token, p.auth
-            FROM unnest(in_push_ids, in_push_urls, in_push_tokens, in_push_auths) WITH ORDINALITY
-                AS p (id, url, token, auth, place)
-            ORDER BY p.place;
-            PERFORM holdfast.tell_of_task(in_tenant, in_id, true, NULL, v_now, 1, 2);
-        END IF;
-    END IF;
-    RETURN QUERY SELECT * FROM holdfast.task_records r
-    WHERE r.tenant = in_tenant AND r.id = coalesce(known, in_id);
 END
 $$;
 

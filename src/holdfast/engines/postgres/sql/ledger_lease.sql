@@ -1,6 +1,6 @@
 -- name: claim
 -- Take tasks that are due, with their last messages ($7).
-SELECT * FROM holdfast.claim_tasks($1, $2, $3::text[], $4, $5, $6, $7);
+SELECT * FROM holdfast.take_tasks($1, $2, $3::text[], $4, $5, $6, $7, $8);
 
 -- name: heartbeat
 -- Extend a lease, while it holds; written so that no index on tasks at work fits.
@@ -11,8 +11,12 @@ RETURNING t.id, t.fence, t.worker, t.lease_expires_at, t.cancel_requested, t.pau
 
 -- name: transition
 -- End or suspend the work on a task.
-SELECT * FROM holdfast.transition_task(
-    $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15);
+SELECT r.*, q.* FROM holdfast.transition_task(
+    $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) r
+LEFT JOIN LATERAL (
+    SELECT t.priority, t.limit_key FROM holdfast.tasks t
+    WHERE t.tenant = r.tenant AND t.id = r.id LIMIT 1
+) q ON true;
 
 -- name: complete
 -- Complete tasks, each under its fence.
@@ -20,8 +24,16 @@ SELECT task_id, reached FROM holdfast.complete_tasks($1, $2, $3, $4);
 
 -- name: release
 -- Hand a task back.
-SELECT * FROM holdfast.release_task($1, $2, $3, $4);
+SELECT r.*, q.* FROM holdfast.release_task($1, $2, $3, $4) r
+LEFT JOIN LATERAL (
+    SELECT t.priority, t.limit_key FROM holdfast.tasks t
+    WHERE t.tenant = r.tenant AND t.id = r.id LIMIT 1
+) q ON true;
 
 -- name: recover
 -- Take back tasks whose lease has expired.
-SELECT * FROM holdfast.recover_tasks($1, $2);
+SELECT r.*, q.* FROM holdfast.recover_tasks($1, $2) r
+LEFT JOIN LATERAL (
+    SELECT t.priority, t.limit_key FROM holdfast.tasks t
+    WHERE t.tenant = r.tenant AND t.id = r.id LIMIT 1
+) q ON true;

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from holdfast.engines.postgres.queries import load
 from holdfast.engines.postgres.tasks.rows import to_message, to_stored, to_task
 from holdfast.engines.postgres.tasks.view import LedgerView, message_columns, moment
+from holdfast.engines.postgres.tasks.work import Doorbell
 from holdfast.spi.tasks.clients import (
     ClientStorage,
     FirstMessage,
@@ -38,9 +42,20 @@ class PostgresClients(LedgerView, ClientStorage):
             [encode_json(config.url) for config in draft.push],
             [encode_json(config.token) for config in draft.push],
             [config.authentication for config in draft.push],
+            *(draft.priority, draft.key),
             safe=True,
         )
         return self._queued(row)
+
+    async def submit_many(self, drafts: Sequence[Draft]) -> list[TaskSnapshot]:
+        """Store tasks as submitted, all or none."""
+        columns = zip(*(_columns(draft) for draft in drafts), strict=True)
+        ids, owner = [one.id for one in drafts], drafts[0].owner
+        rows = await self._engine.fetch(
+            _SUBMIT["submit_many"], self._tenant, owner, ids, *map(list, columns), safe=True
+        )
+        self._engine.singleton(Doorbell).ring()
+        return [to_task(row) for row in rows]
 
     async def first_message(self, key: TaskKey) -> FirstMessage | None:
         """A task with its first message."""
@@ -104,3 +119,14 @@ class PostgresClients(LedgerView, ClientStorage):
             _REQUESTS[what], self._tenant, *key, encode_json(note), safe=what == "cancel"
         )
         return self._requested(row)
+
+
+def _columns(draft: Draft) -> tuple[Any, ...]:
+    """Return what ``queue_tasks`` takes of a draft, apart from its id and owner."""
+    return (
+        *(draft.context_id, draft.new_context_id, str(draft.agent), draft.metadata),
+        *(draft.max_attempts, draft.submit_key, draft.digest()),
+        *moment(draft.run_after),
+        *message_columns(draft.message),
+        *(draft.priority, draft.key),
+    )

@@ -27,10 +27,11 @@ class PostgresLeases(LedgerView, LeaseStorage):
 
     async def claim(self, claim: TaskClaim) -> list[TaskSnapshot]:
         """Claim due tasks, the longest waiting first."""
-        worker, agents, *rest = claim
+        worker, agents, *rest, _limits = claim
         names = None if agents is None else [str(agent) for agent in agents]
+        limits = encode_json([limit.to_json() for limit in claim.limits]) if claim.limits else None
         rows = await self._engine.fetch(
-            _SQL["claim"], self._tenant, worker, names, *rest, safe=False
+            _SQL["claim"], self._tenant, worker, names, *rest, limits, safe=False
         )
         return [to_task(row) for row in rows]
 

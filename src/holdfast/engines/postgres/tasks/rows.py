@@ -54,6 +54,9 @@ def to_stored(row: Any) -> StoredTask:
         row["run_after"],
         row["cancel_requested"],
         row["pause_requested"],
+        # A task that was adopted comes without them.
+        row.get("priority", 0),
+        row.get("limit_key", ""),
     )
 
 
@@ -86,6 +89,8 @@ def to_origin(row: Any) -> StoredTask:
         row["retry_of"],
         row["created_at"],
         row["created_at"],
+        priority=row["priority"],
+        key=row["limit_key"],
     )
 
 
