@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any, TypeAlias, TypeVar, overload
 
 from holdfast.contracts.history import HistoryRetention
+from holdfast.runtime.app_limits import limits_of
 from holdfast.runtime.context import TaskContext
 from holdfast.runtime.skills import MODES, Provider, Skill, check_modes
 from holdfast.runtime.stores import TaskStores
@@ -23,6 +24,7 @@ from holdfast.values.errors import (
 )
 from holdfast.values.identity import Agent, AgentId
 from holdfast.values.owners import MemoryScope
+from holdfast.values.tasks.limits import Limit
 from holdfast.values.tasks.records import MAX_ATTEMPTS, TaskRecord
 
 Lifespan: TypeAlias = Callable[[], AbstractAsyncContextManager[Any]]
@@ -53,6 +55,8 @@ class Handler:
     """``"owner"``: each owner has a separate memory; ``"shared"``: all owners share one."""
 
     skill: Skill = field(default_factory=Skill)
+    limits: tuple[Limit, ...] = ()
+    """How many of its tasks run at once and begin in a time, across all workers of a tenant."""
 
     @property
     def submit_attempts(self) -> int:
@@ -94,7 +98,10 @@ class App:
 
     ``lifespan`` creates resources that handlers share and that are not stored, such as an HTTP
     client. It is a function that returns an async context manager. A worker enters it before its
-    first task and exits it after its last one; the value it yields is ``task.resources``. ::
+    first task and exits it after its last one; the value it yields is ``task.resources``.
+
+    ``tenant_concurrency`` and ``tenant_rate`` (such as ``"10/min"``) limit the tasks of each
+    tenant, of all agents together and across all workers. ::
 
         app = holdfast.App("researcher")
 
@@ -118,6 +125,8 @@ class App:
         output_modes: Sequence[str] = MODES,
         documentation_url: str = "",
         lifespan: Lifespan | None = None,
+        tenant_concurrency: int | None = None,
+        tenant_rate: str | None = None,
     ) -> None:
         self.agent = AgentId.parse(name)
         self.description = check_text("description", description)
@@ -137,6 +146,7 @@ class App:
                 "lifespan", "must be a function that returns an async context manager"
             )
         self._lifespan = lifespan
+        self._tenant_limits = limits_of(None, concurrency=tenant_concurrency, rate=tenant_rate)
         self._handlers: dict[AgentId, Handler] = {}
 
     def __repr__(self) -> str:
@@ -156,6 +166,12 @@ class App:
     def agents(self) -> list[AgentId]:
         """The agents that have a handler."""
         return list(self._handlers)
+
+    @property
+    def limits(self) -> list[Limit]:
+        """The limits of all handlers and of each tenant, for the claims of workers."""
+        own = (limit for handler in self.handlers for limit in handler.limits)
+        return [*self._tenant_limits, *own]
 
     @overload
     def handler(self, function: F, /) -> F: ...
@@ -177,6 +193,10 @@ class App:
         input_modes: Sequence[str] = (),
         output_modes: Sequence[str] = (),
         public: bool = True,
+        concurrency: int | None = None,
+        rate: str | None = None,
+        key_concurrency: int | None = None,
+        key_rate: str | None = None,
     ) -> Callable[[F], F]: ...
 
     def handler(
@@ -195,6 +215,10 @@ class App:
         input_modes: Sequence[str] = (),
         output_modes: Sequence[str] = (),
         public: bool = True,
+        concurrency: int | None = None,
+        rate: str | None = None,
+        key_concurrency: int | None = None,
+        key_rate: str | None = None,
     ) -> F | Callable[[F], F]:
         """Register a coroutine function as the handler of the app's agent, or of ``agent``.
 
@@ -206,7 +230,11 @@ class App:
 
         ``tags``, ``examples``, ``input_modes`` and ``output_modes`` describe the skill on the agent
         card; the modes default to the app's. With ``public=False`` the skill is only on the
-        extended card, which needs an API key; any client can still send tasks to the agent. ::
+        extended card, which needs an API key; any client can still send tasks to the agent.
+
+        All workers of a tenant together run at most ``concurrency`` of the agent's tasks at once
+        and begin at most ``rate`` of them, such as ``"10/min"``. ``key_concurrency`` and
+        ``key_rate`` do the same for the tasks that were submitted with one ``key``. ::
 
             @app.handler(agent="writer", timeout_seconds=600)
             async def write(task: holdfast.TaskContext) -> None: ...
@@ -218,9 +246,16 @@ class App:
         check_seconds("backoff_seconds", backoff_seconds)
         check_seconds("max_backoff_seconds", max_backoff_seconds)
         skill = Skill(tags, examples, input_modes, output_modes, public)
+        who = self.agent if agent is None else AgentId.parse(agent)
+        limits = limits_of(
+            who,
+            concurrency=concurrency,
+            rate=rate,
+            key_concurrency=key_concurrency,
+            key_rate=key_rate,
+        )
 
         def add(given: F) -> F:
-            who = self.agent if agent is None else AgentId.parse(agent)
             coroutine: object = given
             if not inspect.iscoroutinefunction(coroutine):
                 raise ConfigError(
@@ -245,6 +280,7 @@ class App:
                 retention=self.retention if retention is None else HistoryRetention(retention),
                 memory=self.memory,
                 skill=skill,
+                limits=limits,
             )
             return given
 
@@ -290,6 +326,8 @@ class App:
         metadata: dict[str, Any] | None = None,
         submit_key: str | None = None,
         run_after: datetime | timedelta | None = None,
+        priority: int = 0,
+        key: str | None = None,
     ) -> TaskRecord:
         """Queue a task with its handler's ``max_attempts``, and return its record with its id.
 
@@ -307,6 +345,8 @@ class App:
             submit_key=submit_key,
             max_attempts=handler.submit_attempts,
             run_after=run_after,
+            priority=priority,
+            key=key,
         )
 
     async def run_until_idle(self, state: TaskStores, *, concurrency: int = 10) -> int:

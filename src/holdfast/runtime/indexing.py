@@ -12,6 +12,8 @@ from holdfast.values.errors import HoldfastError
 
 _log = logging.getLogger("holdfast.index")
 POLL_SECONDS = 1.0
+IDLE_POLL_SECONDS = 30.0
+"""The longest pause, while there is nothing to index: recall indexes what it needs by itself."""
 
 
 class Indexing:
@@ -55,12 +57,15 @@ class Indexing:
                 await job
 
     async def _index(self) -> None:
+        pause = self._poll_seconds
         while not self._stop.is_set():
+            pause = min(pause * 2, max(IDLE_POLL_SECONDS, self._poll_seconds))
             try:
                 if done := await self._call():
                     _log.info("indexed", extra={"events": done})
+                    pause = self._poll_seconds
             except HoldfastError as error:
                 # An outage: the events still wait, and the next round tries again.
                 _log.warning("events wait for the index: %s", error)
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._stop.wait(), self._poll_seconds)
+                await asyncio.wait_for(self._stop.wait(), pause)

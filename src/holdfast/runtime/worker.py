@@ -9,7 +9,7 @@ import os
 import platform
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any
 
 from holdfast.runtime.app import App
@@ -18,6 +18,7 @@ from holdfast.runtime.cleanup import sweep, sweep_earlier
 from holdfast.runtime.completions import Completions
 from holdfast.runtime.lease_keeper import LeaseKeeper
 from holdfast.runtime.remember import Remembering
+from holdfast.runtime.rounds import Rounds
 from holdfast.runtime.runner import Ending, Runner
 from holdfast.runtime.running_task import RunningTask, Stop
 from holdfast.runtime.stores import TaskStores, check_stores
@@ -29,9 +30,8 @@ from holdfast.values.owners import ANY_OWNER
 from holdfast.values.tasks.records import LEASE_SECONDS, ClaimedTask, TaskRecord
 
 _log = logging.getLogger("holdfast.worker")
-TENANTS = 10_000
-"""Maximum number of tenants with work that one query returns."""
-
+IDLE_SECONDS = 7.5
+"""Longest pause between two queries of a worker without work, where notices arrive."""
 
 FIRST_LOOK_SECONDS = 0.01
 """First pause before the next claim if tasks were due and none could be claimed."""
@@ -68,7 +68,6 @@ class Worker:
         self._app = app
         self._state = state
         self._concurrency = check_count("concurrency", concurrency) or 1
-        self._tenants = None if tenants is None else list(tenants)
         self._lease_seconds = check_seconds("lease_seconds", lease_seconds)
         self._poll_seconds = check_seconds("poll_seconds", poll_seconds)
         self._recovery_seconds = check_seconds("recovery_seconds", recovery_seconds)
@@ -80,9 +79,10 @@ class Worker:
         self._completions: dict[str, Completions] = {}
         self._stopping = False
         self._wake = asyncio.Event()
-        self._looked_at_tenants = False
+        self._idle_seconds = max(poll_seconds, min(1.5 * recovery_seconds, IDLE_SECONDS))
+        self._rounds = Rounds(state, tenants, max_age_seconds=self._idle_seconds)
+        self._found_due = False
         self._runs = 0
-        self._last_tenant = ""
         self._remembering = Remembering(app)
         self._rested = asyncio.Event()
         self._swept_earlier: set[str] = set()
@@ -120,16 +120,13 @@ class Worker:
                         job.check()
                     self._wake.clear()
                     claimed = await self._claim(keeper)
-                    # Tasks were due and none was claimed: a claim skips rows that are locked by
-                    # another transaction. Claim again soon, with a pause that doubles each time.
-                    passed_over = self._looked_at_tenants and not claimed and self._free > 0
-                    patience = (
-                        min(patience * 2, self._poll_seconds)
-                        if passed_over
-                        else (FIRST_LOOK_SECONDS)
-                    )
+                    # Tasks were due and none was claimed: a claim skips rows that are locked, and
+                    # those of a full limit. Claim again soon, with a pause that doubles each time.
+                    passed_over = self._found_due and not claimed and self._free > 0
+                    longest = self._poll_seconds if self._app.limits else self._idle_pause()
+                    patience = min(patience * 2, longest) if passed_over else FIRST_LOOK_SECONDS
                     if not claimed or self._free == 0:
-                        await self._pause(patience if passed_over else self._poll_seconds)
+                        await self._pause(patience if passed_over else self._idle_pause())
                 await self._drain()
                 await self._remember_all()
             finally:
@@ -175,33 +172,44 @@ class Worker:
 
     async def _claim(self, keeper: LeaseKeeper) -> int:
         """Claim a task for each free slot. Returns how many were started."""
+        if self._free <= 0:
+            return 0
         begun = 0
+
+        async def claim(tenant: str, most: int) -> int:
+            nonlocal begun
+            begun += (taken := await self._claim_of(tenant, most, keeper))
+            return taken
+
         try:
-            for tenant in await self._turns():
-                if self._free <= 0 or self._stopping:
-                    break
-                self._last_tenant = tenant
-                stores = self._stores_of(tenant)
-                claimed_at = time.monotonic()
-                claimed = await stores.tasks.claim(
-                    self.name,
-                    agents=self._app.agents,
-                    limit=self._free,
-                    lease_seconds=self._lease_seconds,
-                    serial_contexts=self._app.serial_contexts,
-                )
-                alone = await self._to_be_alone(stores, claimed)
-                for one in claimed:
-                    held = self._begin(stores, one, claimed_at, keeper)
-                    if one is alone:
-                        self._alone = held
-                    elif alone is not None:
-                        held.stop(Stop.ISOLATION)
-                begun += len(claimed)
+            due = await self._rounds.tenants("due", fresh=True)
+            self._found_due = bool(due)
+            await self._rounds.share(due, lambda: 0 if self._stopping else self._free, claim)
         except HoldfastError as error:
             _log.warning("worker %s: cannot claim, will try again: %s", self.name, error)
             await asyncio.sleep(min(self._poll_seconds, 1.0))
         return begun
+
+    async def _claim_of(self, tenant: str, most: int, keeper: LeaseKeeper) -> int:
+        """Claim tasks of one tenant and start them. Returns how many."""
+        stores = self._stores_of(tenant)
+        claimed_at = time.monotonic()
+        claimed = await stores.tasks.claim(
+            self.name,
+            agents=self._app.agents,
+            limit=most,
+            lease_seconds=self._lease_seconds,
+            serial_contexts=self._app.serial_contexts,
+            limits=self._app.limits,
+        )
+        alone = await self._to_be_alone(stores, claimed)
+        for one in claimed:
+            held = self._begin(stores, one, claimed_at, keeper)
+            if one is alone:
+                self._alone = held
+            elif alone is not None:
+                held.stop(Stop.ISOLATION)
+        return len(claimed)
 
     async def _to_be_alone(
         self, stores: TaskStores, claimed: Sequence[ClaimedTask]
@@ -227,12 +235,10 @@ class Worker:
                     return one
         return None
 
-    async def _turns(self) -> list[str]:
-        """Return the tenants to claim for, starting after the last one served, so none starves."""
-        tenants = self._tenants or await self._state.ops.work.tenants(limit=TENANTS)
-        self._looked_at_tenants = self._tenants is None and bool(tenants)
-        later = [one for one in tenants if one > self._last_tenant]
-        return later + [one for one in tenants if one <= self._last_tenant]
+    def _idle_pause(self) -> float:
+        """Return how long to wait for a notice: until the next task becomes due, at the latest."""
+        longest = self._idle_seconds if self._state.ops.work.notified else self._poll_seconds
+        return max(min(longest, self._rounds.next_due_seconds or longest), FIRST_LOOK_SECONDS)
 
     def _stores_of(self, tenant: str) -> TaskStores:
         if tenant not in self._stores:
@@ -318,17 +324,13 @@ class Worker:
 
     async def _listen(self) -> None:
         """Wake the claim loop when there may be new work."""
-        try:
-            await self._state.ops.work.wait(timeout_seconds=self._poll_seconds)
-        except HoldfastError as error:
-            _log.info("worker %s: only polling: %s", self.name, error)
-            await asyncio.sleep(self._poll_seconds)
-        self._wake.set()
+        async with aclosing(self._state.ops.work.notices()) as notices:
+            async for _ in notices:
+                self._wake.set()
 
     async def _recover(self) -> None:
         """Recover the tasks of dead workers, in each tenant that has running tasks."""
-        working = self._tenants or await self._state.ops.work.tenants("working", limit=TENANTS)
-        for tenant in working:
+        for tenant in await self._rounds.tenants("working"):
             await self._each("recovery", tenant, self._recover_tenant)
 
     async def _recover_tenant(self, stores: TaskStores) -> None:
@@ -339,8 +341,7 @@ class Worker:
 
     async def _sweep(self) -> None:
         """Carry out cleanup marks of ended tasks whose worker died, in each tenant that has any."""
-        marked = self._tenants or await self._state.ops.work.tenants("cleanup", limit=TENANTS)
-        for tenant in marked:
+        for tenant in await self._rounds.tenants("cleanup"):
             await self._each("cleanup", tenant, sweep)
         for tenant in list(self._stores):
             if tenant not in self._swept_earlier:
@@ -369,10 +370,9 @@ class Worker:
         with suppress(TimeoutError):
             async with asyncio.timeout(self._recovery_seconds):
                 await self._rested.wait()
+        fresh = self._rested.is_set()
         self._rested.clear()
-        for tenant in self._tenants or await self._state.ops.work.tenants(
-            "uncopied", limit=TENANTS
-        ):
+        for tenant in await self._rounds.tenants("uncopied", fresh=fresh):
             await self._each("memory", tenant, self._remembering.rested)
 
     async def _remember_all(self) -> None:

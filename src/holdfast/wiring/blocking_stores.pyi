@@ -11,7 +11,7 @@ from holdfast.contracts.episodes import SessionOrder
 from holdfast.contracts.tasks.contexts import TaskMessage
 from holdfast.spi.log_entry import LogEntry
 from holdfast.spi.reranking import Reranker
-from holdfast.spi.tasks.work import WorkKind
+from holdfast.spi.tasks.work import WorkKind, WorkSurvey
 from holdfast.values.blobs import BlobInfo
 from holdfast.values.boards import Task, TaskList, TaskStatus
 from holdfast.values.channels import ChannelEvent
@@ -806,6 +806,10 @@ class BlockingWorkingMemory:
 
 @type_check_only
 class BlockingWorkSignal:
+    def notices(self) -> Generator[None, None, None]: ...
+    @property
+    def notified(self) -> bool: ...
     def requests(self, worker: str) -> Generator[None, None, None]: ...
+    def survey(self, *, limit: int = ..., tenants: Sequence[str] | None = ...) -> WorkSurvey: ...
     def tenants(self, kind: WorkKind = ..., *, limit: int = ...) -> list[str]: ...
     def wait(self, *, timeout_seconds: float) -> None: ...

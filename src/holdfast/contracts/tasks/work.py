@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from typing import Protocol, get_args, runtime_checkable
 
-from holdfast.spi.tasks.work import WorkKind, WorkStorage
-from holdfast.values.checks import check_count, check_id, check_seconds
+from holdfast.spi.tasks.work import WorkKind, WorkStorage, WorkSurvey
+from holdfast.values.checks import check_count, check_id, check_list, check_seconds
 from holdfast.values.errors import InvalidInputError
 
 _KINDS: tuple[WorkKind, ...] = get_args(WorkKind)
@@ -29,6 +29,43 @@ class WorkSignal(Protocol):
 
             for tenant in await state.ops.work.tenants():
                 await state.for_tenant(tenant).tasks.claim("worker-1")
+        """
+        ...
+
+    @abstractmethod
+    async def survey(self, *, limit: int = 100, tenants: Sequence[str] | None = None) -> WorkSurvey:
+        """Return all that a worker looks for, in one request.
+
+        For each kind but deliveries, up to ``limit`` tenants that have such work, in order; with
+        ``tenants`` only of those.
+
+        ::
+
+            found = await state.ops.work.survey()
+            for tenant in found.tenants("due"):
+                await state.for_tenant(tenant).tasks.claim("worker-1")
+        """
+        ...
+
+    @property
+    @abstractmethod
+    def notified(self) -> bool:
+        """Whether notices arrive; without them a worker polls more often.
+
+        ::
+
+            pause = 5.0 if state.ops.work.notified else 1.0
+        """
+        ...
+
+    @abstractmethod
+    def notices(self) -> AsyncGenerator[None, None]:
+        """Yield when a task may have become due. It yields once at the start.
+
+        ::
+
+            async for _ in state.ops.work.notices():
+                await state.tasks.claim("worker-1")
         """
         ...
 
@@ -73,6 +110,22 @@ class Work(WorkSignal):
         if kind not in _KINDS:
             raise InvalidInputError("kind", f"must be one of {', '.join(_KINDS)}")
         return await self._storage.tenants(kind, check_count("limit", limit))
+
+    async def survey(self, *, limit: int = 100, tenants: Sequence[str] | None = None) -> WorkSurvey:
+        """Return all that a worker looks for, in one request."""
+        most, named = check_count("limit", limit), None
+        if tenants is not None:
+            named = [check_id("tenants", one) for one in check_list("tenants", tenants)]
+        return await self._storage.survey(most, named)
+
+    @property
+    def notified(self) -> bool:
+        """Whether notices arrive."""
+        return self._storage.notified
+
+    def notices(self) -> AsyncGenerator[None, None]:
+        """Yield when a task may have become due."""
+        return self._storage.notices()
 
     async def wait(self, *, timeout_seconds: float) -> None:
         """Return when a task may have become due, at the latest after ``timeout_seconds``."""

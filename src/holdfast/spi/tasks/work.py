@@ -3,11 +3,31 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Collection
+from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
 
 WorkKind: TypeAlias = Literal["due", "working", "deliveries", "uncopied", "cleanup"]
 """Tasks to claim, running tasks, events to deliver, messages to copy, due cleanup marks."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkSurvey:
+    """All that a worker looks for, found at once.
+
+    >>> WorkSurvey({"due": ["acme"]}).tenants("working")
+    []
+    """
+
+    found: dict[WorkKind, list[str]] = field(default_factory=dict)
+    """The tenants that have work of a kind, in order."""
+
+    next_due_seconds: float | None = None
+    """When the next task becomes due that is not due yet; ``None`` if there is none."""
+
+    def tenants(self, kind: WorkKind) -> list[str]:
+        """Return the tenants that have work of a kind."""
+        return self.found.get(kind, [])
 
 
 class WorkStorage(Protocol):
@@ -16,6 +36,22 @@ class WorkStorage(Protocol):
     @abstractmethod
     async def tenants(self, kind: WorkKind, limit: int) -> list[str]:
         """Return tenants that have work of a kind, in order."""
+
+    @abstractmethod
+    async def survey(self, limit: int, tenants: Collection[str] | None) -> WorkSurvey:
+        """Return up to ``limit`` tenants of each kind but deliveries, in one request.
+
+        Only those in ``tenants``, unless it is ``None``.
+        """
+
+    @property
+    @abstractmethod
+    def notified(self) -> bool:
+        """Whether ``notices`` yields at once when another process adds work."""
+
+    @abstractmethod
+    def notices(self) -> AsyncGenerator[None, None]:
+        """Yield at the start, and when a task may have become due."""
 
     @abstractmethod
     async def wait(self, timeout_seconds: float) -> None:

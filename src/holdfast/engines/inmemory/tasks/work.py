@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Collection
 from contextlib import suppress
 
 from holdfast.engines.inmemory.engine import InMemory
 from holdfast.engines.inmemory.tasks.data import Doorbell, LedgerData
-from holdfast.spi.tasks.work import WorkKind, WorkStorage
+from holdfast.spi.tasks.work import WorkKind, WorkStorage, WorkSurvey
 from holdfast.values.lifecycle import TaskState
 
 
@@ -54,6 +54,36 @@ class InMemoryWork(WorkStorage):
                     for task_id in data.cleanup_due
                     for row in data.cleanup[task_id].values()
                 )
+
+    async def survey(self, limit: int, tenants: Collection[str] | None) -> WorkSurvey:
+        """Return up to ``limit`` tenants of each kind but deliveries."""
+        kinds: tuple[WorkKind, ...] = ("due", "working", "uncopied", "cleanup")
+        now = self._engine.now()
+        served = {
+            tenant: data
+            for tenant, data in sorted(self._engine.by_tenant(LedgerData).items())
+            if tenants is None or tenant in tenants
+        }
+        found = {
+            kind: [tenant for tenant, data in served.items() if self._has(kind, data)][:limit]
+            for kind in kinds
+        }
+        later = [next((at for at, _ in data.queue if at > now), None) for data in served.values()]
+        seconds = min(((at - now).total_seconds() for at in later if at is not None), default=None)
+        return WorkSurvey(found, seconds)
+
+    @property
+    def notified(self) -> bool:
+        """Always: there is one process."""
+        return True
+
+    async def notices(self) -> AsyncGenerator[None, None]:
+        """Yield when a task may have become due."""
+        with self._engine.table("", Doorbell).bell() as rung:
+            while True:
+                yield
+                await rung.wait()
+                rung.clear()
 
     async def wait(self, timeout_seconds: float) -> None:
         """Return when a task may have become due, or at the timeout."""

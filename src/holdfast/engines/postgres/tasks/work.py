@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Collection
 from contextlib import suppress
 
 from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.listener import Listener
 from holdfast.engines.postgres.queries import load
 from holdfast.engines.postgres.watched import LEAVE_SECONDS
-from holdfast.spi.tasks.work import WorkKind, WorkStorage
+from holdfast.spi.tasks.work import WorkKind, WorkStorage, WorkSurvey
 from holdfast.values.errors import HoldfastError
 
 _SQL = load("ledger_work")
@@ -94,7 +94,31 @@ class PostgresWork(WorkStorage):
         """Return when a task may have become due, or at the timeout."""
         with self._engine.singleton(Listener).bell(TOPIC) as bell, suppress(TimeoutError):
             async with asyncio.timeout(timeout_seconds):
-                await bell.wait(found=False)
+                await bell.notice()
+
+    async def survey(self, limit: int, tenants: Collection[str] | None) -> WorkSurvey:
+        """Return up to ``limit`` tenants of each kind but deliveries, in one statement."""
+        rows = await self._engine.fetch(_SQL["survey"], limit, tenants, safe=True)
+        found: dict[WorkKind, list[str]] = {}
+        seconds = None
+        for kind, tenant, wait in rows:
+            if kind == "later":
+                seconds = wait
+            else:
+                found.setdefault(kind, []).append(tenant)
+        return WorkSurvey(found, seconds)
+
+    @property
+    def notified(self) -> bool:
+        """Whether the connection that listens hears its own notices."""
+        return self._engine.singleton(Listener).hears
+
+    async def notices(self) -> AsyncGenerator[None, None]:
+        """Yield when a task may have become due."""
+        with self._engine.singleton(Listener).bell(TOPIC) as bell:
+            while True:
+                yield
+                await bell.notice()
 
     async def requests(self, worker: str) -> AsyncGenerator[None, None]:
         """Yield when a client may have sent a request to a task of this worker."""

@@ -1,0 +1,75 @@
+"""Which tenants a worker serves next: one query for all it looks for, and fair turns."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+
+from holdfast.runtime.stores import TaskStores
+from holdfast.spi.tasks.work import WorkKind, WorkSurvey
+
+TENANTS = 10_000
+"""Maximum number of tenants with work of a kind that one query returns."""
+
+Claim = Callable[[str, int], Awaitable[int]]
+"""Claims up to so many tasks of a tenant, and returns how many."""
+
+
+class Rounds:
+    """What one query found is used by all parts of a worker, until it is ``max_age_seconds`` old.
+
+    ::
+
+        rounds = Rounds(state, None, max_age_seconds=5)
+        due = await rounds.tenants("due", fresh=True)
+    """
+
+    def __init__(
+        self, state: TaskStores, tenants: Sequence[str] | None, *, max_age_seconds: float
+    ) -> None:
+        self._state = state
+        self._served = None if tenants is None else list(tenants)
+        self._max_age_seconds = max_age_seconds
+        self._survey = WorkSurvey()
+        self._looked_at = float("-inf")
+        self._last_tenant = ""
+
+    @property
+    def next_due_seconds(self) -> float | None:
+        """How long after the last query the next task becomes due; ``None`` if there is none."""
+        return self._survey.next_due_seconds
+
+    async def tenants(self, kind: WorkKind, *, fresh: bool = False) -> list[str]:
+        """Return the tenants to serve that have work of a kind; ``fresh`` always queries."""
+        now = time.monotonic()
+        if fresh or now - self._looked_at > self._max_age_seconds:
+            self._survey = await self._state.ops.work.survey(limit=TENANTS, tenants=self._served)
+            self._looked_at = now
+        return self._survey.tenants(kind)
+
+    async def share(self, tenants: Sequence[str], free: Callable[[], int], claim: Claim) -> None:
+        """Divide the free slots among tenants with due tasks.
+
+        Each gets its share, beginning after the one that was served last, so a tenant waits for its
+        first task one round at most, however many tasks others have. What some leave is then for
+        those that want more.
+        """
+        hungry: list[str] = []
+        async for tenant, most in self._in_turn(tenants, free):
+            self._last_tenant = tenant
+            if await claim(tenant, most) == most:
+                hungry.append(tenant)
+        for tenant in hungry:
+            if (most := free()) > 0:
+                await claim(tenant, most)
+
+    async def _in_turn(
+        self, tenants: Sequence[str], free: Callable[[], int]
+    ) -> AsyncIterator[tuple[str, int]]:
+        """Yield each tenant with its share of what is free then."""
+        later = [one for one in tenants if one > self._last_tenant]
+        turns = later + [one for one in tenants if one <= self._last_tenant]
+        for at, tenant in enumerate(turns):
+            if (left := free()) <= 0:
+                return
+            yield tenant, max(1, left // (len(turns) - at))

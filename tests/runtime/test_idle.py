@@ -1,0 +1,119 @@
+"""What a worker costs the database while there is nothing to do."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+import holdfast
+from holdfast import App, ChatMessage, Settings, State, TaskContext, Worker
+from holdfast.engines.postgres.engine import Postgres
+from holdfast.engines.postgres.queries import load
+from holdfast.runtime.rounds import Rounds
+from holdfast.runtime.worker import IDLE_SECONDS
+from holdfast.values.ids import new_ref
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+SURVEY, ECHO = load("ledger_work")["survey"], load("channel")["echo"]
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Every statement that is sent to Postgres, in order."""
+    log: list[str] = []
+    fetch = Postgres.fetch
+
+    async def counted(self: Postgres, sql: Any, *args: Any, safe: bool) -> Sequence[Any]:
+        log.append(sql)
+        return await fetch(self, sql, *args, safe=safe)
+
+    monkeypatch.setattr(Postgres, "fetch", counted)
+    return log
+
+
+def _app(ran: asyncio.Event) -> App:
+    app = App("writer")
+
+    @app.handler
+    async def write(task: TaskContext) -> None:
+        del task
+        ran.set()
+
+    return app
+
+
+async def _until(condition: Any) -> None:
+    async with asyncio.timeout(60):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
+async def test_an_idle_worker_sends_one_query_an_interval_and_a_notice_wakes_it(
+    database: str, sent: list[str]
+) -> None:
+    assert IDLE_SECONDS > 5
+    ran = asyncio.Event()
+    settings = Settings(max_connections=6)
+    async with (
+        holdfast.open(database, tenant=new_ref(), settings=settings) as state,
+        holdfast.open(database, tenant=state.tenant, settings=settings) as client,
+    ):
+        worker = Worker(_app(ran), state, tenants=[state.tenant], recovery_seconds=0.2)
+        # Its longest pause is that without notices, and its other jobs run every 0.2 seconds.
+        run = asyncio.create_task(worker.run())
+        await _until(lambda: state.ops.work.notified and len(sent) > 4)
+        start, before = asyncio.get_running_loop().time(), len(sent)
+        await _until(lambda: len(sent) >= before + 4)
+        idle = sent[before:]
+        elapsed = asyncio.get_running_loop().time() - start
+        assert set(idle) <= {SURVEY, ECHO}
+        # Of the pause of a second; a busy machine makes it longer, never shorter.
+        assert len(idle) <= 2 + elapsed / 1.0
+        await client.tasks.submit("writer", ChatMessage.user("hello"))
+        async with asyncio.timeout(60):
+            await ran.wait()
+        worker.stop()
+        await run
+
+
+async def test_all_that_a_worker_looks_for_is_found_by_one_query(
+    state: State, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = 0
+    survey = type(state.ops.work).survey
+
+    async def counted(self: Any, **how: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        return await survey(self, **how)
+
+    monkeypatch.setattr(type(state.ops.work), "survey", counted)
+    rounds = Rounds(state, [state.tenant], max_age_seconds=IDLE_SECONDS)
+    assert await rounds.tenants("due", fresh=True) == []
+    await state.tasks.submit("writer", ChatMessage.user("hello"))
+    assert await rounds.tenants("due", fresh=True) == [state.tenant]
+    assert await rounds.tenants("working") == await rounds.tenants("cleanup") == []
+    assert await rounds.tenants("uncopied") == []
+    assert calls == 2
+    [claimed] = await state.tasks.claim("w1")
+    assert await rounds.tenants("working", fresh=True) == [state.tenant]
+    await state.tasks.transition(claimed.lease, "completed")
+    assert await rounds.tenants("uncopied", fresh=True) == [state.tenant]
+
+
+async def test_a_survey_knows_when_the_next_task_becomes_due(state: State) -> None:
+    work = state.ops.work
+    assert (await work.survey(tenants=[state.tenant])).next_due_seconds is None
+    await state.tasks.submit("a", ChatMessage.user("x"), run_after=timedelta(hours=2))
+    await state.tasks.submit("a", ChatMessage.user("x"), run_after=timedelta(hours=1))
+    found = await work.survey(tenants=[state.tenant])
+    assert found.tenants("due") == []
+    assert found.next_due_seconds is not None
+    assert 3500 < found.next_due_seconds <= 3600
+    assert (await work.survey(tenants=[])).next_due_seconds is None
+    with pytest.raises(holdfast.errors.InvalidInputError, match="tenants"):
+        await work.survey(tenants=[""])
