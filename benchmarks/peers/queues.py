@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 from benchmarks.peers.match import NOT_SLOWER, Calls, Line, Peer, Stage
@@ -11,10 +11,16 @@ from holdfast.bench import queues
 RATE = "µs a task; the ratio is that of the rates, ours by the peer's"
 
 
-class _QueuePeer(Peer):
-    """A queue of ``bench.queues`` beside ours, a connection each."""
+AT_ONCE = 100
 
-    batch: int
+
+class _QueuePeer(Peer):
+    """A queue of ``bench.queues`` beside ours, a connection each.
+
+    The first two lines queue more tasks than the others work off.
+    """
+
+    batches: tuple[int, ...]
     queue: type[queues.Queue]
 
     @asynccontextmanager
@@ -30,45 +36,62 @@ class _QueuePeer(Peer):
             yield calls
 
 
-def _lines(peer: str, batch: int, *calls: str) -> tuple[Line, Line]:
+def _lines(peer: str, batches: tuple[int, ...], *calls: str) -> tuple[Line, ...]:
     """First the tasks are queued, then those that were queued are worked off."""
-    block = max(batch, 20)
+    ours = "ours is also a conversation with its first message and a log of its states"
     return (
         Line(
             f"queue a task ({peer})",
             "tasks.submit",
             calls[0],
             NOT_SLOWER,
-            "one job with a body of 48 bytes, durable on return; ours is also a conversation with "
-            "its first message and a log of its states",
-            block=block,
+            f"one job with a body of 48 bytes, durable on return; {ours}",
+            block=20,
             blocks=40,
             unit=RATE,
         ),
         Line(
-            f"claim and complete, batch {batch} ({peer})",
-            f"tasks.claim(limit={batch}), tasks.complete_many",
+            f"queue {AT_ONCE} tasks at once ({peer})",
+            "tasks.submit_many",
             calls[1],
             NOT_SLOWER,
-            "no-op work, one worker; ours gives each a lease with a fence and one task of a "
-            "context at a time",
-            block=block // batch,
+            f"the same in one call, all or none; {ours}",
+            block=1,
             blocks=40,
-            each=batch,
+            each=AT_ONCE,
             unit=RATE,
+        ),
+        *(
+            Line(
+                f"claim and complete, batch {batch} ({peer})",
+                f"tasks.claim(limit={batch}), tasks.complete_many",
+                calls[2].format(batch),
+                NOT_SLOWER,
+                "no-op work, one worker; ours gives each a lease with a fence and one task of a "
+                "context at a time",
+                block=max(20 // batch, 1),
+                blocks=40,
+                each=batch,
+                unit=RATE,
+            )
+            for batch in batches
         ),
     )
 
 
 class PgQueuerJobs(_QueuePeer):
-    """pgqueuer's own queries, in batches of 50."""
+    """pgqueuer's own queries, in batches of 1, 10 and 50."""
 
     name = "pgqueuer"
     packages = ("pgqueuer", "asyncpg")
     install = "pgqueuer[asyncpg]"
-    batch = 50
+    batches = (1, 10, 50)
     queue = queues.PgQueuer
-    lines = _lines("pgqueuer", 50, "Queries.enqueue", "Queries.dequeue(50), log_jobs")
+    lines = _lines(
+        "pgqueuer",
+        batches,
+        *("Queries.enqueue", "Queries.enqueue of lists", "Queries.dequeue({}), log_jobs"),
+    )
 
 
 class ProcrastinateJobs(_QueuePeer):
@@ -77,9 +100,13 @@ class ProcrastinateJobs(_QueuePeer):
     name = "procrastinate"
     packages = ("procrastinate", "psycopg", "psycopg-pool")
     install = "procrastinate psycopg[binary,pool]"
-    batch = 1
+    batches = (1,)
     queue = queues.Procrastinate
-    lines = _lines("procrastinate", 1, "defer_async", "fetch_job, finish_job")
+    lines = _lines(
+        "procrastinate",
+        batches,
+        *("defer_async", "batch_defer_async", "fetch_job, finish_job"),
+    )
 
 
 @asynccontextmanager
@@ -89,12 +116,19 @@ async def _opened(queue: queues.Queue, peer: _QueuePeer, url: str) -> AsyncItera
     async def submit(_number: int) -> None:
         await queue.submit()
 
-    async def work(_number: int) -> None:
-        done = await queue.work(peer.batch)
-        if done != peer.batch:
-            raise RuntimeError(f"{queue.name} claimed {done} tasks instead of {peer.batch}")
+    async def submit_many(_number: int) -> None:
+        await queue.submit_many(AT_ONCE)
+
+    def working(batch: int) -> Callable[[int], Awaitable[None]]:
+        async def work(_number: int) -> None:
+            done = await queue.work(batch)
+            if done != batch:
+                raise RuntimeError(f"{queue.name} claimed {done} tasks instead of {batch}")
+
+        return work
 
     try:
-        yield {peer.lines[0].operation: submit, peer.lines[1].operation: work}
+        calls = [submit, submit_many, *map(working, peer.batches)]
+        yield {line.operation: call for line, call in zip(peer.lines, calls, strict=True)}
     finally:
         await queue.close()

@@ -13,6 +13,7 @@ from holdfast.contracts.tasks.ledger import Ledger
 from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.tasks.ledger import PostgresLedger
 from holdfast.values.content import ChatMessage
+from holdfast.values.tasks.new_task import NewTask
 
 BODY = "the tide is low and the harbour is full of ships"
 
@@ -28,6 +29,10 @@ class Queue(Protocol):
 
     async def submit(self) -> None:
         """Queue one task."""
+        ...
+
+    async def submit_many(self, count: int) -> None:
+        """Queue so many tasks in one call, all or none."""
         ...
 
     async def work(self, batch: int) -> int:
@@ -52,6 +57,12 @@ class Holdfast(Queue):
     async def submit(self) -> None:
         """A task with its first message, in a context of its own."""
         await self._ledger.submit("bench", ChatMessage.user(BODY))
+
+    async def submit_many(self, count: int) -> None:
+        """One statement."""
+        await self._ledger.submit_many(
+            [NewTask("bench", ChatMessage.user(BODY)) for _ in range(count)]
+        )
 
     async def work(self, batch: int) -> int:
         """Claim and complete, a statement each."""
@@ -82,6 +93,11 @@ class Bare(Queue):
     async def submit(self) -> None:
         """One row."""
         await self._held.execute("INSERT INTO bare.q (body) VALUES ($1)", BODY)
+
+    async def submit_many(self, count: int) -> None:
+        """One statement."""
+        sql = "INSERT INTO bare.q (body) SELECT unnest($1::text[])"
+        await self._held.execute(sql, [BODY] * count)
 
     async def work(self, batch: int) -> int:
         """Take, then end."""
@@ -121,6 +137,10 @@ class PgQueuer(Queue):
         """One job."""
         await self._queries.enqueue("bench", BODY.encode())
 
+    async def submit_many(self, count: int) -> None:
+        """Its lists."""
+        await self._queries.enqueue(["bench"] * count, [BODY.encode()] * count, [0] * count)
+
     async def work(self, batch: int) -> int:
         """Dequeue, then move to its log."""
         jobs = await self._queries.dequeue(
@@ -159,6 +179,10 @@ class Procrastinate(Queue):
     async def submit(self) -> None:
         """One job."""
         await self._task.defer_async(body=BODY)
+
+    async def submit_many(self, count: int) -> None:
+        """Its batch."""
+        await self._task.batch_defer_async(*({"body": BODY} for _ in range(count)))
 
     async def work(self, batch: int) -> int:
         """Fetch and finish, one by one."""

@@ -120,9 +120,19 @@ def _of_postgres(facts: Facts) -> list[str]:
 
 
 def _tasks(facts: Facts) -> Iterable[Sheet]:
-    columns = ("queue", "submits a second", f"claims and completes a second, {facts['batch']} each")
+    done = "claims and completes a second"
+    sizes = facts["rates"][0].get("by_batch") or {str(facts["batch"]): 0.0}
+    many = "submit_many" in facts["rates"][0]
+    columns = (
+        *("queue", "submits a second", *(["submits a second, 100 at once"] if many else [])),
+        *(f"{done}, {size} each" for size in sizes),
+    )
     rows = [
-        [one["name"], f"{one['submit']:,.0f}", f"{one['claim_and_complete']:,.0f}"]
+        [
+            *(one["name"], f"{one['submit']:,.0f}"),
+            *([f"{one['submit_many']:,.0f}"] if many else []),
+            *(f"{one.get('by_batch', {}).get(s, one['claim_and_complete']):,.0f}" for s in sizes),
+        ]
         for one in facts["rates"]
     ]
     grown = f"{facts['growth']:.2f} times one to a task with 10"

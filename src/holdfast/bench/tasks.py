@@ -18,6 +18,10 @@ from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.tasks.ledger import PostgresLedger
 from holdfast.values.content import ChatMessage
 
+BATCHES = (1, 10, 50)
+"""How many tasks a claim takes, beside the batch that is asked for."""
+AT_ONCE = 100
+"""How many tasks one call queues where many are queued at once."""
 BODY = "the tide is low and the harbour is full of ships " * 24
 
 
@@ -28,6 +32,9 @@ class Rate:
     name: str
     submit: float
     claim_and_complete: float
+    submit_many: float = 0.0
+    by_batch: dict[str, float] = field(default_factory=dict)
+    """Claims and completes by how many a claim takes."""
 
 
 @dataclass(slots=True)
@@ -63,41 +70,64 @@ async def run(progress: Callable[[str], None], *, batch: int = 50, quick: bool =
             growth = await _growth(embedded.url, 100 if quick else 400)
         finally:
             await embedded.aclose()
-    by_name = {rate.name: rate.claim_and_complete for rate in rates}
+    by_name = {rate.name: rate for rate in rates}
     bars = {"a message to a task with 1,000 within 1.2 of one with 10": growth <= 1.2}
     if "pgqueuer" in by_name:
-        bars["at least pgqueuer at the same batch size"] = (
-            by_name["holdfast"] >= by_name["pgqueuer"]
-        )
+        ours, theirs = by_name["holdfast"], by_name["pgqueuer"]
+        bars["submit at least 0.9 of pgqueuer"] = ours.submit >= 0.9 * theirs.submit
+        for size, rate in theirs.by_batch.items():
+            bars[f"at least 0.95 of pgqueuer at a batch of {size}"] = (
+                ours.by_batch[size] >= 0.95 * rate
+            )
     return Report(batch, rates, missing, growth, bars)
 
 
 async def _contest(
     queues: list[Queue], progress: Callable[[str], None], *, count: int, rounds: int, batch: int
 ) -> list[Rate]:
+    sizes = sorted({*BATCHES, batch})
     submits: dict[str, list[float]] = {queue.name: [] for queue in queues}
-    works: dict[str, list[float]] = {queue.name: [] for queue in queues}
+    many: dict[str, list[float]] = {queue.name: [] for queue in queues}
+    works = {(queue.name, size): list[float]() for queue in queues for size in sizes}
     for at in range(rounds + 1):
+        for size in sizes:
+            for queue in queues if at % 2 else queues[::-1]:
+                progress(f"round {at} of {rounds}: {queue.name}, batches of {size}")
+                start = time.perf_counter()
+                for _ in range(count):
+                    await queue.submit()
+                submitted = time.perf_counter()
+                await _work_off(queue, count, size)
+                if at:
+                    submits[queue.name].append(count / (submitted - start))
+                    works[queue.name, size].append(count / (time.perf_counter() - submitted))
         for queue in queues if at % 2 else queues[::-1]:
-            progress(f"round {at} of {rounds}: {queue.name}")
             start = time.perf_counter()
-            for _ in range(count):
-                await queue.submit()
-            submitted = time.perf_counter()
-            done = 0
-            while done < count:
-                done += await queue.work(batch)
+            for _ in range(count // AT_ONCE):
+                await queue.submit_many(AT_ONCE)
             if at:
-                submits[queue.name].append(count / (submitted - start))
-                works[queue.name].append(count / (time.perf_counter() - submitted))
+                many[queue.name].append(count / (time.perf_counter() - start))
+            await _work_off(queue, count, max(sizes))
     return [
         Rate(
             queue.name,
-            round(statistics.median(submits[queue.name])),
-            round(statistics.median(works[queue.name])),
+            _median(submits[queue.name]),
+            _median(works[queue.name, batch]),
+            _median(many[queue.name]),
+            {str(size): _median(works[queue.name, size]) for size in sizes},
         )
         for queue in queues
     ]
+
+
+def _median(rates: list[float]) -> float:
+    return round(statistics.median(rates))
+
+
+async def _work_off(queue: Queue, count: int, batch: int) -> None:
+    done = 0
+    while done < count:
+        done += await queue.work(batch)
 
 
 async def _growth(url: str, calls: int) -> float:

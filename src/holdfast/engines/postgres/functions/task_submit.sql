@@ -153,7 +153,8 @@ BEGIN
 END
 $$;
 
--- Queues several tasks, all or none, each as queue_task does; they are due in the order given.
+-- Queues several tasks, all or none, each as queue_task does; they are due in the order given. The
+-- same call again, after its answer was lost, finds what is there by the ids.
 -- Contexts and submit keys are taken in their order, so that two such calls cannot wait for each
 -- other.
 CREATE OR REPLACE FUNCTION holdfast.queue_tasks(
@@ -174,8 +175,56 @@ BEGIN
     PERFORM holdfast.use_task_context(in_tenant, in_owner, c.id, holdfast.now())
     FROM (SELECT DISTINCT id FROM unnest(in_context_ids) id WHERE id <> '' ORDER BY id) c;
     v_now := holdfast.now();
+    PERFORM holdfast.check_task_edge('', NULL, 'submitted', 'client');
+    -- Those with a context of their own and nothing to look up, all at once.
+    WITH given AS MATERIALIZED (
+        SELECT g.*, nextval('holdfast.task_contexts_key_seq') AS context_key, CASE
+            WHEN g.seconds IS NULL THEN g.run_after
+            ELSE holdfast.task_moment(g.run_after, g.seconds, v_now) END AS moment
+        FROM unnest(
+            in_ids, in_context_ids, in_new_context_ids, in_agents, in_metadata, in_max_attempts,
+            in_submit_keys, in_run_after, in_run_after_seconds, in_message_ids, in_message_ats,
+            in_message_bodies, in_message_digests, in_priorities, in_limit_keys
+        ) AS g (id, context_id, new_context_id, agent, metadata, max_attempts, submit_key,
+                run_after, seconds, message_id, message_at, body, digest, priority, limit_key)
+        WHERE g.context_id = '' AND g.submit_key = ''
+    ), contexts AS (
+        INSERT INTO holdfast.task_contexts (tenant, owner, id, key, created_at)
+        OVERRIDING SYSTEM VALUE
+        SELECT in_tenant, in_owner, g.new_context_id, g.context_key, v_now FROM given g
+        ON CONFLICT DO NOTHING
+    ), tasks AS (
+        INSERT INTO holdfast.tasks (
+            tenant, id, owner, context_id, context_key, agent, metadata, max_attempts,
+            submit_key, submit_digest, retry_of, created_at, state, updated_at, version,
+            transitions, run_after, due_at, priority, limit_key)
+        SELECT
+            in_tenant, g.id, in_owner, g.new_context_id, g.context_key, g.agent, g.metadata,
+            g.max_attempts, '', '', '', v_now, 'submitted', v_now, 2,
+            1, g.moment, greatest(g.moment, v_now), g.priority, g.limit_key
+        FROM given g
+        ON CONFLICT DO NOTHING
+    ), begun AS (
+        INSERT INTO holdfast.task_events (
+            tenant, task_id, seq, kind, at, actor, fence, number, to_state, worker, attempt,
+            run_after, note, message_id)
+        SELECT in_tenant, g.id, 1, 'transition', v_now, 'client', 0, 1, 'submitted', '', 0,
+               g.moment, '""', ''
+        FROM given g
+        ON CONFLICT DO NOTHING
+    )
+    INSERT INTO holdfast.task_events (
+        tenant, task_id, seq, kind, at, actor, fence,
+        message_id, written_at, context_key, stored, digest, body)
+    SELECT in_tenant, g.id, 2, 'message', v_now, 'client', 0,
+           g.message_id, g.message_at, g.context_key, nextval('holdfast.task_messages_stored'),
+           g.digest, g.body
+    FROM given g
+    ON CONFLICT DO NOTHING;
     FOR place IN
-        SELECT k.place FROM unnest(in_submit_keys) WITH ORDINALITY AS k (key, place)
+        SELECT k.place FROM unnest(in_submit_keys, in_context_ids) WITH ORDINALITY
+            AS k (key, context_id, place)
+        WHERE k.key <> '' OR k.context_id <> ''
         ORDER BY k.key, k.place
     LOOP
         queued[place] := (SELECT r.id FROM holdfast.queue_task(

@@ -1,0 +1,81 @@
+"""What the queue on Postgres does when an answer is lost, and what its limits leave behind."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+
+import pytest
+
+from holdfast.contracts.tasks.ledger import Ledger
+from holdfast.contracts.tasks.queues import check_draft
+from holdfast.engines.postgres.engine import Postgres
+from holdfast.engines.postgres.tasks.ledger import PostgresLedger
+from holdfast.spi.tasks.draft import Draft
+from holdfast.values.content import ChatMessage
+from holdfast.values.tasks.limits import Limit
+from tests.engines.postgres_database import empty_database
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+ROWS = (
+    "SELECT (SELECT count(*) FROM holdfast.tasks), (SELECT count(*) FROM holdfast.task_contexts), "
+    "(SELECT count(*) FROM holdfast.task_events)"
+)
+
+
+@asynccontextmanager
+async def _engine() -> AsyncIterator[Postgres]:
+    async with empty_database() as url:
+        engine = await Postgres.open(url, auto_migrate=True, max_connections=3)
+        try:
+            yield engine
+        finally:
+            await engine.aclose()
+
+
+def _drafts() -> list[Draft]:
+    hello = ChatMessage.user("hello")
+    later = timedelta(hours=1)
+    return [
+        check_draft("writer", hello),
+        check_draft("writer", hello, context_id="c1"),
+        check_draft("writer", hello, submit_key="k1", priority=2),
+        check_draft("writer", hello, run_after=later),
+    ]
+
+
+async def test_what_is_sent_again_after_a_lost_answer_is_stored_once() -> None:
+    async with _engine() as engine:
+        storage = PostgresLedger(engine)
+        drafts = _drafts()
+        first = await storage.submit_many(drafts)
+        rows = await engine.fetch(ROWS, safe=True)
+        again = await storage.submit_many(drafts)
+        one_by_one = [await storage.submit(draft) for draft in drafts]
+        assert [one.task for one in first] == [one.task for one in again]
+        assert [one.task for one in first] == [one.task for one in one_by_one]
+        assert [one.task.id for one in first] == [draft.id for draft in drafts]
+        assert await engine.fetch(ROWS, safe=True) == rows
+        assert tuple(rows[0]) == (4, 4, 8)
+
+
+async def test_starts_that_count_no_more_are_removed_and_none_is_kept_without_a_rate() -> None:
+    async with _engine() as engine:
+        ledger = Ledger(PostgresLedger(engine))
+        count = "SELECT count(*) FROM holdfast.task_starts"
+        for _ in range(4):
+            await ledger.submit("writer", ChatMessage.user("hello"), key="a")
+        assert len(await ledger.claim("w1", limits=[Limit("writer", concurrency=9)])) == 1
+        assert len(await ledger.claim("w1")) == 1
+        assert await engine.fetchval(count, safe=True) == 0
+        rates = [Limit("writer", rate="5/min"), Limit("writer", rate="5/h", per_key=True)]
+        assert len(await ledger.claim("w1", limits=rates)) == 1
+        assert await engine.fetchval(count, safe=True) == 2
+        await engine.fetch(
+            "UPDATE holdfast.task_starts SET at = at - interval '2 min', "
+            "until = until - interval '2 min'",
+            safe=True,
+        )
+        assert len(await ledger.claim("w1", limits=rates)) == 1
+        assert await engine.fetchval(count, safe=True) == 3
