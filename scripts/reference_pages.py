@@ -27,6 +27,7 @@ MODULES: tuple[Any, ...] = (
     holdfast.memory,
     holdfast.checkpoints,
     holdfast.items,
+    holdfast.queues,
     holdfast.ops,
     holdfast.spi,
     holdfast.blocking,

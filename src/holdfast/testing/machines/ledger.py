@@ -17,9 +17,13 @@ from holdfast.testing.machines.ledger_views import plainly
 from holdfast.values.content import ChatMessage, TextBlock
 from holdfast.values.errors import HoldfastError
 from holdfast.values.tasks.events import StepKey
+from holdfast.values.tasks.limits import Limit
 from holdfast.values.tasks.push import PushConfig
 from holdfast.values.tasks.records import TaskRecord
 
+ONE_WRITER = (Limit("writer", concurrency=1),)
+ONE_PER_KEY = (Limit("writer", concurrency=1, per_key=True), Limit(concurrency=2))
+TWO_A_MINUTE = (Limit("writer", rate="2/min"),)
 MANY = 7
 """How many tasks a run has at most, so that each has a life."""
 
@@ -159,6 +163,8 @@ class LedgerMachine(AdoptedRules):
         submit_key=st.sampled_from(["", "", "k1"]),
         max_attempts=st.sampled_from([5, 5, 2, 1]),
         run_after=st.sampled_from(DELAYS),
+        priority=st.sampled_from([0, 0, 0, 3, 9]),
+        key=st.sampled_from(["", "", "x"]),
     )
     def submit(self, text: str, **given: Any) -> None:
         """Queue a task, new or known by its key."""
@@ -180,6 +186,7 @@ class LedgerMachine(AdoptedRules):
         agents=st.sampled_from([None, None, None, ["writer"], []]),
         serial_contexts=st.booleans(),
         lease_seconds=st.sampled_from([5.0, 30.0]),
+        limits=st.sampled_from([(), (), ONE_WRITER, ONE_PER_KEY, TWO_A_MINUTE]),
     )
     def take(self, worker: str, **given: Any) -> None:
         """Take tasks."""

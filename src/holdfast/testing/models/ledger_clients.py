@@ -30,10 +30,12 @@ class NaiveClients(NaiveTasks):
         run_after: timedelta | None = None,
         retry_of: str = "",
         push: Sequence[Any] = (),
+        priority: int = 0,
+        key: str = "",
     ) -> TaskRecord:
         """A new task, or the one with this key."""
         content: list[Any] = [str(agent), message.role, message.text, context_id, metadata or {}]
-        content += [max_attempts, run_after, retry_of]
+        content += [max_attempts, run_after, retry_of, priority, key]
         for task in self.tasks:
             if submit_key and (task.owner, task.key) == (owner, submit_key):
                 if task.content != content:
@@ -62,6 +64,8 @@ class NaiveClients(NaiveTasks):
             self.shared.now,
             self.shared.now,
             push={config.id: config for config in push},
+            priority=priority,
+            limit_key=key,
         )
         self.tasks.append(task)
         later = self.shared.now + run_after if run_after else None
@@ -85,6 +89,8 @@ class NaiveClients(NaiveTasks):
             submit_key=submit_key,
             max_attempts=old.max_attempts,
             retry_of=old.id,
+            priority=old.priority,
+            key=old.limit_key,
         )
 
     async def get(

@@ -9,6 +9,7 @@ from typing import Any
 from holdfast.testing.models.ledger_tasks import NaiveTask, NaiveTasks
 from holdfast.values.content import ChatMessage
 from holdfast.values.errors import ConflictError, IllegalTransitionError, LeaseLostError
+from holdfast.values.tasks.limits import Limit
 from holdfast.values.tasks.records import ClaimedTask, Lease, TaskRecord
 
 
@@ -23,21 +24,33 @@ class NaiveLeases(NaiveTasks):
         limit: int = 1,
         lease_seconds: float = 30,
         serial_contexts: bool = True,
+        limits: Sequence[Limit] = (),
     ) -> list[ClaimedTask]:
-        """Take what has waited longest."""
+        """Take the highest priority, and of that what has waited longest."""
         claimed: list[ClaimedTask] = []
         ours = [task for task in self.tasks if not task.adopted]
-        waiting = [task for task in ours if task.state == "submitted"]
-        for task in sorted(waiting, key=lambda task: (task.due, task.id)):
+        waiting = [
+            task
+            for task in ours
+            if task.state == "submitted" and not (task.due and task.due > self.shared.now)
+        ]
+        for task in sorted(waiting, key=lambda task: (-task.priority, task.due, task.id)):
             busy = any(
                 other.state == "working"
                 and (other.owner, other.context) == (task.owner, task.context)
                 for other in ours
             )
-            if len(claimed) == limit or (task.due and task.due > self.shared.now):
+            if len(claimed) == limit:
                 break
             if (agents is not None and str(task.agent) not in agents) or (serial_contexts and busy):
                 continue
+            counted = [
+                one for one in limits if one.agent in (None, task.agent) and _holds(one, task)
+            ]
+            if any(self._is_full(one, task) for one in counted):
+                continue
+            if any(one.rate for one in counted):
+                self.starts.append((task, self.shared.now))
             task.fence += 1
             task.attempts += 1
             self.move(task, "working")
@@ -45,6 +58,24 @@ class NaiveLeases(NaiveTasks):
             task.lease_until = self.shared.now + timedelta(seconds=lease_seconds)
             claimed.append(ClaimedTask(self.show(task, history=None), self._lease(task)))
         return claimed
+
+    def _is_full(self, limit: Limit, task: NaiveTask) -> bool:
+        """Whether so many tasks that count are at work, or began in the period."""
+
+        def counts(other: NaiveTask) -> bool:
+            return limit.agent in (None, other.agent) and (
+                not limit.per_key or other.limit_key == task.limit_key
+            )
+
+        ours = [other for other in self.tasks if not other.adopted]
+        working = [other for other in ours if other.state == "working" and counts(other)]
+        if limit.concurrency is not None and len(working) >= limit.concurrency:
+            return True
+        if limit.count is None or limit.period_seconds is None:
+            return False
+        oldest = self.shared.now - timedelta(seconds=limit.period_seconds)
+        begun = [at for other, at in self.starts if counts(other) and at > oldest]
+        return len(begun) >= limit.count
 
     def _lease(self, task: NaiveTask) -> Lease:
         until = task.lease_until or self.shared.now
@@ -110,3 +141,7 @@ class NaiveLeases(NaiveTasks):
         for task in expired:
             self.stop(task, "submitted", "expired", keeps_place=True)
         return [self.show(task) for task in expired]
+
+
+def _holds(limit: Limit, task: NaiveTask) -> bool:
+    return not limit.per_key or task.limit_key != ""

@@ -51,6 +51,8 @@ class NaiveTask:
     log: list[tuple[Any, ...]] = field(default_factory=list)
     push: dict[str, Any] = field(default_factory=dict)
     feedback: dict[str, str] = field(default_factory=dict)
+    priority: int = 0
+    limit_key: str = ""
 
     @property
     def adopted(self) -> bool:
@@ -100,6 +102,7 @@ class NaiveTasks:
         self.said: list[tuple[NaiveTask, ChatMessage]] = shared.table(f"context of {tenant}")
         self.outbox: list[NaiveDelivery] = shared.table(f"outbox of {tenant}")
         self.marks: list[NaiveMark] = shared.table(f"marks of {tenant}")
+        self.starts: list[tuple[NaiveTask, datetime]] = shared.table(f"starts of {tenant}")
 
     def look(self, task_id: str, owner: str | None) -> NaiveTask | None:
         """The task, if it is there for this owner."""
@@ -211,4 +214,6 @@ class NaiveTasks:
             pause_requested=task.pause,
             submit_key=task.key,
             retry_of=task.retry_of,
+            priority=task.priority,
+            key=task.limit_key,
         )

@@ -208,6 +208,7 @@ PROBES = [
     _submit("context_id", "absent_id", lambda v: {"context_id": v}, _nothing),
     _submit("owner", "absent_id", lambda v: {"owner": v}, lambda task: task.owner),
     _submit("submit_key", "absent_id", lambda v: {"submit_key": v}, lambda task: task.submit_key),
+    _submit("key", "absent_id", lambda v: {"key": v}, lambda task: task.key),
     _submit("metadata", "object", lambda v: {"metadata": v}, lambda task: task.metadata),
     _submit(
         "message.id",

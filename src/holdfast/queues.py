@@ -1,0 +1,12 @@
+"""Tasks for ``submit_many``, and the limits of claims.
+
+::
+
+    from holdfast.queues import Limit, NewTask
+"""
+
+from holdfast.contracts.tasks.queues import QueueLedger
+from holdfast.values.tasks.limits import Limit
+from holdfast.values.tasks.new_task import NewTask
+
+__all__ = ["Limit", "NewTask", "QueueLedger"]
