@@ -24,6 +24,7 @@ from holdfast.contracts.history import HistoryStore
 from holdfast.contracts.items import ItemStore
 from holdfast.contracts.keys import KeyStore
 from holdfast.contracts.long_term_memory import FactStore
+from holdfast.contracts.schedules import ScheduleStore
 from holdfast.contracts.short_term import ShortTerm
 from holdfast.contracts.tasks.ledger import TaskLedger
 from holdfast.contracts.vectors import VectorStore
@@ -53,6 +54,7 @@ PROTOCOLS: dict[str, type[Any]] = {
     "graph": Graph,
     "history": HistoryStore,
     "items": ItemStore,
+    "schedules": ScheduleStore,
     "keys": KeyStore,
     "long_term": FactStore,
     "memory": AgentMemory,

@@ -28,6 +28,7 @@ MODULES: tuple[Any, ...] = (
     holdfast.checkpoints,
     holdfast.items,
     holdfast.queues,
+    holdfast.schedules,
     holdfast.ops,
     holdfast.spi,
     holdfast.blocking,

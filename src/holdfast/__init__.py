@@ -3,7 +3,8 @@
 Agent code imports the Protocols and value types from here; ``holdfast.open()`` chooses the engines.
 Errors are in ``holdfast.errors``, message blocks in ``holdfast.content``, compaction in
 ``holdfast.memory``, the steps of graphs in ``holdfast.checkpoints``, JSON objects by namespace and
-key in ``holdfast.items``, limits of tasks in ``holdfast.queues``, what operators meet in
+key in ``holdfast.items``, limits of tasks in ``holdfast.queues``, schedules in
+``holdfast.schedules``, what operators meet in
 ``holdfast.ops``, what engines implement in ``holdfast.spi``.
 """
 
@@ -16,6 +17,7 @@ from holdfast import items as items
 from holdfast import memory as memory
 from holdfast import ops as ops
 from holdfast import queues as queues
+from holdfast import schedules as schedules
 from holdfast import spi as spi
 from holdfast.contracts.agent_memory import AgentMemory
 from holdfast.contracts.blob_index import BlobIndex

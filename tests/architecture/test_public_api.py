@@ -29,6 +29,7 @@ PLACES: list[Any] = [
     holdfast.memory,
     holdfast.checkpoints,
     holdfast.items,
+    holdfast.schedules,
     holdfast.ops,
     holdfast.spi,
 ]
@@ -76,7 +77,10 @@ def test_every_error_is_public() -> None:
 
 
 def test_every_protocol_is_public() -> None:
-    modules = (holdfast, holdfast.ops, holdfast.checkpoints, holdfast.items, holdfast.memory)
+    modules = (
+        *(holdfast, holdfast.ops, holdfast.checkpoints, holdfast.items, holdfast.memory),
+        holdfast.schedules,
+    )
     agents = {name for module in modules for name in module.__all__}
     assert {protocol.__name__ for protocol in PROTOCOLS.values()} <= agents
 

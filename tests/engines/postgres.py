@@ -19,6 +19,7 @@ from holdfast.contracts.history import History
 from holdfast.contracts.items import Items
 from holdfast.contracts.keys import KeyStore
 from holdfast.contracts.long_term import LongTerm
+from holdfast.contracts.schedules import Schedules
 from holdfast.contracts.short_term import States
 from holdfast.contracts.tasks.ledger import Ledger
 from holdfast.contracts.vectors import Vectors
@@ -35,6 +36,7 @@ from holdfast.engines.postgres.graph import PostgresGraph
 from holdfast.engines.postgres.items import PostgresItems
 from holdfast.engines.postgres.keys import PostgresKeys
 from holdfast.engines.postgres.long_term import PostgresLongTerm
+from holdfast.engines.postgres.schedules import PostgresSchedules
 from holdfast.engines.postgres.short_term import PostgresStates
 from holdfast.engines.postgres.tasks.ledger import PostgresLedger
 from holdfast.engines.postgres.transcripts import PostgresTranscripts
@@ -81,6 +83,7 @@ class PostgresHarness(Harness):
         "episodes": front(EpisodicMemory, PostgresEpisodes),
         "history": front(History, PostgresTranscripts),
         "keys": front(KeyStore, PostgresKeys),
+        "schedules": front(Schedules, PostgresSchedules),
         "tasks": front(Ledger, PostgresLedger),
         "vectors": front(Vectors, PostgresVectors, "embedder"),
         "graph": front(KnowledgeGraph, PostgresGraph),

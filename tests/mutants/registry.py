@@ -17,6 +17,7 @@ from holdfast.contracts.history import History
 from holdfast.contracts.items import Items
 from holdfast.contracts.keys import KeyStore
 from holdfast.contracts.long_term import LongTerm
+from holdfast.contracts.schedules import Schedules
 from holdfast.contracts.short_term import States
 from holdfast.contracts.tasks.ledger import Ledger
 from holdfast.contracts.vectors import Vectors
@@ -30,6 +31,7 @@ from holdfast.engines.inmemory.graph import InMemoryGraph
 from holdfast.engines.inmemory.items import InMemoryItems
 from holdfast.engines.inmemory.keys import InMemoryKeys
 from holdfast.engines.inmemory.long_term import InMemoryLongTerm
+from holdfast.engines.inmemory.schedules import InMemorySchedules
 from holdfast.engines.inmemory.short_term import InMemoryStates
 from holdfast.engines.inmemory.tasks.ledger import InMemoryLedger
 from holdfast.engines.inmemory.transcripts import InMemoryTranscripts
@@ -61,6 +63,7 @@ FRONTS: dict[str, tuple[type[Any], type[Any]]] = {
     "history": (History, InMemoryTranscripts),
     "keys": (KeyStore, InMemoryKeys),
     "long_term": (LongTerm, InMemoryLongTerm),
+    "schedules": (Schedules, InMemorySchedules),
     "short_term": (States, InMemoryStates),
     "tasks": (Ledger, InMemoryLedger),
     "vectors": (Vectors, InMemoryVectors),

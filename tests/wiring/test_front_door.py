@@ -24,7 +24,7 @@ pytestmark = pytest.mark.asyncio
 
 ATTRIBUTES = {
     *("blobs", "history", "vectors", "graph", "short_term", "long_term", "boards", "tasks"),
-    *("checkpoints", "episodes", "items", "keys"),
+    *("checkpoints", "episodes", "items", "keys", "schedules"),
 }
 
 

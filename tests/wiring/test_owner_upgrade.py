@@ -13,6 +13,7 @@ import holdfast
 from holdfast import App, ChatMessage, Settings, State, TaskContext, TaskState
 from holdfast.engines.postgres import migrate, session_log
 from holdfast.errors import ConflictError, NotFoundError
+from holdfast.runtime.ticks import Ticks
 from holdfast.values.ids import new_ref
 from holdfast.wiring import front_door
 from holdfast.wiring.doctor import examine
@@ -77,6 +78,7 @@ async def _before_owners(
         if not redis:
             old.setattr(migrate, "migrations", lambda: every[:BEFORE])
             old.setattr(migrate, "function_files", lambda: ())
+            old.setattr(Ticks, "run_due", _nothing)
             old.setattr(session_log, "_SQL", {**session_log._SQL, "append_one": APPEND_BEFORE})
         old.setattr(State, "for_owner", lambda self, _owner, **_how: self)
         old.setattr(front_door, "move_sessions", _nothing)
@@ -96,7 +98,7 @@ async def _before_owners(
 
 
 async def _nothing(_connections: object) -> None:
-    """The version before moved no sessions."""
+    """The version before moved no sessions, and had no schedules."""
 
 
 async def _answered(state: State, task_id: str, owner: str) -> str:

@@ -22,6 +22,7 @@ from holdfast.cli import (
     index,
     keys,
     mcp,
+    schedules,
     serve,
     studio,
     tasks,
@@ -41,6 +42,7 @@ app.add_typer(dead_letters.app, name="dead-letters")
 app.add_typer(embed.app, name="embed")
 app.add_typer(graph.app, name="graph")
 app.add_typer(keys.app, name="keys")
+app.add_typer(schedules.app, name="schedules")
 app.add_typer(tasks.app, name="tasks")
 app.command()(consolidate.consolidate)
 app.command()(demo.demo)

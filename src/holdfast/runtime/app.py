@@ -12,6 +12,7 @@ from typing import Any, TypeAlias, TypeVar, overload
 from holdfast.contracts.history import HistoryRetention
 from holdfast.runtime.app_limits import limits_of
 from holdfast.runtime.context import TaskContext
+from holdfast.runtime.schedules import ScheduledApp
 from holdfast.runtime.skills import MODES, Provider, Skill, check_modes
 from holdfast.runtime.stores import TaskStores
 from holdfast.values.checks import check_optional_count, check_seconds, check_text
@@ -87,7 +88,7 @@ class Handler:
         return timedelta(seconds=min(doubled, self.max_backoff_seconds))
 
 
-class App:
+class App(ScheduledApp):
     """The agents of a program; ``holdfast worker module:app`` runs their handlers.
 
     A task sees the transcripts, states, facts and memories of its own owner. With
@@ -148,6 +149,7 @@ class App:
         self._lifespan = lifespan
         self._tenant_limits = limits_of(None, concurrency=tenant_concurrency, rate=tenant_rate)
         self._handlers: dict[AgentId, Handler] = {}
+        super().__init__()
 
     def __repr__(self) -> str:
         return f"<App {str(self.agent)!r} with {len(self._handlers)} handlers>"

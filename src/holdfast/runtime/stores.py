@@ -15,6 +15,7 @@ from holdfast.contracts.graph import Graph
 from holdfast.contracts.history import History
 from holdfast.contracts.items import ItemStore
 from holdfast.contracts.long_term import LongTerm
+from holdfast.contracts.schedules import ScheduleStore
 from holdfast.contracts.short_term import ShortTerm
 from holdfast.contracts.tasks.ledger import TaskLedger
 from holdfast.contracts.tasks.work import WorkSignal
@@ -50,6 +51,11 @@ class TaskStores(Protocol):
     @property
     def tasks(self) -> TaskLedger:
         """The task ledger."""
+        ...
+
+    @property
+    def schedules(self) -> ScheduleStore:
+        """Schedules of tasks."""
         ...
 
     @property

@@ -22,6 +22,7 @@ from holdfast.runtime.rounds import Rounds
 from holdfast.runtime.runner import Ending, Runner
 from holdfast.runtime.running_task import RunningTask, Stop
 from holdfast.runtime.stores import TaskStores, check_stores
+from holdfast.runtime.ticks import Ticks
 from holdfast.values.checks import check_count, check_id, check_seconds
 from holdfast.values.errors import ConfigError, HoldfastError
 from holdfast.values.ids import new_ref
@@ -87,6 +88,7 @@ class Worker:
         self._rested = asyncio.Event()
         self._swept_earlier: set[str] = set()
         self._resources: Any = None
+        self._ticks = Ticks(app, state, tenants)
 
     @property
     def running(self) -> int:
@@ -111,6 +113,7 @@ class Worker:
                 BackgroundJob("listening for work", self._listen, pause_seconds=0),
                 BackgroundJob("recovery", self._recover, pause_seconds=self._recovery_seconds),
                 BackgroundJob("cleanup", self._sweep, pause_seconds=self._recovery_seconds),
+                BackgroundJob("schedules", self._ticks.run, pause_seconds=0),
                 BackgroundJob("memory of tasks", self._remember, pause_seconds=0),
             ]
             patience = FIRST_LOOK_SECONDS
@@ -146,6 +149,7 @@ class Worker:
         """
         async with self._working() as keeper:
             try:
+                await self._ticks.run_due()
                 while await self._claim(keeper) or self._running:
                     if self._running:
                         await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)

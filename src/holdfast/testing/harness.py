@@ -29,6 +29,7 @@ NOUNS = {
     "keys": "keys",
     "long_term": "long_term",
     "memory": "agent_memory",
+    "schedules": "schedules",
     "short_term": "short_term",
     "tasks": "ledger",
     "vectors": "vector",

@@ -16,6 +16,7 @@ from holdfast.contracts.history import History
 from holdfast.contracts.items import Items
 from holdfast.contracts.keys import KeyStore
 from holdfast.contracts.long_term import LongTerm
+from holdfast.contracts.schedules import Schedules
 from holdfast.contracts.short_term import States
 from holdfast.contracts.tasks.ledger import Ledger
 from holdfast.contracts.vectors import Vectors
@@ -31,6 +32,7 @@ from holdfast.engines.inmemory.graph import InMemoryGraph
 from holdfast.engines.inmemory.items import InMemoryItems
 from holdfast.engines.inmemory.keys import InMemoryKeys
 from holdfast.engines.inmemory.long_term import InMemoryLongTerm
+from holdfast.engines.inmemory.schedules import InMemorySchedules
 from holdfast.engines.inmemory.short_term import InMemoryStates
 from holdfast.engines.inmemory.tasks.ledger import InMemoryLedger
 from holdfast.engines.inmemory.transcripts import InMemoryTranscripts
@@ -55,6 +57,7 @@ class InMemoryHarness(Harness):
         "episodes": front(EpisodicMemory, InMemoryEpisodes),
         "history": front(History, InMemoryTranscripts),
         "keys": front(KeyStore, InMemoryKeys),
+        "schedules": front(Schedules, InMemorySchedules),
         "tasks": front(Ledger, InMemoryLedger),
         "vectors": front(Vectors, InMemoryVectors, "embedder"),
         "graph": front(KnowledgeGraph, InMemoryGraph),

@@ -8,6 +8,7 @@ from typing import Any, Self, type_check_only
 
 from holdfast.contracts.agent_memory import Recordable
 from holdfast.contracts.episodes import SessionOrder
+from holdfast.contracts.schedules import Tasks, Ticks
 from holdfast.contracts.tasks.contexts import TaskMessage
 from holdfast.spi.log_entry import LogEntry
 from holdfast.spi.reranking import Reranker
@@ -27,6 +28,7 @@ from holdfast.values.keys import ApiKey, KeyScope, NewApiKey
 from holdfast.values.lifecycle import TaskState
 from holdfast.values.memory import Assembled, Hydrated
 from holdfast.values.owners import MemoryScope, Owner
+from holdfast.values.schedules import Missed, ScheduleRecord
 from holdfast.values.states import Patched, StatePatch, StateSnapshot
 from holdfast.values.tasks.cleanup import CleanupKind, CleanupMark
 from holdfast.values.tasks.events import ArtifactChunk, StepKey, StepRecord, TaskEvent
@@ -78,6 +80,8 @@ class BlockingStores:
     def ops(self) -> BlockingOps: ...
     @property
     def owner(self) -> str: ...
+    @property
+    def schedules(self) -> BlockingScheduleStore: ...
     @property
     def short_term(self) -> BlockingStates: ...
     @property
@@ -484,6 +488,52 @@ class BlockingOps:
     def unindexed_events(self) -> int: ...
     @property
     def work(self) -> BlockingWorkSignal: ...
+
+@type_check_only
+class BlockingScheduleStore:
+    def create(
+        self,
+        schedule_id: str,
+        cron: str,
+        *,
+        agent: Agent,
+        message: ChatMessage | str,
+        timezone: str = ...,
+        missed: Missed | str = ...,
+        missed_limit: int = ...,
+        grace_seconds: float = ...,
+        owner: str | None = ...,
+        context_id: str | None = ...,
+        metadata: dict[str, Any] | None = ...,
+        max_attempts: int = ...,
+    ) -> ScheduleRecord: ...
+    def delete(self, schedule_id: str, *, owner: str | None = ...) -> bool: ...
+    def get(self, schedule_id: str, *, owner: str | None = ...) -> ScheduleRecord | None: ...
+    def list(
+        self, *, owner: Owner = ..., limit: int = ..., after: ScheduleRecord | None = ...
+    ) -> builtins.list[ScheduleRecord]: ...
+    def next_runs(
+        self, schedule_id: str, count: int = ..., *, owner: str | None = ...
+    ) -> Ticks: ...
+    def pause(self, schedule_id: str, *, owner: str | None = ...) -> ScheduleRecord: ...
+    def resume(self, schedule_id: str, *, owner: str | None = ...) -> ScheduleRecord: ...
+    def run_due(self, *, limit: int = ...) -> Tasks: ...
+    def upsert(
+        self,
+        schedule_id: str,
+        cron: str,
+        *,
+        agent: Agent,
+        message: ChatMessage | str,
+        timezone: str = ...,
+        missed: Missed | str = ...,
+        missed_limit: int = ...,
+        grace_seconds: float = ...,
+        owner: str | None = ...,
+        context_id: str | None = ...,
+        metadata: dict[str, Any] | None = ...,
+        max_attempts: int = ...,
+    ) -> ScheduleRecord: ...
 
 @type_check_only
 class BlockingStates:

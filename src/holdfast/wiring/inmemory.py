@@ -12,6 +12,7 @@ from holdfast.contracts.history import History
 from holdfast.contracts.items import Items
 from holdfast.contracts.keys import KeyStore
 from holdfast.contracts.long_term import LongTerm
+from holdfast.contracts.schedules import Schedules
 from holdfast.contracts.short_term import States
 from holdfast.contracts.tasks.ledger import Ledger
 from holdfast.contracts.tasks.work import Work
@@ -27,6 +28,7 @@ from holdfast.engines.inmemory.graph import InMemoryGraph
 from holdfast.engines.inmemory.items import InMemoryItems
 from holdfast.engines.inmemory.keys import InMemoryKeys
 from holdfast.engines.inmemory.long_term import InMemoryLongTerm
+from holdfast.engines.inmemory.schedules import InMemorySchedules
 from holdfast.engines.inmemory.short_term import InMemoryStates
 from holdfast.engines.inmemory.tasks.ledger import InMemoryLedger
 from holdfast.engines.inmemory.tasks.work import InMemoryWork
@@ -79,6 +81,7 @@ def _stores(
         boards=Boards(InMemoryBoards(engine, tenant=tenant)),
         checkpoints=Checkpoints(InMemoryCheckpoints(engine, tenant=tenant)),
         items=Items(InMemoryItems(engine, tenant=tenant)),
+        schedules=Schedules(InMemorySchedules(engine, tenant=tenant)),
         tasks=Ledger(InMemoryLedger(engine, tenant=tenant)),
         episodes=EpisodicMemory(
             InMemoryEpisodes(engine, tenant=tenant, embedder=embedder),

@@ -1,4 +1,4 @@
-"""The task ledger of one owner."""
+"""The task ledger and the schedules of one owner."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import functools
 import inspect
 from typing import Any
 
+from holdfast.contracts.schedules import ScheduleStore
 from holdfast.contracts.tasks.ledger import TaskLedger
 from holdfast.values.errors import InvalidInputError, NotSupportedError
 from holdfast.values.owners import Owner
 
 
 class OwnedLedger:
-    """A ``TaskLedger`` for one owner: every call that takes an owner uses this one.
+    """The tasks or the schedules of one owner: every call that takes an owner uses this one.
 
     Methods without an owner are for workers, which act for all owners of a tenant; here they raise.
     ::
@@ -21,8 +22,11 @@ class OwnedLedger:
         task = await ana.submit("writer", ChatMessage.user("Tides of Brest?"))
     """
 
-    def __init__(self, inner: TaskLedger, owner: str) -> None:
+    def __init__(
+        self, inner: TaskLedger | ScheduleStore, owner: str, attribute: str = "tasks"
+    ) -> None:
         self._inner = inner
+        self._attribute = attribute
         self._owner = owner
 
     def __getattr__(self, name: str) -> Any:
@@ -42,5 +46,7 @@ class OwnedLedger:
 
     def _refuse(self, name: str, *_args: Any, **_options: Any) -> Any:
         raise NotSupportedError(
-            "task", f"tasks.{name} for one owner", why="it is for workers: use the state itself"
+            "task",
+            f"{self._attribute}.{name} for one owner",
+            why="it is for workers: use the state itself",
         )

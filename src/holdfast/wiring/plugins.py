@@ -17,6 +17,7 @@ from holdfast.contracts.history import History
 from holdfast.contracts.items import Items
 from holdfast.contracts.keys import KeyStore
 from holdfast.contracts.long_term import LongTerm
+from holdfast.contracts.schedules import Schedules
 from holdfast.contracts.short_term import States
 from holdfast.contracts.tasks.ledger import Ledger
 from holdfast.contracts.tasks.work import Work
@@ -55,6 +56,7 @@ FRONTS: dict[str, Callable[[Any, OpenRequest], Any]] = {
     "items": lambda storage, _request: Items(storage),
     "keys": lambda storage, _request: KeyStore(storage),
     "long_term": lambda storage, request: LongTerm(storage, embedder=request.embedder),
+    "schedules": lambda storage, _request: Schedules(storage),
     "short_term": lambda storage, request: States(
         storage, ttl_seconds=request.settings.state_ttl_seconds
     ),

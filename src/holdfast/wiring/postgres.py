@@ -15,6 +15,7 @@ from holdfast.contracts.history import History
 from holdfast.contracts.items import Items
 from holdfast.contracts.keys import KeyStore
 from holdfast.contracts.long_term import LongTerm
+from holdfast.contracts.schedules import Schedules
 from holdfast.contracts.short_term import States
 from holdfast.contracts.tasks.ledger import Ledger
 from holdfast.contracts.tasks.work import Work
@@ -39,6 +40,7 @@ from holdfast.engines.postgres.indexer import PostgresIndexer
 from holdfast.engines.postgres.items import PostgresItems
 from holdfast.engines.postgres.keys import PostgresKeys
 from holdfast.engines.postgres.long_term import PostgresLongTerm
+from holdfast.engines.postgres.schedules import PostgresSchedules
 from holdfast.engines.postgres.session_moves import PostgresSessionMoves
 from holdfast.engines.postgres.short_term import PostgresStates
 from holdfast.engines.postgres.tasks.ledger import PostgresLedger
@@ -185,6 +187,7 @@ def _stores(
         boards=Boards(PostgresBoards(engine, tenant=tenant)),
         checkpoints=Checkpoints(PostgresCheckpoints(engine, tenant=tenant)),
         items=Items(PostgresItems(engine, tenant=tenant)),
+        schedules=Schedules(PostgresSchedules(engine, tenant=tenant)),
         tasks=Ledger(PostgresLedger(engine, tenant=tenant)),
         episodes=EpisodicMemory(
             PostgresEpisodes(engine, tenant=tenant, embedder=embedder),

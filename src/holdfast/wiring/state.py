@@ -17,6 +17,7 @@ from holdfast.contracts.history import History
 from holdfast.contracts.items import Items
 from holdfast.contracts.keys import KeyStore
 from holdfast.contracts.long_term import LongTerm
+from holdfast.contracts.schedules import ScheduleStore
 from holdfast.contracts.short_term import States
 from holdfast.contracts.tasks.ledger import TaskLedger
 from holdfast.contracts.vectors import Vectors
@@ -145,6 +146,11 @@ class State:
     def tasks(self) -> TaskLedger:
         """Durable tasks, with their messages, artifacts and contexts."""
         return self._served("tasks", self._open.tasks)
+
+    @property
+    def schedules(self) -> ScheduleStore:
+        """Schedules, which submit tasks at the ticks of cron expressions."""
+        return self._served("schedules", self._open.schedules)
 
     @property
     def episodes(self) -> EpisodicMemory:

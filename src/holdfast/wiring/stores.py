@@ -20,6 +20,7 @@ from holdfast.contracts.items import Items
 from holdfast.contracts.keys import KeyStore
 from holdfast.contracts.long_term import LongTerm
 from holdfast.contracts.owner_scope import OwnerScope
+from holdfast.contracts.schedules import ScheduleStore
 from holdfast.contracts.short_term import States
 from holdfast.contracts.tasks.ledger import TaskLedger
 from holdfast.contracts.vectors import Vectors
@@ -43,6 +44,7 @@ class Stores:
     checkpoints: Checkpoints | None = None
     items: Items | None = None
     tasks: TaskLedger | None = None
+    schedules: ScheduleStore | None = None
     episodes: EpisodicMemory | None = None
     channel: Callable[[str], Channel] | None = None
     keys: KeyStore | None = None
@@ -99,6 +101,8 @@ def _of_scope(stores: Stores, scope: OwnerScope) -> Stores:
         checkpoints=stores.checkpoints and stores.checkpoints.for_owner(scope),
         items=stores.items and stores.items.for_owner(scope),
         tasks=stores.tasks and cast("TaskLedger", OwnedLedger(stores.tasks, scope.owner)),
+        schedules=stores.schedules
+        and cast("ScheduleStore", OwnedLedger(stores.schedules, scope.owner, "schedules")),
         episodes=stores.episodes and stores.episodes.for_owner(scope),
         channel=channel and (lambda name: channel(scope.id("name", name))),
         memory_log=stores.memory_log and stores.memory_log.for_owner(scope),

@@ -127,8 +127,9 @@ class ClientLedger(Protocol):
         except the message's id and time, and ``push``. Without ``context_id`` the task gets a new
         context, or
         that of ``retry_of``, which must be a terminal task of the same owner. Neither
-        ``context_id`` nor ``owner`` may begin with ``holdfast.``. ``priority`` is from 0 to 9,
-        higher first; tasks with the same ``key`` share the limits per key of their agent.
+        ``context_id``, ``owner`` nor ``submit_key`` may begin with ``holdfast.``. ``priority`` is
+        from 0 to 9, higher first; tasks with the same ``key`` share the limits per key of their
+        agent.
 
         ::
 

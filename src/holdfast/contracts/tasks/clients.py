@@ -24,6 +24,7 @@ from holdfast.values.checks import (
     check_optional_count,
     check_text,
     check_time,
+    check_unreserved,
 )
 from holdfast.values.codec import encode_json
 from holdfast.values.content import ChatMessage
@@ -84,7 +85,8 @@ class ClientCalls(LedgerCalls, ClientLedger):
         self, task_id: str, *, owner: Owner = None, submit_key: str | None = None
     ) -> TaskRecord:
         """Submit the work of a terminal task again, as a new task of the same owner and context."""
-        name, key = check_absent_id("submit_key", submit_key), task_key(task_id, owner)
+        name = check_unreserved("submit_key", check_absent_id("submit_key", submit_key))
+        key = task_key(task_id, owner)
         # Two round trips are safe: the fields read from the old task never change, and the new one
         # is submitted only if the old one still exists and has ended.
         old = await self._storage.first_message(key)

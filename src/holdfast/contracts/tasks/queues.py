@@ -165,7 +165,7 @@ def check_draft(
         check_unreserved("context_id", check_absent_id("context_id", context_id)),
         check_unreserved("owner", check_absent_id("owner", owner)),
         encode_object({} if metadata is None else metadata, field="metadata"),
-        check_absent_id("submit_key", submit_key),
+        check_unreserved("submit_key", check_absent_id("submit_key", submit_key)),
         attempts,
         check_run_after(run_after),
         priority=check_priority(priority),

@@ -6,8 +6,8 @@ from abc import abstractmethod
 from collections.abc import AsyncGenerator, Sequence
 from typing import Protocol, get_args, runtime_checkable
 
-from holdfast.spi.tasks.work import WorkKind, WorkStorage, WorkSurvey
-from holdfast.values.checks import check_count, check_id, check_list, check_seconds
+from holdfast.spi.tasks.work import ScheduledWork, WorkKind, WorkStorage, WorkSurvey
+from holdfast.values.checks import check_count, check_id, check_ids, check_list, check_seconds
 from holdfast.values.errors import InvalidInputError
 
 _KINDS: tuple[WorkKind, ...] = get_args(WorkKind)
@@ -70,6 +70,19 @@ class WorkSignal(Protocol):
         ...
 
     @abstractmethod
+    async def scheduled(
+        self, *, tenants: Sequence[str] | None = None, limit: int = 100
+    ) -> ScheduledWork:
+        """Return tenants that have due schedules, and the seconds until the next one is due.
+
+        ``tenants`` limits both to some tenants. ::
+
+            for tenant in (await state.ops.work.scheduled()).tenants:
+                await state.for_tenant(tenant).schedules.run_due()
+        """
+        ...
+
+    @abstractmethod
     async def wait(self, *, timeout_seconds: float) -> None:
         """Return when a task may have become due, at the latest after ``timeout_seconds``.
 
@@ -126,6 +139,13 @@ class Work(WorkSignal):
     def notices(self) -> AsyncGenerator[None, None]:
         """Yield when a task may have become due."""
         return self._storage.notices()
+
+    async def scheduled(
+        self, *, tenants: Sequence[str] | None = None, limit: int = 100
+    ) -> ScheduledWork:
+        """Return tenants that have due schedules, and the seconds until the next one is due."""
+        some = None if tenants is None else check_ids("tenants", tenants)
+        return await self._storage.scheduled(some, check_count("limit", limit))
 
     async def wait(self, *, timeout_seconds: float) -> None:
         """Return when a task may have become due, at the latest after ``timeout_seconds``."""

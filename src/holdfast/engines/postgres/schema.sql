@@ -498,6 +498,35 @@ CREATE TABLE holdfast.relationships (
 CREATE INDEX relationships_leaving ON holdfast.relationships USING btree (source) INCLUDE (target, type);
 CREATE INDEX relationships_reaching ON holdfast.relationships USING btree (target) INCLUDE (source, type);
 
+CREATE TABLE holdfast.schedules (
+    tenant text COLLATE "C" NOT NULL,
+    owner text COLLATE "C" NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    uid text COLLATE "C" NOT NULL,
+    cron text NOT NULL,
+    timezone text NOT NULL,
+    agent text COLLATE "C" NOT NULL,
+    message text NOT NULL,
+    context_id text COLLATE "C" NOT NULL,
+    metadata text NOT NULL,
+    missed text COLLATE "C" NOT NULL,
+    missed_limit bigint NOT NULL,
+    grace_seconds double precision NOT NULL,
+    max_attempts bigint NOT NULL,
+    digest text COLLATE "C" NOT NULL,
+    version bigint NOT NULL DEFAULT 1,
+    paused boolean NOT NULL DEFAULT false,
+    created_at timestamp with time zone NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    decided_until timestamp with time zone NOT NULL,
+    next_at timestamp with time zone,
+    last_run_at timestamp with time zone,
+    last_task_id text COLLATE "C" NOT NULL DEFAULT ''::text,
+    PRIMARY KEY (tenant, owner, id)
+) WITH (fillfactor=70);
+
+CREATE INDEX schedules_due ON holdfast.schedules USING btree (tenant, next_at) WHERE ((next_at IS NOT NULL) AND (NOT paused));
+
 CREATE TABLE holdfast.session_gaps (
     tenant text COLLATE "C" NOT NULL,
     session_key bigint NOT NULL,
@@ -1072,6 +1101,7 @@ CREATE VIEW holdfast.task_rows AS
 --   put_checkpoint_writes(in_tenant text, in_thread text, in_namespace text, in_id text, in_tasks text[], in_indexes integer[], in_paths text[], in_channels text[], in_kinds text[], in_values bytea[]) RETURNS void
 --   put_items(in_tenant text, in_owner text, in_namespaces text[], in_keys text[], in_values text[], in_filterables text[], in_vectors text[], in_ttl_seconds double precision[], in_expected bigint[]) RETURNS bigint[]
 --   put_push_config(in_tenant text, in_task_id text, in_owner text, in_id text, in_url text, in_token text, in_authentication text, in_most bigint) RETURNS boolean
+--   put_schedule(in_tenant text, in_owner text, in_id text, in_uid text, in_cron text, in_timezone text, in_agent text, in_message text, in_context_id text, in_metadata text, in_missed text, in_missed_limit bigint, in_grace_seconds double precision, in_max_attempts bigint, in_digest text, in_replace boolean) RETURNS SETOF holdfast.schedules
 --   put_state_at_version(in_tenant text, in_session_id text, in_state jsonb, in_ttl_seconds double precision, in_dropped text[], in_replace boolean, in_expected bigint) RETURNS bigint
 --   queue_for_embedding() RETURNS trigger
 --   queue_task(in_tenant text, in_id text, in_owner text, in_context_id text, in_new_context_id text, in_agent text, in_metadata text, in_max_attempts bigint, in_submit_key text, in_digest text, in_retry_of text, in_run_after timestamp with time zone, in_run_after_seconds double precision, in_message_id text, in_message_at timestamp with time zone, in_message_body text, in_message_digest text, in_push_ids text[], in_push_urls text[], in_push_tokens text[], in_push_auths text[], in_priority bigint, in_limit_key text, in_now timestamp with time zone) RETURNS SETOF holdfast.task_rows
@@ -1097,6 +1127,7 @@ CREATE VIEW holdfast.task_rows AS
 --   retire_facts(the_tenant text, the_scope bigint, the_numbers bigint[]) RETURNS void
 --   retry_refused(the_tenant text) RETURNS bigint
 --   rotate_api_key(in_tenant text, in_id text, in_digest text, in_new_id text, in_grace_seconds double precision) RETURNS SETOF holdfast.api_keys
+--   run_schedule(in_tenant text, in_owner text, in_id text, in_uid text, in_version bigint, in_until timestamp with time zone, in_next_at timestamp with time zone, in_last_run_at timestamp with time zone, in_task_ids text[], in_new_context_ids text[], in_metadatas text[], in_submit_keys text[], in_digests text[], in_message_ids text[], in_message_at timestamp with time zone, in_message_digest text) RETURNS SETOF holdfast.task_records
 --   save_fact(the_tenant text, the_namespace text, the_agent text, the_id text, the_content text, the_metadata text, the_topic text, the_confidence double precision, the_source text, the_entities text[], the_microseconds bigint, the_supersedes text, the_key text, the_fingerprint text, the_language text, the_length integer, the_lexemes text[], the_times integer[]) RETURNS text
 --   say_in_task(in_tenant text, in_task_id text, in_seq bigint, in_context_key bigint, in_fence bigint, in_actor text, in_now timestamp with time zone, in_id text, in_at timestamp with time zone, in_body text, in_digest text) RETURNS bigint
 --   search_events(the_tenant text, the_agent text, the_beginning text, the_other text, most_agents integer, the_lexemes text[], the_names text[], the_vector real[], the_model text, the_limit bigint, the_session text, the_types text[], the_since timestamp with time zone, the_until timestamp with time zone, the_owner text, the_path jsonpath, the_values jsonb, k1 double precision, b double precision, body_bytes integer, index_limit bigint, OUT searched text[], OUT queued text[], OUT waiting bigint, OUT indexing boolean, OUT may_index boolean, OUT model text, OUT unembedded boolean, OUT speakers text[], OUT word_seconds double precision, OUT near_seconds double precision, OUT lexicals double precision[], OUT semantics double precision[], OUT matched text[], OUT asks boolean[], OUT borrows boolean[], OUT spoke text[], OUT agents text[], OUT sessions text[], OUT types text[], OUT bodies text[], OUT ids text[], OUT runs text[], OUT times timestamp with time zone[], OUT epochs integer[], OUT seqs bigint[]) RETURNS record

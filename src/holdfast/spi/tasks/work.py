@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import AsyncGenerator, Collection
+from collections.abc import AsyncGenerator, Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 WorkKind: TypeAlias = Literal["due", "working", "deliveries", "uncopied", "cleanup"]
 """Tasks to claim, running tasks, events to deliver, messages to copy, due cleanup marks."""
@@ -30,6 +30,16 @@ class WorkSurvey:
         return self.found.get(kind, [])
 
 
+class ScheduledWork(NamedTuple):
+    """Tenants that have due schedules, and the seconds until the next one is due, if any will be.
+
+    At most 0 while one is due.
+    """
+
+    tenants: list[str]
+    wait_seconds: float | None
+
+
 class WorkStorage(Protocol):
     """The queues of all tenants. Every argument is checked."""
 
@@ -52,6 +62,10 @@ class WorkStorage(Protocol):
     @abstractmethod
     def notices(self) -> AsyncGenerator[None, None]:
         """Yield at the start, and when a task may have become due."""
+
+    @abstractmethod
+    async def scheduled(self, tenants: Sequence[str] | None, limit: int) -> ScheduledWork:
+        """Return those of the tenants, or of all, that have due schedules, and when one is next."""
 
     @abstractmethod
     async def wait(self, timeout_seconds: float) -> None:

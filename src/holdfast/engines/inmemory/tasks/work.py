@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Collection
+from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import suppress
 
 from holdfast.engines.inmemory.engine import InMemory
+from holdfast.engines.inmemory.schedules import ScheduleData
 from holdfast.engines.inmemory.tasks.data import Doorbell, LedgerData
-from holdfast.spi.tasks.work import WorkKind, WorkStorage, WorkSurvey
+from holdfast.spi.tasks.work import ScheduledWork, WorkKind, WorkStorage, WorkSurvey
 from holdfast.values.lifecycle import TaskState
 
 
@@ -84,6 +85,23 @@ class InMemoryWork(WorkStorage):
                 yield
                 await rung.wait()
                 rung.clear()
+
+    async def scheduled(self, tenants: Sequence[str] | None, limit: int) -> ScheduledWork:
+        """Return tenants that have due schedules, and when the next one is due."""
+        now = self._engine.now()
+        times = {
+            tenant: min(
+                row.next_at
+                for row in data.rows.values()
+                if row.next_at is not None and not row.stored.paused
+            )
+            for tenant, data in self._engine.by_tenant(ScheduleData).items()
+            if (tenants is None or tenant in tenants)
+            and any(row.next_at and not row.stored.paused for row in data.rows.values())
+        }
+        due = sorted(tenant for tenant, at in times.items() if at <= now)
+        first = min(times.values(), default=None)
+        return ScheduledWork(due[:limit], None if first is None else (first - now).total_seconds())
 
     async def wait(self, timeout_seconds: float) -> None:
         """Return when a task may have become due, or at the timeout."""

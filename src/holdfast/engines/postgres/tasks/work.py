@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Collection
+from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import suppress
 
 from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.listener import Listener
 from holdfast.engines.postgres.queries import load
 from holdfast.engines.postgres.watched import LEAVE_SECONDS
-from holdfast.spi.tasks.work import WorkKind, WorkStorage, WorkSurvey
+from holdfast.spi.tasks.work import ScheduledWork, WorkKind, WorkStorage, WorkSurvey
 from holdfast.values.errors import HoldfastError
 
-_SQL = load("ledger_work")
+_SQL, _SCHEDULES = load("ledger_work"), load("schedules")
 _log = logging.getLogger("holdfast.postgres")
 TOPIC = "work"
 QUIET_SECONDS = 0.02
@@ -89,6 +89,12 @@ class PostgresWork(WorkStorage):
         }
         rows = await self._engine.fetch(kinds[kind], limit, safe=True)
         return [row[0] for row in rows]
+
+    async def scheduled(self, tenants: Sequence[str] | None, limit: int) -> ScheduledWork:
+        """Return tenants that have due schedules, and when the next one is due."""
+        rows = await self._engine.fetch(_SCHEDULES["scheduled"], limit, tenants, safe=True)
+        due = [row["tenant"] for row in rows if row["tenant"] is not None]
+        return ScheduledWork(due, rows[0]["seconds"])
 
     async def wait(self, timeout_seconds: float) -> None:
         """Return when a task may have become due, or at the timeout."""
