@@ -89,7 +89,8 @@ class _Stub:
                 parts.append("self")
                 continue
             default = "" if one.default is one.empty else " = ..."
-            parts.append(f"{one.name}: {self._annotation(one.annotation, owner)}{default}")
+            stars = "**" if one.kind is one.VAR_KEYWORD else ""
+            parts.append(f"{stars}{one.name}: {self._annotation(one.annotation, owner)}{default}")
         returned = self._annotation(signature.return_annotation, owner, returned=True)
         return f"({', '.join(parts)}) -> {returned}: ..."
 

@@ -178,7 +178,8 @@ def spelled(method: Any) -> str:
     for parameter in list(signature.parameters.values())[1:]:
         if parameter.kind is parameter.KEYWORD_ONLY and "*" not in parts:
             parts.append("*")
-        text = f"{parameter.name}: {parameter.annotation}"
+        stars = "**" if parameter.kind is parameter.VAR_KEYWORD else ""
+        text = f"{stars}{parameter.name}: {parameter.annotation}"
         if parameter.default is not parameter.empty:
             text += f" = {parameter.default!r}"
         parts.append(text)

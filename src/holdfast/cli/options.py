@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, TypeAlias
 
 import typer
@@ -12,4 +13,31 @@ Tenant: TypeAlias = Annotated[
 ]
 TaskId: TypeAlias = Annotated[
     str, typer.Argument(metavar="ID", help="The task's id, or enough of its beginning or end.")
+]
+
+States: TypeAlias = Annotated[
+    list[str] | None, typer.Option("--state", help="Only in this state; may be given again.")
+]
+OfAgent: TypeAlias = Annotated[str | None, typer.Option("--agent", help="Only of this agent.")]
+OfOwner: TypeAlias = Annotated[
+    str | None, typer.Option("--owner", help="Only of this owner; '' for tasks without one.")
+]
+OfContext: TypeAlias = Annotated[
+    str | None, typer.Option("--context", help="Only of this context.")
+]
+Since: TypeAlias = Annotated[
+    datetime | None,
+    typer.Option("--since", help="Only those whose state changed at this time or later."),
+]
+Before: TypeAlias = Annotated[
+    datetime | None, typer.Option(help="Only those whose state last changed before this time.")
+]
+Text: TypeAlias = Annotated[
+    str | None, typer.Option(help="Only those whose first message contains this.")
+]
+IdPrefix: TypeAlias = Annotated[
+    str | None, typer.Option(help="Only those whose id begins with this.")
+]
+HeldBy: TypeAlias = Annotated[
+    str | None, typer.Option("--worker", help="Only those that this worker holds.")
 ]

@@ -5,24 +5,35 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
-from datetime import datetime
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 
-from holdfast.cli import tasks_watch
+from holdfast.cli import tasks_many, tasks_replay, tasks_watch
 from holdfast.cli.format import state_mark
 from holdfast.cli.open_state import none_there, open_shared
-from holdfast.cli.options import Json, TaskId, Tenant
+from holdfast.cli.options import (
+    Before,
+    HeldBy,
+    IdPrefix,
+    Json,
+    OfAgent,
+    OfContext,
+    OfOwner,
+    Since,
+    States,
+    TaskId,
+    Tenant,
+    Text,
+)
 from holdfast.cli.task_ids import full_id
 from holdfast.cli.timeline import draw_head, draw_lines
 from holdfast.contracts.tasks.ledger import TaskLedger
 from holdfast.values.as_json import jsonable
-from holdfast.values.content import ChatMessage, TextBlock
-from holdfast.values.errors import InvalidInputError, NotFoundError
-from holdfast.values.formats import clock
+from holdfast.values.content import ChatMessage
+from holdfast.values.errors import NotFoundError
 from holdfast.values.lifecycle import TaskState
 from holdfast.values.owners import ANY_OWNER
 from holdfast.values.tasks.records import MAX_ATTEMPTS, TaskPage, TaskRecord
@@ -32,6 +43,8 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 app.command("watch")(tasks_watch.watch)
+app.command("replay")(tasks_replay.replay)
+tasks_many.add_to(app)
 _out = Console(highlight=False)
 _err = Console(highlight=False, stderr=True)
 
@@ -41,17 +54,18 @@ Note = Annotated[str, typer.Option(help="Why; it is kept in the timeline.")]
 @app.command("list")
 def list_tasks(
     *,
-    state: Annotated[
-        list[str] | None, typer.Option(help="Only in this state; may be given again.")
-    ] = None,
-    agent: Annotated[str | None, typer.Option(help="Only of this agent.")] = None,
-    owner: Annotated[
-        str | None, typer.Option(help="Only of this owner; '' for tasks without one.")
-    ] = None,
-    context: Annotated[str | None, typer.Option(help="Only of this context.")] = None,
-    since: Annotated[
-        datetime | None, typer.Option(help="Only those whose state changed at this time or later.")
-    ] = None,
+    state: States = None,
+    agent: OfAgent = None,
+    owner: OfOwner = None,
+    context: OfContext = None,
+    since: Since = None,
+    before: Before = None,
+    text: Text = None,
+    id_prefix: IdPrefix = None,
+    worker: HeldBy = None,
+    oldest: Annotated[
+        bool, typer.Option("--oldest", help="The oldest change of state first.")
+    ] = False,
     limit: Annotated[int, typer.Option(min=0, help="How many.")] = 20,
     cursor: Annotated[str | None, typer.Option(help="Go on where a page ended.")] = None,
     tenant: Tenant = "",
@@ -64,6 +78,8 @@ def list_tasks(
         holdfast tasks list --state input-required
 
         holdfast tasks list --agent researcher --owner ana --limit 50 --json
+
+        holdfast tasks list --text tides --oldest
     """
 
     async def work() -> TaskPage:
@@ -76,7 +92,12 @@ def list_tasks(
                 updated_after=since.astimezone() if since else None,
                 limit=limit,
                 cursor=cursor,
-                messages_limit=1 if not as_json else 0,
+                updated_before=before.astimezone() if before else None,
+                text=text,
+                id_prefix=id_prefix,
+                worker=worker,
+                order="oldest" if oldest else "newest",
+                first_message=True,
                 count=True,
             )
 
@@ -85,7 +106,21 @@ def list_tasks(
         typer.echo(json.dumps(jsonable(page)))
         return
     if not page.tasks:
-        asked = any(one is not None for one in (state, agent, owner, context, since, cursor))
+        asked = any(
+            one is not None
+            for one in (
+                state,
+                agent,
+                owner,
+                context,
+                since,
+                before,
+                text,
+                id_prefix,
+                worker,
+                cursor,
+            )
+        )
         typer.echo(none_there("tasks", tenant, filtered=asked or not limit))
         return
     _out.print(tasks_watch.table_of(page.tasks, total=page.total or 0))
@@ -123,56 +158,6 @@ def show(task_id: TaskId, *, tenant: Tenant = "", as_json: Json = False) -> None
     _out.print(draw_head(task))
     _out.print()
     _out.print(draw_lines(events))
-
-
-@app.command()
-def replay(
-    task_id: TaskId,
-    *,
-    at: Annotated[
-        int | None,
-        typer.Option(min=1, help="The number of the event, as `show` has it; else the last."),
-    ] = None,
-    tenant: Tenant = "",
-    as_json: Json = False,
-) -> None:
-    """Show a task as it was after an event: its state, its messages, its artifacts.
-
-    Nothing runs again and nothing changes: the state is rebuilt from the timeline.
-
-    For example:
-
-        holdfast tasks replay 0197a1 --at 12
-    """
-
-    async def work() -> TaskRecord | None:
-        async with open_shared(tenant) as state:
-            found = await full_id(state.tasks, task_id)
-            last = None
-            if at is None:
-                last = await state.tasks.get(
-                    found, owner=ANY_OWNER, messages_limit=0, artifacts=False
-                )
-            seq = last.version if last is not None else at or 1
-            return await state.tasks.replay(found, seq, owner=ANY_OWNER)
-
-    task = asyncio.run(work())
-    if task is None:
-        raise InvalidInputError(
-            "at", "must not be before the first event: see `holdfast tasks show`"
-        )
-    if as_json:
-        typer.echo(json.dumps(jsonable(task)))
-        return
-    _out.print(draw_head(task))
-    for message in task.messages:
-        _out.print(f"\n[bold]{message.role}[/] [dim]{clock(message.created_at)}[/]")
-        _out.print(escape(message.text))
-    for artifact in task.artifacts:
-        _out.print(f"\n[bold]artifact {escape(artifact.id)}[/]")
-        _out.print(
-            escape("".join(part.text for part in artifact.parts if isinstance(part, TextBlock)))
-        )
 
 
 @app.command()
@@ -312,7 +297,7 @@ def retry(
     tenant: Tenant = "",
     as_json: Json = False,
 ) -> None:
-    """Run a task that has ended again, as a new task in the same context.
+    """Start a task that has ended afresh, as a new task in the same context.
 
     The old task is not changed; the new one refers to it in `retry_of`.
     """

@@ -93,7 +93,7 @@ async def _look(ledger: TaskLedger, poll_seconds: float, *, as_json: bool) -> No
         await _tell_changes(ledger, poll_seconds, as_json=as_json)
     with Live(console=_out, auto_refresh=False) as live:
         while True:
-            page = await ledger.list(owner=ANY_OWNER, limit=ROWS, messages_limit=1, count=True)
+            page = await ledger.list(owner=ANY_OWNER, limit=ROWS, first_message=True, count=True)
             live.update(table_of(page.tasks, total=page.total or 0), refresh=True)
             await asyncio.sleep(poll_seconds)
 
@@ -132,9 +132,9 @@ def table_of(tasks: list[TaskRecord], *, total: int) -> Table:
     if owned:
         table.add_column("owner", no_wrap=True, overflow="ellipsis", min_width=6, max_width=16)
     table.add_column("changed", no_wrap=True, min_width=10)
-    table.add_column("last message", no_wrap=True, overflow="ellipsis", min_width=12)
+    table.add_column("first message", no_wrap=True, overflow="ellipsis", min_width=12)
     for one in tasks:
-        text = one.messages[-1].text if one.messages else ""
+        text = one.first_message.text if one.first_message else ""
         cells = [escape(ids[one.id]), state_mark(one.state), escape(str(one.agent))]
         if owned:
             cells.append(escape(one.owner))

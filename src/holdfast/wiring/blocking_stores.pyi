@@ -4,15 +4,17 @@
 import builtins
 from collections.abc import AsyncIterable, Callable, Collection, Generator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Self, type_check_only
+from typing import Any, Self, Unpack, type_check_only
 
 from holdfast.contracts.agent_memory import Recordable
 from holdfast.contracts.episodes import SessionOrder
 from holdfast.contracts.schedules import Tasks, Ticks
 from holdfast.contracts.tasks.contexts import TaskMessage
+from holdfast.contracts.tasks.filters import TaskOrder, TaskWhere
 from holdfast.spi.log_entry import LogEntry
 from holdfast.spi.reranking import Reranker
-from holdfast.spi.tasks.work import WorkKind, WorkSurvey
+from holdfast.spi.tasks.operations import CountBy
+from holdfast.spi.tasks.work import ScheduledWork, WorkKind, WorkSurvey
 from holdfast.values.blobs import BlobInfo
 from holdfast.values.boards import Task, TaskList, TaskStatus
 from holdfast.values.channels import ChannelEvent
@@ -34,6 +36,7 @@ from holdfast.values.tasks.cleanup import CleanupKind, CleanupMark
 from holdfast.values.tasks.events import ArtifactChunk, StepKey, StepRecord, TaskEvent
 from holdfast.values.tasks.limits import Limit
 from holdfast.values.tasks.new_task import NewTask
+from holdfast.values.tasks.operations import ManyTasks, TaskCounts, WorkerRecord
 from holdfast.values.tasks.push import OutboxEntry, PushConfig
 from holdfast.values.tasks.records import (
     Artifact,
@@ -601,6 +604,15 @@ class BlockingTaskLedger:
     ) -> ChatMessage: ...
     def artifacts(self, task_id: str, *, owner: Owner = ...) -> builtins.list[Artifact]: ...
     def cancel(self, task_id: str, *, owner: Owner = ..., note: str = ...) -> TaskRecord: ...
+    def cancel_many(
+        self,
+        *,
+        owner: Owner = ...,
+        note: str = ...,
+        limit: int = ...,
+        dry_run: bool = ...,
+        **where: Unpack[TaskWhere],
+    ) -> ManyTasks: ...
     def claim(
         self,
         worker: str,
@@ -633,6 +645,9 @@ class BlockingTaskLedger:
         owner: str | None = ...,
         limit: int = ...,
     ) -> builtins.list[TaskMessage]: ...
+    def counts(
+        self, by: CountBy = ..., *, owner: Owner = ..., limit: int = ..., **where: Unpack[TaskWhere]
+    ) -> TaskCounts: ...
     def delete(self, task_id: str, *, owner: Owner = ...) -> bool: ...
     def delete_cleanup(self, marks: Sequence[CleanupMark]) -> int: ...
     def delete_push_config(self, task_id: str, config_id: str, *, owner: Owner = ...) -> bool: ...
@@ -681,9 +696,15 @@ class BlockingTaskLedger:
         states: Collection[TaskState | str] | None = ...,
         agent: Agent | None = ...,
         updated_after: datetime | None = ...,
+        updated_before: datetime | None = ...,
+        id_prefix: str | None = ...,
+        worker: str | None = ...,
+        text: str | None = ...,
+        order: TaskOrder = ...,
         limit: int = ...,
         cursor: str | None = ...,
         messages_limit: int | None = ...,
+        first_message: bool = ...,
         artifacts: bool = ...,
         count: bool = ...,
         max_bytes: int | None = ...,
@@ -705,6 +726,15 @@ class BlockingTaskLedger:
     def mark_failed(self, entry: OutboxEntry, error: str, *, max_attempts: int = ...) -> bool: ...
     def message_bytes(self, task_id: str, *, owner: Owner = ...) -> int: ...
     def pause(self, task_id: str, *, owner: Owner = ..., note: str = ...) -> TaskRecord: ...
+    def pause_many(
+        self,
+        *,
+        owner: Owner = ...,
+        note: str = ...,
+        limit: int = ...,
+        dry_run: bool = ...,
+        **where: Unpack[TaskWhere],
+    ) -> ManyTasks: ...
     def record(
         self,
         task_id: str,
@@ -728,6 +758,14 @@ class BlockingTaskLedger:
     def retry(
         self, task_id: str, *, owner: Owner = ..., submit_key: str | None = ...
     ) -> TaskRecord: ...
+    def retry_many(
+        self,
+        *,
+        owner: Owner = ...,
+        limit: int = ...,
+        dry_run: bool = ...,
+        **where: Unpack[TaskWhere],
+    ) -> ManyTasks: ...
     def steps(self, task_id: str) -> builtins.list[StepRecord]: ...
     def submit(
         self,
@@ -762,6 +800,7 @@ class BlockingTaskLedger:
     def upsert_push_config(
         self, task_id: str, config: PushConfig, *, owner: Owner = ..., max_configs: int | None = ...
     ) -> None: ...
+    def workers(self, *, owner: Owner = ...) -> builtins.list[WorkerRecord]: ...
 
 @type_check_only
 class BlockingVectors:
@@ -860,6 +899,9 @@ class BlockingWorkSignal:
     @property
     def notified(self) -> bool: ...
     def requests(self, worker: str) -> Generator[None, None, None]: ...
+    def scheduled(
+        self, *, tenants: Sequence[str] | None = ..., limit: int = ...
+    ) -> ScheduledWork: ...
     def survey(self, *, limit: int = ..., tenants: Sequence[str] | None = ...) -> WorkSurvey: ...
     def tenants(self, kind: WorkKind = ..., *, limit: int = ...) -> list[str]: ...
     def wait(self, *, timeout_seconds: float) -> None: ...

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Protocol, runtime_checkable
 
+from holdfast.contracts.tasks.filters import TaskOrder
 from holdfast.values.content import ChatMessage
 from holdfast.values.identity import Agent
 from holdfast.values.lifecycle import TaskState
@@ -58,6 +59,14 @@ class ClientLedger(Protocol):
     - list filters by state
     - list filters by agent
     - list filters by the time of the last change of state, inclusively
+    - list filters by a time before the last change of state, exclusively
+    - list filters by the beginning of an id
+    - list filters by the worker that holds a task
+    - list filters by a part of the first message, in any case of ASCII letters
+    - list gives the oldest first on request
+    - list gives the first message of each task on request
+    - first messages count towards the max_bytes of a page
+    - a filter or an order that is none is refused
     - an empty list of states is an empty page
     - a limit of zero is an empty page
     - the total is counted on request, over all pages
@@ -178,9 +187,15 @@ class ClientLedger(Protocol):
         states: Collection[TaskState | str] | None = None,
         agent: Agent | None = None,
         updated_after: datetime | None = None,
+        updated_before: datetime | None = None,
+        id_prefix: str | None = None,
+        worker: str | None = None,
+        text: str | None = None,
+        order: TaskOrder = "newest",
         limit: int = 50,
         cursor: str | None = None,
         messages_limit: int | None = 0,
+        first_message: bool = False,
         artifacts: bool = False,
         count: bool = False,
         max_bytes: int | None = None,
@@ -189,7 +204,11 @@ class ClientLedger(Protocol):
 
         A task that changes between two pages moves to the front; all others are returned exactly
         once.
-        ``updated_after`` includes that moment. ``count=True`` counts all that match. With
+        ``updated_after`` includes that moment, ``updated_before`` does not. ``worker`` is the one
+        that holds the task. ``text`` is a part of the first message, ASCII letters in any case.
+        ``order="oldest"`` turns the listing round; a cursor goes on in the order it came from.
+        ``first_message=True`` fills ``TaskRecord.first_message``. ``count=True`` counts all that
+        match. With
         ``max_bytes`` the page ends before the task that does not fit; the first task is always
         returned, truncated as by ``get`` if necessary.
 

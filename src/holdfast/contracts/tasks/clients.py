@@ -7,11 +7,12 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from holdfast.contracts.tasks.checks import asks_nothing, check_owner
+from holdfast.contracts.tasks.checks import asks_nothing
 from holdfast.contracts.tasks.client_ledger import ClientLedger
+from holdfast.contracts.tasks.filters import TaskOrder, check_filter
 from holdfast.contracts.tasks.queues import check_draft
 from holdfast.contracts.tasks.scope import LedgerCalls, task_key
-from holdfast.spi.tasks.clients import Request, TaskAfter, TaskFilter, TaskQuery
+from holdfast.spi.tasks.clients import Request, TaskAfter, TaskQuery
 from holdfast.spi.tasks.conflicts import adopted
 from holdfast.spi.tasks.draft import Draft
 from holdfast.spi.tasks.records import Extent, TaskSnapshot
@@ -19,11 +20,9 @@ from holdfast.spi.tasks.stored import StoredMessage, StoredPush
 from holdfast.values.checks import (
     check_absent_id,
     check_count,
-    check_id,
     check_list,
     check_optional_count,
     check_text,
-    check_time,
     check_unreserved,
 )
 from holdfast.values.codec import encode_json
@@ -31,8 +30,8 @@ from holdfast.values.content import ChatMessage
 from holdfast.values.cursors import decode_cursor, encode_cursor
 from holdfast.values.deprecation import renamed
 from holdfast.values.errors import IllegalTransitionError, InvalidInputError, NotFoundError
-from holdfast.values.identity import Agent, AgentId
-from holdfast.values.lifecycle import TaskState, check_state
+from holdfast.values.identity import Agent
+from holdfast.values.lifecycle import TaskState
 from holdfast.values.owners import Owner
 from holdfast.values.tasks.push import PushConfig
 from holdfast.values.tasks.records import (
@@ -126,27 +125,43 @@ class ClientCalls(LedgerCalls, ClientLedger):
         states: Collection[TaskState | str] | None = None,
         agent: Agent | None = None,
         updated_after: datetime | None = None,
+        updated_before: datetime | None = None,
+        id_prefix: str | None = None,
+        worker: str | None = None,
+        text: str | None = None,
+        order: TaskOrder = "newest",
         limit: int = 50,
         cursor: str | None = None,
         messages_limit: int | None = 0,
+        first_message: bool = False,
         artifacts: bool = False,
         count: bool = False,
         max_bytes: int | None = None,
     ) -> TaskPage:
         """Return a page of tasks, the latest change of state first."""
-        wanted = TaskFilter(
-            check_owner(owner),
-            None if context_id is None else check_id("context_id", context_id),
-            None if agent is None else AgentId.parse(agent),
-            None if updated_after is None else check_time("updated_after", updated_after),
-            None if states is None else _check_states(states),
+        wanted = check_filter(
+            owner,
+            context_id=context_id,
+            states=states,
+            agent=agent,
+            updated_after=updated_after,
+            updated_before=updated_before,
+            id_prefix=id_prefix,
+            worker=worker,
+            text=text,
         )
+        if order not in ("newest", "oldest"):
+            raise InvalidInputError("order", f"must be 'newest' or 'oldest', not {order!r}")
         after = None
         if cursor is not None:
             when, [last_id] = decode_cursor(cursor, names=1)
             after = TaskAfter(when, last_id)
         extent = _check_extent(messages_limit, artifacts, max_bytes)
-        query = TaskQuery(wanted, after, check_count("limit", limit), extent, bool(count))
+        query = TaskQuery(
+            *(wanted, after, check_count("limit", limit), extent, bool(count)),
+            oldest_first=order == "oldest",
+            first_messages=bool(first_message),
+        )
         found = await self._storage.list_tasks(query)
         tasks = [task.load() for task in found.tasks]
         last = encode_cursor(tasks[-1].updated_at, tasks[-1].id) if found.more else None
@@ -178,12 +193,6 @@ class ClientCalls(LedgerCalls, ClientLedger):
     async def _request(self, what: Request, task_id: str, owner: Owner, note: str) -> TaskRecord:
         text, key = check_text("note", note), task_key(task_id, owner)
         return (await self._storage.request(key, what, text)).load()
-
-
-def _check_states(states: object) -> frozenset[TaskState]:
-    if isinstance(states, str) or not isinstance(states, Collection):
-        raise InvalidInputError("states", f"must be a list, not {type(states).__name__}")
-    return frozenset(check_state("states", state) for state in states)
 
 
 def _check_extent(messages_limit: object, artifacts: object, max_bytes: object) -> Extent:

@@ -11,6 +11,7 @@ from holdfast.contracts.tasks.client_ledger import ClientLedger
 from holdfast.contracts.tasks.clients import ClientCalls
 from holdfast.contracts.tasks.contexts import ContextCalls, ContextLedger, TranscriptLedger
 from holdfast.contracts.tasks.leases import LeaseCalls, LeaseLedger
+from holdfast.contracts.tasks.operations import OperationCalls, OperationLedger
 from holdfast.contracts.tasks.progress import ProgressCalls, ProgressLedger
 from holdfast.contracts.tasks.push import PushCalls, PushLedger
 from holdfast.contracts.tasks.queues import QueueCalls, QueueLedger
@@ -28,6 +29,7 @@ class TaskLedger(
     CleanupLedger,
     AdoptedLedger,
     QueueLedger,
+    OperationLedger,
     Protocol,
 ):
     """Everything about durable tasks. Each concern is a separate Protocol with its promises.
@@ -38,6 +40,7 @@ class TaskLedger(
     push configs and the outbox. ``TranscriptLedger``: messages to copy into session logs.
     ``CleanupLedger``: what must not outlive a task. ``AdoptedLedger``: tasks that somebody else
     runs, and delete. ``QueueLedger``: many tasks in one call, priorities and limits.
+    ``OperationLedger``: counts, workers, and requests to many tasks.
 
     Every method is one atomic step: it happens as a whole or, with an error, not at all.
 
@@ -60,6 +63,7 @@ class Ledger(
     CleanupCalls,
     AdoptedCalls,
     QueueCalls,
+    OperationCalls,
     TaskLedger,
 ):
     """``TaskLedger`` on any engine.

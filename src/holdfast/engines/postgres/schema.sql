@@ -1121,6 +1121,7 @@ CREATE VIEW holdfast.task_rows AS
 --   replayed_fact(the_tenant text, the_scope bigint, the_key text, the_fingerprint text, moment timestamp with time zone) RETURNS text
 --   report_of_task(task holdfast.tasks, in_kinds text[], in_states text[], in_notes text[], in_ats timestamp with time zone[], in_metadatas text[], in_message_ids text[], in_message_ats timestamp with time zone[], in_bodies text[], in_digests text[], in_artifact_ids text[], in_appends boolean[], in_lasts boolean[]) RETURNS bigint
 --   request_of_task(task holdfast.tasks, in_request text, in_now timestamp with time zone, in_note text) RETURNS void
+--   request_of_tasks(in_tenant text, in_ids text[], in_what text, in_note text, in_new_ids text[], in_message_ids text[]) RETURNS TABLE(out_id text, out_new_id text, out_worker text)
 --   respond_to_task(in_tenant text, in_id text, in_owner text, in_message_id text, in_message_at timestamp with time zone, in_message_body text, in_message_digest text, in_result text) RETURNS SETOF holdfast.task_records
 --   restore_task_chunks(in_tenant text, in_id text, in_fence bigint, in_step_kind text, in_step_name text, in_step_occurrence bigint) RETURNS SETOF holdfast.task_events
 --   resume_task(in_tenant text, in_id text, in_owner text, in_note text) RETURNS SETOF holdfast.task_records
@@ -1150,6 +1151,7 @@ CREATE VIEW holdfast.task_rows AS
 --   task_moment(in_at timestamp with time zone, in_seconds double precision, in_now timestamp with time zone) RETURNS timestamp with time zone
 --   task_note(in_reason text, in_note text) RETURNS text
 --   task_page_bytes(in_tenant text, in_task_id text, in_last bigint, in_artifacts boolean) RETURNS bigint
+--   task_says(in_tenant text, in_id text, in_text text) RETURNS boolean
 --   task_step_key(in_task_id text, in_kind text, in_name text, in_occurrence bigint) RETURNS text
 --   tell_of_task(in_tenant text, in_id text, in_has_push boolean, in_followed_until timestamp with time zone, in_now timestamp with time zone, VARIADIC in_announced bigint[]) RETURNS void
 --   transition_task(in_tenant text, in_id text, in_fence bigint, in_to text, in_note text, in_run_after timestamp with time zone, in_run_after_seconds double precision, in_progress boolean, in_message_id text, in_message_at timestamp with time zone, in_message_body text, in_message_digest text, in_ask_kind text, in_ask_name text, in_ask_occurrence bigint) RETURNS SETOF holdfast.task_records

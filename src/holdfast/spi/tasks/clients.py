@@ -24,6 +24,11 @@ class TaskFilter(NamedTuple):
     agent: AgentId | None
     updated_after: datetime | None
     states: frozenset[TaskState] | None
+    updated_before: datetime | None = None
+    id_prefix: str | None = None
+    worker: str | None = None
+    text: str | None = None
+    """What a text of the first message contains; ASCII letters in any case."""
 
 
 class TaskAfter(NamedTuple):
@@ -37,7 +42,8 @@ class TaskQuery(NamedTuple):
     """A page of tasks.
 
     With ``extent.max_bytes`` the page ends before the task that does not fit, counted with its
-    metadata and its status message; the first one is always returned.
+    metadata, its status message and, if wanted, its first message; the first one is always
+    returned.
     """
 
     wanted: TaskFilter
@@ -45,6 +51,8 @@ class TaskQuery(NamedTuple):
     limit: int
     extent: Extent
     counted: bool
+    oldest_first: bool = False
+    first_messages: bool = False
 
 
 class TaskListing(NamedTuple):

@@ -132,6 +132,7 @@ class TaskSnapshot(NamedTuple):
     messages: Sequence[MessageRow] = ()
     chunks: Sequence[WrittenChunk] = ()
     truncated: bool = False
+    first: StoredMessage | None = None
 
     def load(self) -> TaskRecord:
         """Return a new record of the task, as agents read it."""
@@ -163,6 +164,7 @@ class TaskSnapshot(NamedTuple):
             truncated=self.truncated,
             priority=task.priority,
             key=task.key,
+            first_message=None if self.first is None else self.first.load(),
         )
 
 

@@ -98,6 +98,9 @@ class TaskRecord:
     key: str = ""
     """Tasks with the same key share the limits per key of their agent."""
 
+    first_message: ChatMessage | None = None
+    """What it began with, if a listing was asked for it."""
+
     @property
     def adopted(self) -> bool:
         """Whether somebody else runs it: no worker claims it, so ``max_attempts`` is 0.

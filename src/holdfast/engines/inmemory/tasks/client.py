@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -20,9 +21,12 @@ from holdfast.spi.tasks.draft import Draft
 from holdfast.spi.tasks.records import Extent, TaskKey, TaskSnapshot
 from holdfast.spi.tasks.stored import StoredMessage, fitting, text_bytes
 from holdfast.spi.tasks.workers import StepDraft
+from holdfast.values.content import TextBlock
 from holdfast.values.errors import IllegalTransitionError
 from holdfast.values.lifecycle import TERMINAL, WAITING, Actor, TaskState
 from holdfast.values.tasks.events import TaskRequest
+
+_LOWER = {ord(letter): letter.lower() for letter in string.ascii_uppercase}
 
 
 class InMemoryClients(LedgerView, ClientStorage):
@@ -33,7 +37,7 @@ class InMemoryClients(LedgerView, ClientStorage):
         row = self._find(*key)
         if row is None:
             return None
-        return FirstMessage(row, next(iter(row.messages.values()), None), self._engine.now())
+        return FirstMessage(row, first_of(row), self._engine.now())
 
     async def submit(self, draft: Draft) -> TaskSnapshot:
         """Store a task as submitted, or return the one with the same key."""
@@ -113,17 +117,24 @@ class InMemoryClients(LedgerView, ClientStorage):
 
     async def list_tasks(self, query: TaskQuery) -> TaskListing:
         """Return a page of tasks, the latest change of state first."""
-        found = [row for row in self._data.tasks.values() if _fits(row, query.wanted)]
-        found.sort(key=_newest, reverse=True)
+        found = [row for row in self._data.tasks.values() if fits(row, query.wanted)]
+        found.sort(key=_newest, reverse=not query.oldest_first)
         total = len(found) if query.counted else None
-        if query.after is not None:
+        if query.after is not None and query.oldest_first:
+            found = [row for row in found if _newest(row) > query.after]
+        elif query.after is not None:
             found = [row for row in found if _newest(row) < query.after]
         page = found[: query.limit]
+        firsts = {row.id: first_of(row) if query.first_messages else None for row in page}
         if query.extent.max_bytes is not None:
-            sizes = (row.page_bytes(query.extent) for row in page)
+            sizes = (
+                row.page_bytes(query.extent) + text_bytes(said.payload if said else "")
+                for row in page
+                for said in (firsts[row.id],)
+            )
             page = page[: fitting(sizes, query.extent.max_bytes)]
         return TaskListing(
-            [row.snapshot(query.extent) for row in page],
+            [row.snapshot(query.extent)._replace(first=firsts[row.id]) for row in page],
             more=len(found) > len(page) > 0,
             total=total,
         )
@@ -202,11 +213,30 @@ def _illegal(row: TaskRow, to: TaskState) -> IllegalTransitionError:
     return IllegalTransitionError("task", row.id, from_state=row.state, to_state=to)
 
 
-def _fits(row: TaskRow, wanted: TaskFilter) -> bool:
+def first_of(row: TaskRow) -> StoredMessage | None:
+    """Return the message that a task began with; one that was adopted may have none."""
+    return next(iter(row.messages.values()), None)
+
+
+def _says(row: TaskRow, text: str) -> bool:
+    said, wanted = first_of(row), text.translate(_LOWER)
+    return said is not None and any(
+        wanted in block.text.translate(_LOWER)
+        for block in said.load().content
+        if isinstance(block, TextBlock)
+    )
+
+
+def fits(row: TaskRow, wanted: TaskFilter) -> bool:
+    """Return whether a task is one of those that are wanted."""
     return (
         wanted.owner in (None, row.owner)
         and wanted.context_id in (None, row.context_id)
         and wanted.agent in (None, row.agent)
         and (wanted.updated_after is None or row.updated_at >= wanted.updated_after)
         and (wanted.states is None or row.state in wanted.states)
+        and (wanted.updated_before is None or row.updated_at < wanted.updated_before)
+        and (wanted.id_prefix is None or row.id.startswith(wanted.id_prefix))
+        and wanted.worker in (None, row.worker)
+        and (wanted.text is None or _says(row, wanted.text))
     )

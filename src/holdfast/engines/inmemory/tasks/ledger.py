@@ -5,14 +5,14 @@ from __future__ import annotations
 from holdfast.engines.inmemory.tasks.adopted import InMemoryAdopted
 from holdfast.engines.inmemory.tasks.audit import InMemoryAudit
 from holdfast.engines.inmemory.tasks.cleanup import InMemoryCleanup
-from holdfast.engines.inmemory.tasks.client import InMemoryClients
 from holdfast.engines.inmemory.tasks.lease import InMemoryLeases
+from holdfast.engines.inmemory.tasks.operations import InMemoryOperations
 from holdfast.engines.inmemory.tasks.push import InMemoryPush
 from holdfast.spi.tasks.ledger import TaskStorage
 
 
 class InMemoryLedger(
-    InMemoryClients,
+    InMemoryOperations,
     InMemoryLeases,
     InMemoryAdopted,
     InMemoryAudit,

@@ -33,8 +33,8 @@ JOIN holdfast.task_events e
 WHERE t.tenant = $1 AND t.id = $2 AND ($3::text IS NULL OR t.owner = $3);
 
 -- name: list
--- A page of tasks, the last changed first, after a cursor ($7, $8); with how many match in all, if
--- wanted ($12), in at least one row.
+-- A page of tasks, the last changed first, after a cursor ($11, $12); with how many match in all, if
+-- wanted ($16), in at least one row, and with the first message of each, if wanted ($17).
 WITH matching AS NOT MATERIALIZED (
     SELECT t.id, t.updated_at FROM holdfast.tasks t
     WHERE t.tenant = $1
@@ -45,22 +45,33 @@ WITH matching AS NOT MATERIALIZED (
         AND ($4::text IS NULL OR t.agent = $4)
         AND ($5::timestamptz IS NULL OR t.updated_at >= $5)
         AND ($6::text[] IS NULL OR t.state = ANY ($6))
+        AND ($7::timestamptz IS NULL OR t.updated_at < $7)
+        AND ($8::text IS NULL OR starts_with(t.id, $8))
+        AND ($9::text IS NULL OR t.worker = $9)
+        AND ($10::text IS NULL OR holdfast.task_says(t.tenant, t.id, $10))
 ), page AS MATERIALIZED (
     SELECT c.id, c.updated_at FROM matching c
-    WHERE $7::timestamptz IS NULL OR (c.updated_at, c.id) < ($7, $8::text)
-    ORDER BY c.updated_at DESC, c.id DESC LIMIT $9
+    WHERE $11::timestamptz IS NULL OR (c.updated_at, c.id) < ($11, $12::text)
+    ORDER BY c.updated_at DESC, c.id DESC LIMIT $13
 )
-SELECT CASE WHEN $12::boolean THEN (SELECT count(*) FROM matching) END AS total, r.*, m.*, a.*
+SELECT CASE WHEN $16::boolean THEN (SELECT count(*) FROM matching) END AS total, r.*, m.*, a.*, f.*
 FROM (VALUES (1)) one
 LEFT JOIN page p ON true
 LEFT JOIN holdfast.task_rows r ON r.tenant = $1 AND r.id = p.id
-LEFT JOIN LATERAL holdfast.task_messages(r.tenant, r.id, $10) m ON true
+LEFT JOIN LATERAL holdfast.task_messages(r.tenant, r.id, $14) m ON true
 LEFT JOIN LATERAL holdfast.task_artifacts(
-    r.tenant, CASE WHEN $11::boolean THEN r.id END, NULL) a ON true
+    r.tenant, CASE WHEN $15::boolean THEN r.id END, NULL) a ON true
+LEFT JOIN LATERAL (
+    SELECT e.message_id AS first_id, e.written_at AS first_at, e.seq AS first_seq,
+           e.body AS first_body
+    FROM holdfast.task_events e
+    WHERE $17::boolean AND e.tenant = r.tenant AND e.task_id = r.id AND e.kind = 'message'
+    ORDER BY e.seq LIMIT 1
+) f ON true
 ORDER BY r.updated_at DESC, r.id DESC;
 
 -- name: list_within
--- The same within so many bytes ($13), but at least one task; and whether there are more.
+-- The same within so many bytes ($18), but at least one task; and whether there are more.
 WITH matching AS NOT MATERIALIZED (
     SELECT t.id, t.updated_at FROM holdfast.tasks t
     WHERE t.tenant = $1
@@ -71,36 +82,111 @@ WITH matching AS NOT MATERIALIZED (
         AND ($4::text IS NULL OR t.agent = $4)
         AND ($5::timestamptz IS NULL OR t.updated_at >= $5)
         AND ($6::text[] IS NULL OR t.state = ANY ($6))
+        AND ($7::timestamptz IS NULL OR t.updated_at < $7)
+        AND ($8::text IS NULL OR starts_with(t.id, $8))
+        AND ($9::text IS NULL OR t.worker = $9)
+        AND ($10::text IS NULL OR holdfast.task_says(t.tenant, t.id, $10))
 ), page AS MATERIALIZED (
     SELECT c.id, c.updated_at FROM matching c
-    WHERE $7::timestamptz IS NULL OR (c.updated_at, c.id) < ($7, $8::text)
-    ORDER BY c.updated_at DESC, c.id DESC LIMIT $9
+    WHERE $11::timestamptz IS NULL OR (c.updated_at, c.id) < ($11, $12::text)
+    ORDER BY c.updated_at DESC, c.id DESC LIMIT $13
 ), sized AS (
     SELECT p.id, row_number() OVER newer AS place, sum(s.bytes) OVER newer AS so_far
     FROM page p
-    CROSS JOIN LATERAL (SELECT holdfast.task_page_bytes($1, p.id, $10, $11::boolean) AS bytes) s
+    CROSS JOIN LATERAL (
+        SELECT holdfast.task_page_bytes($1, p.id, $14, $15::boolean) + CASE WHEN $17 THEN coalesce((
+            SELECT octet_length(e.body) FROM holdfast.task_events e
+            WHERE e.tenant = $1 AND e.task_id = p.id AND e.kind = 'message'
+            ORDER BY e.seq LIMIT 1), 0) ELSE 0 END AS bytes
+    ) s
     WINDOW newer AS (ORDER BY p.updated_at DESC, p.id DESC)
 ), kept AS MATERIALIZED (
     SELECT z.id FROM sized z
-    WHERE z.place < $9 AND (z.place = 1 OR z.so_far <= $13::bigint)
+    WHERE z.place < $13 AND (z.place = 1 OR z.so_far <= $18::bigint)
 )
-SELECT CASE WHEN $12::boolean THEN (SELECT count(*) FROM matching) END AS total,
-       (SELECT count(*) FROM page) > (SELECT count(*) FROM kept) AS more, r.*, m.*, a.*,
+SELECT CASE WHEN $16::boolean THEN (SELECT count(*) FROM matching) END AS total,
+       (SELECT count(*) FROM page) > (SELECT count(*) FROM kept) AS more, r.*, m.*, a.*, f.*,
        s.dropped OR m.messages_cut AS truncated
 FROM (VALUES (1)) one
 LEFT JOIN kept k ON true
 LEFT JOIN holdfast.task_rows r ON r.tenant = $1 AND r.id = k.id
 LEFT JOIN LATERAL (
-    SELECT z.bytes, z.bytes > $13 AS dropped FROM (
-        SELECT CASE WHEN $11 THEN holdfast.task_artifact_bytes(r.tenant, r.id) ELSE 0 END AS bytes
+    SELECT z.bytes, z.bytes > $18 AS dropped FROM (
+        SELECT CASE WHEN $15 THEN holdfast.task_artifact_bytes(r.tenant, r.id) ELSE 0 END AS bytes
         OFFSET 0
     ) z
 ) s ON true
 LEFT JOIN LATERAL holdfast.task_messages_within(
-    r.tenant, r.id, $10, $13 - CASE WHEN s.dropped THEN 0 ELSE s.bytes END) m ON true
+    r.tenant, r.id, $14, $18 - CASE WHEN s.dropped THEN 0 ELSE s.bytes END) m ON true
 LEFT JOIN LATERAL holdfast.task_artifacts(
-    r.tenant, CASE WHEN $11 AND NOT s.dropped THEN r.id END, NULL) a ON true
+    r.tenant, CASE WHEN $15 AND NOT s.dropped THEN r.id END, NULL) a ON true
+LEFT JOIN LATERAL (
+    SELECT e.message_id AS first_id, e.written_at AS first_at, e.seq AS first_seq,
+           e.body AS first_body
+    FROM holdfast.task_events e
+    WHERE $17::boolean AND e.tenant = r.tenant AND e.task_id = r.id AND e.kind = 'message'
+    ORDER BY e.seq LIMIT 1
+) f ON true
 ORDER BY r.updated_at DESC, r.id DESC;
+
+-- name: list_oldest
+-- The same with the oldest first; without a limit of bytes ($18), if that is null.
+WITH matching AS NOT MATERIALIZED (
+    SELECT t.id, t.updated_at FROM holdfast.tasks t
+    WHERE t.tenant = $1
+        AND ($2::text IS NULL OR (t.tenant || E'\n' || t.owner) = ($1 || E'\n' || $2))
+        AND ($3::text IS NULL OR t.context_key = ANY (ARRAY(
+            SELECT c.key FROM holdfast.task_contexts c
+            WHERE c.tenant = $1 AND c.id = $3 AND ($2::text IS NULL OR c.owner = $2))))
+        AND ($4::text IS NULL OR t.agent = $4)
+        AND ($5::timestamptz IS NULL OR t.updated_at >= $5)
+        AND ($6::text[] IS NULL OR t.state = ANY ($6))
+        AND ($7::timestamptz IS NULL OR t.updated_at < $7)
+        AND ($8::text IS NULL OR starts_with(t.id, $8))
+        AND ($9::text IS NULL OR t.worker = $9)
+        AND ($10::text IS NULL OR holdfast.task_says(t.tenant, t.id, $10))
+), page AS MATERIALIZED (
+    SELECT c.id, c.updated_at FROM matching c
+    WHERE $11::timestamptz IS NULL OR (c.updated_at, c.id) > ($11, $12::text)
+    ORDER BY c.updated_at, c.id LIMIT $13
+), sized AS (
+    SELECT p.id, row_number() OVER older AS place, sum(s.bytes) OVER older AS so_far
+    FROM page p
+    CROSS JOIN LATERAL (
+        SELECT holdfast.task_page_bytes($1, p.id, $14, $15::boolean) + CASE WHEN $17 THEN coalesce((
+            SELECT octet_length(e.body) FROM holdfast.task_events e
+            WHERE e.tenant = $1 AND e.task_id = p.id AND e.kind = 'message'
+            ORDER BY e.seq LIMIT 1), 0) ELSE 0 END AS bytes
+    ) s
+    WINDOW older AS (ORDER BY p.updated_at, p.id)
+), kept AS MATERIALIZED (
+    SELECT z.id FROM sized z
+    WHERE z.place < $13 AND (z.place = 1 OR z.so_far <= coalesce($18::bigint, 9223372036854775807))
+)
+SELECT CASE WHEN $16::boolean THEN (SELECT count(*) FROM matching) END AS total,
+       (SELECT count(*) FROM page) > (SELECT count(*) FROM kept) AS more, r.*, m.*, a.*, f.*,
+       s.dropped OR m.messages_cut AS truncated
+FROM (VALUES (1)) one
+LEFT JOIN kept k ON true
+LEFT JOIN holdfast.task_records r ON r.tenant = $1 AND r.id = k.id
+LEFT JOIN LATERAL (
+    SELECT z.bytes, z.bytes > coalesce($18::bigint, 9223372036854775807) AS dropped FROM (
+        SELECT CASE WHEN $15 THEN holdfast.task_artifact_bytes(r.tenant, r.id) ELSE 0 END AS bytes
+        OFFSET 0
+    ) z
+) s ON true
+LEFT JOIN LATERAL holdfast.task_messages_within(
+    r.tenant, r.id, $14, coalesce($18::bigint, 9223372036854775807) - CASE WHEN s.dropped THEN 0 ELSE s.bytes END) m ON true
+LEFT JOIN LATERAL holdfast.task_artifacts(
+    r.tenant, CASE WHEN $15 AND NOT s.dropped THEN r.id END, NULL) a ON true
+LEFT JOIN LATERAL (
+    SELECT e.message_id AS first_id, e.written_at AS first_at, e.seq AS first_seq,
+           e.body AS first_body
+    FROM holdfast.task_events e
+    WHERE $17::boolean AND e.tenant = r.tenant AND e.task_id = r.id AND e.kind = 'message'
+    ORDER BY e.seq LIMIT 1
+) f ON true
+ORDER BY r.updated_at, r.id;
 
 -- name: respond
 -- Take the answer to the question of a waiting task.

@@ -7,7 +7,12 @@ from typing import Any
 
 from holdfast.engines.postgres.queries import load
 from holdfast.engines.postgres.tasks.rows import to_message, to_stored, to_task
-from holdfast.engines.postgres.tasks.view import LedgerView, message_columns, moment
+from holdfast.engines.postgres.tasks.view import (
+    LedgerView,
+    filter_columns,
+    message_columns,
+    moment,
+)
 from holdfast.engines.postgres.tasks.work import Doorbell
 from holdfast.spi.tasks.clients import (
     ClientStorage,
@@ -85,18 +90,16 @@ class PostgresClients(LedgerView, ClientStorage):
 
     async def list_tasks(self, query: TaskQuery) -> TaskListing:
         """Return a page of tasks, the latest change of state first."""
-        wanted, after, limit, (length, artifacts, most), counted = query
-        within = () if most is None else (most,)
+        wanted, after, limit, (length, artifacts, most), counted, *_ = query
+        within = () if most is None and not query.oldest_first else (most,)
+        bounded = "list_oldest" if query.oldest_first else "list_within"
         rows = await self._engine.fetch(
-            _SQL["list_within"] if within else _SQL["list"],
-            *(self._tenant, wanted.owner, wanted.context_id),
-            None if wanted.agent is None else str(wanted.agent),
-            wanted.updated_after,
-            None if wanted.states is None else [state.value for state in wanted.states],
+            _SQL[bounded] if within else _SQL["list"],
+            *(self._tenant, *filter_columns(wanted)),
             *(after or (None, "")),
             # One more than the limit shows whether there is a next page.
             min(limit + 1, _MOST) if limit else 0,
-            *(length, artifacts, counted, *within),
+            *(length, artifacts, counted, query.first_messages, *within),
             safe=True,
         )
         return TaskListing(

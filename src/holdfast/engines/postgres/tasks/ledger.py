@@ -8,6 +8,7 @@ from holdfast.engines.postgres.tasks.cleanup import PostgresCleanup
 from holdfast.engines.postgres.tasks.client import PostgresClients
 from holdfast.engines.postgres.tasks.context import PostgresContexts
 from holdfast.engines.postgres.tasks.lease import PostgresLeases
+from holdfast.engines.postgres.tasks.operations import PostgresOperations
 from holdfast.engines.postgres.tasks.progress import PostgresProgress
 from holdfast.engines.postgres.tasks.push import PostgresPush
 from holdfast.spi.tasks.ledger import TaskStorage
@@ -22,6 +23,7 @@ class PostgresLedger(
     PostgresPush,
     PostgresCleanup,
     PostgresAdopted,
+    PostgresOperations,
     TaskStorage,
 ):
     """``TaskStorage`` in tables; every call is one statement.

@@ -73,7 +73,12 @@ def to_task(row: Any) -> TaskSnapshot:
         to_messages(row) if row.get("message_ids") else (),
         to_chunks(row) if row.get("chunk_artifacts") else (),
         truncated=bool(row.get("truncated")),
+        first=_first(row) if row.get("first_id") is not None else None,
     )
+
+
+def _first(row: Any) -> StoredMessage:
+    return StoredMessage(row["first_id"], row["first_at"], row["first_body"], row["first_seq"])
 
 
 def to_origin(row: Any) -> StoredTask:

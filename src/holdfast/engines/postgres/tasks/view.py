@@ -6,8 +6,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from holdfast.engines.postgres.engine import Postgres
+from holdfast.engines.postgres.escape import escape
 from holdfast.engines.postgres.tasks.rows import to_task
 from holdfast.engines.postgres.tasks.work import Doorbell, requests_topic
+from holdfast.spi.tasks.clients import TaskFilter
 from holdfast.spi.tasks.records import TaskSnapshot
 from holdfast.spi.tasks.stored import StoredMessage
 from holdfast.values.lifecycle import TaskState
@@ -45,6 +47,18 @@ def moment(when: datetime | timedelta | None) -> tuple[datetime | None, float | 
     if isinstance(when, timedelta):
         return None, when.total_seconds()
     return when, None
+
+
+def filter_columns(wanted: TaskFilter) -> tuple[Any, ...]:
+    """Return the columns of a filter of tasks."""
+    return (
+        *(wanted.owner, wanted.context_id),
+        None if wanted.agent is None else str(wanted.agent),
+        wanted.updated_after,
+        None if wanted.states is None else [state.value for state in wanted.states],
+        *(wanted.updated_before, wanted.id_prefix, wanted.worker),
+        None if wanted.text is None else escape(wanted.text),
+    )
 
 
 def message_columns(

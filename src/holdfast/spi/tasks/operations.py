@@ -1,0 +1,49 @@
+"""What operators do with many tasks, as an engine stores it."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, Protocol, TypeAlias
+
+from holdfast.spi.tasks.clients import TaskFilter
+from holdfast.values.tasks.operations import ManyTasks, TaskCounts, WorkerRecord
+
+CountBy: TypeAlias = Literal["state", "agent"]
+ManyRequest: TypeAlias = Literal["cancel", "pause", "retry"]
+
+RETRY_KEY = "holdfast.retry/"
+"""The submit key of a retry of many is this and the old task's id: each is retried once."""
+
+
+class ManyQuery(NamedTuple):
+    """An operation on the tasks that match, the lowest ids first.
+
+    Only tasks that it can be done to: a cancel and a pause are for tasks that have not ended, a
+    retry is for those that have, and has not been done before. A task that somebody else runs can
+    only be canceled.
+    """
+
+    what: ManyRequest
+    wanted: TaskFilter
+    limit: int
+    note: str
+    dry_run: bool
+    new_ids: Sequence[tuple[str, str]]
+    """For a retry: an id for each new task and for its message."""
+
+
+class OperationStorage(Protocol):
+    """The tasks of one tenant, for their operators. Every argument is checked."""
+
+    @abstractmethod
+    async def counts(self, by: CountBy, wanted: TaskFilter, limit: int) -> TaskCounts:
+        """Count up to ``limit`` tasks that match."""
+
+    @abstractmethod
+    async def workers(self, owner: str | None) -> list[WorkerRecord]:
+        """Return the workers that hold tasks of an owner, or of all, by name."""
+
+    @abstractmethod
+    async def many(self, query: ManyQuery) -> ManyTasks:
+        """Carry out an operation, in one step; a dry run only returns the tasks."""
