@@ -31,6 +31,10 @@ def replay(
         int | None,
         typer.Option(min=1, help="The number of the event, as `show` has it; else the last."),
     ] = None,
+    messages: Annotated[
+        int | None, typer.Option(min=0, help="Only the last so many messages.")
+    ] = None,
+    artifacts: Annotated[bool, typer.Option(help="With its artifacts.")] = True,
     tenant: Tenant = "",
     as_json: Json = False,
 ) -> None:
@@ -40,7 +44,7 @@ def replay(
 
     For example:
 
-        holdfast tasks replay 0197a1 --at 12
+        holdfast tasks replay 0197a1 --at 12 --messages 5 --no-artifacts
     """
 
     async def work() -> TaskRecord | None:
@@ -52,7 +56,9 @@ def replay(
                     found, owner=ANY_OWNER, messages_limit=0, artifacts=False
                 )
             seq = last.version if last is not None else at or 1
-            return await state.tasks.replay(found, seq, owner=ANY_OWNER)
+            return await state.tasks.replay(
+                found, seq, owner=ANY_OWNER, messages_limit=messages, artifacts=artifacts
+            )
 
     task = asyncio.run(work())
     if task is None:

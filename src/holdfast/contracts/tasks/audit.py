@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Protocol, runtime_checkable
 
 from holdfast.contracts.tasks.scope import LedgerCalls, task_key
-from holdfast.spi.tasks.records import TaskSnapshot
+from holdfast.spi.tasks.records import Extent
 from holdfast.spi.tasks.stored import StoredFeedback
 from holdfast.values.checks import (
     check_absent_id,
@@ -24,7 +24,6 @@ from holdfast.values.lifecycle import TERMINAL
 from holdfast.values.owners import Owner
 from holdfast.values.tasks.events import TaskEvent
 from holdfast.values.tasks.records import Feedback, TaskRecord
-from holdfast.values.tasks.replay import replay
 
 
 @runtime_checkable
@@ -58,6 +57,8 @@ class AuditLedger(Protocol):
     - replay of the whole timeline is the task as it is
     - replay up to an event is the task as it was then
     - replay before the first event is none
+    - replay gives the last messages and artifacts only on request
+    - replay agrees with the timeline at every event
     - feedback on a task comes back in order
     - feedback can be given after the task has ended and does not change it
     - the same feedback id twice is taken once
@@ -106,12 +107,23 @@ class AuditLedger(Protocol):
         ...
 
     @abstractmethod
-    async def replay(self, task_id: str, at_seq: int, *, owner: Owner = None) -> TaskRecord | None:
+    async def replay(
+        self,
+        task_id: str,
+        at_seq: int,
+        *,
+        owner: Owner = None,
+        messages_limit: int | None = None,
+        artifacts: bool = True,
+    ) -> TaskRecord | None:
         """Return the task as it was after the event ``at_seq``, with messages and artifacts.
+
+        With its last ``messages_limit`` messages (default: all). It reads what it returns, however
+        many events came before.
 
         ::
 
-            before = await ledger.replay(task.id, event.seq - 1)
+            before = await ledger.replay(task.id, event.seq - 1, messages_limit=10)
         """
         ...
 
@@ -191,14 +203,20 @@ class AuditCalls(LedgerCalls, AuditLedger):
                     await followed.wait(found=bool(found.events))
                 found = await self._storage.next_events(key, seen)
 
-    async def replay(self, task_id: str, at_seq: int, *, owner: Owner = None) -> TaskRecord | None:
+    @renamed(history_length="messages_limit")
+    async def replay(
+        self,
+        task_id: str,
+        at_seq: int,
+        *,
+        owner: Owner = None,
+        messages_limit: int | None = None,
+        artifacts: bool = True,
+    ) -> TaskRecord | None:
         """Return the task as it was after the event ``at_seq``, with messages and artifacts."""
+        extent = Extent(check_optional_count("messages_limit", messages_limit), bool(artifacts))
         until = check_count("at_seq", at_seq)
-        found = await self._storage.first_events(task_key(task_id, owner), until)
-        if found is None:
-            return None
-        task, events = found
-        return replay(TaskSnapshot(task).load(), (event.load(task_id) for event in events))
+        return await self._storage.replay(task_key(task_id, owner), until, extent)
 
     async def append_feedback(
         self,

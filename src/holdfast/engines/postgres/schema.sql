@@ -720,6 +720,7 @@ CREATE UNIQUE INDEX task_messages_by_id ON holdfast.task_events USING btree (ten
 '::text) || message_id))) WHERE (kind = 'message'::text);
 CREATE INDEX task_messages_in_order ON holdfast.task_events USING btree (tenant, task_id, seq) WHERE (kind = 'message'::text);
 CREATE INDEX task_messages_of_context ON holdfast.task_events USING btree (tenant, context_key, stored) WHERE (kind = 'message'::text);
+CREATE INDEX task_moves ON holdfast.task_events USING btree (tenant, task_id, seq) WHERE ((kind = 'request'::text) OR ((kind = 'transition'::text) AND (number > 1) AND (to_state <> ALL (ARRAY['completed'::text, 'failed'::text, 'canceled'::text, 'rejected'::text]))));
 CREATE UNIQUE INDEX task_steps_by_key ON holdfast.task_events USING btree (tenant, step_key) WHERE (kind = 'step'::text);
 CREATE INDEX task_steps_in_order ON holdfast.task_events USING btree (tenant, task_id, seq) WHERE (kind = 'step'::text);
 
@@ -1146,11 +1147,15 @@ CREATE VIEW holdfast.task_rows AS
 --   take_unembedded(the_tenant text, the_limit bigint, the_seconds double precision) RETURNS TABLE(agent text, session_key bigint, epoch integer, first_seq bigint, last_seq bigint, seq bigint, type text, body text)
 --   task_artifact_bytes(in_tenant text, in_task_id text) RETURNS bigint
 --   task_artifacts(in_tenant text, in_task_id text, in_artifact_id text) RETURNS TABLE(chunk_artifacts text[], chunk_times timestamp with time zone[], chunk_bodies text[], chunk_appends boolean[], chunk_lasts boolean[], chunk_names text[], chunk_metadata text[])
+--   task_artifacts_at(in_tenant text, in_task_id text, in_seq bigint) RETURNS TABLE(chunk_artifacts text[], chunk_times timestamp with time zone[], chunk_bodies text[], chunk_appends boolean[], chunk_lasts boolean[], chunk_names text[], chunk_metadata text[])
 --   task_messages(in_tenant text, in_task_id text, in_last bigint) RETURNS TABLE(message_ids text[], message_times timestamp with time zone[], message_seqs bigint[], message_bodies text[])
+--   task_messages_at(in_tenant text, in_task_id text, in_last bigint, in_seq bigint) RETURNS TABLE(message_ids text[], message_times timestamp with time zone[], message_seqs bigint[], message_bodies text[])
 --   task_messages_within(in_tenant text, in_task_id text, in_last bigint, in_bytes bigint) RETURNS TABLE(message_ids text[], message_times timestamp with time zone[], message_seqs bigint[], message_bodies text[], messages_cut boolean)
 --   task_moment(in_at timestamp with time zone, in_seconds double precision, in_now timestamp with time zone) RETURNS timestamp with time zone
+--   task_move_at(task holdfast.tasks, in_seq bigint) RETURNS holdfast.task_events
 --   task_note(in_reason text, in_note text) RETURNS text
 --   task_page_bytes(in_tenant text, in_task_id text, in_last bigint, in_artifacts boolean) RETURNS bigint
+--   task_request_between(in_tenant text, in_id text, in_after bigint, in_until bigint, in_requests text[]) RETURNS text
 --   task_says(in_tenant text, in_id text, in_text text) RETURNS boolean
 --   task_step_key(in_task_id text, in_kind text, in_name text, in_occurrence bigint) RETURNS text
 --   tell_of_task(in_tenant text, in_id text, in_has_push boolean, in_followed_until timestamp with time zone, in_now timestamp with time zone, VARIADIC in_announced bigint[]) RETURNS void

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
-from holdfast.spi.tasks.records import StoredEvent, StoredTask, TaskKey
+from holdfast.spi.tasks.records import Extent, StoredEvent, TaskKey
 from holdfast.spi.tasks.stored import StoredFeedback
 from holdfast.values.lifecycle import TaskState
+from holdfast.values.tasks.records import TaskRecord
 
 
 class Timeline(NamedTuple):
@@ -49,12 +50,12 @@ class AuditStorage(Protocol):
         """Return a context in which a follower is woken by events of a task."""
 
     @abstractmethod
-    async def first_events(
-        self, key: TaskKey, until: int
-    ) -> tuple[StoredTask, Sequence[StoredEvent]] | None:
-        """Return a task and its events up to ``until``; ``None`` if there are none.
+    async def replay(self, key: TaskKey, until: int, extent: Extent) -> TaskRecord | None:
+        """Return a task as it was after the event ``until``, or after its last one.
 
-        The caller reads only those fields of the task that never change.
+        ``None`` before the first event. ``values.tasks.replay`` has the rules; an engine reads what
+        it returns, not all that came before. The lease's expiry stays empty. ``extent`` has no
+        ``max_bytes``.
         """
 
     @abstractmethod

@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from holdfast.engines.inmemory.tasks.data import TaskRow, event_bytes
+from holdfast.engines.inmemory.tasks.data import event_bytes
 from holdfast.engines.inmemory.tasks.view import LedgerView
 from holdfast.spi.tasks.conflicts import other_body
-from holdfast.spi.tasks.records import StoredEvent, TaskKey
+from holdfast.spi.tasks.records import Extent, StoredEvent, TaskKey, TaskSnapshot
 from holdfast.spi.tasks.stored import StoredFeedback, fitting
 from holdfast.spi.tasks.timeline import AuditStorage, Followed, Timeline
+from holdfast.values.tasks.records import TaskRecord
+from holdfast.values.tasks.replay import replay
 
 
 @dataclass(slots=True)
@@ -49,12 +51,21 @@ class InMemoryAudit(LedgerView, AuditStorage):
         with self._data.followers.bell(task_id) as rung:
             yield Follower(rung)
 
-    async def first_events(
-        self, key: TaskKey, until: int
-    ) -> tuple[TaskRow, list[StoredEvent]] | None:
-        """A task and its first events."""
+    async def replay(self, key: TaskKey, until: int, extent: Extent) -> TaskRecord | None:
+        """A task as it was after an event."""
         row = self._find(*key)
-        return None if row is None else (row, row.events[:until])
+        if row is None:
+            return None
+        events = (event.load(row.id) for event in row.events[:until])
+        task = replay(TaskSnapshot(row).load(), events)
+        if task is None:
+            return None
+        count = len(task.messages) if extent.history_length is None else extent.history_length
+        return replace(
+            task,
+            messages=task.messages[len(task.messages) - min(count, len(task.messages)) :],
+            artifacts=task.artifacts if extent.artifacts else [],
+        )
 
     async def append_feedback(self, key: TaskKey, feedback: StoredFeedback) -> StoredFeedback:
         """Store feedback, unless it is stored already."""

@@ -6,13 +6,14 @@ from contextlib import AbstractContextManager
 
 from holdfast.engines.postgres.listener import Bell, Listener
 from holdfast.engines.postgres.queries import load
-from holdfast.engines.postgres.tasks.rows import to_event, to_feedback, to_origin
+from holdfast.engines.postgres.tasks.rows import to_event, to_feedback, to_task
 from holdfast.engines.postgres.tasks.view import LedgerView
-from holdfast.spi.tasks.records import StoredEvent, StoredTask, TaskKey
+from holdfast.spi.tasks.records import Extent, StoredEvent, TaskKey
 from holdfast.spi.tasks.stored import StoredFeedback
 from holdfast.spi.tasks.timeline import AuditStorage, Timeline
 from holdfast.values.codec import encode_json
 from holdfast.values.lifecycle import TaskState
+from holdfast.values.tasks.records import TaskRecord
 
 _SQL = load("ledger_audit")
 _BATCH, _BATCH_BYTES = 100, 1 << 20
@@ -48,12 +49,14 @@ class PostgresAudit(LedgerView, AuditStorage):
         """Subscribe to the changes of a task."""
         return self._engine.singleton(Listener).bell(f"{self._tenant}\ntask\n{task_id}")
 
-    async def first_events(
-        self, key: TaskKey, until: int
-    ) -> tuple[StoredTask, list[StoredEvent]] | None:
-        """Return a task and its first events; ``None`` before the first event."""
-        rows = await self._engine.fetch(_SQL["replay"], self._tenant, *key, until, safe=True)
-        return (to_origin(rows[0]), [to_event(row) for row in rows]) if rows else None
+    async def replay(self, key: TaskKey, until: int, extent: Extent) -> TaskRecord | None:
+        """A task as it was after an event."""
+        row = await self._engine.fetchrow(
+            _SQL["replay"],
+            *(self._tenant, *key, until, extent.history_length, extent.artifacts),
+            safe=True,
+        )
+        return None if row is None else to_task(row).load()
 
     async def append_feedback(self, key: TaskKey, feedback: StoredFeedback) -> StoredFeedback:
         """Store feedback, unless it is stored already."""

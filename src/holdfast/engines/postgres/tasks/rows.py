@@ -81,24 +81,6 @@ def _first(row: Any) -> StoredMessage:
     return StoredMessage(row["first_id"], row["first_at"], row["first_body"], row["first_seq"])
 
 
-def to_origin(row: Any) -> StoredTask:
-    """Return a task as created, from an event row that also has the task's constant columns."""
-    return StoredTask(
-        row["task_id"],
-        row["context_id"],
-        row["owner"],
-        to_agent(row["agent"]),
-        row["task_metadata"],
-        row["max_attempts"],
-        row["submit_key"],
-        row["retry_of"],
-        row["created_at"],
-        row["created_at"],
-        priority=row["priority"],
-        key=row["limit_key"],
-    )
-
-
 def to_messages(row: Any) -> list[MessageRow]:
     """Return the messages in the columns of ``task_messages``."""
     columns = ("message_ids", "message_times", "message_bodies", "message_seqs")
