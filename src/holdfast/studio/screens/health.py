@@ -17,7 +17,8 @@ async def health(desk: Desk, request: Request) -> Response:
         "events in Redis, not yet in Postgres": await state.ops.pending_events(),
         "events not yet in the index of words": await state.ops.unindexed_events(),
     }
-    return desk.page(request, "health.html", health=found, waits=waits)
+    workers = await state.tasks.workers()
+    return desk.page(request, "health.html", health=found, waits=waits, workers=workers)
 
 
 SCREEN = Screen("/studio/health", health, operators=True)

@@ -18,10 +18,9 @@ SHOWN = 50
 async def inbox(desk: Desk, request: Request) -> Response:
     """Show what waits, the longest first."""
     page = await desk.state(request).tasks.list(
-        states=WAITING, limit=SHOWN, messages_limit=0, count=True
+        states=WAITING, order="oldest", limit=SHOWN, count=True
     )
-    asks = sorted(page.tasks, key=lambda task: task.updated_at)
-    return desk.page(request, "inbox.html", asks=asks, total=page.total, new_id=new_id)
+    return desk.page(request, "inbox.html", asks=page.tasks, total=page.total, new_id=new_id)
 
 
 SCREEN = Screen("/studio", inbox, {"answer": answer, "cancel": cancel})

@@ -51,7 +51,7 @@ async def session(desk: Desk, request: Request) -> Response:
     if known is None and not events and not snapshot.version:
         raise NotFoundError("session", key)
     # The context of a task has the id of its session.
-    tasks = await desk.state(request).tasks.list(context_id=key, limit=20, messages_limit=1)
+    tasks = await desk.state(request).tasks.list(context_id=key, limit=20, first_message=True)
     return desk.page(
         request,
         "session.html",

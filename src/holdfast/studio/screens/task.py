@@ -21,6 +21,9 @@ WINDOW = 200
 """How many events a page shows of a task that has more than ``WHOLE``."""
 
 WHOLE = 500
+MESSAGES = 100
+"""How many messages of the conversation a page shows."""
+
 MOST_BYTES = 4 * 1024 * 1024
 """How many bytes of messages and artifacts a page shows."""
 
@@ -44,9 +47,9 @@ async def task(desk: Desk, request: Request) -> Response:
     # The first message follows the submit.
     first = await ledger.events(key, limit=3)
     if at >= last:
-        then = await ledger.get(key, max_bytes=MOST_BYTES)
+        then = await ledger.get(key, messages_limit=MESSAGES, max_bytes=MOST_BYTES)
     else:
-        then = await ledger.replay(key, at)
+        then = await ledger.replay(key, at, messages_limit=MESSAGES)
     show = query.get("show", "") if query.get("show", "") in SHOWS else ""
     ended = found.state in TERMINAL
     took = (found.updated_at if ended else datetime.now(UTC)) - found.created_at

@@ -28,6 +28,7 @@ TILES = (
 )
 SINCE = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(days=7)}
 MOST_AT_ONCE = 200
+FILTERS = ("state", "agent", "context", "owner", "since", "worker", "q")
 
 
 async def tasks(desk: Desk, request: Request) -> Response:
@@ -39,29 +40,30 @@ async def tasks(desk: Desk, request: Request) -> Response:
         "states": chosen or None,
         "agent": query.get("agent") or None,
         "context_id": query.get("context") or None,
+        "worker": query.get("worker") or None,
+        "text": query.get("q") or None,
     }
     if desk.session(request).operator and query.get("owner"):
         filters["owner"] = query["owner"]
     if query.get("since") in SINCE:
         filters["updated_after"] = datetime.now(UTC) - SINCE[query["since"]]
     found = await ledger.list(
-        **filters, limit=SHOWN, cursor=query.get("cursor") or None, messages_limit=1, count=True
+        **filters, limit=SHOWN, cursor=query.get("cursor") or None, first_message=True
     )
-    counts = {}
-    for state in TILES:
-        counts[state] = (
-            await ledger.list(**{**filters, "states": [state]}, limit=0, count=True)
-        ).total
+    counted = await ledger.counts("state", **{**filters, "states": None})
+    counts = {state: counted.counts.get(state, 0) for state in TILES}
+    total = sum(counted.counts.get(state, 0) for state in chosen or TaskState)
     kept = [(name, value) for name, value in query.multi_items() if name != "cursor"]
     return desk.page(
         request,
         "tasks.html",
         rows=found.tasks,
-        total=found.total,
+        total=total,
+        capped=counted.capped,
         counts=counts,
         chosen=chosen,
         query=query,
-        filtered=any(name in query for name in ("state", "agent", "context", "owner", "since")),
+        filtered=any(name in query for name in FILTERS),
         next=urlencode([*kept, ("cursor", found.next_cursor)]) if found.next_cursor else "",
         kept=kept,
     )
