@@ -105,6 +105,31 @@ async def test_all_that_a_worker_looks_for_is_found_by_one_query(
     assert await rounds.tenants("uncopied", fresh=True) == [state.tenant]
 
 
+async def test_a_worker_of_one_tenant_that_got_tasks_claims_again_without_a_query(
+    state: State, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    surveys: list[Any] = []
+    survey = type(state.ops.work).survey
+
+    async def counted(self: Any, **how: Any) -> Any:
+        surveys.append(how)
+        return await survey(self, **how)
+
+    async def claim(_tenant: str, most: int) -> int:
+        return len(await state.tasks.claim("w1", limit=most))
+
+    monkeypatch.setattr(type(state.ops.work), "survey", counted)
+    rounds = Rounds(state, [state.tenant], max_age_seconds=IDLE_SECONDS)
+    await state.tasks.submit("writer", ChatMessage.user("hello"))
+    seen = []
+    for _ in range(3):
+        due = await rounds.due()
+        got = await rounds.share(due, lambda: 5, claim)
+        seen.append((due, got, len(surveys)))
+    tenant = state.tenant
+    assert seen == [([tenant], 1, 1), ([tenant], 0, 1), ([], 0, 2)]
+
+
 async def test_a_survey_knows_when_the_next_task_becomes_due(state: State) -> None:
     work = state.ops.work
     assert (await work.survey(tenants=[state.tenant])).next_due_seconds is None

@@ -12,6 +12,7 @@ import pytest_asyncio
 import holdfast
 from holdfast import App, ChatMessage, Settings, State, TaskContext, TaskState
 from holdfast.engines.postgres import migrate, session_log
+from holdfast.engines.postgres.tasks import client, lease, work
 from holdfast.errors import ConflictError, NotFoundError
 from holdfast.runtime.ticks import Ticks
 from holdfast.values.ids import new_ref
@@ -28,6 +29,23 @@ APPEND_BEFORE = (
     "WHERE coalesce($9::text, '') IS NOT NULL"
 )
 """How an event was appended then, without what a filter sees of it."""
+SUBMIT_BEFORE = (
+    "SELECT * FROM holdfast.submit_task($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, "
+    "$12, $13, $14, $15, $16, $17, $18, $19, $20, $21) "
+    "WHERE coalesce($22::bigint, 0) = 0 AND coalesce($23::text, '') = ''"
+)
+"""How a task was submitted then, without priority and key."""
+CLAIM_BEFORE = (
+    "SELECT * FROM holdfast.claim_tasks($1, $2, $3::text[], $4, $5, $6, $7) WHERE $8::jsonb IS NULL"
+)
+TRANSITION_BEFORE = (
+    "SELECT * FROM holdfast.transition_task("
+    "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)"
+)
+SURVEY_BEFORE = (
+    "SELECT 'due', tenant, NULL::float8 FROM holdfast.tasks WHERE state = 'submitted' "
+    "AND due_at <= holdfast.now() AND tenant = ANY ($2::text[]) LIMIT $1"
+)
 
 
 def _app() -> App:
@@ -80,6 +98,10 @@ async def _before_owners(
             old.setattr(migrate, "function_files", lambda: ())
             old.setattr(Ticks, "run_due", _nothing)
             old.setattr(session_log, "_SQL", {**session_log._SQL, "append_one": APPEND_BEFORE})
+            old.setattr(client, "_SUBMIT", {**client._SUBMIT, "submit": SUBMIT_BEFORE})
+            changed = {"claim": CLAIM_BEFORE, "transition": TRANSITION_BEFORE}
+            old.setattr(lease, "_SQL", {**lease._SQL, **changed})
+            old.setattr(work, "_SQL", {**work._SQL, "survey": SURVEY_BEFORE})
         old.setattr(State, "for_owner", lambda self, _owner, **_how: self)
         old.setattr(front_door, "move_sessions", _nothing)
         async with holdfast.open(url, **how) as state:

@@ -33,6 +33,7 @@ class Rounds:
         self._survey = WorkSurvey()
         self._looked_at = float("-inf")
         self._last_tenant = ""
+        self._got = 0
 
     @property
     def next_due_seconds(self) -> float | None:
@@ -47,21 +48,34 @@ class Rounds:
             self._looked_at = now
         return self._survey.tenants(kind)
 
-    async def share(self, tenants: Sequence[str], free: Callable[[], int], claim: Claim) -> None:
-        """Divide the free slots among tenants with due tasks.
+    async def due(self) -> list[str]:
+        """Return the tenants to claim for.
+
+        A worker of one tenant that got tasks of it claims again without a query before.
+        """
+        if self._got and self._served is not None and len(self._served) == 1:
+            return list(self._served)
+        return await self.tenants("due", fresh=True)
+
+    async def share(self, tenants: Sequence[str], free: Callable[[], int], claim: Claim) -> int:
+        """Divide the free slots among tenants with due tasks. Returns how many were claimed.
 
         Each gets its share, beginning after the one that was served last, so a tenant waits for its
         first task one round at most, however many tasks others have. What some leave is then for
         those that want more.
         """
         hungry: list[str] = []
+        self._got = 0
         async for tenant, most in self._in_turn(tenants, free):
             self._last_tenant = tenant
-            if await claim(tenant, most) == most:
+            got = await claim(tenant, most)
+            self._got += got
+            if got == most:
                 hungry.append(tenant)
         for tenant in hungry:
             if (most := free()) > 0:
-                await claim(tenant, most)
+                self._got += await claim(tenant, most)
+        return self._got
 
     async def _in_turn(
         self, tenants: Sequence[str], free: Callable[[], int]

@@ -178,21 +178,18 @@ class Worker:
         """Claim a task for each free slot. Returns how many were started."""
         if self._free <= 0:
             return 0
-        begun = 0
 
         async def claim(tenant: str, most: int) -> int:
-            nonlocal begun
-            begun += (taken := await self._claim_of(tenant, most, keeper))
-            return taken
+            return await self._claim_of(tenant, most, keeper)
 
         try:
-            due = await self._rounds.tenants("due", fresh=True)
+            due = await self._rounds.due()
             self._found_due = bool(due)
-            await self._rounds.share(due, lambda: 0 if self._stopping else self._free, claim)
+            return await self._rounds.share(due, lambda: 0 if self._stopping else self._free, claim)
         except HoldfastError as error:
             _log.warning("worker %s: cannot claim, will try again: %s", self.name, error)
             await asyncio.sleep(min(self._poll_seconds, 1.0))
-        return begun
+            return 0
 
     async def _claim_of(self, tenant: str, most: int, keeper: LeaseKeeper) -> int:
         """Claim tasks of one tenant and start them. Returns how many."""
