@@ -68,3 +68,23 @@ def test_many_tasks_are_paused_canceled_and_retried_at_once(command: Command, te
     assert "--yes" in command("tasks", "delete", other).err
     assert f"deleted {other}" in command("tasks", "delete", other, "--yes").out
     assert "paused" not in command("tasks", "counts", "--json").json["counts"]
+
+
+def test_a_failed_task_is_resumed_and_a_task_forked(
+    command: Command, tenant: str, database: str
+) -> None:
+    task = _submit(command, "the tides")
+    assert command("tasks", "resume-failed", task).code != 0
+
+    async def fail() -> None:
+        async with holdfast.open(database, tenant=tenant) as state:
+            [claimed] = await state.tasks.claim("w1")
+            await state.tasks.transition(claimed.lease, "failed")
+
+    asyncio.run(fail())
+    again = command("tasks", "resume-failed", task, "--key", "k1", "--json").json
+    assert (again["retry_of"], again["state"]) == (task, "submitted")
+    fork = command("tasks", "fork", task, "--at", "2", "--text", "the boats", "--json").json
+    assert fork["context_id"] != again["context_id"]
+    [found] = command("tasks", "list", "--text", "boats", "--json").json["tasks"]
+    assert found["id"] == fork["id"]

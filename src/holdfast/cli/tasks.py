@@ -299,12 +299,58 @@ def retry(
 ) -> None:
     """Start a task that has ended afresh, as a new task in the same context.
 
-    The old task is not changed; the new one refers to it in `retry_of`.
+    It takes over nothing: `tasks resume-failed` goes on from the last stored step. The old task is
+    not changed; the new one refers to it in `retry_of`.
     """
     _act_on(
         task_id,
         tenant,
         lambda ledger, found: ledger.retry(found, owner=ANY_OWNER, submit_key=key),
+        as_json=as_json,
+    )
+
+
+@app.command("resume-failed")
+def resume_failed(
+    task_id: TaskId,
+    *,
+    key: Annotated[str, typer.Option(help="The same key again is the same task.")] = "",
+    tenant: Tenant = "",
+    as_json: Json = False,
+) -> None:
+    """Go on from the last stored step of a failed task, as a new task in the same context.
+
+    `tasks retry` starts afresh instead.
+    """
+    _act_on(
+        task_id,
+        tenant,
+        lambda ledger, found: ledger.resume_failed(found, owner=ANY_OWNER, submit_key=key),
+        as_json=as_json,
+    )
+
+
+@app.command()
+def fork(
+    task_id: TaskId,
+    *,
+    at: Annotated[int, typer.Option(min=2, help="The number of the event, as `show` has it.")],
+    text: Annotated[str, typer.Option(help="Begin with this instead of its first message.")] = "",
+    key: Annotated[str, typer.Option(help="The same key again is the same fork.")] = "",
+    tenant: Tenant = "",
+    as_json: Json = False,
+) -> None:
+    """Make a new task with the steps, answers and artifacts that a task had after an event.
+
+    For example:
+
+        holdfast tasks fork 0197a1 --at 12
+    """
+    said = ChatMessage.user(text) if text else None
+    _act_on(
+        task_id,
+        tenant,
+        lambda ledger, found: ledger.fork(found, at, message=said, owner=ANY_OWNER, submit_key=key),
         as_json=as_json,
     )
 

@@ -165,9 +165,12 @@ async def carry_out(stores: TaskStores, marks: Sequence[CleanupMark]) -> None:
             )
     files = [mark.ref for mark in marks if mark.kind == "file"]
     kept = await _keep_files(stores, marks[0].task_id, files) if files else set[str]()
-    for mark in marks:
-        if mark.kind != "run" and mark.ref not in kept:
-            await release(stores.blobs, mark.ref)
+    blobs = [mark.ref for mark in marks if mark.kind != "run" and mark.ref not in kept]
+    # A task that was forked from this one, or the other way round, releases what it has as well.
+    shared = await stores.tasks.held_elsewhere(marks[0].task_id, blobs) if blobs else set[str]()
+    for ref in blobs:
+        if ref not in shared:
+            await release(stores.blobs, ref)
     await stores.tasks.delete_cleanup(marks)
 
 

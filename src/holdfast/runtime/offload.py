@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 from holdfast.contracts.blobs import Blobs
 from holdfast.values.codec import decode_json, encode_json
 from holdfast.values.errors import NotFoundError
+from holdfast.values.tasks.events import StepRecord
 
 LARGE_BYTES = 262_144
 """A value of this size or larger is stored as a blob."""
@@ -61,6 +63,21 @@ async def keep_blob(blobs: Blobs, data: bytes, content_type: str, *, mark: Mark)
     await mark(ref)
     await blobs.pin(ref)
     return ref
+
+
+async def pin_results(blobs: Blobs, steps: Iterable[StepRecord], *, mark: Mark) -> None:
+    """Pin the results that a task took over from another one, which may have released them.
+
+    A blob that has expired stays so: the step that needs it raises. ::
+
+        await pin_results(blobs, await ledger.steps(task.id), mark=cleanup.of_blob)
+    """
+    for step in steps:
+        stored = step.result
+        if isinstance(stored, dict) and len(stored) == 1 and _BLOB in stored:
+            await mark(stored[_BLOB])
+            with suppress(NotFoundError):
+                await blobs.pin(stored[_BLOB])
 
 
 async def release(blobs: Blobs, ref: str) -> None:

@@ -16,6 +16,7 @@ from holdfast.runtime.app import Handler
 from holdfast.runtime.content import to_message
 from holdfast.runtime.context import TaskContext
 from holdfast.runtime.journal import Journal
+from holdfast.runtime.offload import pin_results
 from holdfast.runtime.outcome import (
     REPLIED,
     Reply,
@@ -132,13 +133,19 @@ class Runner:
             # attempt too. Without a report the task would stay ``working`` until its lease expires.
             return await self._failed(held, claimed.task, error)
 
+    async def _journal(self, task: TaskContext, record: TaskRecord) -> Journal:
+        steps = await self._stores.tasks.steps(record.id)
+        if record.retry_of:
+            await pin_results(self._stores.blobs, steps, mark=task.cleanup.of_blob)
+        return Journal(steps)
+
     async def _attempt(
         self, task: TaskContext, claimed: ClaimedTask, held: RunningTask
     ) -> tuple[TaskState | None, str]:
         try:
-            if claimed.task.fence > 1:
-                # Only a task that was claimed before can have stored steps.
-                task.resume(Journal(await self._stores.tasks.steps(claimed.task.id)))
+            if claimed.task.fence > 1 or claimed.task.retry_of:
+                # Only a task that was claimed before, or took over steps, can have stored steps.
+                task.resume(await self._journal(task, claimed.task))
             if claimed.task.attempts > self._handler.attempts_of(claimed.task):
                 # The ledger knows only the task's own limit. The handler's limit was used up
                 # before: by workers that died, or under code with a higher limit.

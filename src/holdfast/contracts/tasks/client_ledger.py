@@ -272,7 +272,8 @@ class ClientLedger(Protocol):
     ) -> TaskRecord:
         """Submit the work of a terminal task again, as a new task of the same owner and context.
 
-        It begins with a copy of the first message, under a new id.
+        It is a fresh start: it begins with a copy of the first message, under a new id, and takes
+        over no steps. ``resume_failed`` goes on from the last stored step.
 
         ::
 

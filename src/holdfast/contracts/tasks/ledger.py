@@ -10,6 +10,7 @@ from holdfast.contracts.tasks.cleanup import CleanupCalls, CleanupLedger
 from holdfast.contracts.tasks.client_ledger import ClientLedger
 from holdfast.contracts.tasks.clients import ClientCalls
 from holdfast.contracts.tasks.contexts import ContextCalls, ContextLedger, TranscriptLedger
+from holdfast.contracts.tasks.forks import ForkCalls, ForkLedger
 from holdfast.contracts.tasks.leases import LeaseCalls, LeaseLedger
 from holdfast.contracts.tasks.operations import OperationCalls, OperationLedger
 from holdfast.contracts.tasks.progress import ProgressCalls, ProgressLedger
@@ -30,6 +31,7 @@ class TaskLedger(
     AdoptedLedger,
     QueueLedger,
     OperationLedger,
+    ForkLedger,
     Protocol,
 ):
     """Everything about durable tasks. Each concern is a separate Protocol with its promises.
@@ -40,7 +42,8 @@ class TaskLedger(
     push configs and the outbox. ``TranscriptLedger``: messages to copy into session logs.
     ``CleanupLedger``: what must not outlive a task. ``AdoptedLedger``: tasks that somebody else
     runs, and delete. ``QueueLedger``: many tasks in one call, priorities and limits.
-    ``OperationLedger``: counts, workers, and requests to many tasks.
+    ``OperationLedger``: counts, workers, and requests to many tasks. ``ForkLedger``: tasks that go
+    on from what another one stored.
 
     Every method is one atomic step: it happens as a whole or, with an error, not at all.
 
@@ -64,6 +67,7 @@ class Ledger(
     AdoptedCalls,
     QueueCalls,
     OperationCalls,
+    ForkCalls,
     TaskLedger,
 ):
     """``TaskLedger`` on any engine.

@@ -660,6 +660,7 @@ CREATE TABLE holdfast.task_cleanup (
 );
 
 CREATE INDEX task_cleanup_due ON holdfast.task_cleanup USING btree (tenant, due_at) WHERE (due_at IS NOT NULL);
+CREATE INDEX task_cleanup_of_ref ON holdfast.task_cleanup USING btree (tenant, ref);
 
 CREATE TABLE holdfast.task_contexts (
     tenant text COLLATE "C" NOT NULL,
@@ -1048,6 +1049,7 @@ CREATE VIEW holdfast.task_rows AS
 --   find_submitted(in_tenant text, in_id text, in_owner text, in_submit_key text, in_digest text) RETURNS text
 --   flush_events(the_tenant text, the_sessions text[], the_epochs integer[], the_seqs bigint[], the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[]) RETURNS TABLE(place integer, outcome text, ahead integer)
 --   flush_turns(the_tenant text, the_sessions text[], the_epochs integer[], the_seqs bigint[], the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[], the_filterables text[]) RETURNS TABLE(place integer, outcome text, ahead integer)
+--   fork_task(in_tenant text, in_id text, in_owner text, in_new_id text, in_new_context_id text, in_at bigint, in_failed boolean, in_submit_key text, in_digest text, in_message_id text, in_message_at timestamp with time zone, in_message_body text, in_message_digest text) RETURNS SETOF holdfast.task_records
 --   hold_dimension(the_tenant text, the_collection text, wanted integer) RETURNS integer
 --   hold_fact_scope(the_tenant text, the_namespace text, the_agent text, the_language text) RETURNS bigint
 --   hold_task(in_tenant text, in_id text, in_fence bigint) RETURNS holdfast.tasks

@@ -8,6 +8,7 @@ from holdfast.spi.tasks.adopted import AdoptedStorage
 from holdfast.spi.tasks.cleanup import CleanupStorage
 from holdfast.spi.tasks.clients import ClientStorage
 from holdfast.spi.tasks.contexts import ContextStorage
+from holdfast.spi.tasks.forks import ForkStorage
 from holdfast.spi.tasks.operations import OperationStorage
 from holdfast.spi.tasks.push import PushStorage
 from holdfast.spi.tasks.timeline import AuditStorage
@@ -24,6 +25,7 @@ class TaskStorage(
     CleanupStorage,
     AdoptedStorage,
     OperationStorage,
+    ForkStorage,
     Protocol,
 ):
     """The tasks of one tenant. Every method is one atomic step, and every argument is checked."""

@@ -87,7 +87,7 @@ class TaskRecord:
     pause_requested: bool = False
     submit_key: str = ""
     retry_of: str = ""
-    """The ended task that this one retries."""
+    """The task that this one retries, resumes or was forked from."""
 
     truncated: bool = False
     """Whether messages or artifacts were left out because of ``max_bytes``."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from holdfast.engines.inmemory.tasks.adopted import InMemoryAdopted
 from holdfast.engines.inmemory.tasks.audit import InMemoryAudit
 from holdfast.engines.inmemory.tasks.cleanup import InMemoryCleanup
+from holdfast.engines.inmemory.tasks.forks import InMemoryForks
 from holdfast.engines.inmemory.tasks.lease import InMemoryLeases
 from holdfast.engines.inmemory.tasks.operations import InMemoryOperations
 from holdfast.engines.inmemory.tasks.push import InMemoryPush
@@ -13,6 +14,7 @@ from holdfast.spi.tasks.ledger import TaskStorage
 
 class InMemoryLedger(
     InMemoryOperations,
+    InMemoryForks,
     InMemoryLeases,
     InMemoryAdopted,
     InMemoryAudit,

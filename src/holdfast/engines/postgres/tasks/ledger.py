@@ -7,6 +7,7 @@ from holdfast.engines.postgres.tasks.audit import PostgresAudit
 from holdfast.engines.postgres.tasks.cleanup import PostgresCleanup
 from holdfast.engines.postgres.tasks.client import PostgresClients
 from holdfast.engines.postgres.tasks.context import PostgresContexts
+from holdfast.engines.postgres.tasks.forks import PostgresForks
 from holdfast.engines.postgres.tasks.lease import PostgresLeases
 from holdfast.engines.postgres.tasks.operations import PostgresOperations
 from holdfast.engines.postgres.tasks.progress import PostgresProgress
@@ -24,6 +25,7 @@ class PostgresLedger(
     PostgresCleanup,
     PostgresAdopted,
     PostgresOperations,
+    PostgresForks,
     TaskStorage,
 ):
     """``TaskStorage`` in tables; every call is one statement.
