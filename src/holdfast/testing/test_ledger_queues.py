@@ -205,3 +205,14 @@ async def test_a_retry_keeps_priority_and_key(store: Any) -> None:
     assert (again.priority, again.key) == (6, "customer-7")
     replayed = await store.replay(again.id, again.version)
     assert (replayed.priority, replayed.key) == (6, "customer-7")
+
+
+async def test_a_task_made_of_another_keeps_its_priority_and_key(store: Any) -> None:
+    task = await store.submit("writer", ChatMessage.user("hello"), priority=7, key="k1")
+    [claimed] = await store.claim("w1", agents=["writer"])
+    await store.transition(claimed.lease, "failed", note="no tide")
+    await store.resume_failed(task.id)
+    await store.fork(task.id, 2)
+    await store.retry_many(states=["failed"], agent="writer")
+    made = (await store.list(agent="writer")).tasks
+    assert [(one.priority, one.key) for one in made] == [(7, "k1")] * 4

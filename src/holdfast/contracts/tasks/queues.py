@@ -57,6 +57,7 @@ class QueueLedger(Protocol):
     - a priority outside 0 to 9 is refused
     - of one context the task of a higher priority is claimed first, and one at a time
     - a retry keeps priority and key
+    - a task made of another keeps its priority and key
     - no more tasks of an agent are at work than its concurrency
     - no more tasks of a tenant are at work than its concurrency
     - no more tasks of a key are at work than its concurrency

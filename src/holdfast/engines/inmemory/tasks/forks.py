@@ -32,6 +32,8 @@ class InMemoryForks(InMemoryClients, ForkStorage):
             submit_key=draft.submit_key,
             max_attempts=old.max_attempts,
             retry_of=old.id,
+            priority=old.priority,
+            key=old.key,
             id=draft.id,
         )
         known = self._submitted(made, draft.digest)

@@ -77,6 +77,8 @@ class InMemoryOperations(InMemoryClients, OperationStorage):
             submit_key=RETRY_KEY + row.id,
             max_attempts=row.max_attempts,
             retry_of=row.id,
+            priority=row.priority,
+            key=row.key,
             id=task_id,
         )
         return (await self.submit(draft)).task.id

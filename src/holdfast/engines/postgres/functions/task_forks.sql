@@ -36,11 +36,11 @@ BEGIN
         INSERT INTO holdfast.tasks (
             tenant, id, owner, context_id, context_key, agent, metadata, max_attempts,
             submit_key, submit_digest, retry_of, created_at, state, updated_at, version,
-            transitions, due_at, has_step_chunks, has_cleanup)
+            transitions, due_at, has_step_chunks, has_cleanup, priority, limit_key)
         VALUES (
             in_tenant, in_new_id, old.owner, context_name, context.key, old.agent, old.metadata,
             old.max_attempts, in_submit_key, in_digest, old.id, v_now, 'submitted', v_now, 1,
-            1, v_now, old.has_step_chunks, old.has_cleanup)
+            1, v_now, old.has_step_chunks, old.has_cleanup, old.priority, old.limit_key)
         ON CONFLICT DO NOTHING;
         IF NOT FOUND THEN
             known := holdfast.find_submitted(

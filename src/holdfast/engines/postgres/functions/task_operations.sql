@@ -63,11 +63,11 @@ BEGIN
             SELECT * INTO said FROM holdfast.task_events e
             WHERE e.tenant = in_tenant AND e.task_id = wanted AND e.kind = 'message'
             ORDER BY e.seq LIMIT 1;
-            SELECT r.id INTO out_new_id FROM holdfast.submit_task(
+            SELECT r.id INTO out_new_id FROM holdfast.queue_task(
                 in_tenant, in_new_ids[next_id], task.owner, task.context_id, '', task.agent,
                 task.metadata, task.max_attempts, 'holdfast.retry/' || wanted, 'many', wanted, NULL,
                 NULL, in_message_ids[next_id], holdfast.now(), said.body, said.digest, '{}', '{}',
-                '{}', '{}') r;
+                '{}', '{}', task.priority, task.limit_key, NULL) r;
             -- Another one retried it at the same moment.
             CONTINUE WHEN out_new_id <> in_new_ids[next_id];
             next_id := next_id + 1;
