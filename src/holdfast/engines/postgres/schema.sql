@@ -25,7 +25,8 @@ CREATE TYPE holdfast.claimed_task AS (
     message_ids text[],
     message_times timestamp with time zone[],
     message_seqs bigint[],
-    message_bodies text[]
+    message_bodies text[],
+    parent_id text
 );
 
 CREATE TABLE holdfast.api_keys (
@@ -680,6 +681,8 @@ CREATE TABLE holdfast.task_events (
     name text,
     metadata text,
     body text,
+    started_at timestamp with time zone,
+    code_version text COLLATE "C",
     PRIMARY KEY (tenant, task_id, seq)
 );
 
@@ -704,6 +707,22 @@ CREATE TABLE holdfast.task_feedback (
     created_at timestamp with time zone NOT NULL,
     PRIMARY KEY (tenant, task_id, id)
 );
+
+CREATE TABLE holdfast.task_inbox (
+    tenant text COLLATE "C" NOT NULL,
+    task_id text COLLATE "C" NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    number bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+    topic text COLLATE "C" NOT NULL,
+    body text NOT NULL,
+    digest text COLLATE "C" NOT NULL,
+    sent_at timestamp with time zone NOT NULL,
+    received boolean NOT NULL DEFAULT false,
+    PRIMARY KEY (tenant, task_id, id)
+);
+
+CREATE INDEX task_inbox_waiting ON holdfast.task_inbox USING btree ((((tenant || '
+'::text) || task_id)), topic, number) WHERE (NOT received);
 
 CREATE TABLE holdfast.tasks (
     tenant text COLLATE "C" NOT NULL,
@@ -743,6 +762,14 @@ CREATE TABLE holdfast.tasks (
     has_cleanup boolean NOT NULL DEFAULT false,
     lease_seconds double precision,
     adopted boolean NOT NULL DEFAULT false,
+    result text,
+    parent_id text COLLATE "C" NOT NULL DEFAULT ''::text,
+    awaited boolean NOT NULL DEFAULT false,
+    waits_for bigint NOT NULL DEFAULT 0,
+    waits_topic text COLLATE "C",
+    has_inbox boolean NOT NULL DEFAULT false,
+    ask_form text,
+    code_version text COLLATE "C" NOT NULL DEFAULT ''::text,
     PRIMARY KEY (tenant, id)
 ) WITH (fillfactor=70);
 
@@ -752,13 +779,17 @@ CREATE INDEX tasks_by_change ON holdfast.tasks USING btree ((((tenant || '
 CREATE UNIQUE INDEX tasks_by_submit_key ON holdfast.tasks USING btree (tenant, (((owner || '
 '::text) || submit_key))) WHERE (submit_key <> ''::text);
 CREATE INDEX tasks_of_context ON holdfast.tasks USING btree (context_key);
+CREATE INDEX tasks_of_parent ON holdfast.tasks USING btree ((((tenant || '
+'::text) || parent_id)), id) WHERE (parent_id <> ''::text);
 CREATE INDEX tasks_queue ON holdfast.tasks USING btree (tenant, due_at, id) WHERE (state = 'submitted'::text);
 CREATE INDEX tasks_queue_of_context ON holdfast.tasks USING btree (context_key, due_at, id) WHERE (state = 'submitted'::text);
 CREATE INDEX tasks_uncopied ON holdfast.tasks USING btree (tenant, updated_at, id) WHERE ((NOT copied) AND (state <> ALL (ARRAY['submitted'::text, 'working'::text])));
 
+CREATE TRIGGER forget_task AFTER DELETE ON holdfast.tasks FOR EACH ROW WHEN ((old.awaited OR old.has_inbox)) EXECUTE FUNCTION holdfast.forget_task();
 CREATE TRIGGER task_ended AFTER UPDATE OF state ON holdfast.tasks FOR EACH ROW WHEN ((new.has_cleanup AND (new.state = ANY (ARRAY['completed'::text, 'failed'::text, 'canceled'::text, 'rejected'::text])))) EXECUTE FUNCTION holdfast.clean_up_task();
 CREATE TRIGGER task_removed AFTER DELETE ON holdfast.tasks FOR EACH ROW WHEN (old.has_cleanup) EXECUTE FUNCTION holdfast.clean_up_task();
 CREATE TRIGGER uncopy_task BEFORE UPDATE ON holdfast.tasks FOR EACH ROW WHEN ((old.copied AND (new.state IS DISTINCT FROM old.state) AND (NOT new.adopted))) EXECUTE FUNCTION holdfast.uncopy_task();
+CREATE TRIGGER wake_parent_task AFTER UPDATE OF state ON holdfast.tasks FOR EACH ROW WHEN ((new.awaited AND (new.state = ANY (ARRAY['completed'::text, 'failed'::text, 'canceled'::text, 'rejected'::text])) AND (old.state IS DISTINCT FROM new.state))) EXECUTE FUNCTION holdfast.wake_parent_task();
 
 CREATE TABLE holdfast.threads (
     tenant text COLLATE "C" NOT NULL,
@@ -901,7 +932,9 @@ CREATE VIEW holdfast.task_records AS
     m.message_id AS status_id,
     m.written_at AS status_at,
     m.seq AS status_seq,
-    m.body AS status_body
+    m.body AS status_body,
+    t.result,
+    t.parent_id
    FROM (holdfast.tasks t
      LEFT JOIN LATERAL ( SELECT e.message_id,
             e.written_at,
@@ -945,6 +978,7 @@ CREATE VIEW holdfast.task_records AS
 --   cool_session(the_tenant text, the_session text, the_heat bigint) RETURNS boolean
 --   copy_thread(in_tenant text, in_source text, in_target text) RETURNS bigint
 --   correct_leases(in_tenant text) RETURNS void
+--   count_ended_child(in_tenant text, in_parent_id text) RETURNS void
 --   count_task_event(in_tenant text, in_id text, in_fence bigint, OUT seq bigint, OUT context_key bigint, OUT has_push boolean, OUT has_step_chunks boolean, OUT followed_until timestamp with time zone) RETURNS record
 --   create_board(in_tenant text, in_id text, in_conversation_id text, in_agent_id text, in_agent_label text, in_parent_agent_id text, in_max_retries bigint, in_card_ids text[], in_titles text[]) RETURNS void
 --   delete_collection(the_tenant text, the_collection text) RETURNS bigint
@@ -965,6 +999,7 @@ CREATE VIEW holdfast.task_records AS
 --   find_submitted(in_tenant text, in_id text, in_owner text, in_submit_key text, in_digest text) RETURNS text
 --   flush_events(the_tenant text, the_sessions text[], the_epochs integer[], the_seqs bigint[], the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[]) RETURNS TABLE(place integer, outcome text, ahead integer)
 --   flush_turns(the_tenant text, the_sessions text[], the_epochs integer[], the_seqs bigint[], the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[], the_filterables text[]) RETURNS TABLE(place integer, outcome text, ahead integer)
+--   forget_task() RETURNS trigger
 --   hold_dimension(the_tenant text, the_collection text, wanted integer) RETURNS integer
 --   hold_fact_scope(the_tenant text, the_namespace text, the_agent text, the_language text) RETURNS bigint
 --   hold_task(in_tenant text, in_id text, in_fence bigint) RETURNS holdfast.tasks
@@ -1069,6 +1104,7 @@ CREATE VIEW holdfast.task_records AS
 --   upsert_push_config(in_tenant text, in_task_id text, in_owner text, in_id text, in_url text, in_token text, in_authentication text) RETURNS void
 --   use_task_context(in_tenant text, in_owner text, in_id text, in_now timestamp with time zone, OUT key bigint, OUT made boolean) RETURNS record
 --   waiting_events(the_tenant text, the_agents text[], the_limit bigint, look_back bigint) RETURNS TABLE(agent text, version bigint, session_key bigint, epoch integer, first_seq bigint, last_seq bigint, ahead boolean, numbered boolean, at_epoch integer, seq bigint, type text, occurred_at timestamp with time zone, body text, embedded boolean)
+--   wake_parent_task() RETURNS trigger
 --   walk(the_tenant text, start text, depth bigint, the_types text[], along boolean, against boolean, most bigint) RETURNS text[]
 --   warm_session(the_tenant text, the_session text, the_agent text, known_epoch integer, known_seq bigint, known_heat bigint) RETURNS TABLE(epoch integer, seq bigint, reserved bigint, heat bigint)
 --   watch_task(in_tenant text, in_id text, in_owner text) RETURNS TABLE(out_state text, out_version bigint)

@@ -87,6 +87,8 @@ class StoredTask:
     run_after: datetime | None = None
     cancel_requested: bool = False
     pause_requested: bool = False
+    result: str | None = None
+    parent_id: str = ""
 
     @property
     def adopted(self) -> bool:
@@ -158,6 +160,8 @@ class TaskSnapshot(NamedTuple):
             pause_requested=task.pause_requested,
             submit_key=task.submit_key,
             retry_of=task.retry_of,
+            result=None if task.result is None else decode_json(task.result),
+            parent_id=task.parent_id,
             truncated=self.truncated,
         )
 

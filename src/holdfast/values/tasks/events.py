@@ -104,6 +104,9 @@ class StepRecord:
     chunks: int = 0
     """How many artifact chunks were written in it."""
 
+    started_at: datetime | None = None
+    """When its function was called, by the ledger's clock; ``None`` if that was not reported."""
+
 
 @dataclass(frozen=True, slots=True)
 class ArtifactChunk:

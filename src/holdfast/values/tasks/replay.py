@@ -71,7 +71,14 @@ def replay(origin: TaskRecord, events: Iterable[TaskEvent]) -> TaskRecord | None
     if task is None:
         return None
     artifacts = [assemble(one, chunks[one], task_id=task.id) for one in chunks]
-    return replace(task, messages=messages, artifacts=artifacts, lease_expires_at=None)
+    return replace(
+        task,
+        messages=messages,
+        artifacts=artifacts,
+        lease_expires_at=None,
+        # A task gets its result with its last transition, and no other later.
+        result=origin.result if task.state is TaskState.COMPLETED else None,
+    )
 
 
 def _step(

@@ -1,4 +1,4 @@
--- version: 2
+-- version: 3
 -- What workers do with tasks.
 
 -- Takes up to so many due tasks, those that have waited longest first. Serially it takes the first
@@ -92,7 +92,8 @@ BEGIN
     SELECT t.id, t.context_id, t.agent, t.state, t.created_at, t.updated_at, t.owner, t.note,
            t.metadata, t.version, t.fence, t.attempts, t.max_attempts, t.worker,
            t.lease_expires_at, t.run_after, t.cancel_requested, t.pause_requested, t.submit_key,
-           t.retry_of, m.message_ids, m.message_times, m.message_seqs, m.message_bodies
+           t.retry_of, m.message_ids, m.message_times, m.message_seqs, m.message_bodies,
+           t.parent_id
     FROM taken t
     CROSS JOIN LATERAL holdfast.task_messages(t.tenant, t.id, in_history) m
     ORDER BY t.due_at, t.id;

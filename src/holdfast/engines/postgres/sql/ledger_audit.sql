@@ -44,7 +44,7 @@ ORDER BY e.seq;
 -- name: replay
 -- The first events of a task, each with what never changes about it.
 SELECT t.context_id, t.owner, t.agent, t.created_at, t.max_attempts, t.submit_key, t.retry_of,
-       t.metadata AS task_metadata, e.*
+       t.metadata AS task_metadata, t.result AS task_result, t.parent_id, e.*
 FROM holdfast.tasks t
 JOIN holdfast.task_events e ON e.tenant = t.tenant AND e.task_id = t.id
 WHERE t.tenant = $1 AND t.id = $2 AND ($3::text IS NULL OR t.owner = $3) AND e.seq <= $4

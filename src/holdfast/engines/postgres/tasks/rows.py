@@ -54,6 +54,9 @@ def to_stored(row: Any) -> StoredTask:
         row["run_after"],
         row["cancel_requested"],
         row["pause_requested"],
+        # A claimed task has none.
+        row.get("result"),
+        row["parent_id"],
     )
 
 
@@ -86,6 +89,8 @@ def to_origin(row: Any) -> StoredTask:
         row["retry_of"],
         row["created_at"],
         row["created_at"],
+        result=row["task_result"],
+        parent_id=row["parent_id"],
     )
 
 
@@ -116,8 +121,15 @@ def to_message(row: Any) -> StoredMessage:
 
 def to_step(row: Any) -> StoredStep:
     """Return the step in an event."""
-    digest = decode_json(row["digest"])
-    return StoredStep(_key(row), row["body"], row["at"], digest, row["fence"], row["chunks"])
+    return StoredStep(
+        _key(row),
+        row["body"],
+        row["at"],
+        decode_json(row["digest"]),
+        row["fence"],
+        row["chunks"],
+        row.get("started_at"),
+    )
 
 
 def _key(row: Any) -> StepKey:
