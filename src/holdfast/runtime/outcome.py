@@ -60,6 +60,19 @@ class TaskFailedError(HoldfastError):
         self.reason = reason
 
 
+def reason_text(value: object) -> str:
+    """Convert any reason that a handler gave to text that can be stored.
+
+    >>> reason_text(ValueError("no"))
+    'no'
+    """
+    try:
+        text = str(value)
+    except Exception:  # noqa: BLE001 - a handler's exception may fail at this as well
+        text = "its text cannot be had: str() of it fails"
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 class Suspended(BaseException):
     """Ends a run of a handler: the task has been released and waits for an answer, time or resume.
 

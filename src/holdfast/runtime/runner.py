@@ -22,6 +22,7 @@ from holdfast.runtime.outcome import (
     Suspended,
     TaskFailedError,
     TaskRejectedError,
+    reason_text,
 )
 from holdfast.runtime.remember import Remembering
 from holdfast.runtime.running_task import RunningTask, Stop
@@ -199,8 +200,8 @@ class Runner:
             raise
         except BaseException as error:
             raise RuntimeError(
-                f"the handler raised {type(error).__name__}({_text(error)}), which would end the "
-                "worker: to end the task, return or raise TaskFailedError"
+                f"the handler raised {type(error).__name__}({reason_text(error)}), which would end "
+                "the worker: to end the task, return or raise TaskFailedError"
             ) from error
 
     async def _stopped(
@@ -234,8 +235,8 @@ class Runner:
         self, held: RunningTask, record: TaskRecord, error: BaseException
     ) -> tuple[TaskState | None, str]:
         """Record a failed attempt: schedule the next one, or fail the task after the last."""
-        text = _text("".join(traceback.format_exception(error)))[-MAX_NOTE:]
-        why = f"{type(error).__name__}: {_text(error)}"
+        text = reason_text("".join(traceback.format_exception(error)))[-MAX_NOTE:]
+        why = f"{type(error).__name__}: {reason_text(error)}"
         _log.warning(
             "task %s: a failed attempt: %s%s",
             *(record.id, why, _place_of(error)),
@@ -270,7 +271,7 @@ class Runner:
         self, held: RunningTask, to: TaskState, reason: object
     ) -> tuple[TaskState | None, str]:
         """End the task without a retry, with the handler's reason."""
-        text = _text(reason)
+        text = reason_text(reason)
         return await self._end(held, to, message=to_message(text) if text else None, note=text)
 
     async def _end(
@@ -336,12 +337,3 @@ def _place_of(error: BaseException) -> str:
         return ""
     last = frames[-1]
     return f" ({Path(last.filename).name}:{last.lineno} in {last.name})"
-
-
-def _text(value: object) -> str:
-    """Convert any reason that a handler gave to text that can be stored."""
-    try:
-        text = str(value)
-    except Exception:  # noqa: BLE001 - a handler's exception may fail at this as well
-        text = "its text cannot be had: str() of it fails"
-    return text.encode("utf-8", "backslashreplace").decode()

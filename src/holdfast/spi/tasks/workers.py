@@ -38,12 +38,16 @@ class Outcome(NamedTuple):
 
 
 class StepDraft(NamedTuple):
-    """The result of a step; ``message_id`` is the message that the result names, or empty."""
+    """The result of a step; ``message_id`` is the message that the result names, or empty.
+
+    ``seconds`` is how long the step took. A step of the kind ``try`` is no progress.
+    """
 
     key: StepKey
     result: str
     digest: str
     message_id: str
+    seconds: float | None = None
 
 
 class LeaseStorage(Protocol):

@@ -10,6 +10,7 @@ from typing import Any, assert_never
 from holdfast.values.content import ChatMessage, ContentBlock
 from holdfast.values.lifecycle import TERMINAL, TaskState
 from holdfast.values.tasks.events import (
+    TRY,
     ArtifactChunk,
     StepRecord,
     TaskEvent,
@@ -98,7 +99,7 @@ def _step(
         case ChatMessage():
             messages.append(body)
         case StepRecord():
-            task = replace(task, attempts=0)
+            task = replace(task, attempts=task.attempts if body.key.kind == TRY else 0)
         case ArtifactChunk():
             chunks.setdefault(body.artifact_id, []).append((body, event.at))
         case _ as never:

@@ -21,7 +21,7 @@ from holdfast.spi.tasks.workers import StepDraft
 from holdfast.values.errors import LeaseLostError, NotFoundError
 from holdfast.values.ids import new_id
 from holdfast.values.lifecycle import TERMINAL, Actor, TaskState, check_edge
-from holdfast.values.tasks.events import Transition
+from holdfast.values.tasks.events import TRY, Transition
 from holdfast.values.tasks.records import Lease
 
 _ANNOUNCED = (Transition, StoredMessage, StoredChunk)
@@ -176,10 +176,14 @@ class LedgerView:
         self._context(row).messages.append((row.id, message.id))
 
     def _keep(self, row: TaskRow, draft: StepDraft, by: Actor) -> None:
-        """Store a step. A step is progress: it resets the attempts."""
+        """Store a step. It is progress, unless it is a failed try: it resets the attempts."""
         now, key = self._engine.now(), draft.key
         written = len(row.step_chunks.get((key, row.fence), []))
-        row.steps[key] = StoredStep(key, draft.result, now, draft.digest, row.fence, written)
+        started = None if draft.seconds is None else now - timedelta(seconds=draft.seconds)
+        row.steps[key] = StoredStep(
+            key, draft.result, now, draft.digest, row.fence, written, started
+        )
         row.said[key] = draft.message_id
-        row.attempts = 0
+        if key.kind != TRY:
+            row.attempts = 0
         self._log(row, by, row.steps[key], now)

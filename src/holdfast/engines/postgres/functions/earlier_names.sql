@@ -1,4 +1,4 @@
--- version: 4
+-- version: 5
 -- Functions that processes of an earlier version call while this one is rolled out. They do not say
 -- what a filter sees of a body: it is read from the body when one asks.
 
@@ -119,4 +119,20 @@ LANGUAGE sql
 AS $$
     SELECT holdfast.put_state_at_version(
         in_tenant, in_session_id, in_state, in_ttl_seconds, in_dropped, in_replace, in_expected);
+$$;
+
+-- store_task_step, without how long the step took.
+CREATE OR REPLACE FUNCTION holdfast.record_task_step(
+    in_tenant text, in_id text, in_fence bigint,
+    in_kind text, in_name text, in_occurrence bigint,
+    in_body text, in_digest text, in_message_id text,
+    OUT out_at timestamptz, OUT out_digest text, OUT out_fence bigint, OUT out_chunks bigint,
+    OUT out_body text
+)
+LANGUAGE sql
+AS $$
+    SELECT s.out_at, s.out_digest, s.out_fence, s.out_chunks, s.out_body
+    FROM holdfast.store_task_step(
+        in_tenant, in_id, in_fence, in_kind, in_name, in_occurrence, in_body, in_digest,
+        in_message_id, NULL) s;
 $$;

@@ -1,4 +1,4 @@
--- version: 1
+-- version: 2
 -- What all functions of tasks use.
 
 -- The last messages of a task, in order, as columns of equal length.
@@ -208,10 +208,10 @@ END
 $$;
 
 -- Adds a step to the timeline, at this place, unless the task has it; whether it is new.
-CREATE OR REPLACE FUNCTION holdfast.keep_task_step(
+CREATE OR REPLACE FUNCTION holdfast.keep_timed_task_step(
     in_tenant text, in_task_id text, in_seq bigint, in_fence bigint, in_has_chunks boolean,
     in_actor text, in_now timestamptz, in_kind text, in_name text, in_occurrence bigint,
-    in_body text, in_digest text, in_message_id text
+    in_body text, in_digest text, in_message_id text, in_started_at timestamptz
 ) RETURNS boolean
 LANGUAGE plpgsql
 AS $$
@@ -226,13 +226,26 @@ BEGIN
     END IF;
     INSERT INTO holdfast.task_events (
         tenant, task_id, seq, kind, at, actor, fence, step_key, step_kind, step_name,
-        step_occurrence, digest, message_id, body, chunks)
+        step_occurrence, digest, message_id, body, chunks, started_at)
     VALUES (
         in_tenant, in_task_id, in_seq, 'step', in_now, in_actor, in_fence, key, in_kind, in_name,
-        in_occurrence, in_digest, in_message_id, in_body, written)
+        in_occurrence, in_digest, in_message_id, in_body, written, in_started_at)
     ON CONFLICT (tenant, step_key) WHERE kind = 'step' DO NOTHING;
     RETURN FOUND;
 END
+$$;
+
+-- The same for a step of which nobody measured how long it took.
+CREATE OR REPLACE FUNCTION holdfast.keep_task_step(
+    in_tenant text, in_task_id text, in_seq bigint, in_fence bigint, in_has_chunks boolean,
+    in_actor text, in_now timestamptz, in_kind text, in_name text, in_occurrence bigint,
+    in_body text, in_digest text, in_message_id text
+) RETURNS boolean
+LANGUAGE sql
+AS $$
+    SELECT holdfast.keep_timed_task_step(
+        in_tenant, in_task_id, in_seq, in_fence, in_has_chunks, in_actor, in_now, in_kind, in_name,
+        in_occurrence, in_body, in_digest, in_message_id, NULL)
 $$;
 
 -- Takes one edge of the lifecycle that does not lead to working, logs it and tells of it. The row

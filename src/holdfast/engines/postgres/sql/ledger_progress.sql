@@ -8,7 +8,7 @@ SELECT * FROM holdfast.append_task_remark($1, $2, $3, $4, $5, $6, $7, $8, $9, $1
 
 -- name: record_step
 -- Store the result of a step; the one that is stored.
-SELECT * FROM holdfast.record_task_step($1, $2, $3, $4, $5, $6, $7, $8, $9);
+SELECT * FROM holdfast.store_task_step($1, $2, $3, $4, $5, $6, $7, $8, $9, $10);
 
 -- name: steps
 -- The steps of a task, in order.
