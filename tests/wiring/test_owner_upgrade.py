@@ -12,6 +12,7 @@ import pytest_asyncio
 import holdfast
 from holdfast import App, ChatMessage, Settings, State, TaskContext, TaskState
 from holdfast.engines.postgres import migrate, session_log
+from holdfast.engines.postgres.tasks import client, lease, progress
 from holdfast.errors import ConflictError, NotFoundError
 from holdfast.values.ids import new_ref
 from holdfast.wiring import front_door
@@ -27,6 +28,22 @@ APPEND_BEFORE = (
     "WHERE coalesce($9::text, '') IS NOT NULL"
 )
 """How an event was appended then, without what a filter sees of it."""
+SUBMIT_BEFORE = """
+SELECT * FROM holdfast.submit_task(
+    $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
+    $18::text[], $19::text[], $20::text[], $21::text[])
+"""
+LEAVE_BEFORE = """
+SELECT * FROM holdfast.transition_task(
+    $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+WHERE coalesce($16::text, $17::text, $19::text, '') IS NOT NULL AND $18::text[] = '{}'
+"""
+STEP_BEFORE = """
+SELECT *, NULL::timestamptz AS out_started_at
+FROM holdfast.record_task_step($1, $2, $3, $4, $5, $6, $7, $8, $9)
+WHERE coalesce($10::double precision, 0) IS NOT NULL
+"""
+"""How tasks were submitted and worked on then, without results, children and times."""
 
 
 def _app() -> App:
@@ -78,6 +95,9 @@ async def _before_owners(
             old.setattr(migrate, "migrations", lambda: every[:BEFORE])
             old.setattr(migrate, "function_files", lambda: ())
             old.setattr(session_log, "_SQL", {**session_log._SQL, "append_one": APPEND_BEFORE})
+            old.setattr(client, "_SUBMIT", {**client._SUBMIT, "submit": SUBMIT_BEFORE})
+            old.setattr(lease, "_SQL", {**lease._SQL, "transition": LEAVE_BEFORE})
+            old.setattr(progress, "_SQL", {**progress._SQL, "record_step": STEP_BEFORE})
         old.setattr(State, "for_owner", lambda self, _owner, **_how: self)
         old.setattr(front_door, "move_sessions", _nothing)
         async with holdfast.open(url, **how) as state:

@@ -16,6 +16,7 @@ from holdfast.runtime.app import Handler
 from holdfast.runtime.content import to_message
 from holdfast.runtime.context import TaskContext
 from holdfast.runtime.journal import Journal
+from holdfast.runtime.offload import offload
 from holdfast.runtime.outcome import (
     REPLIED,
     Reply,
@@ -25,6 +26,7 @@ from holdfast.runtime.outcome import (
     reason_text,
 )
 from holdfast.runtime.remember import Remembering
+from holdfast.runtime.results import RETURNED, message_and_result
 from holdfast.runtime.running_task import RunningTask, Stop
 from holdfast.runtime.stores import TaskStores
 from holdfast.values.content import ChatMessage
@@ -161,8 +163,11 @@ class Runner:
         if isinstance(result, Reply):
             await self._check_reply(task, claimed)
             return await self._end(held, TaskState.COMPLETED, message=result.message, note=REPLIED)
-        answer = to_message(result, field="what the handler returned")
-        return await self._end(held, TaskState.COMPLETED, message=answer)
+        message, value = message_and_result(result)
+        stored = await offload(
+            self._stores.blobs, value, field=RETURNED, mark=task.cleanup.of_result
+        )
+        return await self._end(held, TaskState.COMPLETED, message=message, result=stored)
 
     async def _check_reply(self, task: TaskContext, claimed: ClaimedTask) -> None:
         """Raise ``ConfigError`` for a reply if any run of the task did anything else."""

@@ -695,6 +695,19 @@ class BlockingTaskLedger:
         retry_of: str | None = ...,
         push: Sequence[PushConfig] = ...,
     ) -> TaskRecord: ...
+    def submit_and_wait(
+        self,
+        agent: Agent,
+        message: ChatMessage,
+        *,
+        timeout_seconds: float | None = ...,
+        context_id: str | None = ...,
+        owner: str | None = ...,
+        metadata: dict[str, Any] | None = ...,
+        submit_key: str | None = ...,
+        max_attempts: int = ...,
+        run_after: datetime | timedelta | None = ...,
+    ) -> TaskRecord: ...
     def transition(
         self,
         lease: Lease,
@@ -705,10 +718,14 @@ class BlockingTaskLedger:
         run_after: datetime | timedelta | None = ...,
         progress: bool = ...,
         ask: StepKey | None = ...,
+        result: Any = ...,
     ) -> TaskRecord: ...
     def upsert_push_config(
         self, task_id: str, config: PushConfig, *, owner: Owner = ..., max_configs: int | None = ...
     ) -> None: ...
+    def wait(
+        self, task_id: str, *, timeout_seconds: float | None = ..., owner: Owner = ...
+    ) -> TaskRecord: ...
 
 @type_check_only
 class BlockingVectors:

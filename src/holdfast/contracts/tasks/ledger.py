@@ -13,6 +13,7 @@ from holdfast.contracts.tasks.contexts import ContextCalls, ContextLedger, Trans
 from holdfast.contracts.tasks.leases import LeaseCalls, LeaseLedger
 from holdfast.contracts.tasks.progress import ProgressCalls, ProgressLedger
 from holdfast.contracts.tasks.push import PushCalls, PushLedger
+from holdfast.contracts.tasks.results import ResultCalls, ResultLedger
 
 
 @runtime_checkable
@@ -26,6 +27,7 @@ class TaskLedger(
     TranscriptLedger,
     CleanupLedger,
     AdoptedLedger,
+    ResultLedger,
     Protocol,
 ):
     """Everything about durable tasks. Each concern is a separate Protocol with its promises.
@@ -35,7 +37,7 @@ class TaskLedger(
     events, follow, history, replay, feedback. ``ContextLedger``: conversations. ``PushLedger``:
     push configs and the outbox. ``TranscriptLedger``: messages to copy into session logs.
     ``CleanupLedger``: what must not outlive a task. ``AdoptedLedger``: tasks that somebody else
-    runs, and delete.
+    runs, and delete. ``ResultLedger``: wait for the end of a task.
 
     Every method is one atomic step: it happens as a whole or, with an error, not at all.
 
@@ -57,6 +59,7 @@ class Ledger(
     PushCalls,
     CleanupCalls,
     AdoptedCalls,
+    ResultCalls,
     TaskLedger,
 ):
     """``TaskLedger`` on any engine.

@@ -861,6 +861,43 @@ CREATE VIEW holdfast.indexed_events AS
     ((n)::text[] COLLATE "C") AS lexemes
    FROM holdfast.index_replaced() n(n);
 
+CREATE VIEW holdfast.linked_task_records AS
+ SELECT t.tenant,
+    t.id,
+    t.context_id,
+    t.agent,
+    t.state,
+    t.created_at,
+    t.updated_at,
+    t.owner,
+    t.note,
+    t.metadata,
+    t.version,
+    t.fence,
+    t.attempts,
+    t.max_attempts,
+    t.worker,
+    t.lease_expires_at,
+    t.run_after,
+    t.cancel_requested,
+    t.pause_requested,
+    t.submit_key,
+    t.retry_of,
+    m.message_id AS status_id,
+    m.written_at AS status_at,
+    m.seq AS status_seq,
+    m.body AS status_body,
+    t.result,
+    t.parent_id
+   FROM (holdfast.tasks t
+     LEFT JOIN LATERAL ( SELECT e.message_id,
+            e.written_at,
+            e.seq,
+            e.body
+           FROM holdfast.task_events e
+          WHERE ((e.tenant = t.tenant) AND (e.task_id = t.id) AND (e.seq = t.status_seq))
+         LIMIT 1) m ON (true));
+
 CREATE VIEW holdfast.outbox_entries AS
  SELECT o.config_id,
     o.due_at,
@@ -932,9 +969,7 @@ CREATE VIEW holdfast.task_records AS
     m.message_id AS status_id,
     m.written_at AS status_at,
     m.seq AS status_seq,
-    m.body AS status_body,
-    t.result,
-    t.parent_id
+    m.body AS status_body
    FROM (holdfast.tasks t
      LEFT JOIN LATERAL ( SELECT e.message_id,
             e.written_at,
@@ -962,6 +997,7 @@ CREATE VIEW holdfast.task_records AS
 --   append_task_message(in_tenant text, in_id text, in_fence bigint, in_message_id text, in_message_at timestamp with time zone, in_message_body text, in_message_digest text, OUT out_id text, OUT out_at timestamp with time zone, OUT out_seq bigint, OUT out_body text) RETURNS record
 --   append_task_remark(in_tenant text, in_id text, in_fence bigint, in_message_id text, in_message_at timestamp with time zone, in_message_body text, in_message_digest text, in_step_kind text, in_step_name text, in_step_occurrence bigint, in_result text, OUT out_id text, OUT out_at timestamp with time zone, OUT out_seq bigint, OUT out_body text) RETURNS record
 --   append_to_session(the_tenant text, the_session text, the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[]) RETURNS TABLE(place integer, epoch integer, seq bigint)
+--   await_children(in_tenant text, in_id text, in_children text[]) RETURNS bigint
 --   bury_turn(the_tenant text, the_letter text, the_session text, the_event text, the_epoch integer, the_seq bigint, the_payload bytea, the_reason text) RETURNS void
 --   cancel_task(in_tenant text, in_id text, in_owner text, in_note text) RETURNS SETOF holdfast.task_records
 --   check_task_edge(in_id text, in_from text, in_to text, in_actor text) RETURNS void
@@ -1000,6 +1036,7 @@ CREATE VIEW holdfast.task_records AS
 --   flush_events(the_tenant text, the_sessions text[], the_epochs integer[], the_seqs bigint[], the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[]) RETURNS TABLE(place integer, outcome text, ahead integer)
 --   flush_turns(the_tenant text, the_sessions text[], the_epochs integer[], the_seqs bigint[], the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[], the_filterables text[]) RETURNS TABLE(place integer, outcome text, ahead integer)
 --   forget_task() RETURNS trigger
+--   has_message(in_tenant text, in_task_id text, in_topic text) RETURNS boolean
 --   hold_dimension(the_tenant text, the_collection text, wanted integer) RETURNS integer
 --   hold_fact_scope(the_tenant text, the_namespace text, the_agent text, the_language text) RETURNS bigint
 --   hold_task(in_tenant text, in_id text, in_fence bigint) RETURNS holdfast.tasks
@@ -1019,6 +1056,7 @@ CREATE VIEW holdfast.task_records AS
 --   keep_task_step(in_tenant text, in_task_id text, in_seq bigint, in_fence bigint, in_has_chunks boolean, in_actor text, in_now timestamp with time zone, in_kind text, in_name text, in_occurrence bigint, in_body text, in_digest text, in_message_id text) RETURNS boolean
 --   keep_timed_task_step(in_tenant text, in_task_id text, in_seq bigint, in_fence bigint, in_has_chunks boolean, in_actor text, in_now timestamp with time zone, in_kind text, in_name text, in_occurrence bigint, in_body text, in_digest text, in_message_id text, in_started_at timestamp with time zone) RETURNS boolean
 --   keep_turn_vectors(the_tenant text, the_model text, the_dimension integer, range_agents text[], range_keys bigint[], range_epochs integer[], range_starts bigint[], range_done bigint[], event_keys bigint[], event_epochs integer[], event_seqs bigint[], event_numbers integer[], the_numbers real[], refused_keys bigint[], refused_epochs integer[], refused_seqs bigint[]) RETURNS boolean
+--   leave_task(in_tenant text, in_id text, in_fence bigint, in_to text, in_note text, in_run_after timestamp with time zone, in_run_after_seconds double precision, in_progress boolean, in_message_id text, in_message_at timestamp with time zone, in_message_body text, in_message_digest text, in_ask_kind text, in_ask_name text, in_ask_occurrence bigint, in_ask_form text, in_result text, in_children text[], in_topic text) RETURNS SETOF holdfast.linked_task_records
 --   lock_event_agent(the_tenant text, the_agent text) RETURNS holdfast.event_agents
 --   lock_outbox(in_tenant text, in_task_id text, in_config_id text) RETURNS boolean
 --   lock_session(the_tenant text, the_session text, the_agent text) RETURNS holdfast.sessions

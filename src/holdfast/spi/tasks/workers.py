@@ -27,7 +27,13 @@ class TaskClaim(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The result that a worker reports; a ``timedelta`` counts from the engine's current time."""
+    """The result that a worker reports; a ``timedelta`` counts from the engine's current time.
+
+    ``form`` is what the answer to ``ask`` must be, ``result`` that of a completed task, as JSON
+    text. A task that is ``submitted`` with ``children`` or a ``topic`` waits: it is due when all of
+    these children of its own have ended, or a message of the topic is there, or at ``run_after``.
+    Children that do not exist, or have ended, and a topic with a message are not waited for.
+    """
 
     to: TaskState
     message: StoredMessage | None
@@ -35,6 +41,10 @@ class Outcome(NamedTuple):
     run_after: datetime | timedelta | None
     progress: bool
     ask: StepKey | None
+    form: str | None = None
+    result: str | None = None
+    children: Sequence[str] = ()
+    topic: str | None = None
 
 
 class StepDraft(NamedTuple):

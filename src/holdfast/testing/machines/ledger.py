@@ -93,6 +93,7 @@ def _ends() -> Iterator[Act]:
             yield Act("lease", "transition", (state,), {"message": question, "ask": key})
     for state in ("completed", "completed", "failed", "rejected", "canceled", "paused", "working"):
         yield Act("lease", "transition", (state,))
+    yield Act("lease", "transition", ("completed",), {"result": {"n": 1}})
     yield from (Act("lease", "release"), Act("lease", "release"))
 
 

@@ -45,6 +45,7 @@ class NaiveTask:
     cancel: bool = False
     pause: bool = False
     ask: Any = None
+    result: Any = None
     messages: list[ChatMessage] = field(default_factory=list)
     steps: list[list[Any]] = field(default_factory=list)
     chunks: list[dict[str, Any]] = field(default_factory=list)
@@ -211,4 +212,5 @@ class NaiveTasks:
             pause_requested=task.pause,
             submit_key=task.key,
             retry_of=task.retry_of,
+            result=copy.deepcopy(task.result),
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from holdfast.engines.inmemory.engine import InMemory
 from holdfast.engines.inmemory.tasks.data import (
@@ -25,6 +25,8 @@ from holdfast.values.tasks.events import TRY, Transition
 from holdfast.values.tasks.records import Lease
 
 _ANNOUNCED = (Transition, StoredMessage, StoredChunk)
+NEVER = datetime.max.replace(tzinfo=UTC)
+"""When a task is due that waits for something else than a time."""
 
 
 class LedgerView:
@@ -112,6 +114,7 @@ class LedgerView:
         if to in TERMINAL:
             row.cancel_requested = row.pause_requested = False
             self._clean_up(row.id, files=False)
+            self._wake_parent(row)
         row.state, row.updated_at, row.note, row.status = to, now, note, status
         row.run_after = run_after
         row.transitions += 1
@@ -146,7 +149,26 @@ class LedgerView:
             del queue[bisect_left(queue, (row.due_at, row.id))]
         if to is TaskState.SUBMITTED:
             if not keeps_place or row.due_at is None:
-                row.due_at = max(run_after or now, now)
+                waits = row.waits_for > 0 or row.waits_topic is not None
+                row.due_at = max(run_after or (NEVER if waits else now), now)
+            insort(queue, (row.due_at, row.id))
+            self._engine.table("", Doorbell).ring()
+
+    def _wake_parent(self, child: TaskRow) -> None:
+        """Count an ended or removed child that its parent waits for; the last makes that due."""
+        parent = self._data.tasks.get(child.parent_id)
+        if child.awaited and parent is not None and parent.waits_for:
+            child.awaited = False
+            parent.waits_for -= 1
+            if not parent.waits_for:
+                self._make_due(parent)
+
+    def _make_due(self, row: TaskRow) -> None:
+        """Let a task that waits be claimed now."""
+        if row.state is TaskState.SUBMITTED and row.due_at is not None:
+            queue = self._data.queue
+            del queue[bisect_left(queue, (row.due_at, row.id))]
+            row.due_at = self._engine.now()
             insort(queue, (row.due_at, row.id))
             self._engine.table("", Doorbell).ring()
 

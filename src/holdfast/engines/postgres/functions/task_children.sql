@@ -47,3 +47,24 @@ BEGIN
     RETURN NULL;
 END
 $$;
+
+-- Locks the children of a task that have not ended, and notes that it waits for them; how many.
+CREATE OR REPLACE FUNCTION holdfast.await_children(in_tenant text, in_id text, in_children text[])
+RETURNS bigint
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    live bigint := 0;
+BEGIN
+    IF cardinality(in_children) > 0 THEN
+        PERFORM FROM holdfast.tasks t
+        WHERE t.tenant = in_tenant AND t.id = ANY (in_children) AND t.parent_id = in_id
+        ORDER BY t.id FOR NO KEY UPDATE;
+        UPDATE holdfast.tasks t SET awaited = true
+        WHERE t.tenant = in_tenant AND t.id = ANY (in_children) AND t.parent_id = in_id
+            AND t.state NOT IN ('completed', 'failed', 'canceled', 'rejected');
+        GET DIAGNOSTICS live = ROW_COUNT;
+    END IF;
+    RETURN live;
+END
+$$;

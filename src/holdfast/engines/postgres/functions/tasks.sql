@@ -249,7 +249,8 @@ AS $$
 $$;
 
 -- Takes one edge of the lifecycle that does not lead to working, logs it and tells of it. The row
--- is the locked one with what the caller has changed: version, attempts, ask.
+-- is the locked one with what the caller has changed: version, attempts, ask, result, and what the
+-- task waits for. A task that waits is due at its run_after, or never.
 CREATE OR REPLACE FUNCTION holdfast.move_task(
     task holdfast.tasks, in_to text, in_actor text, in_now timestamptz, in_note text DEFAULT '""',
     in_run_after timestamptz DEFAULT NULL, in_said bigint DEFAULT NULL,
@@ -268,10 +269,15 @@ BEGIN
         version = task.version + 1, transitions = task.transitions + 1, attempts = left_attempts,
         worker = '', lane = '', lease_expires_at = NULL, run_after = in_run_after,
         due_at = CASE WHEN in_to = 'submitted' AND NOT in_keeps_place
-                      THEN greatest(coalesce(in_run_after, in_now), in_now) ELSE t.due_at END,
+                      THEN CASE WHEN task.waits_for > 0 OR task.waits_topic IS NOT NULL
+                                THEN greatest(coalesce(in_run_after, 'infinity'), in_now)
+                                ELSE greatest(coalesce(in_run_after, in_now), in_now) END
+                      ELSE t.due_at END,
         cancel_requested = t.cancel_requested AND NOT ended,
         pause_requested = t.pause_requested AND NOT ended AND in_to <> 'paused',
-        ask_kind = task.ask_kind, ask_name = task.ask_name, ask_occurrence = task.ask_occurrence
+        ask_kind = task.ask_kind, ask_name = task.ask_name, ask_occurrence = task.ask_occurrence,
+        ask_form = task.ask_form, result = task.result, waits_for = task.waits_for,
+        waits_topic = task.waits_topic
     WHERE t.tenant = task.tenant AND t.id = task.id;
     INSERT INTO holdfast.task_events (
         tenant, task_id, seq, kind, at, actor, fence, number, from_state, to_state,
@@ -328,7 +334,7 @@ CREATE OR REPLACE FUNCTION holdfast.task_page_bytes(
 ) RETURNS bigint
 LANGUAGE sql STABLE
 AS $$
-    SELECT octet_length(t.metadata)
+    SELECT octet_length(t.metadata) + coalesce(octet_length(t.result), 0)
         + coalesce((
             SELECT octet_length(e.body) FROM holdfast.task_events e
             WHERE e.tenant = t.tenant AND e.task_id = t.id AND e.seq = t.status_seq LIMIT 1), 0)

@@ -54,9 +54,9 @@ def to_stored(row: Any) -> StoredTask:
         row["run_after"],
         row["cancel_requested"],
         row["pause_requested"],
-        # A claimed task has none.
+        # A new task has neither: what a function has just stored is not seen by its statement.
         row.get("result"),
-        row["parent_id"],
+        row.get("parent_id") or "",
     )
 
 
