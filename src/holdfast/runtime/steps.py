@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextvars import ContextVar, copy_context
 from typing import Any, NamedTuple, NoReturn
 
@@ -13,6 +13,7 @@ from holdfast.runtime.cleanup import Cleanup
 from holdfast.runtime.journal import Journal, arguments_digest, check_digest
 from holdfast.runtime.offload import load, offload
 from holdfast.runtime.outcome import (
+    Parked,
     Suspended,
     TaskFailedError,
     TaskRejectedError,
@@ -180,30 +181,20 @@ class TaskSteps(TaskFacts):
         )
 
     async def gather(self, *calls: Coroutine[Any, Any, Any]) -> list[Any]:
-        """Run several steps at once. Returns their results in the given order.
+        """Run several steps or child tasks at once. Returns their results in the given order.
 
-        Each argument is a call that is not awaited, of ``task.step``, or of a coroutine function
-        of yours that takes steps. The keys of its steps depend on its place among the arguments,
-        not on which ends first, so that a later run finds them again. If some raise, the others
-        still end, and the first error in the order of the arguments is raised. ``ask`` and
-        ``sleep`` cannot be inside of it. ::
+        Each argument is a call that is not awaited, of ``task.step``, ``task.call``,
+        ``task.spawn``, or of a coroutine function of yours that takes steps. The keys of its steps
+        depend on its place among the arguments, not on which ends first, so that a later run finds
+        them again. If some raise, the others still end, and the first error in the order of the
+        arguments is raised. ``ask``, ``sleep`` and ``receive`` cannot be inside of it. ::
 
             first, second = await task.gather(
                 task.step("fetch", fetch, "https://example.org/1"),
                 task.step("fetch", fetch, "https://example.org/2"),
             )
         """
-        for at, call in enumerate(calls):
-            if not inspect.iscoroutine(call):
-                _close(calls)
-                raise InvalidInputError(
-                    f"calls[{at}]",
-                    f"must be a call without await, as in task.gather(task.step(...)), not "
-                    f"{type(call).__name__}",
-                )
-        if current_step.get() is not None:
-            _close(calls)
-            raise InvalidInputError("gather", "cannot be inside a step: call it before or after")
+        _check_calls(calls)
         outer = _branch.get()
         number = self._journal.next_key("gather", outer or "gather").occurrence
         running = [
@@ -217,14 +208,22 @@ class TaskSteps(TaskFacts):
                 one.cancel()
             await asyncio.gather(*running, return_exceptions=True)
             raise
-        errors = [one for one in ended if isinstance(one, BaseException)]
-        for error in errors:
-            # A lost lease or a suspension ends the run, whatever the others raised.
-            if isinstance(error, (LeaseLostError, Suspended)):
-                raise error
-        if errors:
-            raise errors[0]
+        parked = _raise_first(ended)
+        if parked:
+            await self._park(parked)
         return list(ended)
+
+    async def _park(self, children: list[str]) -> NoReturn:
+        """Suspend the task until these children have ended; in a branch, leave it to ``gather``."""
+        if _branch.get():
+            raise Parked(children)
+        count = len(set(children))
+        await self._suspend(
+            TaskState.SUBMITTED,
+            progress=True,
+            children=children,
+            note=f"waits for {count} {'task' if count == 1 else 'tasks'}",
+        )
 
     async def _keep(self, key: StepKey, result: Any) -> StepRecord:
         """Store the result of a step unless an earlier run has; return the stored step."""
@@ -261,6 +260,34 @@ class TaskSteps(TaskFacts):
         raise Suspended(gone.state)
 
 
+def _check_calls(calls: tuple[Any, ...]) -> None:
+    """Raise ``InvalidInputError`` unless ``gather`` may run these calls here."""
+    if current_step.get() is not None:
+        _close(calls)
+        raise InvalidInputError("gather", "cannot be inside a step: call it before or after")
+    for at, call in enumerate(calls):
+        if not inspect.iscoroutine(call):
+            _close(calls)
+            raise InvalidInputError(
+                f"calls[{at}]",
+                f"must be a call without await, as in task.gather(task.step(...)), not "
+                f"{type(call).__name__}",
+            )
+
+
+def _raise_first(ended: Sequence[Any]) -> list[str]:
+    """Raise the error that ends ``gather``. Returns the children that its arguments wait for."""
+    errors = [one for one in ended if isinstance(one, BaseException)]
+    for error in errors:
+        # A lost lease or a suspension ends the run, whatever the others raised.
+        if isinstance(error, (LeaseLostError, Suspended)):
+            raise error
+    for error in errors:
+        if not isinstance(error, Parked):
+            raise error
+    return [one for error in errors if isinstance(error, Parked) for one in error.children]
+
+
 def _in_branch(call: Coroutine[Any, Any, Any], branch: str) -> asyncio.Task[Any]:
     context = copy_context()
     context.run(_branch.set, branch)
@@ -271,7 +298,7 @@ async def _contained(call: Coroutine[Any, Any, Any]) -> Any:
     """Return a suspension as a value would be: asyncio must not pass it on to the event loop."""
     try:
         return await call
-    except Suspended as ending:
+    except (Suspended, Parked) as ending:
         return ending
 
 

@@ -547,7 +547,12 @@ class BlockingTaskLedger:
         self, lease: Lease, message: ChatMessage, *, step: StepKey | None = ...
     ) -> ChatMessage: ...
     def artifacts(self, task_id: str, *, owner: Owner = ...) -> builtins.list[Artifact]: ...
-    def cancel(self, task_id: str, *, owner: Owner = ..., note: str = ...) -> TaskRecord: ...
+    def cancel(
+        self, task_id: str, *, owner: Owner = ..., note: str = ..., children: bool = ...
+    ) -> TaskRecord: ...
+    def children(
+        self, task_id: str, *, owner: Owner = ..., limit: int = ..., cursor: str | None = ...
+    ) -> TaskPage: ...
     def claim(
         self,
         worker: str,
@@ -708,6 +713,18 @@ class BlockingTaskLedger:
         max_attempts: int = ...,
         run_after: datetime | timedelta | None = ...,
     ) -> TaskRecord: ...
+    def submit_child(
+        self,
+        lease: Lease,
+        key: StepKey,
+        agent: Agent,
+        message: ChatMessage,
+        *,
+        context_id: str | None = ...,
+        metadata: dict[str, Any] | None = ...,
+        max_attempts: int = ...,
+        run_after: datetime | timedelta | None = ...,
+    ) -> TaskRecord: ...
     def transition(
         self,
         lease: Lease,
@@ -719,6 +736,7 @@ class BlockingTaskLedger:
         progress: bool = ...,
         ask: StepKey | None = ...,
         result: Any = ...,
+        children: Sequence[str] = ...,
     ) -> TaskRecord: ...
     def upsert_push_config(
         self, task_id: str, config: PushConfig, *, owner: Owner = ..., max_configs: int | None = ...

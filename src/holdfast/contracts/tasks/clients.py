@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from holdfast.contracts.tasks.checks import asks_nothing, check_owner
+from holdfast.contracts.tasks.checks import asks_nothing, check_attempts, check_owner
 from holdfast.contracts.tasks.client_ledger import ClientLedger
 from holdfast.contracts.tasks.scope import LedgerCalls, task_key
 from holdfast.spi.tasks.clients import Request, TaskAfter, TaskFilter, TaskQuery
@@ -58,9 +58,7 @@ class ClientCalls(LedgerCalls, ClientLedger):
         push: Sequence[PushConfig] = (),
     ) -> TaskRecord:
         """Queue a task for an agent, and return it with its id at once."""
-        attempts = check_count("max_attempts", max_attempts)
-        if attempts == 0:
-            raise InvalidInputError("max_attempts", "must be 1 or more")
+        attempts = check_attempts(max_attempts)
         configs = [StoredPush.of(config) for config in check_list("push", push)]
         draft = Draft(
             AgentId.parse(agent),
@@ -157,9 +155,14 @@ class ClientCalls(LedgerCalls, ClientLedger):
             raise asks_nothing(task_id, error.from_state) from None
         return found.load()
 
-    async def cancel(self, task_id: str, *, owner: Owner = None, note: str = "") -> TaskRecord:
+    async def cancel(
+        self, task_id: str, *, owner: Owner = None, note: str = "", children: bool = False
+    ) -> TaskRecord:
         """Cancel a task: at once if no worker holds it, else by a request to its worker."""
-        return await self._request("cancel", task_id, owner, note)
+        if not children:
+            return await self._request("cancel", task_id, owner, note)
+        text, key = check_text("note", note), task_key(task_id, owner)
+        return (await self._storage.cancel_tree(key, text)).load()
 
     async def pause(self, task_id: str, *, owner: Owner = None, note: str = "") -> TaskRecord:
         """Pause a task: at once if it is queued, else when it would return to the queue."""

@@ -21,6 +21,7 @@ from holdfast.spi.tasks.workers import Outcome, TaskClaim
 from holdfast.values.checks import (
     check_count,
     check_id,
+    check_ids,
     check_optional_count,
     check_seconds,
     check_text,
@@ -165,14 +166,16 @@ class LeaseLedger(Protocol):
         progress: bool = False,
         ask: StepKey | None = None,
         result: Any = None,
+        children: Sequence[str] = (),
     ) -> TaskRecord:
         """End or suspend the work. The returned record has the state that the task reached.
 
         To ``completed``, ``result`` is any JSON; the record has it from then on. To ``submitted``
         it is a failed attempt that is tried again after ``run_after``, or with ``progress=True`` a
-        sleep. To ``input-required`` or ``auth-required``, ``message`` is the question, and ``ask``
-        the step that the answer will be stored as. ``message`` is added to the task's messages,
-        the same way as ``append_message`` does.
+        sleep; with ``children`` it waits until these tasks that it submitted have ended. To
+        ``input-required`` or ``auth-required``, ``message`` is the question, and ``ask`` the step
+        that the answer will be stored as. ``message`` is added to the task's messages, the same way
+        as ``append_message`` does.
 
         ::
 
@@ -261,6 +264,7 @@ class LeaseCalls(LedgerCalls, LeaseLedger):
         progress: bool = False,
         ask: StepKey | None = None,
         result: Any = None,
+        children: Sequence[str] = (),
     ) -> TaskRecord:
         """End or suspend the work. The returned record has the state that the task reached."""
         outcome = Outcome(
@@ -271,10 +275,13 @@ class LeaseCalls(LedgerCalls, LeaseLedger):
             bool(progress),
             ask,
             result=None if result is None else encode_json(result, field="result"),
+            children=check_ids("children", children),
         )
         check_extras(outcome.to, run_after=run_after, progress=progress, ask=ask)
         if result is not None and outcome.to is not TaskState.COMPLETED:
             raise InvalidInputError("result", "can only be combined with the state completed")
+        if outcome.children and outcome.to is not TaskState.SUBMITTED:
+            raise InvalidInputError("children", "can only be combined with the state submitted")
         return (await self._storage.transition(check_lease(lease), outcome)).load()
 
     async def complete_many(self, leases: Sequence[Lease]) -> list[TaskState | None]:

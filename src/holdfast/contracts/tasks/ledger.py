@@ -6,6 +6,7 @@ from typing import Protocol, runtime_checkable
 
 from holdfast.contracts.tasks.adopted import AdoptedCalls, AdoptedLedger
 from holdfast.contracts.tasks.audit import AuditCalls, AuditLedger
+from holdfast.contracts.tasks.children import ChildCalls, ChildLedger
 from holdfast.contracts.tasks.cleanup import CleanupCalls, CleanupLedger
 from holdfast.contracts.tasks.client_ledger import ClientLedger
 from holdfast.contracts.tasks.clients import ClientCalls
@@ -28,6 +29,7 @@ class TaskLedger(
     CleanupLedger,
     AdoptedLedger,
     ResultLedger,
+    ChildLedger,
     Protocol,
 ):
     """Everything about durable tasks. Each concern is a separate Protocol with its promises.
@@ -38,6 +40,7 @@ class TaskLedger(
     push configs and the outbox. ``TranscriptLedger``: messages to copy into session logs.
     ``CleanupLedger``: what must not outlive a task. ``AdoptedLedger``: tasks that somebody else
     runs, and delete. ``ResultLedger``: wait for the end of a task.
+    ``ChildLedger``: tasks that tasks submit.
 
     Every method is one atomic step: it happens as a whole or, with an error, not at all.
 
@@ -60,6 +63,7 @@ class Ledger(
     CleanupCalls,
     AdoptedCalls,
     ResultCalls,
+    ChildCalls,
     TaskLedger,
 ):
     """``TaskLedger`` on any engine.

@@ -55,6 +55,16 @@ def last_chunk_written(artifact_id: str) -> ConflictError:
     return ConflictError("artifact", artifact_id, text)
 
 
+def asked_to_cancel(task_id: str) -> ConflictError:
+    """A child of a task that a client cancels.
+
+    >>> str(asked_to_cancel("t1"))
+    "task 't1' was asked to cancel: it submits no more tasks"
+    """
+    text = f"task {task_id!r} was asked to cancel: it submits no more tasks"
+    return ConflictError("task", task_id, text)
+
+
 def _step(key: StepKey, why: str) -> ConflictError:
     return ConflictError("step", str(key), f"{key} {why}")
 

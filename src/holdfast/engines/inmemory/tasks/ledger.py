@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from holdfast.engines.inmemory.tasks.adopted import InMemoryAdopted
 from holdfast.engines.inmemory.tasks.audit import InMemoryAudit
+from holdfast.engines.inmemory.tasks.children import InMemoryChildren
 from holdfast.engines.inmemory.tasks.cleanup import InMemoryCleanup
-from holdfast.engines.inmemory.tasks.client import InMemoryClients
 from holdfast.engines.inmemory.tasks.lease import InMemoryLeases
 from holdfast.engines.inmemory.tasks.push import InMemoryPush
 from holdfast.spi.tasks.ledger import TaskStorage
 
 
 class InMemoryLedger(
-    InMemoryClients,
+    InMemoryChildren,
     InMemoryLeases,
     InMemoryAdopted,
     InMemoryAudit,

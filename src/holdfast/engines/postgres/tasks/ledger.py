@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from holdfast.engines.postgres.tasks.adopted import PostgresAdopted
 from holdfast.engines.postgres.tasks.audit import PostgresAudit
+from holdfast.engines.postgres.tasks.children import PostgresChildren
 from holdfast.engines.postgres.tasks.cleanup import PostgresCleanup
 from holdfast.engines.postgres.tasks.client import PostgresClients
 from holdfast.engines.postgres.tasks.context import PostgresContexts
@@ -22,6 +23,7 @@ class PostgresLedger(
     PostgresPush,
     PostgresCleanup,
     PostgresAdopted,
+    PostgresChildren,
     TaskStorage,
 ):
     """``TaskStorage`` in tables; every call is one statement.
