@@ -18,7 +18,7 @@ GROUPS = {
     "The request": ("message", "messages", "conversation", "metadata"),
     "Durable work": (
         *("step", "gather", "idempotency_key", "call", "spawn", "wait", "ask", "say"),
-        *("artifact", "reply", "sleep", "sleep_until"),
+        *("receive", "artifact", "reply", "sleep", "sleep_until"),
     ),
     "Memory": ("state", "history", "memory", "stores"),
     "Who and what": ("id", "context_id", "agent", "owner", "tenant"),

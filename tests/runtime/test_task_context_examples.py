@@ -86,7 +86,7 @@ async def test_every_example_of_the_page_runs_in_a_handler(name: str) -> None:
             assert found.state is TaskState.INPUT_REQUIRED
             await state.tasks.respond(task.id, ChatMessage.user("the second"))
             await app.run_until_idle(state)
-        elif name in {"sleep", "sleep_until"}:
+        elif name in {"sleep", "sleep_until", "receive"}:
             assert found.run_after is not None
             return
         done = await state.tasks.get(task.id)

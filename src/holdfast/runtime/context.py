@@ -10,9 +10,9 @@ from typing import Any
 from holdfast.contracts.agent_memory import AgentMemory
 from holdfast.contracts.history import HistoryRetention
 from holdfast.contracts.working_memory import WorkingMemory
-from holdfast.runtime.children import TaskChildren
 from holdfast.runtime.cleanup import Cleanup
 from holdfast.runtime.content import to_blocks, to_message
+from holdfast.runtime.inbox import TaskInbox
 from holdfast.runtime.journal import HISTORY, Journal
 from holdfast.runtime.outcome import Reply
 from holdfast.runtime.running_task import RunningTask
@@ -28,7 +28,7 @@ from holdfast.values.tasks.events import ArtifactChunk
 from holdfast.values.tasks.records import TaskRecord, content_digest
 
 
-class TaskContext(TaskChildren):
+class TaskContext(TaskInbox):
     """A task as its handler uses it.
 
     A worker may run a handler again from the start at any time: after a crash, an answer or a

@@ -146,5 +146,5 @@ async def test_submit_and_wait_again_with_the_same_key_waits_for_the_same_task(s
         await store.submit_and_wait("writer", hello, submit_key="k1", timeout_seconds=0.01)
     lease = (await claimed(store)).lease
     await store.transition(lease, "completed", result="done")
-    done = await store.submit_and_wait("writer", hello, submit_key="k1", timeout_seconds=600)
+    done = await store.submit_and_wait("writer", hello, submit_key="k1", timeout_seconds=10)
     assert (done.id, done.result) == (lease.task_id, "done")

@@ -167,12 +167,14 @@ class LeaseLedger(Protocol):
         ask: StepKey | None = None,
         result: Any = None,
         children: Sequence[str] = (),
+        topic: str | None = None,
     ) -> TaskRecord:
         """End or suspend the work. The returned record has the state that the task reached.
 
         To ``completed``, ``result`` is any JSON; the record has it from then on. To ``submitted``
         it is a failed attempt that is tried again after ``run_after``, or with ``progress=True`` a
-        sleep; with ``children`` it waits until these tasks that it submitted have ended. To
+        sleep; with ``children`` it waits until these tasks that it submitted have ended, with
+        ``topic`` until a message of that topic is there, or until ``run_after``. To
         ``input-required`` or ``auth-required``, ``message`` is the question, and ``ask`` the step
         that the answer will be stored as. ``message`` is added to the task's messages, the same way
         as ``append_message`` does.
@@ -265,6 +267,7 @@ class LeaseCalls(LedgerCalls, LeaseLedger):
         ask: StepKey | None = None,
         result: Any = None,
         children: Sequence[str] = (),
+        topic: str | None = None,
     ) -> TaskRecord:
         """End or suspend the work. The returned record has the state that the task reached."""
         outcome = Outcome(
@@ -276,12 +279,15 @@ class LeaseCalls(LedgerCalls, LeaseLedger):
             ask,
             result=None if result is None else encode_json(result, field="result"),
             children=check_ids("children", children),
+            topic=None if topic is None else check_id("topic", topic),
         )
         check_extras(outcome.to, run_after=run_after, progress=progress, ask=ask)
         if result is not None and outcome.to is not TaskState.COMPLETED:
             raise InvalidInputError("result", "can only be combined with the state completed")
         if outcome.children and outcome.to is not TaskState.SUBMITTED:
             raise InvalidInputError("children", "can only be combined with the state submitted")
+        if topic is not None and outcome.to is not TaskState.SUBMITTED:
+            raise InvalidInputError("topic", "can only be combined with the state submitted")
         return (await self._storage.transition(check_lease(lease), outcome)).load()
 
     async def complete_many(self, leases: Sequence[Lease]) -> list[TaskState | None]:

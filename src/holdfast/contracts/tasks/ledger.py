@@ -11,6 +11,7 @@ from holdfast.contracts.tasks.cleanup import CleanupCalls, CleanupLedger
 from holdfast.contracts.tasks.client_ledger import ClientLedger
 from holdfast.contracts.tasks.clients import ClientCalls
 from holdfast.contracts.tasks.contexts import ContextCalls, ContextLedger, TranscriptLedger
+from holdfast.contracts.tasks.inbox import InboxCalls, InboxLedger
 from holdfast.contracts.tasks.leases import LeaseCalls, LeaseLedger
 from holdfast.contracts.tasks.progress import ProgressCalls, ProgressLedger
 from holdfast.contracts.tasks.push import PushCalls, PushLedger
@@ -30,6 +31,7 @@ class TaskLedger(
     AdoptedLedger,
     ResultLedger,
     ChildLedger,
+    InboxLedger,
     Protocol,
 ):
     """Everything about durable tasks. Each concern is a separate Protocol with its promises.
@@ -40,7 +42,7 @@ class TaskLedger(
     push configs and the outbox. ``TranscriptLedger``: messages to copy into session logs.
     ``CleanupLedger``: what must not outlive a task. ``AdoptedLedger``: tasks that somebody else
     runs, and delete. ``ResultLedger``: wait for the end of a task.
-    ``ChildLedger``: tasks that tasks submit.
+    ``ChildLedger``: tasks that tasks submit. ``InboxLedger``: messages to running tasks.
 
     Every method is one atomic step: it happens as a whole or, with an error, not at all.
 
@@ -64,6 +66,7 @@ class Ledger(
     AdoptedCalls,
     ResultCalls,
     ChildCalls,
+    InboxCalls,
     TaskLedger,
 ):
     """``TaskLedger`` on any engine.

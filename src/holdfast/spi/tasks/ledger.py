@@ -9,6 +9,7 @@ from holdfast.spi.tasks.children import ChildStorage
 from holdfast.spi.tasks.cleanup import CleanupStorage
 from holdfast.spi.tasks.clients import ClientStorage
 from holdfast.spi.tasks.contexts import ContextStorage
+from holdfast.spi.tasks.inbox import InboxStorage
 from holdfast.spi.tasks.push import PushStorage
 from holdfast.spi.tasks.timeline import AuditStorage
 from holdfast.spi.tasks.workers import LeaseStorage, ProgressStorage
@@ -24,6 +25,7 @@ class TaskStorage(
     CleanupStorage,
     AdoptedStorage,
     ChildStorage,
+    InboxStorage,
     Protocol,
 ):
     """The tasks of one tenant. Every method is one atomic step, and every argument is checked."""

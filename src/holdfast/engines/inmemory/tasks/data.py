@@ -72,7 +72,7 @@ class InboxRow:
 
     topic: str
     body: str
-    sent_at: datetime
+    digest: str
     received: bool = False
 
 

@@ -6,6 +6,7 @@ from holdfast.engines.inmemory.tasks.adopted import InMemoryAdopted
 from holdfast.engines.inmemory.tasks.audit import InMemoryAudit
 from holdfast.engines.inmemory.tasks.children import InMemoryChildren
 from holdfast.engines.inmemory.tasks.cleanup import InMemoryCleanup
+from holdfast.engines.inmemory.tasks.inbox import InMemoryInbox
 from holdfast.engines.inmemory.tasks.lease import InMemoryLeases
 from holdfast.engines.inmemory.tasks.push import InMemoryPush
 from holdfast.spi.tasks.ledger import TaskStorage
@@ -13,6 +14,7 @@ from holdfast.spi.tasks.ledger import TaskStorage
 
 class InMemoryLedger(
     InMemoryChildren,
+    InMemoryInbox,
     InMemoryLeases,
     InMemoryAdopted,
     InMemoryAudit,

@@ -8,6 +8,7 @@ from holdfast.engines.postgres.tasks.children import PostgresChildren
 from holdfast.engines.postgres.tasks.cleanup import PostgresCleanup
 from holdfast.engines.postgres.tasks.client import PostgresClients
 from holdfast.engines.postgres.tasks.context import PostgresContexts
+from holdfast.engines.postgres.tasks.inbox import PostgresInbox
 from holdfast.engines.postgres.tasks.lease import PostgresLeases
 from holdfast.engines.postgres.tasks.progress import PostgresProgress
 from holdfast.engines.postgres.tasks.push import PostgresPush
@@ -24,6 +25,7 @@ class PostgresLedger(
     PostgresCleanup,
     PostgresAdopted,
     PostgresChildren,
+    PostgresInbox,
     TaskStorage,
 ):
     """``TaskStorage`` in tables; every call is one statement.
