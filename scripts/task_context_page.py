@@ -17,7 +17,8 @@ from holdfast.runtime.stores import HandlerStores
 GROUPS = {
     "The request": ("message", "messages", "conversation", "metadata"),
     "Durable work": (
-        *("step", "idempotency_key", "ask", "say", "artifact", "reply", "sleep", "sleep_until"),
+        *("step", "gather", "idempotency_key", "call", "spawn", "wait", "ask", "say"),
+        *("receive", "artifact", "reply", "sleep", "sleep_until"),
     ),
     "Memory": ("state", "history", "memory", "stores"),
     "Who and what": ("id", "context_id", "agent", "owner", "tenant"),

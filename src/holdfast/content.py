@@ -1,10 +1,11 @@
-"""Messages, and the blocks that they are made of.
+"""Messages, the blocks that they are made of, and large results of tasks.
 
 ::
 
     from holdfast.content import ChatMessage, ImageBlock, TextBlock
 """
 
+from holdfast.runtime.results import load_result
 from holdfast.values.content import (
     AudioBlock,
     ChatMessage,
@@ -37,4 +38,5 @@ __all__ = [
     "ToolUseBlock",
     "UnknownBlock",
     "VideoBlock",
+    "load_result",
 ]

@@ -5,7 +5,7 @@
     from holdfast.errors import ConflictError, UnavailableError
 """
 
-from holdfast.runtime.outcome import TaskFailedError, TaskRejectedError
+from holdfast.runtime.outcome import ChildTaskError, TaskFailedError, TaskRejectedError
 from holdfast.values.errors import (
     AlreadyExistsError,
     BackPressureError,
@@ -30,6 +30,7 @@ from holdfast.values.errors import (
 __all__ = [
     "AlreadyExistsError",
     "BackPressureError",
+    "ChildTaskError",
     "CodecError",
     "ConfigError",
     "ConflictError",

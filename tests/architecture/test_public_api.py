@@ -142,7 +142,7 @@ def test_no_public_signature_takes_any_keyword() -> None:
         value = getattr(place, name)
         calls[name] = value
         if inspect.isclass(value):
-            own = {key: getattr(value, key) for key in vars(value) if not key.startswith("_")}
+            own = {key: getattr(value, key) for key in dir(value) if not key.startswith("_")}
             calls |= {f"{name}.{key}": one for key, one in own.items()}
     wrong = [
         name

@@ -73,6 +73,10 @@ async def test_every_example_of_the_page_runs_in_a_handler(name: str) -> None:
         await known["example"](task)
         return "done"
 
+    @app.handler(agent="reader")
+    async def read(task: TaskContext) -> str:
+        return f"{task.message.text} is read"
+
     async with holdfast.open("memory:", clock=clock) as state:
         task = await app.submit(state, "ping")
         await app.run_until_idle(state)
@@ -82,7 +86,7 @@ async def test_every_example_of_the_page_runs_in_a_handler(name: str) -> None:
             assert found.state is TaskState.INPUT_REQUIRED
             await state.tasks.respond(task.id, ChatMessage.user("the second"))
             await app.run_until_idle(state)
-        elif name in {"sleep", "sleep_until"}:
+        elif name in {"sleep", "sleep_until", "receive"}:
             assert found.run_after is not None
             return
         done = await state.tasks.get(task.id)
@@ -95,4 +99,4 @@ async def test_every_example_of_the_page_runs_in_a_handler(name: str) -> None:
             ]
         if name == "idempotency_key":
             assert bank.keys == [f"{task.id}:step:pay:1"]
-        assert len(ran) == (2 if name == "ask" else 1)
+        assert len(ran) == (2 if name in {"ask", "call", "wait"} else 1)

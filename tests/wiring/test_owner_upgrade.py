@@ -12,7 +12,7 @@ import pytest_asyncio
 import holdfast
 from holdfast import App, ChatMessage, Settings, State, TaskContext, TaskState
 from holdfast.engines.postgres import migrate, session_log
-from holdfast.engines.postgres.tasks import client, lease, work
+from holdfast.engines.postgres.tasks import client, lease, progress, work
 from holdfast.errors import ConflictError, NotFoundError
 from holdfast.runtime.ticks import Ticks
 from holdfast.values.ids import new_ref
@@ -38,14 +38,21 @@ SUBMIT_BEFORE = (
 CLAIM_BEFORE = (
     "SELECT * FROM holdfast.claim_tasks($1, $2, $3::text[], $4, $5, $6, $7) WHERE $8::jsonb IS NULL"
 )
-TRANSITION_BEFORE = (
-    "SELECT * FROM holdfast.transition_task("
-    "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)"
-)
 SURVEY_BEFORE = (
     "SELECT 'due', tenant, NULL::float8 FROM holdfast.tasks WHERE state = 'submitted' "
     "AND due_at <= holdfast.now() AND tenant = ANY ($2::text[]) LIMIT $1"
 )
+LEAVE_BEFORE = """
+SELECT * FROM holdfast.transition_task(
+    $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+WHERE coalesce($16::text, $17::text, $19::text, '') IS NOT NULL AND $18::text[] = '{}'
+"""
+STEP_BEFORE = """
+SELECT *, NULL::timestamptz AS out_started_at
+FROM holdfast.record_task_step($1, $2, $3, $4, $5, $6, $7, $8, $9)
+WHERE coalesce($10::double precision, 0) IS NOT NULL
+"""
+"""How tasks were submitted and worked on then, without results, children and times."""
 
 
 def _app() -> App:
@@ -99,8 +106,9 @@ async def _before_owners(
             old.setattr(Ticks, "run_due", _nothing)
             old.setattr(session_log, "_SQL", {**session_log._SQL, "append_one": APPEND_BEFORE})
             old.setattr(client, "_SUBMIT", {**client._SUBMIT, "submit": SUBMIT_BEFORE})
-            changed = {"claim": CLAIM_BEFORE, "transition": TRANSITION_BEFORE}
+            changed = {"claim": CLAIM_BEFORE, "transition": LEAVE_BEFORE}
             old.setattr(lease, "_SQL", {**lease._SQL, **changed})
+            old.setattr(progress, "_SQL", {**progress._SQL, "record_step": STEP_BEFORE})
             old.setattr(work, "_SQL", {**work._SQL, "survey": SURVEY_BEFORE})
         old.setattr(State, "for_owner", lambda self, _owner, **_how: self)
         old.setattr(front_door, "move_sessions", _nothing)

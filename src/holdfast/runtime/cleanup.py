@@ -61,6 +61,10 @@ class Cleanup:
         """Add a mark: release a blob unless it is part of an artifact."""
         await self._add("file", ref)
 
+    async def of_result(self, ref: str) -> None:
+        """Add a mark: release a blob when the task is removed."""
+        await self._add("artifact", ref)
+
     async def _add(self, kind: CleanupKind, ref: str, *, agent: str = "") -> None:
         # Set before the call: if the response is lost, the mark may be stored all the same.
         self._marked = True

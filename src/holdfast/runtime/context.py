@@ -2,38 +2,33 @@
 
 from __future__ import annotations
 
-import asyncio
-import inspect
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
-from typing import Any, NoReturn
+from typing import Any
 
 from holdfast.contracts.agent_memory import AgentMemory
 from holdfast.contracts.history import HistoryRetention
 from holdfast.contracts.working_memory import WorkingMemory
 from holdfast.runtime.cleanup import Cleanup
 from holdfast.runtime.content import to_blocks, to_message
-from holdfast.runtime.journal import HISTORY, Journal, arguments_digest, check_digest
-from holdfast.runtime.offload import load, offload
-from holdfast.runtime.outcome import Reply, Suspended
+from holdfast.runtime.inbox import TaskInbox
+from holdfast.runtime.journal import HISTORY, Journal
+from holdfast.runtime.outcome import Reply
 from holdfast.runtime.running_task import RunningTask
 from holdfast.runtime.session import TaskHistory
+from holdfast.runtime.steps import current_step
 from holdfast.runtime.stores import HandlerStores, TaskStores
-from holdfast.runtime.task_facts import TaskFacts
 from holdfast.values.checks import check_seconds, check_time
 from holdfast.values.content import ChatMessage, ContentBlock
-from holdfast.values.errors import ConfigError, InvalidInputError
+from holdfast.values.errors import ConfigError
 from holdfast.values.lifecycle import TaskState
 from holdfast.values.owners import MemoryScope, owned_id
-from holdfast.values.tasks.events import ArtifactChunk, StepKey, StepRecord
+from holdfast.values.tasks.events import ArtifactChunk
 from holdfast.values.tasks.records import TaskRecord, content_digest
 
-_current: ContextVar[StepKey | None] = ContextVar("holdfast_step", default=None)
 
-
-class TaskContext(TaskFacts):
+class TaskContext(TaskInbox):
     """A task as its handler uses it.
 
     A worker may run a handler again from the start at any time: after a crash, an answer or a
@@ -61,9 +56,8 @@ class TaskContext(TaskFacts):
         said: Callable[[ChatMessage], Awaitable[None]] | None = None,
         resources: Any = None,
     ) -> None:
-        super().__init__(stores, record, held)
+        super().__init__(stores, record, held, journal)
         self._owned = stores.for_owner(record.owner, memory=memory)
-        self._journal = journal
         self._said = said
         self._wrote = len(record.messages) > 1
         # Ids as they are stored, with the owner: a sweep without owner may do this cleanup.
@@ -118,10 +112,6 @@ class TaskContext(TaskFacts):
             task.log.info("read %d pages", len(pages))
         """
 
-    def resume(self, journal: Journal) -> None:
-        """Use the steps that earlier runs stored; the worker calls it before the handler."""
-        self._journal = journal
-
     @property
     def memory(self) -> AgentMemory:
         """The agent's memory of the task's owner, with the task's context as its session.
@@ -132,54 +122,6 @@ class TaskContext(TaskFacts):
             await task.memory.record("decision", {"use": "postgres"}, event_id=f"{task.id}:db")
         """
         return self._owned.memory(self.agent, session_id=self.context_id)
-
-    @property
-    def idempotency_key(self) -> str:
-        """An idempotency key to send to an external service, so that it acts once for this step.
-
-        ::
-
-            async def pay(amount: int) -> str:
-                return await bank.pay(amount, key=task.idempotency_key)
-
-
-            receipt = await task.step("pay", pay, 100)
-        """
-        key = _current.get()
-        if key is None:
-            raise ConfigError("task.idempotency_key exists only inside a step: use task.step()")
-        return f"{self.id}:{key}"
-
-    async def step(
-        self, name: str, function: Callable[..., Any], /, *args: Any, **kwargs: Any
-    ) -> Any:
-        """Run ``function(*args, **kwargs)`` and store its result; later runs return the stored one.
-
-        A coroutine function is awaited; a plain function runs in a thread. Its result must be
-        JSON; a large result is stored as a blob. If a later run calls the same step with other
-        arguments, ``ConflictError`` is raised. ::
-
-            pages = await task.step("fetch", fetch, "https://example.org")
-        """
-        if not callable(function):
-            raise _not_a_function(name, function)
-        key = await self._next("step", name)
-        digest = arguments_digest(args, kwargs)
-        ledger, blobs = self._stores.tasks, self._stores.blobs
-        if stored := self._journal.find(key):
-            check_digest(stored, digest)
-            if stored.chunks and stored.fence != self._held.lease.fence:
-                await ledger.restore_artifacts(self._held.lease, key)
-            return await load(blobs, stored.result)
-        token = _current.set(key)
-        try:
-            result = await _call(function, args, kwargs)
-        finally:
-            _current.reset(token)
-        packed = await offload(blobs, result, field=f"result of {key}", mark=self.cleanup.of_blob)
-        kept = await ledger.record_step(self._held.lease, key, packed, digest=digest)
-        self._journal.keep(kept)
-        return await load(blobs, kept.result)
 
     async def ask(
         self,
@@ -198,7 +140,7 @@ class TaskContext(TaskFacts):
             scope = await task.ask("Which chapter matters?")
             await task.say(f"reading {scope.text}")
         """
-        key = await self._next("ask", name)
+        key = await self._next("ask", name, branches=False)
         if stored := self._journal.find(key):
             wanted = stored.result["message_id"]
             return next(one for one in self._record.messages if one.id == wanted)
@@ -260,7 +202,7 @@ class TaskContext(TaskFacts):
             metadata=metadata,
             append=append,
             last_chunk=last,
-            step=_current.get(),
+            step=current_step.get(),
         )
 
     def reply(
@@ -312,7 +254,7 @@ class TaskContext(TaskFacts):
 
             await task.sleep_until(datetime(2030, 1, 1, tzinfo=UTC))
         """
-        key = await self._next("sleep", name)
+        key = await self._next("sleep", name, branches=False)
         check_time("when", when)
         stored = await self._keep(key, when.astimezone(UTC).isoformat())
         until = datetime.fromisoformat(stored.result)
@@ -327,53 +269,8 @@ class TaskContext(TaskFacts):
         The key is a digest of the contents, not a counter: if a later run skips an append because
         the transcript has it, the next append must not get its ids.
         """
-        inside = _current.get()
+        inside = current_step.get()
         name = content_digest([str(inside or ""), *contents])
         key = self._journal.next_key(HISTORY, name) if inside else await self._next(HISTORY, name)
         kept: list[str] = (await self._keep(key, ids)).result
         return kept
-
-    async def _keep(self, key: StepKey, result: Any) -> StepRecord:
-        """Store the result of a step unless an earlier run has; return the stored step."""
-        stored = self._journal.find(key)
-        if stored is None:
-            stored = await self._stores.tasks.record_step(self._held.lease, key, result)
-            self._journal.keep(stored)
-        return stored
-
-    async def _next(self, kind: str, name: str) -> StepKey:
-        if _current.get() is not None:
-            raise InvalidInputError(
-                name, f"a {kind} cannot be inside a step: call it before or after the step"
-            )
-        await self._pause_if_asked()
-        return self._journal.next_key(kind, name)
-
-    async def _pause_if_asked(self) -> None:
-        if self._held.lease.pause_requested:
-            await self._suspend(TaskState.PAUSED)
-
-    async def _suspend(self, to: TaskState, **options: Any) -> NoReturn:
-        with self._held.leaving():
-            gone = await self._stores.tasks.transition(self._held.lease, to, **options)
-        raise Suspended(gone.state)
-
-
-def _not_a_function(name: str, given: object) -> InvalidInputError:
-    """Return the error for a step that was given a result or a coroutine, not a function."""
-    if inspect.iscoroutine(given):
-        # It will never run; without close() Python would warn that it was never awaited.
-        given.close()
-        return InvalidInputError(
-            name, f'must be a function, not its coroutine: task.step("{name}", f, …), without f()'
-        )
-    kind = type(given).__name__
-    return InvalidInputError(name, f"must be a function that the step calls, not {kind}")
-
-
-async def _call(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    if inspect.iscoroutinefunction(function):
-        return await function(*args, **kwargs)
-    result = await asyncio.to_thread(function, *args, **kwargs)
-    # A lambda that calls a coroutine function is a plain function that returns a coroutine.
-    return await result if inspect.isawaitable(result) else result

@@ -8,7 +8,7 @@ from typing import Any
 
 from holdfast.values.codec import plain
 from holdfast.values.errors import ConflictError, InvalidInputError
-from holdfast.values.tasks.events import StepKey, StepRecord
+from holdfast.values.tasks.events import TRY, StepKey, StepRecord
 from holdfast.values.tasks.records import content_digest
 
 HISTORY = "history"
@@ -25,7 +25,8 @@ class Journal:
 
     def __init__(self, stored: Iterable[StepRecord]) -> None:
         self._stored = {step.key: step for step in stored}
-        self._seen: Counter[tuple[str, str]] = Counter()
+        # Tries are numbered over all runs; everything else begins again with each run.
+        self._seen = Counter((key.kind, key.name) for key in self._stored if key.kind == TRY)
 
     def __bool__(self) -> bool:
         """True if the task has a stored step or this run has begun one; appends do not count."""

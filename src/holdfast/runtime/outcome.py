@@ -60,6 +60,50 @@ class TaskFailedError(HoldfastError):
         self.reason = reason
 
 
+def reason_text(value: object) -> str:
+    """Convert any reason that a handler gave to text that can be stored.
+
+    >>> reason_text(ValueError("no"))
+    'no'
+    """
+    try:
+        text = str(value)
+    except Exception:  # noqa: BLE001 - a handler's exception may fail at this as well
+        text = "its text cannot be had: str() of it fails"
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+class ChildTaskError(TaskFailedError):
+    """Raised by ``task.call`` and ``task.wait`` if the child did not complete.
+
+    A child's end is final, so that a retry cannot help: a handler that does not catch it fails its
+    own task, without a retry.
+
+    >>> error = ChildTaskError("t2", "writer", TaskState.FAILED, "the page is gone")
+    >>> str(error)
+    "the child 't2' of the agent writer is failed: the page is gone"
+    """
+
+    def __init__(self, task_id: str, agent: str, state: TaskState, why: str) -> None:
+        because = f": {why}" if why else ""
+        super().__init__(f"the child {task_id!r} of the agent {agent} is {state}{because}")
+        self.task_id = task_id
+        self.agent = agent
+        self.state = state
+        """How the child ended: ``failed``, ``canceled`` or ``rejected``."""
+
+        self.why = why
+        """The note of the child's last change of state."""
+
+
+class Parked(BaseException):
+    """Ends one argument of ``task.gather``, which waits for these children with all the others."""
+
+    def __init__(self, children: list[str]) -> None:
+        super().__init__(children)
+        self.children = children
+
+
 class Suspended(BaseException):
     """Ends a run of a handler: the task has been released and waits for an answer, time or resume.
 

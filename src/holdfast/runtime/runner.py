@@ -16,15 +16,17 @@ from holdfast.runtime.app import Handler
 from holdfast.runtime.content import to_message
 from holdfast.runtime.context import TaskContext
 from holdfast.runtime.journal import Journal
-from holdfast.runtime.offload import pin_results
+from holdfast.runtime.offload import offload, pin_results
 from holdfast.runtime.outcome import (
     REPLIED,
     Reply,
     Suspended,
     TaskFailedError,
     TaskRejectedError,
+    reason_text,
 )
 from holdfast.runtime.remember import Remembering
+from holdfast.runtime.results import RETURNED, message_and_result
 from holdfast.runtime.running_task import RunningTask, Stop
 from holdfast.runtime.stores import TaskStores
 from holdfast.values.content import ChatMessage
@@ -167,8 +169,11 @@ class Runner:
         if isinstance(result, Reply):
             await self._check_reply(task, claimed)
             return await self._end(held, TaskState.COMPLETED, message=result.message, note=REPLIED)
-        answer = to_message(result, field="what the handler returned")
-        return await self._end(held, TaskState.COMPLETED, message=answer)
+        message, value = message_and_result(result)
+        stored = await offload(
+            self._stores.blobs, value, field=RETURNED, mark=task.cleanup.of_result
+        )
+        return await self._end(held, TaskState.COMPLETED, message=message, result=stored)
 
     async def _check_reply(self, task: TaskContext, claimed: ClaimedTask) -> None:
         """Raise ``ConfigError`` for a reply if any run of the task did anything else."""
@@ -206,8 +211,8 @@ class Runner:
             raise
         except BaseException as error:
             raise RuntimeError(
-                f"the handler raised {type(error).__name__}({_text(error)}), which would end the "
-                "worker: to end the task, return or raise TaskFailedError"
+                f"the handler raised {type(error).__name__}({reason_text(error)}), which would end "
+                "the worker: to end the task, return or raise TaskFailedError"
             ) from error
 
     async def _stopped(
@@ -241,8 +246,8 @@ class Runner:
         self, held: RunningTask, record: TaskRecord, error: BaseException
     ) -> tuple[TaskState | None, str]:
         """Record a failed attempt: schedule the next one, or fail the task after the last."""
-        text = _text("".join(traceback.format_exception(error)))[-MAX_NOTE:]
-        why = f"{type(error).__name__}: {_text(error)}"
+        text = reason_text("".join(traceback.format_exception(error)))[-MAX_NOTE:]
+        why = f"{type(error).__name__}: {reason_text(error)}"
         _log.warning(
             "task %s: a failed attempt: %s%s",
             *(record.id, why, _place_of(error)),
@@ -277,7 +282,7 @@ class Runner:
         self, held: RunningTask, to: TaskState, reason: object
     ) -> tuple[TaskState | None, str]:
         """End the task without a retry, with the handler's reason."""
-        text = _text(reason)
+        text = reason_text(reason)
         return await self._end(held, to, message=to_message(text) if text else None, note=text)
 
     async def _end(
@@ -343,12 +348,3 @@ def _place_of(error: BaseException) -> str:
         return ""
     last = frames[-1]
     return f" ({Path(last.filename).name}:{last.lineno} in {last.name})"
-
-
-def _text(value: object) -> str:
-    """Convert any reason that a handler gave to text that can be stored."""
-    try:
-        text = str(value)
-    except Exception:  # noqa: BLE001 - a handler's exception may fail at this as well
-        text = "its text cannot be had: str() of it fails"
-    return text.encode("utf-8", "backslashreplace").decode()

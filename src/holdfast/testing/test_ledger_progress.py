@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -197,3 +198,37 @@ async def test_parts_and_results_that_a_caller_passed_in_may_be_changed_afterwar
     [artifact], [step] = await store.artifacts(lease.task_id), await store.steps(lease.task_id)
     assert (artifact.parts, artifact.metadata) == ([TextBlock("x")], {"a": [1]})
     assert step.result == {"a": [1]}
+
+
+async def test_a_step_says_when_it_was_started(harness: Harness, store: Any) -> None:
+    await harness.hold_clock()
+    lease = await leased(store)
+    timed = await store.record_step(lease, FETCH, 1, seconds=2.5)
+    assert timed.stored_at - timed.started_at == timedelta(seconds=2.5)
+    untimed = await store.record_step(lease, StepKey("other"), 1)
+    assert untimed.started_at is None
+    # The first stored wins, also in this.
+    assert (await store.record_step(lease, FETCH, 1, seconds=9.0)).started_at == timed.started_at
+    assert await store.steps(lease.task_id) == [timed, untimed]
+    events = await store.events(lease.task_id)
+    assert [one.body.started_at for one in events[-2:]] == [timed.started_at, None]
+    for wrong in (0, -1.0, float("nan"), 1e12, "2", True):
+        with pytest.raises(InvalidInputError, match="seconds"):
+            await store.record_step(lease, StepKey("third"), 1, seconds=wrong)
+
+
+async def test_a_failed_try_of_a_step_is_in_the_timeline_and_is_no_progress(
+    harness: Harness, store: Any
+) -> None:
+    await leased(store)
+    lease = await next_lease(harness, store)
+    before = await found(store, lease.task_id)
+    assert before.attempts == 2
+    failed = StepKey("fetch", kind="try")
+    await store.record_step(lease, failed, {"error": "no route"})
+    task = await found(store, lease.task_id)
+    assert (task.attempts, task.version) == (2, before.version + 1)
+    [*_, last] = await store.events(lease.task_id)
+    assert (last.kind, last.body.key, last.body.result) == ("step", failed, {"error": "no route"})
+    assert await store.replay(task.id, task.version) == replace(task, lease_expires_at=None)
+    await check_invariants(store)

@@ -603,7 +603,9 @@ class BlockingTaskLedger:
         self, lease: Lease, message: ChatMessage, *, step: StepKey | None = ...
     ) -> ChatMessage: ...
     def artifacts(self, task_id: str, *, owner: Owner = ...) -> builtins.list[Artifact]: ...
-    def cancel(self, task_id: str, *, owner: Owner = ..., note: str = ...) -> TaskRecord: ...
+    def cancel(
+        self, task_id: str, *, owner: Owner = ..., note: str = ..., children: bool = ...
+    ) -> TaskRecord: ...
     def cancel_many(
         self,
         *,
@@ -613,6 +615,9 @@ class BlockingTaskLedger:
         dry_run: bool = ...,
         **where: Unpack[TaskWhere],
     ) -> ManyTasks: ...
+    def children(
+        self, task_id: str, *, owner: Owner = ..., limit: int = ..., cursor: str | None = ...
+    ) -> TaskPage: ...
     def claim(
         self,
         worker: str,
@@ -745,6 +750,9 @@ class BlockingTaskLedger:
         dry_run: bool = ...,
         **where: Unpack[TaskWhere],
     ) -> ManyTasks: ...
+    def receive(
+        self, lease: Lease, key: StepKey, *, topic: str = ..., last: bool = ...
+    ) -> StepRecord | None: ...
     def record(
         self,
         task_id: str,
@@ -754,7 +762,13 @@ class BlockingTaskLedger:
         expected_version: int | None = ...,
     ) -> int: ...
     def record_step(
-        self, lease: Lease, key: StepKey, result: Any, *, digest: str = ...
+        self,
+        lease: Lease,
+        key: StepKey,
+        result: Any,
+        *,
+        digest: str = ...,
+        seconds: float | None = ...,
     ) -> StepRecord: ...
     def recover_expired(self, *, limit: int = ...) -> builtins.list[TaskRecord]: ...
     def release(self, lease: Lease, *, note: str = ...) -> TaskRecord: ...
@@ -787,6 +801,15 @@ class BlockingTaskLedger:
         dry_run: bool = ...,
         **where: Unpack[TaskWhere],
     ) -> ManyTasks: ...
+    def send(
+        self,
+        task_id: str,
+        message: Any,
+        *,
+        topic: str = ...,
+        message_id: str | None = ...,
+        owner: Owner = ...,
+    ) -> str: ...
     def steps(self, task_id: str) -> builtins.list[StepRecord]: ...
     def submit(
         self,
@@ -804,6 +827,31 @@ class BlockingTaskLedger:
         priority: int = ...,
         key: str | None = ...,
     ) -> TaskRecord: ...
+    def submit_and_wait(
+        self,
+        agent: Agent,
+        message: ChatMessage,
+        *,
+        timeout_seconds: float | None = ...,
+        context_id: str | None = ...,
+        owner: str | None = ...,
+        metadata: dict[str, Any] | None = ...,
+        submit_key: str | None = ...,
+        max_attempts: int = ...,
+        run_after: datetime | timedelta | None = ...,
+    ) -> TaskRecord: ...
+    def submit_child(
+        self,
+        lease: Lease,
+        key: StepKey,
+        agent: Agent,
+        message: ChatMessage,
+        *,
+        context_id: str | None = ...,
+        metadata: dict[str, Any] | None = ...,
+        max_attempts: int = ...,
+        run_after: datetime | timedelta | None = ...,
+    ) -> TaskRecord: ...
     def submit_many(
         self, tasks: Sequence[NewTask], *, owner: str | None = ...
     ) -> builtins.list[TaskRecord]: ...
@@ -817,10 +865,16 @@ class BlockingTaskLedger:
         run_after: datetime | timedelta | None = ...,
         progress: bool = ...,
         ask: StepKey | None = ...,
+        result: Any = ...,
+        children: Sequence[str] = ...,
+        topic: str | None = ...,
     ) -> TaskRecord: ...
     def upsert_push_config(
         self, task_id: str, config: PushConfig, *, owner: Owner = ..., max_configs: int | None = ...
     ) -> None: ...
+    def wait(
+        self, task_id: str, *, timeout_seconds: float | None = ..., owner: Owner = ...
+    ) -> TaskRecord: ...
     def workers(self, *, owner: Owner = ...) -> builtins.list[WorkerRecord]: ...
 
 @type_check_only

@@ -98,6 +98,18 @@ def check_step(key: object, *, field: str = "step") -> StepKey:
     return key
 
 
+def check_attempts(max_attempts: object) -> int:
+    """Check the number of claims without progress that a task may have.
+
+    >>> check_attempts(5)
+    5
+    """
+    attempts = check_count("max_attempts", max_attempts)
+    if attempts == 0:
+        raise InvalidInputError("max_attempts", "must be 1 or more")
+    return attempts
+
+
 def check_extras(wanted: TaskState, *, run_after: object, progress: bool, ask: object) -> None:
     """Raise an error for arguments that do not fit the state which a worker reports.
 

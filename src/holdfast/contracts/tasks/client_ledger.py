@@ -235,10 +235,13 @@ class ClientLedger(Protocol):
         ...
 
     @abstractmethod
-    async def cancel(self, task_id: str, *, owner: Owner = None, note: str = "") -> TaskRecord:
+    async def cancel(
+        self, task_id: str, *, owner: Owner = None, note: str = "", children: bool = False
+    ) -> TaskRecord:
         """Cancel a task: at once if no worker holds it, else by a request to its worker.
 
-        A terminal task stays as it is.
+        A terminal task stays as it is. With ``children``, all tasks that it submitted, and all that
+        these did, are canceled with it, in one step.
 
         ::
 

@@ -178,9 +178,14 @@ class ClientCalls(LedgerCalls, ClientLedger):
             raise asks_nothing(task_id, error.from_state) from None
         return found.load()
 
-    async def cancel(self, task_id: str, *, owner: Owner = None, note: str = "") -> TaskRecord:
+    async def cancel(
+        self, task_id: str, *, owner: Owner = None, note: str = "", children: bool = False
+    ) -> TaskRecord:
         """Cancel a task: at once if no worker holds it, else by a request to its worker."""
-        return await self._request("cancel", task_id, owner, note)
+        if not children:
+            return await self._request("cancel", task_id, owner, note)
+        text, key = check_text("note", note), task_key(task_id, owner)
+        return (await self._storage.cancel_tree(key, text)).load()
 
     async def pause(self, task_id: str, *, owner: Owner = None, note: str = "") -> TaskRecord:
         """Pause a task: at once if it is queued, else when it would return to the queue."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from holdfast.contracts.tasks.checks import (
     check_agents,
@@ -22,12 +22,15 @@ from holdfast.spi.tasks.workers import Outcome, TaskClaim
 from holdfast.values.checks import (
     check_count,
     check_id,
+    check_ids,
     check_optional_count,
     check_seconds,
     check_text,
 )
+from holdfast.values.codec import encode_json
 from holdfast.values.content import ChatMessage
 from holdfast.values.deprecation import renamed
+from holdfast.values.errors import InvalidInputError
 from holdfast.values.identity import Agent
 from holdfast.values.lifecycle import TaskState, check_state
 from holdfast.values.tasks.events import StepKey
@@ -102,6 +105,10 @@ class LeaseLedger(Protocol):
     - a step key for the answer goes only with a question
     - a question whose step is stored already is a conflict
     - the answer to a question is stored as its step
+    - the result of a completed task comes back exactly as it went in
+    - a result that is not json is refused by its path and the task stays as it is
+    - a result goes only with completed
+    - a task that was canceled instead has no result
     - a cancel that was requested comes before whatever the worker reports
     - a completion that races a cancel never wins after it
     - a pause that was requested holds a task on its way to the queue
@@ -163,13 +170,19 @@ class LeaseLedger(Protocol):
         run_after: datetime | timedelta | None = None,
         progress: bool = False,
         ask: StepKey | None = None,
+        result: Any = None,
+        children: Sequence[str] = (),
+        topic: str | None = None,
     ) -> TaskRecord:
         """End or suspend the work. The returned record has the state that the task reached.
 
-        To ``submitted`` it is a failed attempt that is tried again after ``run_after``, or with
-        ``progress=True`` a sleep. To ``input-required`` or ``auth-required``, ``message`` is the
-        question, and ``ask`` the step that the answer will be stored as. ``message`` is added to
-        the task's messages, the same way as ``append_message`` does.
+        To ``completed``, ``result`` is any JSON; the record has it from then on. To ``submitted``
+        it is a failed attempt that is tried again after ``run_after``, or with ``progress=True`` a
+        sleep; with ``children`` it waits until these tasks that it submitted have ended, with
+        ``topic`` until a message of that topic is there, or until ``run_after``. To
+        ``input-required`` or ``auth-required``, ``message`` is the question, and ``ask`` the step
+        that the answer will be stored as. ``message`` is added to the task's messages, the same way
+        as ``append_message`` does.
 
         ::
 
@@ -259,6 +272,9 @@ class LeaseCalls(LedgerCalls, LeaseLedger):
         run_after: datetime | timedelta | None = None,
         progress: bool = False,
         ask: StepKey | None = None,
+        result: Any = None,
+        children: Sequence[str] = (),
+        topic: str | None = None,
     ) -> TaskRecord:
         """End or suspend the work. The returned record has the state that the task reached."""
         outcome = Outcome(
@@ -268,8 +284,17 @@ class LeaseCalls(LedgerCalls, LeaseLedger):
             check_run_after(run_after),
             bool(progress),
             ask,
+            result=None if result is None else encode_json(result, field="result"),
+            children=check_ids("children", children),
+            topic=None if topic is None else check_id("topic", topic),
         )
         check_extras(outcome.to, run_after=run_after, progress=progress, ask=ask)
+        if result is not None and outcome.to is not TaskState.COMPLETED:
+            raise InvalidInputError("result", "can only be combined with the state completed")
+        if outcome.children and outcome.to is not TaskState.SUBMITTED:
+            raise InvalidInputError("children", "can only be combined with the state submitted")
+        if topic is not None and outcome.to is not TaskState.SUBMITTED:
+            raise InvalidInputError("topic", "can only be combined with the state submitted")
         return (await self._storage.transition(check_lease(lease), outcome)).load()
 
     async def complete_many(self, leases: Sequence[Lease]) -> list[TaskState | None]:

@@ -6,16 +6,19 @@ from typing import Protocol, runtime_checkable
 
 from holdfast.contracts.tasks.adopted import AdoptedCalls, AdoptedLedger
 from holdfast.contracts.tasks.audit import AuditCalls, AuditLedger
+from holdfast.contracts.tasks.children import ChildCalls, ChildLedger
 from holdfast.contracts.tasks.cleanup import CleanupCalls, CleanupLedger
 from holdfast.contracts.tasks.client_ledger import ClientLedger
 from holdfast.contracts.tasks.clients import ClientCalls
 from holdfast.contracts.tasks.contexts import ContextCalls, ContextLedger, TranscriptLedger
 from holdfast.contracts.tasks.forks import ForkCalls, ForkLedger
+from holdfast.contracts.tasks.inbox import InboxCalls, InboxLedger
 from holdfast.contracts.tasks.leases import LeaseCalls, LeaseLedger
 from holdfast.contracts.tasks.operations import OperationCalls, OperationLedger
 from holdfast.contracts.tasks.progress import ProgressCalls, ProgressLedger
 from holdfast.contracts.tasks.push import PushCalls, PushLedger
 from holdfast.contracts.tasks.queues import QueueCalls, QueueLedger
+from holdfast.contracts.tasks.results import ResultCalls, ResultLedger
 
 
 @runtime_checkable
@@ -32,6 +35,9 @@ class TaskLedger(
     QueueLedger,
     OperationLedger,
     ForkLedger,
+    ResultLedger,
+    ChildLedger,
+    InboxLedger,
     Protocol,
 ):
     """Everything about durable tasks. Each concern is a separate Protocol with its promises.
@@ -43,7 +49,8 @@ class TaskLedger(
     ``CleanupLedger``: what must not outlive a task. ``AdoptedLedger``: tasks that somebody else
     runs, and delete. ``QueueLedger``: many tasks in one call, priorities and limits.
     ``OperationLedger``: counts, workers, and requests to many tasks. ``ForkLedger``: tasks that go
-    on from what another one stored.
+    on from what another one stored. ``ResultLedger``: wait for the end of a task. ``ChildLedger``:
+    tasks that tasks submit. ``InboxLedger``: messages to running tasks.
 
     Every method is one atomic step: it happens as a whole or, with an error, not at all.
 
@@ -68,6 +75,9 @@ class Ledger(
     QueueCalls,
     OperationCalls,
     ForkCalls,
+    ResultCalls,
+    ChildCalls,
+    InboxCalls,
     TaskLedger,
 ):
     """``TaskLedger`` on any engine.

@@ -11,7 +11,7 @@ from holdfast.contracts.tasks.scope import LedgerCalls, task_key
 from holdfast.spi.tasks.records import load_artifacts
 from holdfast.spi.tasks.stored import StoredChunk, StoredMessage
 from holdfast.spi.tasks.workers import StepDraft
-from holdfast.values.checks import check_id, check_list, check_text
+from holdfast.values.checks import check_id, check_list, check_seconds, check_text
 from holdfast.values.codec import blocks_to_json, decode_json, encode_json, encode_object
 from holdfast.values.content import ChatMessage, ContentBlock
 from holdfast.values.owners import Owner
@@ -27,7 +27,8 @@ class ProgressLedger(Protocol):
     ``LeaseLedger``). Each write adds one thing; nothing is ever rewritten.
 
     A step is stored once under its key (kind, name, occurrence); the first stored wins. Storing one
-    is progress: it resets the task's ``attempts`` to 0.
+    is progress: it resets the task's ``attempts`` to 0. A step of the kind ``try`` is none: it
+    stores a failed try of another step.
 
     Artifact chunks belong to their attempt: the first chunk that a later attempt writes to an
     artifact replaces what it held, so that a resumed stream is never partial and full. This does
@@ -50,6 +51,8 @@ class ProgressLedger(Protocol):
     - a step stored again is no progress
     - a stored step sets the attempts back
     - a result that is not json is refused by its path and nothing is written
+    - a step says when it was started
+    - a failed try of a step is in the timeline and is no progress
     - 20 concurrent results of one step store one
     - 50 concurrent messages are all in the history
     - every kind of content block survives in an artifact
@@ -92,12 +95,18 @@ class ProgressLedger(Protocol):
 
     @abstractmethod
     async def record_step(
-        self, lease: Lease, key: StepKey, result: Any, *, digest: str = ""
+        self,
+        lease: Lease,
+        key: StepKey,
+        result: Any,
+        *,
+        digest: str = "",
+        seconds: float | None = None,
     ) -> StepRecord:
         """Store the result of a step, and return the one that is stored: the first wins.
 
         ``digest`` is that of the step's arguments. Raises ``ConflictError`` if the stored step has
-        another.
+        another. ``seconds`` is how long it took; its ``started_at`` is so long before now.
 
         ::
 
@@ -195,13 +204,20 @@ class ProgressCalls(LedgerCalls, ProgressLedger):
         return (await self._storage.append_message(check_lease(lease), said, remark)).load()
 
     async def record_step(
-        self, lease: Lease, key: StepKey, result: Any, *, digest: str = ""
+        self,
+        lease: Lease,
+        key: StepKey,
+        result: Any,
+        *,
+        digest: str = "",
+        seconds: float | None = None,
     ) -> StepRecord:
         """Store the result of a step, and return the one that is stored: the first wins."""
         check_step(key)
+        took = None if seconds is None else check_seconds("seconds", seconds)
         text = encode_json(result, field="result")
         named = message_named(decode_json(text))
-        step = StepDraft(key, text, check_text("digest", digest), named)
+        step = StepDraft(key, text, check_text("digest", digest), named, took)
         return (await self._storage.record_step(check_lease(lease), step)).load(lease.task_id)
 
     async def steps(self, task_id: str) -> list[StepRecord]:

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, Protocol, runtime_checkable
 
+from holdfast.contracts.tasks.checks import check_attempts
 from holdfast.contracts.tasks.scope import LedgerCalls
 from holdfast.spi.tasks.draft import Draft, check_run_after
 from holdfast.spi.tasks.stored import StoredMessage, text_bytes
 from holdfast.values.checks import (
     check_absent_id,
-    check_count,
     check_list,
     check_unreserved,
 )
@@ -157,9 +157,7 @@ def check_draft(
     >>> check_draft("writer", ChatMessage.user("hello"), priority=3).priority
     3
     """
-    attempts = check_count("max_attempts", max_attempts)
-    if attempts == 0:
-        raise InvalidInputError("max_attempts", "must be 1 or more")
+    attempts = check_attempts(max_attempts)
     return Draft(
         AgentId.parse(agent),
         StoredMessage.of(message),

@@ -26,6 +26,7 @@ CREATE TYPE holdfast.claimed_task AS (
     message_times timestamp with time zone[],
     message_seqs bigint[],
     message_bodies text[],
+    parent_id text,
     priority bigint,
     limit_key text
 );
@@ -712,6 +713,8 @@ CREATE TABLE holdfast.task_events (
     name text,
     metadata text,
     body text,
+    started_at timestamp with time zone,
+    code_version text COLLATE "C",
     PRIMARY KEY (tenant, task_id, seq)
 );
 
@@ -737,6 +740,22 @@ CREATE TABLE holdfast.task_feedback (
     created_at timestamp with time zone NOT NULL,
     PRIMARY KEY (tenant, task_id, id)
 );
+
+CREATE TABLE holdfast.task_inbox (
+    tenant text COLLATE "C" NOT NULL,
+    task_id text COLLATE "C" NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    number bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+    topic text COLLATE "C" NOT NULL,
+    body text NOT NULL,
+    digest text COLLATE "C" NOT NULL,
+    sent_at timestamp with time zone NOT NULL,
+    received boolean NOT NULL DEFAULT false,
+    PRIMARY KEY (tenant, task_id, id)
+);
+
+CREATE INDEX task_inbox_waiting ON holdfast.task_inbox USING btree ((((tenant || '
+'::text) || task_id)), topic, number) WHERE (NOT received);
 
 CREATE TABLE holdfast.task_starts (
     tenant text COLLATE "C" NOT NULL,
@@ -785,6 +804,14 @@ CREATE TABLE holdfast.tasks (
     has_cleanup boolean NOT NULL DEFAULT false,
     lease_seconds double precision,
     adopted boolean NOT NULL DEFAULT false,
+    result text,
+    parent_id text COLLATE "C" NOT NULL DEFAULT ''::text,
+    awaited boolean NOT NULL DEFAULT false,
+    waits_for bigint NOT NULL DEFAULT 0,
+    waits_topic text COLLATE "C",
+    has_inbox boolean NOT NULL DEFAULT false,
+    ask_form text,
+    code_version text COLLATE "C" NOT NULL DEFAULT ''::text,
     priority smallint NOT NULL DEFAULT 0,
     limit_key text COLLATE "C" NOT NULL DEFAULT ''::text,
     PRIMARY KEY (tenant, id)
@@ -797,13 +824,17 @@ CREATE INDEX tasks_by_priority ON holdfast.tasks USING btree (tenant, priority, 
 CREATE UNIQUE INDEX tasks_by_submit_key ON holdfast.tasks USING btree (tenant, (((owner || '
 '::text) || submit_key))) WHERE (submit_key <> ''::text);
 CREATE INDEX tasks_of_context ON holdfast.tasks USING btree (context_key);
+CREATE INDEX tasks_of_parent ON holdfast.tasks USING btree ((((tenant || '
+'::text) || parent_id)), id) WHERE (parent_id <> ''::text);
 CREATE INDEX tasks_queue ON holdfast.tasks USING btree (tenant, due_at, id) WHERE (state = 'submitted'::text);
 CREATE INDEX tasks_queue_of_context ON holdfast.tasks USING btree (context_key, due_at, id) WHERE (state = 'submitted'::text);
 CREATE INDEX tasks_uncopied ON holdfast.tasks USING btree (tenant, updated_at, id) WHERE ((NOT copied) AND (state <> ALL (ARRAY['submitted'::text, 'working'::text])));
 
+CREATE TRIGGER forget_task AFTER DELETE ON holdfast.tasks FOR EACH ROW WHEN ((old.awaited OR old.has_inbox)) EXECUTE FUNCTION holdfast.forget_task();
 CREATE TRIGGER task_ended AFTER UPDATE OF state ON holdfast.tasks FOR EACH ROW WHEN ((new.has_cleanup AND (new.state = ANY (ARRAY['completed'::text, 'failed'::text, 'canceled'::text, 'rejected'::text])))) EXECUTE FUNCTION holdfast.clean_up_task();
 CREATE TRIGGER task_removed AFTER DELETE ON holdfast.tasks FOR EACH ROW WHEN (old.has_cleanup) EXECUTE FUNCTION holdfast.clean_up_task();
 CREATE TRIGGER uncopy_task BEFORE UPDATE ON holdfast.tasks FOR EACH ROW WHEN ((old.copied AND (new.state IS DISTINCT FROM old.state) AND (NOT new.adopted))) EXECUTE FUNCTION holdfast.uncopy_task();
+CREATE TRIGGER wake_parent_task AFTER UPDATE OF state ON holdfast.tasks FOR EACH ROW WHEN ((new.awaited AND (new.state = ANY (ARRAY['completed'::text, 'failed'::text, 'canceled'::text, 'rejected'::text])) AND (old.state IS DISTINCT FROM new.state))) EXECUTE FUNCTION holdfast.wake_parent_task();
 
 CREATE TABLE holdfast.threads (
     tenant text COLLATE "C" NOT NULL,
@@ -874,6 +905,45 @@ CREATE VIEW holdfast.indexed_events AS
     (n)::integer AS length,
     ((n)::text[] COLLATE "C") AS lexemes
    FROM holdfast.index_replaced() n(n);
+
+CREATE VIEW holdfast.linked_task_records AS
+ SELECT t.tenant,
+    t.id,
+    t.context_id,
+    t.agent,
+    t.state,
+    t.created_at,
+    t.updated_at,
+    t.owner,
+    t.note,
+    t.metadata,
+    t.version,
+    t.fence,
+    t.attempts,
+    t.max_attempts,
+    t.worker,
+    t.lease_expires_at,
+    t.run_after,
+    t.cancel_requested,
+    t.pause_requested,
+    t.submit_key,
+    t.retry_of,
+    m.message_id AS status_id,
+    m.written_at AS status_at,
+    m.seq AS status_seq,
+    m.body AS status_body,
+    t.result,
+    t.parent_id,
+    t.priority,
+    t.limit_key
+   FROM (holdfast.tasks t
+     LEFT JOIN LATERAL ( SELECT e.message_id,
+            e.written_at,
+            e.seq,
+            e.body
+           FROM holdfast.task_events e
+          WHERE ((e.tenant = t.tenant) AND (e.task_id = t.id) AND (e.seq = t.status_seq))
+         LIMIT 1) m ON (true));
 
 CREATE VIEW holdfast.outbox_entries AS
  SELECT o.config_id,
@@ -956,43 +1026,6 @@ CREATE VIEW holdfast.task_records AS
           WHERE ((e.tenant = t.tenant) AND (e.task_id = t.id) AND (e.seq = t.status_seq))
          LIMIT 1) m ON (true));
 
-CREATE VIEW holdfast.task_rows AS
- SELECT t.tenant,
-    t.id,
-    t.context_id,
-    t.agent,
-    t.state,
-    t.created_at,
-    t.updated_at,
-    t.owner,
-    t.note,
-    t.metadata,
-    t.version,
-    t.fence,
-    t.attempts,
-    t.max_attempts,
-    t.worker,
-    t.lease_expires_at,
-    t.run_after,
-    t.cancel_requested,
-    t.pause_requested,
-    t.submit_key,
-    t.retry_of,
-    m.message_id AS status_id,
-    m.written_at AS status_at,
-    m.seq AS status_seq,
-    m.body AS status_body,
-    t.priority,
-    t.limit_key
-   FROM (holdfast.tasks t
-     LEFT JOIN LATERAL ( SELECT e.message_id,
-            e.written_at,
-            e.seq,
-            e.body
-           FROM holdfast.task_events e
-          WHERE ((e.tenant = t.tenant) AND (e.task_id = t.id) AND (e.seq = t.status_seq))
-         LIMIT 1) m ON (true));
-
 -- Functions:
 --   add_cards(in_tenant text, in_board_id text, in_card_ids text[], in_titles text[]) RETURNS bigint
 --   add_entities(the_tenant text, the_ids text[], the_bodies text[], named text[], the_names text[]) RETURNS void
@@ -1011,8 +1044,10 @@ CREATE VIEW holdfast.task_rows AS
 --   append_task_message(in_tenant text, in_id text, in_fence bigint, in_message_id text, in_message_at timestamp with time zone, in_message_body text, in_message_digest text, OUT out_id text, OUT out_at timestamp with time zone, OUT out_seq bigint, OUT out_body text) RETURNS record
 --   append_task_remark(in_tenant text, in_id text, in_fence bigint, in_message_id text, in_message_at timestamp with time zone, in_message_body text, in_message_digest text, in_step_kind text, in_step_name text, in_step_occurrence bigint, in_result text, OUT out_id text, OUT out_at timestamp with time zone, OUT out_seq bigint, OUT out_body text) RETURNS record
 --   append_to_session(the_tenant text, the_session text, the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[]) RETURNS TABLE(place integer, epoch integer, seq bigint)
+--   await_children(in_tenant text, in_id text, in_children text[]) RETURNS bigint
 --   bury_turn(the_tenant text, the_letter text, the_session text, the_event text, the_epoch integer, the_seq bigint, the_payload bytea, the_reason text) RETURNS void
 --   cancel_task(in_tenant text, in_id text, in_owner text, in_note text) RETURNS SETOF holdfast.task_records
+--   cancel_task_tree(in_tenant text, in_id text, in_owner text, in_note text) RETURNS SETOF holdfast.linked_task_records
 --   check_task_edge(in_id text, in_from text, in_to text, in_actor text) RETURNS void
 --   choose_tasks(in_tenant text, in_agents text[], in_limit bigint, in_serial boolean, in_now timestamp with time zone, in_limits jsonb) RETURNS TABLE(place tid, context_key bigint, awaited boolean)
 --   claim_fact_key(the_tenant text, the_scope bigint, the_key text, the_fingerprint text) RETURNS text
@@ -1028,6 +1063,7 @@ CREATE VIEW holdfast.task_rows AS
 --   cool_session(the_tenant text, the_session text, the_heat bigint) RETURNS boolean
 --   copy_thread(in_tenant text, in_source text, in_target text) RETURNS bigint
 --   correct_leases(in_tenant text) RETURNS void
+--   count_ended_child(in_tenant text, in_parent_id text) RETURNS void
 --   count_task_event(in_tenant text, in_id text, in_fence bigint, OUT seq bigint, OUT context_key bigint, OUT has_push boolean, OUT has_step_chunks boolean, OUT followed_until timestamp with time zone) RETURNS record
 --   create_board(in_tenant text, in_id text, in_conversation_id text, in_agent_id text, in_agent_label text, in_parent_agent_id text, in_max_retries bigint, in_card_ids text[], in_titles text[]) RETURNS void
 --   delete_collection(the_tenant text, the_collection text) RETURNS bigint
@@ -1049,7 +1085,9 @@ CREATE VIEW holdfast.task_rows AS
 --   find_submitted(in_tenant text, in_id text, in_owner text, in_submit_key text, in_digest text) RETURNS text
 --   flush_events(the_tenant text, the_sessions text[], the_epochs integer[], the_seqs bigint[], the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[]) RETURNS TABLE(place integer, outcome text, ahead integer)
 --   flush_turns(the_tenant text, the_sessions text[], the_epochs integer[], the_seqs bigint[], the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[], the_filterables text[]) RETURNS TABLE(place integer, outcome text, ahead integer)
+--   forget_task() RETURNS trigger
 --   fork_task(in_tenant text, in_id text, in_owner text, in_new_id text, in_new_context_id text, in_at bigint, in_failed boolean, in_submit_key text, in_digest text, in_message_id text, in_message_at timestamp with time zone, in_message_body text, in_message_digest text) RETURNS SETOF holdfast.task_records
+--   has_message(in_tenant text, in_task_id text, in_topic text) RETURNS boolean
 --   hold_dimension(the_tenant text, the_collection text, wanted integer) RETURNS integer
 --   hold_fact_scope(the_tenant text, the_namespace text, the_agent text, the_language text) RETURNS bigint
 --   hold_task(in_tenant text, in_id text, in_fence bigint) RETURNS holdfast.tasks
@@ -1067,7 +1105,9 @@ CREATE VIEW holdfast.task_rows AS
 --   keep_event_vectors(the_tenant text, the_sessions text[], the_ids text[], the_numbers real[], the_dimension integer) RETURNS void
 --   keep_task_files(in_tenant text, in_id text, in_refs text[]) RETURNS boolean
 --   keep_task_step(in_tenant text, in_task_id text, in_seq bigint, in_fence bigint, in_has_chunks boolean, in_actor text, in_now timestamp with time zone, in_kind text, in_name text, in_occurrence bigint, in_body text, in_digest text, in_message_id text) RETURNS boolean
+--   keep_timed_task_step(in_tenant text, in_task_id text, in_seq bigint, in_fence bigint, in_has_chunks boolean, in_actor text, in_now timestamp with time zone, in_kind text, in_name text, in_occurrence bigint, in_body text, in_digest text, in_message_id text, in_started_at timestamp with time zone) RETURNS boolean
 --   keep_turn_vectors(the_tenant text, the_model text, the_dimension integer, range_agents text[], range_keys bigint[], range_epochs integer[], range_starts bigint[], range_done bigint[], event_keys bigint[], event_epochs integer[], event_seqs bigint[], event_numbers integer[], the_numbers real[], refused_keys bigint[], refused_epochs integer[], refused_seqs bigint[]) RETURNS boolean
+--   leave_task(in_tenant text, in_id text, in_fence bigint, in_to text, in_note text, in_run_after timestamp with time zone, in_run_after_seconds double precision, in_progress boolean, in_message_id text, in_message_at timestamp with time zone, in_message_body text, in_message_digest text, in_ask_kind text, in_ask_name text, in_ask_occurrence bigint, in_ask_form text, in_result text, in_children text[], in_topic text) RETURNS SETOF holdfast.linked_task_records
 --   limit_scope(in_agent text, in_keyed boolean, task_agent text, task_key text) RETURNS text
 --   limits_of_task(in_limits jsonb, in_agent text, in_key text) RETURNS TABLE(keyed boolean, concurrency bigint, count bigint, seconds double precision, scope text, period text)
 --   lock_event_agent(the_tenant text, the_agent text) RETURNS holdfast.event_agents
@@ -1107,11 +1147,12 @@ CREATE VIEW holdfast.task_rows AS
 --   put_schedule(in_tenant text, in_owner text, in_id text, in_uid text, in_cron text, in_timezone text, in_agent text, in_message text, in_context_id text, in_metadata text, in_missed text, in_missed_limit bigint, in_grace_seconds double precision, in_max_attempts bigint, in_digest text, in_replace boolean) RETURNS SETOF holdfast.schedules
 --   put_state_at_version(in_tenant text, in_session_id text, in_state jsonb, in_ttl_seconds double precision, in_dropped text[], in_replace boolean, in_expected bigint) RETURNS bigint
 --   queue_for_embedding() RETURNS trigger
---   queue_task(in_tenant text, in_id text, in_owner text, in_context_id text, in_new_context_id text, in_agent text, in_metadata text, in_max_attempts bigint, in_submit_key text, in_digest text, in_retry_of text, in_run_after timestamp with time zone, in_run_after_seconds double precision, in_message_id text, in_message_at timestamp with time zone, in_message_body text, in_message_digest text, in_push_ids text[], in_push_urls text[], in_push_tokens text[], in_push_auths text[], in_priority bigint, in_limit_key text, in_now timestamp with time zone) RETURNS SETOF holdfast.task_rows
---   queue_task_once(in_tenant text, in_id text, in_owner text, in_context_id text, in_new_context_id text, in_agent text, in_metadata text, in_max_attempts bigint, in_submit_key text, in_digest text, in_retry_of text, in_run_after timestamp with time zone, in_run_after_seconds double precision, in_message_id text, in_message_at timestamp with time zone, in_message_body text, in_message_digest text, in_push_ids text[], in_push_urls text[], in_push_tokens text[], in_push_auths text[], in_priority bigint, in_limit_key text, in_now timestamp with time zone) RETURNS SETOF holdfast.task_rows
---   queue_tasks(in_tenant text, in_owner text, in_ids text[], in_context_ids text[], in_new_context_ids text[], in_agents text[], in_metadata text[], in_max_attempts bigint[], in_submit_keys text[], in_digests text[], in_run_after timestamp with time zone[], in_run_after_seconds double precision[], in_message_ids text[], in_message_ats timestamp with time zone[], in_message_bodies text[], in_message_digests text[], in_priorities bigint[], in_limit_keys text[]) RETURNS SETOF holdfast.task_rows
+--   queue_task(in_tenant text, in_id text, in_owner text, in_context_id text, in_new_context_id text, in_agent text, in_metadata text, in_max_attempts bigint, in_submit_key text, in_digest text, in_retry_of text, in_run_after timestamp with time zone, in_run_after_seconds double precision, in_message_id text, in_message_at timestamp with time zone, in_message_body text, in_message_digest text, in_push_ids text[], in_push_urls text[], in_push_tokens text[], in_push_auths text[], in_priority bigint, in_limit_key text, in_now timestamp with time zone) RETURNS SETOF holdfast.linked_task_records
+--   queue_task_once(in_tenant text, in_id text, in_owner text, in_context_id text, in_new_context_id text, in_agent text, in_metadata text, in_max_attempts bigint, in_submit_key text, in_digest text, in_retry_of text, in_run_after timestamp with time zone, in_run_after_seconds double precision, in_message_id text, in_message_at timestamp with time zone, in_message_body text, in_message_digest text, in_push_ids text[], in_push_urls text[], in_push_tokens text[], in_push_auths text[], in_priority bigint, in_limit_key text, in_now timestamp with time zone) RETURNS SETOF holdfast.linked_task_records
+--   queue_tasks(in_tenant text, in_owner text, in_ids text[], in_context_ids text[], in_new_context_ids text[], in_agents text[], in_metadata text[], in_max_attempts bigint[], in_submit_keys text[], in_digests text[], in_run_after timestamp with time zone[], in_run_after_seconds double precision[], in_message_ids text[], in_message_ats timestamp with time zone[], in_message_bodies text[], in_message_digests text[], in_priorities bigint[], in_limit_keys text[]) RETURNS SETOF holdfast.linked_task_records
 --   rank_by_words(the_tenant text, the_agent text, the_lexemes text[], the_limit bigint, the_session text, the_types text[], the_since timestamp with time zone, the_until timestamp with time zone, the_owner text, the_path jsonpath, the_values jsonb, k1 double precision, b double precision) RETURNS TABLE(session_key bigint, epoch integer, seq bigint, score double precision)
 --   reached(start bigint, depth bigint, the_types text[], along boolean, against boolean, most bigint) RETURNS bigint[]
+--   receive_in_task(in_tenant text, in_id text, in_fence bigint, in_kind text, in_name text, in_occurrence bigint, in_topic text, in_last boolean) RETURNS SETOF holdfast.task_events
 --   record_of_task(in_tenant text, in_id text, in_owner text, in_expected bigint, in_kinds text[], in_states text[], in_notes text[], in_ats timestamp with time zone[], in_metadatas text[], in_message_ids text[], in_message_ats timestamp with time zone[], in_bodies text[], in_digests text[], in_artifact_ids text[], in_appends boolean[], in_lasts boolean[]) RETURNS bigint
 --   record_task_step(in_tenant text, in_id text, in_fence bigint, in_kind text, in_name text, in_occurrence bigint, in_body text, in_digest text, in_message_id text, OUT out_at timestamp with time zone, OUT out_digest text, OUT out_fence bigint, OUT out_chunks bigint, OUT out_body text) RETURNS record
 --   recover_tasks(in_tenant text, in_limit bigint) RETURNS SETOF holdfast.task_records
@@ -1136,12 +1177,15 @@ CREATE VIEW holdfast.task_rows AS
 --   say_in_task(in_tenant text, in_task_id text, in_seq bigint, in_context_key bigint, in_fence bigint, in_actor text, in_now timestamp with time zone, in_id text, in_at timestamp with time zone, in_body text, in_digest text) RETURNS bigint
 --   search_events(the_tenant text, the_agent text, the_beginning text, the_other text, most_agents integer, the_lexemes text[], the_names text[], the_vector real[], the_model text, the_limit bigint, the_session text, the_types text[], the_since timestamp with time zone, the_until timestamp with time zone, the_owner text, the_path jsonpath, the_values jsonb, k1 double precision, b double precision, body_bytes integer, index_limit bigint, OUT searched text[], OUT queued text[], OUT waiting bigint, OUT indexing boolean, OUT may_index boolean, OUT model text, OUT unembedded boolean, OUT speakers text[], OUT word_seconds double precision, OUT near_seconds double precision, OUT lexicals double precision[], OUT semantics double precision[], OUT matched text[], OUT asks boolean[], OUT borrows boolean[], OUT spoke text[], OUT agents text[], OUT sessions text[], OUT types text[], OUT bodies text[], OUT ids text[], OUT runs text[], OUT times timestamp with time zone[], OUT epochs integer[], OUT seqs bigint[]) RETURNS record
 --   search_words(the_tenant text, the_agent text, the_lexemes text[], the_limit bigint, the_session text, the_types text[], the_since timestamp with time zone, the_until timestamp with time zone, k1 double precision, b double precision) RETURNS TABLE(session_key bigint, epoch integer, seq bigint, score double precision)
+--   send_to_task(in_tenant text, in_id text, in_owner text, in_message_id text, in_topic text, in_body text, in_digest text, in_limit bigint) RETURNS void
 --   settle_task(task holdfast.tasks, in_wanted text, in_note text, in_event text, OUT reached text, OUT why text) RETURNS record
 --   store_embedded_events(the_tenant text, the_sessions text[], the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[], the_filterables text[], the_numbers real[], the_dimension integer) RETURNS TABLE(place integer, epoch integer, seq bigint, first timestamp with time zone)
 --   store_event(the_tenant text, the_session text, the_agent text, the_type text, the_id text, the_run text, the_time timestamp with time zone, the_body text, the_filterable text) RETURNS TABLE(place integer, epoch integer, seq bigint, first timestamp with time zone)
 --   store_events(the_tenant text, the_sessions text[], the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[], the_filterables text[]) RETURNS TABLE(place integer, epoch integer, seq bigint, first timestamp with time zone)
 --   store_events_and_states(the_tenant text, the_sessions text[], the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[], the_filterables text[], the_numbers real[], the_dimension integer, patched text[], the_states text[], the_dropped text[], the_ttls double precision[], the_versions bigint[]) RETURNS TABLE(place integer, epoch integer, seq bigint, first timestamp with time zone)
 --   store_session_events(the_tenant text, the_session text, the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[], the_filterables text[]) RETURNS TABLE(place integer, epoch integer, seq bigint, first timestamp with time zone)
+--   store_task_step(in_tenant text, in_id text, in_fence bigint, in_kind text, in_name text, in_occurrence bigint, in_body text, in_digest text, in_message_id text, in_seconds double precision, OUT out_at timestamp with time zone, OUT out_digest text, OUT out_fence bigint, OUT out_chunks bigint, OUT out_body text, OUT out_started_at timestamp with time zone) RETURNS record
+--   submit_child_task(in_tenant text, in_parent_id text, in_fence bigint, in_step_kind text, in_step_name text, in_step_occurrence bigint, in_step_body text, in_step_digest text, in_id text, in_context_id text, in_new_context_id text, in_agent text, in_metadata text, in_max_attempts bigint, in_run_after timestamp with time zone, in_run_after_seconds double precision, in_message_id text, in_message_at timestamp with time zone, in_message_body text, in_message_digest text) RETURNS SETOF holdfast.linked_task_records
 --   submit_task(in_tenant text, in_id text, in_owner text, in_context_id text, in_new_context_id text, in_agent text, in_metadata text, in_max_attempts bigint, in_submit_key text, in_digest text, in_retry_of text, in_run_after timestamp with time zone, in_run_after_seconds double precision, in_message_id text, in_message_at timestamp with time zone, in_message_body text, in_message_digest text, in_push_ids text[], in_push_urls text[], in_push_tokens text[], in_push_auths text[]) RETURNS SETOF holdfast.task_records
 --   supersede_fact(the_tenant text, the_scope bigint, the_supersedes text, the_id text, moment timestamp with time zone) RETURNS holdfast.facts
 --   take_back(session holdfast.sessions) RETURNS holdfast.sessions
@@ -1170,6 +1214,7 @@ CREATE VIEW holdfast.task_rows AS
 --   upsert_push_config(in_tenant text, in_task_id text, in_owner text, in_id text, in_url text, in_token text, in_authentication text) RETURNS void
 --   use_task_context(in_tenant text, in_owner text, in_id text, in_now timestamp with time zone, OUT key bigint, OUT made boolean) RETURNS record
 --   waiting_events(the_tenant text, the_agents text[], the_limit bigint, look_back bigint) RETURNS TABLE(agent text, version bigint, session_key bigint, epoch integer, first_seq bigint, last_seq bigint, ahead boolean, numbered boolean, at_epoch integer, seq bigint, type text, occurred_at timestamp with time zone, body text, embedded boolean)
+--   wake_parent_task() RETURNS trigger
 --   walk(the_tenant text, start text, depth bigint, the_types text[], along boolean, against boolean, most bigint) RETURNS text[]
 --   warm_session(the_tenant text, the_session text, the_agent text, known_epoch integer, known_seq bigint, known_heat bigint) RETURNS TABLE(epoch integer, seq bigint, reserved bigint, heat bigint)
 --   watch_task(in_tenant text, in_id text, in_owner text) RETURNS TABLE(out_state text, out_version bigint)

@@ -55,6 +55,36 @@ def last_chunk_written(artifact_id: str) -> ConflictError:
     return ConflictError("artifact", artifact_id, text)
 
 
+def asked_to_cancel(task_id: str) -> ConflictError:
+    """A child of a task that a client cancels.
+
+    >>> str(asked_to_cancel("t1"))
+    "task 't1' was asked to cancel: it submits no more tasks"
+    """
+    text = f"task {task_id!r} was asked to cancel: it submits no more tasks"
+    return ConflictError("task", task_id, text)
+
+
+def has_ended(task_id: str) -> ConflictError:
+    """A message to a task that has ended.
+
+    >>> str(has_ended("t1"))
+    "task 't1' has ended: it receives no more messages"
+    """
+    text = f"task {task_id!r} has ended: it receives no more messages"
+    return ConflictError("task", task_id, text)
+
+
+def inbox_full(task_id: str, limit: int) -> ConflictError:
+    """A message to a task that has too many.
+
+    >>> str(inbox_full("t1", 1000))
+    "task 't1' has 1000 messages that it has not received: send again later"
+    """
+    text = f"task {task_id!r} has {limit} messages that it has not received: send again later"
+    return ConflictError("task", task_id, text)
+
+
 def _step(key: StepKey, why: str) -> ConflictError:
     return ConflictError("step", str(key), f"{key} {why}")
 

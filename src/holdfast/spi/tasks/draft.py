@@ -67,8 +67,10 @@ class Draft:
 
     def digest(self) -> str:
         """Return a digest of the content without the message's id; ``""`` without a submit key."""
-        if not self.submit_key:
-            return ""
+        return self.content_digest() if self.submit_key else ""
+
+    def content_digest(self) -> str:
+        """Return a digest of the content without the message's id."""
         when = self.run_after
         if isinstance(when, timedelta):
             due = f"+{when.total_seconds()}"

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Protocol
 
 from holdfast.spi.tasks.adopted import AdoptedStorage
+from holdfast.spi.tasks.children import ChildStorage
 from holdfast.spi.tasks.cleanup import CleanupStorage
 from holdfast.spi.tasks.clients import ClientStorage
 from holdfast.spi.tasks.contexts import ContextStorage
 from holdfast.spi.tasks.forks import ForkStorage
+from holdfast.spi.tasks.inbox import InboxStorage
 from holdfast.spi.tasks.operations import OperationStorage
 from holdfast.spi.tasks.push import PushStorage
 from holdfast.spi.tasks.timeline import AuditStorage
@@ -26,6 +28,8 @@ class TaskStorage(
     AdoptedStorage,
     OperationStorage,
     ForkStorage,
+    ChildStorage,
+    InboxStorage,
     Protocol,
 ):
     """The tasks of one tenant. Every method is one atomic step, and every argument is checked."""

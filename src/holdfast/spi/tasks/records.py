@@ -89,6 +89,8 @@ class StoredTask:
     pause_requested: bool = False
     priority: int = 0
     key: str = ""
+    result: str | None = None
+    parent_id: str = ""
 
     @property
     def adopted(self) -> bool:
@@ -161,6 +163,8 @@ class TaskSnapshot(NamedTuple):
             pause_requested=task.pause_requested,
             submit_key=task.submit_key,
             retry_of=task.retry_of,
+            result=None if task.result is None else decode_json(task.result),
+            parent_id=task.parent_id,
             truncated=self.truncated,
             priority=task.priority,
             key=task.key,

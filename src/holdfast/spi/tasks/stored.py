@@ -101,6 +101,7 @@ class StoredStep:
     digest: str
     fence: int
     chunks: int
+    started_at: datetime | None = None
 
     def load(self, task_id: str) -> StepRecord:
         """Return a new step record."""
@@ -112,6 +113,7 @@ class StoredStep:
             digest=self.digest,
             fence=self.fence,
             chunks=self.chunks,
+            started_at=self.started_at,
         )
 
 

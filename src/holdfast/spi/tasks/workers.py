@@ -29,7 +29,13 @@ class TaskClaim(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The result that a worker reports; a ``timedelta`` counts from the engine's current time."""
+    """The result that a worker reports; a ``timedelta`` counts from the engine's current time.
+
+    ``form`` is what the answer to ``ask`` must be, ``result`` that of a completed task, as JSON
+    text. A task that is ``submitted`` with ``children`` or a ``topic`` waits: it is due when all of
+    these children of its own have ended, or a message of the topic is there, or at ``run_after``.
+    Children that do not exist, or have ended, and a topic with a message are not waited for.
+    """
 
     to: TaskState
     message: StoredMessage | None
@@ -37,15 +43,23 @@ class Outcome(NamedTuple):
     run_after: datetime | timedelta | None
     progress: bool
     ask: StepKey | None
+    form: str | None = None
+    result: str | None = None
+    children: Sequence[str] = ()
+    topic: str | None = None
 
 
 class StepDraft(NamedTuple):
-    """The result of a step; ``message_id`` is the message that the result names, or empty."""
+    """The result of a step; ``message_id`` is the message that the result names, or empty.
+
+    ``seconds`` is how long the step took. A step of the kind ``try`` is no progress.
+    """
 
     key: StepKey
     result: str
     digest: str
     message_id: str
+    seconds: float | None = None
 
 
 class LeaseStorage(Protocol):

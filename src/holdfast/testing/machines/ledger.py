@@ -76,6 +76,7 @@ def _writes() -> Iterator[Act]:
         for result, digest in product((1, 2), ("", "d1", "d2")):
             yield Act("lease", "record_step", (key, {"n": result}), {"digest": digest})
         yield Act("lease", "restore_artifacts", (key,))
+    yield Act("lease", "record_step", (StepKey("s1", kind="try"), "failed"), {"seconds": 2.0})
     for name, text, append, last, within in product(
         ("a1", "a2"), ("a", "b"), (True, False), (False, True), (None, StepKey("s1"))
     ):
@@ -96,6 +97,7 @@ def _ends() -> Iterator[Act]:
             yield Act("lease", "transition", (state,), {"message": question, "ask": key})
     for state in ("completed", "completed", "failed", "rejected", "canceled", "paused", "working"):
         yield Act("lease", "transition", (state,))
+    yield Act("lease", "transition", ("completed",), {"result": {"n": 1}})
     yield from (Act("lease", "release"), Act("lease", "release"))
 
 

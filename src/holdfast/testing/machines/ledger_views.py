@@ -50,7 +50,7 @@ def _task(task: TaskRecord) -> tuple[Any, ...]:
         _since(task.updated_at, task.created_at),
         status.text if status else None,
         [message.text for message in task.messages],
-        task.metadata,
+        (task.metadata, task.result),
     )
 
 

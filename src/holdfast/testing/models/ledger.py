@@ -40,11 +40,18 @@ class NaiveLedger(NaiveClients, NaiveLeases, NaiveCleanup, NaiveAdopted):
     def _keep(self, task: NaiveTask, key: StepKey, result: Any, digest: str) -> None:
         chunks = [one for one in task.chunks if (one["step"], one["fence"]) == (key, task.fence)]
         task.steps.append([key, copy.deepcopy(result), digest, task.fence, len(chunks)])
-        task.attempts = 0
+        if key.kind != "try":
+            task.attempts = 0
         self.happen(task, "step", str(key))
 
     async def record_step(
-        self, lease: Lease, key: StepKey, result: Any, *, digest: str = ""
+        self,
+        lease: Lease,
+        key: StepKey,
+        result: Any,
+        *,
+        digest: str = "",
+        seconds: float | None = None,  # noqa: ARG002 - the machines compare no times
     ) -> list[Any]:
         """The step that is stored."""
         task = self.held(lease)

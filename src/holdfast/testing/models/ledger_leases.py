@@ -97,6 +97,7 @@ class NaiveLeases(NaiveTasks):
         run_after: timedelta | None = None,
         progress: bool = False,
         ask: Any = None,
+        result: Any = None,
     ) -> TaskRecord:
         """End or suspend the work."""
         task = self.held(lease)
@@ -111,6 +112,7 @@ class NaiveLeases(NaiveTasks):
         task.ask = ask
         later = self.shared.now + run_after if run_after else None
         self.stop(task, to, note, run_after=later, status=message)
+        task.result = result if task.state == to else None
         return self.show(task)
 
     async def complete_many(self, leases: list[Lease]) -> list[str | None]:

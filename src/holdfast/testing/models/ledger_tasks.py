@@ -45,6 +45,7 @@ class NaiveTask:
     cancel: bool = False
     pause: bool = False
     ask: Any = None
+    result: Any = None
     messages: list[ChatMessage] = field(default_factory=list)
     steps: list[list[Any]] = field(default_factory=list)
     chunks: list[dict[str, Any]] = field(default_factory=list)
@@ -216,4 +217,5 @@ class NaiveTasks:
             retry_of=task.retry_of,
             priority=task.priority,
             key=task.limit_key,
+            result=copy.deepcopy(task.result),
         )

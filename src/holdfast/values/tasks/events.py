@@ -11,6 +11,9 @@ from holdfast.values.content import ChatMessage, ContentBlock
 from holdfast.values.errors import InvalidInputError
 from holdfast.values.lifecycle import Actor, TaskState
 
+TRY = "try"
+"""The kind of a step that stores a failed try of another step."""
+
 EventKind: TypeAlias = Literal["transition", "request", "message", "step", "artifact"]
 
 
@@ -18,8 +21,8 @@ EventKind: TypeAlias = Literal["transition", "request", "message", "step", "arti
 class StepKey:
     """The key of one stored step of a task: its name, and a count of steps with that name.
 
-    ``kind`` separates the names of steps, questions (``ask``), remarks (``say``), sleeps and
-    appends to the transcript (``history``).
+    ``kind`` separates the names of steps, failed tries of them (``try``), questions (``ask``),
+    remarks (``say``), sleeps and appends to the transcript (``history``).
 
     >>> StepKey("fetch") == StepKey("fetch", occurrence=1, kind="step")
     True
@@ -103,6 +106,9 @@ class StepRecord:
     fence: int = 0
     chunks: int = 0
     """How many artifact chunks were written in it."""
+
+    started_at: datetime | None = None
+    """When its function was called, by the ledger's clock; ``None`` if that was not reported."""
 
 
 @dataclass(frozen=True, slots=True)

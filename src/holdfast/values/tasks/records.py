@@ -89,6 +89,12 @@ class TaskRecord:
     retry_of: str = ""
     """The task that this one retries, resumes or was forked from."""
 
+    result: Any = None
+    """What its handler returned, if it is ``completed``: any JSON."""
+
+    parent_id: str = ""
+    """The task that submitted it; empty if a client did."""
+
     truncated: bool = False
     """Whether messages or artifacts were left out because of ``max_bytes``."""
 

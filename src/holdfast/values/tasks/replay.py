@@ -10,6 +10,7 @@ from typing import Any, assert_never
 from holdfast.values.content import ChatMessage, ContentBlock
 from holdfast.values.lifecycle import TERMINAL, TaskState
 from holdfast.values.tasks.events import (
+    TRY,
     ArtifactChunk,
     StepRecord,
     TaskEvent,
@@ -71,7 +72,14 @@ def replay(origin: TaskRecord, events: Iterable[TaskEvent]) -> TaskRecord | None
     if task is None:
         return None
     artifacts = [assemble(one, chunks[one], task_id=task.id) for one in chunks]
-    return replace(task, messages=messages, artifacts=artifacts, lease_expires_at=None)
+    return replace(
+        task,
+        messages=messages,
+        artifacts=artifacts,
+        lease_expires_at=None,
+        # A task gets its result with its last transition, and no other later.
+        result=origin.result if task.state is TaskState.COMPLETED else None,
+    )
 
 
 def _step(
@@ -91,7 +99,7 @@ def _step(
         case ChatMessage():
             messages.append(body)
         case StepRecord():
-            task = replace(task, attempts=0)
+            task = replace(task, attempts=task.attempts if body.key.kind == TRY else 0)
         case ArtifactChunk():
             chunks.setdefault(body.artifact_id, []).append((body, event.at))
         case _ as never:

@@ -194,6 +194,9 @@ class InMemoryClients(LedgerView, ClientStorage):
         if row.state in TERMINAL:
             raise _illegal(row, TaskState.SUBMITTED)
         if row.state is TaskState.PAUSED:
+            if row.waits_for or row.waits_topic is not None:
+                # It looks again: what it waits for may have come meanwhile.
+                row.run_after, row.waits_for, row.waits_topic = None, 0, None
             self._move(row, TaskState.SUBMITTED, Actor.CLIENT, note=note, run_after=row.run_after)
         elif row.pause_requested:
             row.pause_requested = False

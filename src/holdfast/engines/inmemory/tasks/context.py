@@ -18,7 +18,7 @@ from holdfast.spi.tasks.contexts import (
 from holdfast.spi.tasks.records import ContextKey, Extent
 from holdfast.spi.tasks.stored import StoredMessage, fitting, text_bytes
 from holdfast.values.identity import AgentId
-from holdfast.values.lifecycle import TaskState
+from holdfast.values.lifecycle import TERMINAL, TaskState
 from holdfast.values.tasks.records import ContextRecord
 
 _BUSY = (TaskState.SUBMITTED, TaskState.WORKING)
@@ -74,6 +74,8 @@ class InMemoryContexts(LedgerView, ContextStorage):
         for config in row.push:
             data.lanes.pop((row.id, config), None)
         self._clean_up(row.id, files=True)
+        if row.state not in TERMINAL:
+            self._wake_parent(row)
         data.followers.ring(row.id)
 
     async def resting_messages(self, agents: Collection[AgentId], limit: int) -> list[SaidMessage]:

@@ -67,6 +67,16 @@ def event_bytes(event: StoredEvent) -> int:
 
 
 @dataclass(slots=True)
+class InboxRow:
+    """A message to a running task."""
+
+    topic: str
+    body: str
+    digest: str
+    received: bool = False
+
+
+@dataclass(slots=True)
 class TaskRow(StoredTask):
     """A task with its timeline and five indexes into it.
 
@@ -79,6 +89,10 @@ class TaskRow(StoredTask):
     lease_seconds: float = 0.0
     due_at: datetime | None = None
     ask: StepKey | None = None
+    form: str | None = None
+    awaited: bool = False
+    waits_for: int = 0
+    waits_topic: str | None = None
 
     events: list[StoredEvent] = field(default_factory=list)
     transitions: int = 0
@@ -91,6 +105,12 @@ class TaskRow(StoredTask):
     )
     feedback: dict[str, StoredFeedback] = field(default_factory=dict)
     push: dict[str, StoredPush] = field(default_factory=dict)
+    inbox: dict[str, InboxRow] = field(default_factory=dict, repr=False)
+
+    def next_in_inbox(self, topic: str) -> InboxRow | None:
+        """The oldest message of a topic that was not received."""
+        waiting = (one for one in self.inbox.values() if not one.received and one.topic == topic)
+        return next(waiting, None)
 
     def last_messages(self, length: int | None) -> list[StoredMessage]:
         """The last messages, the newest first."""
@@ -111,6 +131,7 @@ class TaskRow(StoredTask):
         said = [text_bytes(one.payload) for one in self.last_messages(extent.history_length)]
         status = self.messages[self.status].payload if self.status else ""
         whole = text_bytes(self.metadata) + text_bytes(status) + sum(said)
+        whole += text_bytes(self.result or "")
         return whole + (self.artifact_bytes() if extent.artifacts else 0)
 
     def snapshot(self, extent: Extent | None = None) -> TaskSnapshot:

@@ -13,7 +13,7 @@ from holdfast.spi.tasks.conflicts import answered
 from holdfast.spi.tasks.records import Extent, TaskSnapshot, lease_on
 from holdfast.spi.tasks.workers import LeaseStorage, Outcome, TaskClaim
 from holdfast.values.errors import LeaseLostError
-from holdfast.values.lifecycle import Actor, TaskState, check_edge
+from holdfast.values.lifecycle import TERMINAL, Actor, TaskState, check_edge
 from holdfast.values.tasks.records import Lease
 
 
@@ -79,10 +79,28 @@ class InMemoryLeases(LedgerView, LeaseStorage):
             row.attempts = 0
         reached, why = self._settle(row, wanted, outcome.note, f"the worker reported {wanted}")
         row.ask = ask if reached is wanted else None
+        row.form = outcome.form if reached is wanted else None
+        row.result = outcome.result if reached is wanted else None
+        moment = self._wait(row, outcome, moment)
         later = moment if reached in (TaskState.SUBMITTED, TaskState.PAUSED) else None
         status = "" if said is None else said.id
         self._move(row, reached, Actor.WORKER, note=why, status=status, run_after=later)
         return row.snapshot()
+
+    def _wait(self, row: TaskRow, outcome: Outcome, moment: datetime | None) -> datetime | None:
+        """Note what a task waits for that has not come. Returns its ``run_after``."""
+        tasks = self._data.tasks
+        awaited = [tasks[one] for one in set(outcome.children) if one in tasks]
+        live = [one for one in awaited if one.parent_id == row.id and one.state not in TERMINAL]
+        for child in live:
+            child.awaited = True
+        row.waits_for, row.waits_topic = len(live), None
+        if outcome.topic is None:
+            return moment
+        if row.next_in_inbox(outcome.topic) is not None:
+            return None
+        row.waits_topic = outcome.topic
+        return moment
 
     def _settle(
         self, row: TaskRow, wanted: TaskState, note: str, event: str

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from holdfast.engines.inmemory.tasks.adopted import InMemoryAdopted
 from holdfast.engines.inmemory.tasks.audit import InMemoryAudit
+from holdfast.engines.inmemory.tasks.children import InMemoryChildren
 from holdfast.engines.inmemory.tasks.cleanup import InMemoryCleanup
 from holdfast.engines.inmemory.tasks.forks import InMemoryForks
+from holdfast.engines.inmemory.tasks.inbox import InMemoryInbox
 from holdfast.engines.inmemory.tasks.lease import InMemoryLeases
 from holdfast.engines.inmemory.tasks.operations import InMemoryOperations
 from holdfast.engines.inmemory.tasks.push import InMemoryPush
@@ -15,6 +17,8 @@ from holdfast.spi.tasks.ledger import TaskStorage
 class InMemoryLedger(
     InMemoryOperations,
     InMemoryForks,
+    InMemoryChildren,
+    InMemoryInbox,
     InMemoryLeases,
     InMemoryAdopted,
     InMemoryAudit,

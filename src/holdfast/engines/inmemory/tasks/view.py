@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from holdfast.engines.inmemory.engine import InMemory
 from holdfast.engines.inmemory.tasks.data import (
@@ -21,10 +21,12 @@ from holdfast.spi.tasks.workers import StepDraft
 from holdfast.values.errors import LeaseLostError, NotFoundError
 from holdfast.values.ids import new_id
 from holdfast.values.lifecycle import TERMINAL, Actor, TaskState, check_edge
-from holdfast.values.tasks.events import Transition
+from holdfast.values.tasks.events import TRY, Transition
 from holdfast.values.tasks.records import Lease
 
 _ANNOUNCED = (Transition, StoredMessage, StoredChunk)
+NEVER = datetime.max.replace(tzinfo=UTC)
+"""When a task is due that waits for something else than a time."""
 
 
 class LedgerView:
@@ -112,6 +114,7 @@ class LedgerView:
         if to in TERMINAL:
             row.cancel_requested = row.pause_requested = False
             self._clean_up(row.id, files=False)
+            self._wake_parent(row)
         row.state, row.updated_at, row.note, row.status = to, now, note, status
         row.run_after = run_after
         row.transitions += 1
@@ -146,7 +149,26 @@ class LedgerView:
             del queue[bisect_left(queue, (row.due_at, row.id))]
         if to is TaskState.SUBMITTED:
             if not keeps_place or row.due_at is None:
-                row.due_at = max(run_after or now, now)
+                waits = row.waits_for > 0 or row.waits_topic is not None
+                row.due_at = max(run_after or (NEVER if waits else now), now)
+            insort(queue, (row.due_at, row.id))
+            self._engine.table("", Doorbell).ring()
+
+    def _wake_parent(self, child: TaskRow) -> None:
+        """Count an ended or removed child that its parent waits for; the last makes that due."""
+        parent = self._data.tasks.get(child.parent_id)
+        if child.awaited and parent is not None and parent.waits_for:
+            child.awaited = False
+            parent.waits_for -= 1
+            if not parent.waits_for:
+                self._make_due(parent)
+
+    def _make_due(self, row: TaskRow) -> None:
+        """Let a task that waits be claimed now."""
+        if row.state is TaskState.SUBMITTED and row.due_at is not None:
+            queue = self._data.queue
+            del queue[bisect_left(queue, (row.due_at, row.id))]
+            row.due_at = self._engine.now()
             insort(queue, (row.due_at, row.id))
             self._engine.table("", Doorbell).ring()
 
@@ -176,10 +198,14 @@ class LedgerView:
         self._context(row).messages.append((row.id, message.id))
 
     def _keep(self, row: TaskRow, draft: StepDraft, by: Actor) -> None:
-        """Store a step. A step is progress: it resets the attempts."""
+        """Store a step. It is progress, unless it is a failed try: it resets the attempts."""
         now, key = self._engine.now(), draft.key
         written = len(row.step_chunks.get((key, row.fence), []))
-        row.steps[key] = StoredStep(key, draft.result, now, draft.digest, row.fence, written)
+        started = None if draft.seconds is None else now - timedelta(seconds=draft.seconds)
+        row.steps[key] = StoredStep(
+            key, draft.result, now, draft.digest, row.fence, written, started
+        )
         row.said[key] = draft.message_id
-        row.attempts = 0
+        if key.kind != TRY:
+            row.attempts = 0
         self._log(row, by, row.steps[key], now)

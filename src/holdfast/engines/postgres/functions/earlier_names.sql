@@ -152,3 +152,38 @@ AS $$
     SELECT * FROM holdfast.take_tasks(
         in_tenant, in_worker, in_agents, in_limit, in_lease_seconds, in_serial, in_history, NULL);
 $$;
+
+-- store_task_step, without how long the step took.
+CREATE OR REPLACE FUNCTION holdfast.record_task_step(
+    in_tenant text, in_id text, in_fence bigint,
+    in_kind text, in_name text, in_occurrence bigint,
+    in_body text, in_digest text, in_message_id text,
+    OUT out_at timestamptz, OUT out_digest text, OUT out_fence bigint, OUT out_chunks bigint,
+    OUT out_body text
+)
+LANGUAGE sql
+AS $$
+    SELECT s.out_at, s.out_digest, s.out_fence, s.out_chunks, s.out_body
+    FROM holdfast.store_task_step(
+        in_tenant, in_id, in_fence, in_kind, in_name, in_occurrence, in_body, in_digest,
+        in_message_id, NULL) s;
+$$;
+
+-- leave_task, without a result and with nothing to wait for.
+CREATE OR REPLACE FUNCTION holdfast.transition_task(
+    in_tenant text, in_id text, in_fence bigint, in_to text, in_note text,
+    in_run_after timestamptz, in_run_after_seconds double precision, in_progress boolean,
+    in_message_id text, in_message_at timestamptz, in_message_body text, in_message_digest text,
+    in_ask_kind text, in_ask_name text, in_ask_occurrence bigint
+) RETURNS SETOF holdfast.task_records
+LANGUAGE plpgsql
+AS $$
+BEGIN
+    PERFORM holdfast.leave_task(
+        in_tenant, in_id, in_fence, in_to, in_note, in_run_after, in_run_after_seconds,
+        in_progress, in_message_id, in_message_at, in_message_body, in_message_digest,
+        in_ask_kind, in_ask_name, in_ask_occurrence, NULL, NULL, '{}', NULL);
+    RETURN QUERY SELECT * FROM holdfast.task_records r
+    WHERE r.tenant = in_tenant AND r.id = in_id;
+END
+$$;

@@ -81,7 +81,7 @@ BEGIN
            t.metadata, t.version, t.fence, t.attempts, t.max_attempts, t.worker,
            t.lease_expires_at, t.run_after, t.cancel_requested, t.pause_requested, t.submit_key,
            t.retry_of, m.message_ids, m.message_times, m.message_seqs, m.message_bodies,
-           t.priority::bigint, t.limit_key
+           t.parent_id, t.priority::bigint, t.limit_key
     FROM taken t
     LEFT JOIN LATERAL (
         -- A task that was never claimed has its first message and no other.

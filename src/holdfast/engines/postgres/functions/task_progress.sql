@@ -1,4 +1,4 @@
--- version: 1
+-- version: 2
 -- What a running task stores.
 
 -- Counts one more event of a task that is working under this fence; else the lease is lost.
@@ -108,38 +108,40 @@ END
 $$;
 
 -- Stores the result of a step: the one that is stored, which is the first; its result only if it
--- is another's.
-CREATE OR REPLACE FUNCTION holdfast.record_task_step(
+-- is another's. A failed try of a step is no progress.
+CREATE OR REPLACE FUNCTION holdfast.store_task_step(
     in_tenant text, in_id text, in_fence bigint,
     in_kind text, in_name text, in_occurrence bigint,
-    in_body text, in_digest text, in_message_id text,
+    in_body text, in_digest text, in_message_id text, in_seconds double precision,
     OUT out_at timestamptz, OUT out_digest text, OUT out_fence bigint, OUT out_chunks bigint,
-    OUT out_body text
+    OUT out_body text, OUT out_started_at timestamptz
 )
 LANGUAGE plpgsql
 AS $$
 DECLARE
     task record := holdfast.count_task_event(in_tenant, in_id, in_fence);
     v_now timestamptz := holdfast.now();
-    fresh boolean := holdfast.keep_task_step(
+    started timestamptz := v_now - make_interval(secs => in_seconds);
+    fresh boolean := holdfast.keep_timed_task_step(
         in_tenant, in_id, task.seq, in_fence, task.has_step_chunks, 'worker', v_now,
-        in_kind, in_name, in_occurrence, in_body, in_digest, in_message_id);
+        in_kind, in_name, in_occurrence, in_body, in_digest, in_message_id, started);
 BEGIN
     IF fresh AND NOT task.has_step_chunks THEN
         out_at := v_now;
         out_digest := in_digest;
         out_fence := in_fence;
         out_chunks := 0;
+        out_started_at := started;
     ELSE
-        SELECT e.at, e.digest, e.fence, e.chunks, e.body
-        INTO out_at, out_digest, out_fence, out_chunks, out_body
+        SELECT e.at, e.digest, e.fence, e.chunks, e.body, e.started_at
+        INTO out_at, out_digest, out_fence, out_chunks, out_body, out_started_at
         FROM holdfast.task_events e
         WHERE e.tenant = in_tenant AND e.kind = 'step'
             AND e.step_key = holdfast.task_step_key(in_id, in_kind, in_name, in_occurrence);
     END IF;
     IF fresh THEN
         UPDATE holdfast.tasks t SET attempts = 0
-        WHERE t.tenant = in_tenant AND t.id = in_id AND t.attempts > 0;
+        WHERE t.tenant = in_tenant AND t.id = in_id AND t.attempts > 0 AND in_kind <> 'try';
         IF task.followed_until > v_now THEN
             PERFORM holdfast.tell_of_task(
                 in_tenant, in_id, false, task.followed_until, v_now, NULL);

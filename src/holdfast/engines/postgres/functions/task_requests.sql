@@ -146,6 +146,12 @@ BEGIN
     IF task.state IN ('completed', 'failed', 'canceled', 'rejected') THEN
         PERFORM holdfast.fail_task_edge(task.id, task.state, 'submitted');
     ELSIF task.state = 'paused' THEN
+        -- A task that waits looks again: what it waits for may have come meanwhile.
+        IF task.waits_for > 0 OR task.waits_topic IS NOT NULL THEN
+            task.run_after := NULL;
+            task.waits_for := 0;
+            task.waits_topic := NULL;
+        END IF;
         PERFORM holdfast.move_task(task, 'submitted', 'client', v_now, in_note, task.run_after);
     ELSIF task.pause_requested THEN
         task.pause_requested := false;

@@ -10,7 +10,7 @@ CREATE OR REPLACE FUNCTION holdfast.queue_task(
     in_message_id text, in_message_at timestamptz, in_message_body text, in_message_digest text,
     in_push_ids text[], in_push_urls text[], in_push_tokens text[], in_push_auths text[],
     in_priority bigint, in_limit_key text, in_now timestamptz
-) RETURNS SETOF holdfast.task_rows
+) RETURNS SETOF holdfast.linked_task_records
 LANGUAGE plpgsql
 AS $$
 DECLARE
@@ -59,7 +59,7 @@ BEGIN
         made := FOUND;
     END IF;
     IF made THEN
-        RETURN QUERY SELECT * FROM holdfast.task_rows r
+        RETURN QUERY SELECT * FROM holdfast.linked_task_records r
         WHERE r.tenant = in_tenant AND r.id = in_id;
     ELSE
         RETURN QUERY SELECT * FROM holdfast.queue_task_once(
@@ -80,7 +80,7 @@ CREATE OR REPLACE FUNCTION holdfast.queue_task_once(
     in_message_id text, in_message_at timestamptz, in_message_body text, in_message_digest text,
     in_push_ids text[], in_push_urls text[], in_push_tokens text[], in_push_auths text[],
     in_priority bigint, in_limit_key text, in_now timestamptz
-) RETURNS SETOF holdfast.task_rows
+) RETURNS SETOF holdfast.linked_task_records
 LANGUAGE plpgsql
 AS $$
 DECLARE
@@ -148,7 +148,7 @@ BEGIN
             PERFORM holdfast.tell_of_task(in_tenant, in_id, true, NULL, v_now, 1, 2);
         END IF;
     END IF;
-    RETURN QUERY SELECT * FROM holdfast.task_rows r
+    RETURN QUERY SELECT * FROM holdfast.linked_task_records r
     WHERE r.tenant = in_tenant AND r.id = coalesce(known, in_id);
 END
 $$;
@@ -164,7 +164,7 @@ CREATE OR REPLACE FUNCTION holdfast.queue_tasks(
     in_run_after_seconds double precision[], in_message_ids text[], in_message_ats timestamptz[],
     in_message_bodies text[], in_message_digests text[], in_priorities bigint[],
     in_limit_keys text[]
-) RETURNS SETOF holdfast.task_rows
+) RETURNS SETOF holdfast.linked_task_records
 LANGUAGE plpgsql
 AS $$
 DECLARE
@@ -236,7 +236,7 @@ BEGIN
             in_limit_keys[place], v_now) r);
     END LOOP;
     RETURN QUERY SELECT r.* FROM unnest(queued) WITH ORDINALITY AS q (id, place)
-    JOIN holdfast.task_rows r ON r.tenant = in_tenant AND r.id = q.id
+    JOIN holdfast.linked_task_records r ON r.tenant = in_tenant AND r.id = q.id
     ORDER BY q.place;
 END
 $$;

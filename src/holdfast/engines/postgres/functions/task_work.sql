@@ -24,18 +24,22 @@ BEGIN
 END
 $$;
 
--- Ends or suspends the work on a task, with the message and the question that go with it.
-CREATE OR REPLACE FUNCTION holdfast.transition_task(
+-- Ends or suspends the work on a task, with its result, the message and the question that go with
+-- it, or what it waits for. What came already is not waited for.
+CREATE OR REPLACE FUNCTION holdfast.leave_task(
     in_tenant text, in_id text, in_fence bigint, in_to text, in_note text,
     in_run_after timestamptz, in_run_after_seconds double precision, in_progress boolean,
     in_message_id text, in_message_at timestamptz, in_message_body text, in_message_digest text,
-    in_ask_kind text, in_ask_name text, in_ask_occurrence bigint
-) RETURNS SETOF holdfast.task_records
+    in_ask_kind text, in_ask_name text, in_ask_occurrence bigint, in_ask_form text,
+    in_result text, in_children text[], in_topic text
+) RETURNS SETOF holdfast.linked_task_records
 LANGUAGE plpgsql
 AS $$
 DECLARE
     moment timestamptz := holdfast.task_moment(
         in_run_after, in_run_after_seconds, holdfast.now());
+    -- First the children, then the task: in this order all locks are taken.
+    live_children bigint := holdfast.await_children(in_tenant, in_id, in_children);
     task holdfast.tasks := holdfast.hold_task(in_tenant, in_id, in_fence);
     v_now timestamptz := holdfast.now();
     said bigint;
@@ -72,12 +76,20 @@ BEGIN
         task.ask_kind := in_ask_kind;
         task.ask_name := in_ask_name;
         task.ask_occurrence := in_ask_occurrence;
+        task.ask_form := in_ask_form;
+        task.result := in_result;
+    END IF;
+    task.waits_for := live_children;
+    task.waits_topic := CASE WHEN NOT holdfast.has_message(in_tenant, in_id, in_topic)
+                             THEN in_topic END;
+    IF in_topic IS NOT NULL AND task.waits_topic IS NULL THEN
+        moment := NULL;
     END IF;
     PERFORM holdfast.move_task(
         task, settled.reached, 'worker', v_now, settled.why,
         CASE WHEN settled.reached IN ('submitted', 'paused') THEN moment END,
         CASE WHEN fresh THEN said END, said, coalesce(in_message_id, ''));
-    RETURN QUERY SELECT * FROM holdfast.task_records r
+    RETURN QUERY SELECT * FROM holdfast.linked_task_records r
     WHERE r.tenant = in_tenant AND r.id = in_id;
 END
 $$;

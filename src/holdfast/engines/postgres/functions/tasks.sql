@@ -1,4 +1,4 @@
--- version: 1
+-- version: 2
 -- What all functions of tasks use.
 
 -- The last messages of a task, in order, as columns of equal length.
@@ -208,10 +208,10 @@ END
 $$;
 
 -- Adds a step to the timeline, at this place, unless the task has it; whether it is new.
-CREATE OR REPLACE FUNCTION holdfast.keep_task_step(
+CREATE OR REPLACE FUNCTION holdfast.keep_timed_task_step(
     in_tenant text, in_task_id text, in_seq bigint, in_fence bigint, in_has_chunks boolean,
     in_actor text, in_now timestamptz, in_kind text, in_name text, in_occurrence bigint,
-    in_body text, in_digest text, in_message_id text
+    in_body text, in_digest text, in_message_id text, in_started_at timestamptz
 ) RETURNS boolean
 LANGUAGE plpgsql
 AS $$
@@ -226,17 +226,31 @@ BEGIN
     END IF;
     INSERT INTO holdfast.task_events (
         tenant, task_id, seq, kind, at, actor, fence, step_key, step_kind, step_name,
-        step_occurrence, digest, message_id, body, chunks)
+        step_occurrence, digest, message_id, body, chunks, started_at)
     VALUES (
         in_tenant, in_task_id, in_seq, 'step', in_now, in_actor, in_fence, key, in_kind, in_name,
-        in_occurrence, in_digest, in_message_id, in_body, written)
+        in_occurrence, in_digest, in_message_id, in_body, written, in_started_at)
     ON CONFLICT (tenant, step_key) WHERE kind = 'step' DO NOTHING;
     RETURN FOUND;
 END
 $$;
 
+-- The same for a step of which nobody measured how long it took.
+CREATE OR REPLACE FUNCTION holdfast.keep_task_step(
+    in_tenant text, in_task_id text, in_seq bigint, in_fence bigint, in_has_chunks boolean,
+    in_actor text, in_now timestamptz, in_kind text, in_name text, in_occurrence bigint,
+    in_body text, in_digest text, in_message_id text
+) RETURNS boolean
+LANGUAGE sql
+AS $$
+    SELECT holdfast.keep_timed_task_step(
+        in_tenant, in_task_id, in_seq, in_fence, in_has_chunks, in_actor, in_now, in_kind, in_name,
+        in_occurrence, in_body, in_digest, in_message_id, NULL)
+$$;
+
 -- Takes one edge of the lifecycle that does not lead to working, logs it and tells of it. The row
--- is the locked one with what the caller has changed: version, attempts, ask.
+-- is the locked one with what the caller has changed: version, attempts, ask, result, and what the
+-- task waits for. A task that waits is due at its run_after, or never.
 CREATE OR REPLACE FUNCTION holdfast.move_task(
     task holdfast.tasks, in_to text, in_actor text, in_now timestamptz, in_note text DEFAULT '""',
     in_run_after timestamptz DEFAULT NULL, in_said bigint DEFAULT NULL,
@@ -255,10 +269,15 @@ BEGIN
         version = task.version + 1, transitions = task.transitions + 1, attempts = left_attempts,
         worker = '', lane = '', lease_expires_at = NULL, run_after = in_run_after,
         due_at = CASE WHEN in_to = 'submitted' AND NOT in_keeps_place
-                      THEN greatest(coalesce(in_run_after, in_now), in_now) ELSE t.due_at END,
+                      THEN CASE WHEN task.waits_for > 0 OR task.waits_topic IS NOT NULL
+                                THEN greatest(coalesce(in_run_after, 'infinity'), in_now)
+                                ELSE greatest(coalesce(in_run_after, in_now), in_now) END
+                      ELSE t.due_at END,
         cancel_requested = t.cancel_requested AND NOT ended,
         pause_requested = t.pause_requested AND NOT ended AND in_to <> 'paused',
-        ask_kind = task.ask_kind, ask_name = task.ask_name, ask_occurrence = task.ask_occurrence
+        ask_kind = task.ask_kind, ask_name = task.ask_name, ask_occurrence = task.ask_occurrence,
+        ask_form = task.ask_form, result = task.result, waits_for = task.waits_for,
+        waits_topic = task.waits_topic
     WHERE t.tenant = task.tenant AND t.id = task.id;
     INSERT INTO holdfast.task_events (
         tenant, task_id, seq, kind, at, actor, fence, number, from_state, to_state,
@@ -315,7 +334,7 @@ CREATE OR REPLACE FUNCTION holdfast.task_page_bytes(
 ) RETURNS bigint
 LANGUAGE sql STABLE
 AS $$
-    SELECT octet_length(t.metadata)
+    SELECT octet_length(t.metadata) + coalesce(octet_length(t.result), 0)
         + coalesce((
             SELECT octet_length(e.body) FROM holdfast.task_events e
             WHERE e.tenant = t.tenant AND e.task_id = t.id AND e.seq = t.status_seq LIMIT 1), 0)

@@ -17,15 +17,14 @@ CREATE INDEX task_starts_counted ON holdfast.task_starts (tenant, until);
 ALTER TYPE holdfast.claimed_task ADD ATTRIBUTE priority bigint;
 ALTER TYPE holdfast.claimed_task ADD ATTRIBUTE limit_key text;
 
--- task_records with what is new; statements of earlier processes name that view.
-CREATE VIEW holdfast.task_rows AS
+CREATE OR REPLACE VIEW holdfast.linked_task_records AS
 SELECT t.tenant, t.id, t.context_id, t.agent, t.state, t.created_at, t.updated_at, t.owner, t.note,
        t.metadata, t.version, t.fence, t.attempts, t.max_attempts, t.worker, t.lease_expires_at,
        t.run_after, t.cancel_requested, t.pause_requested, t.submit_key, t.retry_of,
        m.message_id AS status_id, m.written_at AS status_at, m.seq AS status_seq,
-       m.body AS status_body, t.priority, t.limit_key
+       m.body AS status_body, t.result, t.parent_id, t.priority, t.limit_key
 FROM holdfast.tasks t
--- With a limit it stays a look-up by all three.
+-- With a limit it stays a look-up by all three, and none of another index.
 LEFT JOIN LATERAL (
     SELECT e.message_id, e.written_at, e.seq, e.body FROM holdfast.task_events e
     WHERE e.tenant = t.tenant AND e.task_id = t.id AND e.seq = t.status_seq

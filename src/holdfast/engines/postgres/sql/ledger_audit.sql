@@ -46,7 +46,9 @@ ORDER BY e.seq;
 -- A worker whose task is to be canceled takes it nowhere else, and a request to pause survives one
 -- change of state, that to a question: so older requests are not read. Only somebody else may go on.
 SELECT t.id, t.context_id, t.owner, t.agent, t.metadata, t.max_attempts, t.submit_key, t.retry_of,
-       t.priority, t.limit_key, t.created_at, m.at AS updated_at, m.to_state AS state, m.note, s.seq AS version, m.fence,
+       t.priority, t.limit_key, CASE WHEN e.ended THEN t.result END AS result, t.parent_id,
+       t.created_at,
+       m.at AS updated_at, m.to_state AS state, m.note, s.seq AS version, m.fence,
        CASE WHEN p.stored THEN 0 ELSE m.attempt END AS attempts,
        CASE WHEN m.to_state = 'working' THEN m.worker ELSE '' END AS worker,
        NULL::timestamptz AS lease_expires_at, m.run_after,
@@ -70,7 +72,7 @@ CROSS JOIN LATERAL (
     SELECT EXISTS (
         SELECT FROM holdfast.task_events k
         WHERE k.tenant = t.tenant AND k.task_id = t.id AND k.kind = 'step' AND k.seq > m.seq
-            AND k.seq <= s.seq) AS stored) p
+            AND k.seq <= s.seq AND k.step_kind <> 'try') AS stored) p
 LEFT JOIN LATERAL (
     SELECT k.message_id, k.written_at, k.seq, k.body FROM holdfast.task_events k
     WHERE m.message_id <> '' AND k.tenant = t.tenant AND k.kind = 'message'

@@ -1,7 +1,7 @@
 -- name: get
 -- A task with its last messages ($4) and, if wanted ($5), its artifacts.
 SELECT r.*, m.*, a.*
-FROM holdfast.task_rows r
+FROM holdfast.linked_task_records r
 CROSS JOIN LATERAL holdfast.task_messages(r.tenant, r.id, $4) m
 CROSS JOIN LATERAL holdfast.task_artifacts(
     r.tenant, CASE WHEN $5::boolean THEN r.id END, NULL) a
@@ -10,7 +10,7 @@ WHERE r.tenant = $1 AND r.id = $2 AND ($3::text IS NULL OR r.owner = $3);
 -- name: get_within
 -- The same within so many bytes ($6): artifacts all or none, then the newest messages that fit.
 SELECT r.*, m.*, a.*, s.dropped OR m.messages_cut AS truncated
-FROM holdfast.task_rows r
+FROM holdfast.linked_task_records r
 CROSS JOIN LATERAL (
     SELECT z.bytes, z.bytes > $6::bigint AS dropped FROM (
         SELECT CASE WHEN $5::boolean THEN holdfast.task_artifact_bytes(r.tenant, r.id) ELSE 0 END
@@ -57,7 +57,7 @@ WITH matching AS NOT MATERIALIZED (
 SELECT CASE WHEN $16::boolean THEN (SELECT count(*) FROM matching) END AS total, r.*, m.*, a.*, f.*
 FROM (VALUES (1)) one
 LEFT JOIN page p ON true
-LEFT JOIN holdfast.task_rows r ON r.tenant = $1 AND r.id = p.id
+LEFT JOIN holdfast.linked_task_records r ON r.tenant = $1 AND r.id = p.id
 LEFT JOIN LATERAL holdfast.task_messages(r.tenant, r.id, $14) m ON true
 LEFT JOIN LATERAL holdfast.task_artifacts(
     r.tenant, CASE WHEN $15::boolean THEN r.id END, NULL) a ON true
@@ -109,7 +109,7 @@ SELECT CASE WHEN $16::boolean THEN (SELECT count(*) FROM matching) END AS total,
        s.dropped OR m.messages_cut AS truncated
 FROM (VALUES (1)) one
 LEFT JOIN kept k ON true
-LEFT JOIN holdfast.task_rows r ON r.tenant = $1 AND r.id = k.id
+LEFT JOIN holdfast.linked_task_records r ON r.tenant = $1 AND r.id = k.id
 LEFT JOIN LATERAL (
     SELECT z.bytes, z.bytes > $18 AS dropped FROM (
         SELECT CASE WHEN $15 THEN holdfast.task_artifact_bytes(r.tenant, r.id) ELSE 0 END AS bytes
@@ -168,7 +168,7 @@ SELECT CASE WHEN $16::boolean THEN (SELECT count(*) FROM matching) END AS total,
        s.dropped OR m.messages_cut AS truncated
 FROM (VALUES (1)) one
 LEFT JOIN kept k ON true
-LEFT JOIN holdfast.task_records r ON r.tenant = $1 AND r.id = k.id
+LEFT JOIN holdfast.linked_task_records r ON r.tenant = $1 AND r.id = k.id
 LEFT JOIN LATERAL (
     SELECT z.bytes, z.bytes > coalesce($18::bigint, 9223372036854775807) AS dropped FROM (
         SELECT CASE WHEN $15 THEN holdfast.task_artifact_bytes(r.tenant, r.id) ELSE 0 END AS bytes
@@ -190,32 +190,36 @@ ORDER BY r.updated_at, r.id;
 
 -- name: respond
 -- Take the answer to the question of a waiting task.
-SELECT r.*, q.* FROM holdfast.respond_to_task($1, $2, $3, $4, $5, $6, $7, $8) r
+SELECT r.*, l.*
+FROM holdfast.respond_to_task($1, $2, $3, $4, $5, $6, $7, $8) r
 LEFT JOIN LATERAL (
-    SELECT t.priority, t.limit_key FROM holdfast.tasks t
-    WHERE t.tenant = r.tenant AND t.id = r.id LIMIT 1
-) q ON true;
+    SELECT t.result, t.parent_id, t.priority, t.limit_key FROM holdfast.tasks t
+    WHERE t.tenant = $1 AND t.id = r.id LIMIT 1
+) l ON true;
 
 -- name: cancel
 -- Stop a task, or ask its worker to.
-SELECT r.*, q.* FROM holdfast.cancel_task($1, $2, $3, $4) r
+SELECT r.*, l.*
+FROM holdfast.cancel_task($1, $2, $3, $4) r
 LEFT JOIN LATERAL (
-    SELECT t.priority, t.limit_key FROM holdfast.tasks t
-    WHERE t.tenant = r.tenant AND t.id = r.id LIMIT 1
-) q ON true;
+    SELECT t.result, t.parent_id, t.priority, t.limit_key FROM holdfast.tasks t
+    WHERE t.tenant = $1 AND t.id = r.id LIMIT 1
+) l ON true;
 
 -- name: pause
 -- Hold a task, or ask for it.
-SELECT r.*, q.* FROM holdfast.pause_task($1, $2, $3, $4) r
+SELECT r.*, l.*
+FROM holdfast.pause_task($1, $2, $3, $4) r
 LEFT JOIN LATERAL (
-    SELECT t.priority, t.limit_key FROM holdfast.tasks t
-    WHERE t.tenant = r.tenant AND t.id = r.id LIMIT 1
-) q ON true;
+    SELECT t.result, t.parent_id, t.priority, t.limit_key FROM holdfast.tasks t
+    WHERE t.tenant = $1 AND t.id = r.id LIMIT 1
+) l ON true;
 
 -- name: resume
 -- Let a task go on.
-SELECT r.*, q.* FROM holdfast.resume_task($1, $2, $3, $4) r
+SELECT r.*, l.*
+FROM holdfast.resume_task($1, $2, $3, $4) r
 LEFT JOIN LATERAL (
-    SELECT t.priority, t.limit_key FROM holdfast.tasks t
-    WHERE t.tenant = r.tenant AND t.id = r.id LIMIT 1
-) q ON true;
+    SELECT t.result, t.parent_id, t.priority, t.limit_key FROM holdfast.tasks t
+    WHERE t.tenant = $1 AND t.id = r.id LIMIT 1
+) l ON true;

@@ -11,12 +11,8 @@ RETURNING t.id, t.fence, t.worker, t.lease_expires_at, t.cancel_requested, t.pau
 
 -- name: transition
 -- End or suspend the work on a task.
-SELECT r.*, q.* FROM holdfast.transition_task(
-    $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) r
-LEFT JOIN LATERAL (
-    SELECT t.priority, t.limit_key FROM holdfast.tasks t
-    WHERE t.tenant = r.tenant AND t.id = r.id LIMIT 1
-) q ON true;
+SELECT * FROM holdfast.leave_task(
+    $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19);
 
 -- name: complete
 -- Complete tasks, each under its fence.
@@ -24,16 +20,18 @@ SELECT task_id, reached FROM holdfast.complete_tasks($1, $2, $3, $4);
 
 -- name: release
 -- Hand a task back.
-SELECT r.*, q.* FROM holdfast.release_task($1, $2, $3, $4) r
+SELECT r.*, l.*
+FROM holdfast.release_task($1, $2, $3, $4) r
 LEFT JOIN LATERAL (
-    SELECT t.priority, t.limit_key FROM holdfast.tasks t
-    WHERE t.tenant = r.tenant AND t.id = r.id LIMIT 1
-) q ON true;
+    SELECT t.result, t.parent_id, t.priority, t.limit_key FROM holdfast.tasks t
+    WHERE t.tenant = $1 AND t.id = r.id LIMIT 1
+) l ON true;
 
 -- name: recover
 -- Take back tasks whose lease has expired.
-SELECT r.*, q.* FROM holdfast.recover_tasks($1, $2) r
+SELECT r.*, l.*
+FROM holdfast.recover_tasks($1, $2) r
 LEFT JOIN LATERAL (
-    SELECT t.priority, t.limit_key FROM holdfast.tasks t
-    WHERE t.tenant = r.tenant AND t.id = r.id LIMIT 1
-) q ON true;
+    SELECT t.result, t.parent_id, t.priority, t.limit_key FROM holdfast.tasks t
+    WHERE t.tenant = $1 AND t.id = r.id LIMIT 1
+) l ON true;

@@ -8,11 +8,12 @@ SELECT * FROM holdfast.append_task_remark($1, $2, $3, $4, $5, $6, $7, $8, $9, $1
 
 -- name: record_step
 -- Store the result of a step; the one that is stored.
-SELECT * FROM holdfast.record_task_step($1, $2, $3, $4, $5, $6, $7, $8, $9);
+SELECT * FROM holdfast.store_task_step($1, $2, $3, $4, $5, $6, $7, $8, $9, $10);
 
 -- name: steps
 -- The steps of a task, in order.
-SELECT task_id, seq, at, fence, step_kind, step_name, step_occurrence, digest, chunks, body
+SELECT task_id, seq, at, fence, step_kind, step_name, step_occurrence, digest, chunks, body,
+       started_at
 FROM holdfast.task_events
 WHERE tenant = $1 AND task_id = $2 AND kind = 'step'
 ORDER BY seq;

@@ -53,6 +53,7 @@ class PostgresLeases(LedgerView, LeaseStorage):
             outcome.progress,
             *message_columns(outcome.message),
             *step_columns(outcome.ask),
+            *(outcome.form, outcome.result, list(outcome.children), outcome.topic),
             safe=False,
         )
         return self._queued(row)

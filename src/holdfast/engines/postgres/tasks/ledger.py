@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from holdfast.engines.postgres.tasks.adopted import PostgresAdopted
 from holdfast.engines.postgres.tasks.audit import PostgresAudit
+from holdfast.engines.postgres.tasks.children import PostgresChildren
 from holdfast.engines.postgres.tasks.cleanup import PostgresCleanup
 from holdfast.engines.postgres.tasks.client import PostgresClients
 from holdfast.engines.postgres.tasks.context import PostgresContexts
 from holdfast.engines.postgres.tasks.forks import PostgresForks
+from holdfast.engines.postgres.tasks.inbox import PostgresInbox
 from holdfast.engines.postgres.tasks.lease import PostgresLeases
 from holdfast.engines.postgres.tasks.operations import PostgresOperations
 from holdfast.engines.postgres.tasks.progress import PostgresProgress
@@ -26,6 +28,8 @@ class PostgresLedger(
     PostgresAdopted,
     PostgresOperations,
     PostgresForks,
+    PostgresChildren,
+    PostgresInbox,
     TaskStorage,
 ):
     """``TaskStorage`` in tables; every call is one statement.

@@ -41,7 +41,7 @@ class PostgresProgress(LedgerView, ProgressStorage):
             _SQL["record_step"],
             *(self._tenant, lease.task_id, lease.fence),
             *step_columns(step.key),
-            *(step.result, encode_json(step.digest), step.message_id),
+            *(step.result, encode_json(step.digest), step.message_id, step.seconds),
             safe=True,
         )
         return StoredStep(
@@ -52,6 +52,7 @@ class PostgresProgress(LedgerView, ProgressStorage):
             decode_json(row["out_digest"]),
             row["out_fence"],
             row["out_chunks"],
+            row["out_started_at"],
         )
 
     async def steps(self, task_id: str) -> list[StoredStep]:

@@ -54,9 +54,11 @@ def to_stored(row: Any) -> StoredTask:
         row["run_after"],
         row["cancel_requested"],
         row["pause_requested"],
-        # A task that was adopted comes without them.
-        row.get("priority", 0),
-        row.get("limit_key", ""),
+        # What a function has just stored is not seen by its statement.
+        row.get("priority") or 0,
+        row.get("limit_key") or "",
+        row.get("result"),
+        row.get("parent_id") or "",
     )
 
 
@@ -108,8 +110,15 @@ def to_message(row: Any) -> StoredMessage:
 
 def to_step(row: Any) -> StoredStep:
     """Return the step in an event."""
-    digest = decode_json(row["digest"])
-    return StoredStep(_key(row), row["body"], row["at"], digest, row["fence"], row["chunks"])
+    return StoredStep(
+        _key(row),
+        row["body"],
+        row["at"],
+        decode_json(row["digest"]),
+        row["fence"],
+        row["chunks"],
+        row.get("started_at"),
+    )
 
 
 def _key(row: Any) -> StepKey:

@@ -1,0 +1,138 @@
+"""How clients wait for the end of a task, and get what its handler returned."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import abstractmethod
+from datetime import datetime, timedelta
+from typing import Any, Protocol, runtime_checkable
+
+from holdfast.contracts.tasks.client_ledger import ClientLedger
+from holdfast.contracts.tasks.scope import MOST, LedgerCalls, task_key
+from holdfast.spi.tasks.records import Extent, TaskKey
+from holdfast.values.checks import check_seconds
+from holdfast.values.content import ChatMessage
+from holdfast.values.errors import NotFoundError
+from holdfast.values.identity import Agent
+from holdfast.values.lifecycle import TERMINAL
+from holdfast.values.owners import Owner
+from holdfast.values.tasks.records import MAX_ATTEMPTS, TaskRecord
+
+
+@runtime_checkable
+class ResultLedger(Protocol):
+    """Waiting for tasks, without polling: the engine notifies whoever waits.
+
+    A notification is a hint. Where none arrives, as through a transaction pooler, the engine looks
+    now and then.
+
+    Promises:
+
+    - wait gives the task once it has ended
+    - wait of an ended task is at once
+    - wait ends by its timeout and the task goes on
+    - wait of an unknown task or another owner's is not found
+    - wait of a task that is deleted meanwhile is not found
+    - every waiter of a task gets its end
+    - submit_and_wait gives the ended task with its result
+    - submit_and_wait again with the same key waits for the same task
+    """
+
+    @abstractmethod
+    async def wait(
+        self, task_id: str, *, timeout_seconds: float | None = None, owner: Owner = None
+    ) -> TaskRecord:
+        """Return a task, without messages and artifacts, when it has ended.
+
+        Raises ``TimeoutError`` if it has not after ``timeout_seconds``; the task goes on. Without
+        ``timeout_seconds`` it waits as long as the task takes. ::
+
+            done = await ledger.wait(task.id, timeout_seconds=60)
+            print(done.state, done.result)
+        """
+        ...
+
+    @abstractmethod
+    async def submit_and_wait(
+        self,
+        agent: Agent,
+        message: ChatMessage,
+        *,
+        timeout_seconds: float | None = None,
+        context_id: str | None = None,
+        owner: str | None = None,
+        metadata: dict[str, Any] | None = None,
+        submit_key: str | None = None,
+        max_attempts: int = MAX_ATTEMPTS,
+        run_after: datetime | timedelta | None = None,
+    ) -> TaskRecord:
+        """Queue a task as ``submit`` does, and return it when it has ended, as ``wait`` does.
+
+        With a ``submit_key``, a retry after a ``TimeoutError`` waits for the same task. ::
+
+            done = await ledger.submit_and_wait("writer", message, timeout_seconds=60)
+        """
+        ...
+
+
+class ResultCalls(LedgerCalls, ClientLedger, ResultLedger):
+    """``ResultLedger`` on any engine."""
+
+    async def wait(
+        self, task_id: str, *, timeout_seconds: float | None = None, owner: Owner = None
+    ) -> TaskRecord:
+        """Return a task when it has ended."""
+        key = task_key(task_id, owner)
+        if timeout_seconds is None:
+            return await self._ended(key)
+        try:
+            async with asyncio.timeout(check_seconds("timeout_seconds", timeout_seconds)):
+                return await self._ended(key)
+        except TimeoutError:
+            raise TimeoutError(
+                f"task {task_id!r} has not ended after {timeout_seconds:g} seconds: it goes on, "
+                "wait for it again"
+            ) from None
+
+    async def _ended(self, key: TaskKey) -> TaskRecord:
+        with self._storage.following(key.task_id) as followed:
+            while True:
+                # No events: only the state, and the mark that somebody waits.
+                found = await self._storage.next_events(key, MOST)
+                if found is None:
+                    raise NotFoundError("task", key.task_id)
+                if found.state in TERMINAL:
+                    break
+                await followed.wait(found=False)
+        task = await self._storage.get(key, Extent())
+        if task is None:
+            raise NotFoundError("task", key.task_id)
+        return task.load()
+
+    async def submit_and_wait(
+        self,
+        agent: Agent,
+        message: ChatMessage,
+        *,
+        timeout_seconds: float | None = None,
+        context_id: str | None = None,
+        owner: str | None = None,
+        metadata: dict[str, Any] | None = None,
+        submit_key: str | None = None,
+        max_attempts: int = MAX_ATTEMPTS,
+        run_after: datetime | timedelta | None = None,
+    ) -> TaskRecord:
+        """Queue a task, and return it when it has ended."""
+        if timeout_seconds is not None:
+            check_seconds("timeout_seconds", timeout_seconds)
+        task = await self.submit(
+            agent,
+            message,
+            context_id=context_id,
+            owner=owner,
+            metadata=metadata,
+            submit_key=submit_key,
+            max_attempts=max_attempts,
+            run_after=run_after,
+        )
+        return await self.wait(task.id, timeout_seconds=timeout_seconds, owner=owner)

@@ -1,0 +1,24 @@
+-- name: submit_child
+-- Queue a child of a task, or find the one that was submitted before.
+SELECT * FROM holdfast.submit_child_task(
+    $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20);
+
+-- name: children
+-- The children of a task, by id, after one ($4).
+SELECT r.*
+FROM holdfast.tasks p
+CROSS JOIN LATERAL (
+    SELECT t.id FROM holdfast.tasks t
+    WHERE (t.tenant || E'\n' || t.parent_id) = (p.tenant || E'\n' || p.id) AND t.parent_id <> ''
+        AND t.id > $4
+    ORDER BY t.id LIMIT $5
+) c
+CROSS JOIN LATERAL (
+    SELECT * FROM holdfast.linked_task_records l WHERE l.tenant = $1 AND l.id = c.id LIMIT 1
+) r
+WHERE p.tenant = $1 AND p.id = $2 AND ($3::text IS NULL OR p.owner = $3)
+ORDER BY r.id;
+
+-- name: cancel_tree
+-- Stop a task and all below it, or ask their workers to.
+SELECT * FROM holdfast.cancel_task_tree($1, $2, $3, $4);

@@ -1,0 +1,33 @@
+"""Tasks that other tasks submit, as an engine stores them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Protocol
+
+from holdfast.spi.tasks.clients import TaskListing
+from holdfast.spi.tasks.draft import Draft
+from holdfast.spi.tasks.records import TaskKey, TaskSnapshot
+from holdfast.spi.tasks.workers import StepDraft
+from holdfast.values.tasks.records import Lease
+
+
+class ChildStorage(Protocol):
+    """The children of one tenant's tasks. Every argument is checked."""
+
+    @abstractmethod
+    async def submit_child(self, lease: Lease, step: StepDraft, draft: Draft) -> TaskSnapshot:
+        """Store a task as a child of the one under the lease, and the step that names it.
+
+        Both in one atomic step. The child has its parent's owner. If the step is stored, the child
+        that it names is returned: ``ConflictError`` if it has another digest, ``NotFoundError`` if
+        the child was removed. ``ConflictError`` also if the parent was asked to cancel.
+        """
+
+    @abstractmethod
+    async def children(self, key: TaskKey, after: str, limit: int) -> TaskListing:
+        """Return the children of a task with an id above ``after``, by id, without messages."""
+
+    @abstractmethod
+    async def cancel_tree(self, key: TaskKey, note: str) -> TaskSnapshot:
+        """Cancel a task, its children and all below them, as ``request`` does. Returns the task."""
