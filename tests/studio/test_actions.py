@@ -84,6 +84,32 @@ async def test_a_task_is_paused_resumed_canceled_and_run_again(state: State) -> 
     assert (await state.tasks.list(count=True)).total == 2
 
 
+async def test_a_failed_task_goes_on_and_a_task_is_forked(state: State) -> None:
+    task = await state.tasks.submit("writer", ChatMessage.user("Tides?"))
+    [claimed] = await state.tasks.claim("w1", agents=["writer"])
+    await state.tasks.record_step(claimed.lease, StepKey("fetch"), {"pages": 3})
+    await state.tasks.transition(claimed.lease, "failed", note="no route")
+    path = f"/studio/tasks/{task.id}"
+    async with Visitor(state) as visitor:
+        assert "Go on from the last step" in await visitor.page(path)
+        assert "Fork from here" in await visitor.page(f"{path}?at=4")
+        targets = []
+        for do, fields in (
+            ("resume-failed", {"submit_key": "a"}),
+            ("resume-failed", {"submit_key": "a"}),
+            ("fork", {"submit_key": "b", "at": "4", "text": "Tides of Brest?"}),
+        ):
+            response = await visitor.send(path, do, **fields)
+            assert response.status_code == 303, response.text
+            targets.append(response.headers["location"])
+        for at in ("", "x", "-1", "9" * 30):
+            assert (await visitor.send(path, "fork", at=at)).status_code == 422
+        assert targets[0] == targets[1] != targets[2]
+        for target in targets:
+            assert "<b>fetch</b>" in await visitor.page(target)
+        assert "Tides of Brest?" in await visitor.page(targets[2])
+
+
 async def test_a_refused_action_says_why(state: State) -> None:
     task = (await state.tasks.submit("writer", ChatMessage.user("Tides?"))).id
     async with Visitor(state) as visitor:

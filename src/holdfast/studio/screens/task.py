@@ -21,6 +21,7 @@ WINDOW = 200
 """How many events a page shows of a task that has more than ``WHOLE``."""
 
 WHOLE = 500
+CHILDREN = 50
 MESSAGES = 100
 """How many messages of the conversation a page shows."""
 
@@ -80,6 +81,7 @@ async def task(desk: Desk, request: Request) -> Response:
         workers=sorted({one.worker for one in moves if one.worker}),
         lost=sum(one.by is Actor.RECOVERY for one in moves),
         feedback=await ledger.list_feedback(key),
+        children=(await ledger.children(key, limit=CHILDREN)).tasks,
         new_id=new_id,
     )
 

@@ -72,10 +72,37 @@ async def retry(desk: Desk, request: Request) -> Response:
     return RedirectResponse(task_path(made.id), 303)
 
 
+async def resume_failed(desk: Desk, request: Request) -> Response:
+    """Let a failed task go on from its last stored step, as a new task, and go there."""
+    key, form = task_id(desk, request), desk.form(request)
+    made = await desk.state(request).tasks.resume_failed(
+        key, submit_key=form.get("submit_key") or None
+    )
+    return RedirectResponse(task_path(made.id), 303)
+
+
+async def fork(desk: Desk, request: Request) -> Response:
+    """Make a new task with what this one had stored after an event, and go there."""
+    key, form = task_id(desk, request), desk.form(request)
+    at = form.get("at", "")
+    if not (at.isascii() and at.isdigit() and len(at) < 18):
+        raise InvalidInputError("at", "must be the number of an event")
+    text = form.get("text", "").strip()
+    made = await desk.state(request).tasks.fork(
+        key,
+        int(at),
+        message=ChatMessage.user(text) if text else None,
+        submit_key=form.get("submit_key") or None,
+    )
+    return RedirectResponse(task_path(made.id), 303)
+
+
 ACTIONS: dict[str, Handler] = {
     "answer": answer,
     "cancel": cancel,
     "pause": pause,
     "resume": resume,
     "retry": retry,
+    "resume-failed": resume_failed,
+    "fork": fork,
 }

@@ -110,7 +110,12 @@ def _drawn(event: TaskEvent) -> dict[str, Any]:
                 "note": last_line(body.note)[:200],
             }
         case StepRecord() as body:
-            drawn |= {"name": body.key.name, "skind": body.key.kind}
+            began = body.started_at
+            drawn |= {
+                "name": body.key.name,
+                "skind": body.key.kind,
+                "from": None if began is None else began.timestamp(),
+            }
         case ChatMessage() as body:
             drawn |= {"role": str(body.role), "text": body.text[:80]}
         case ArtifactChunk() as body:

@@ -34,7 +34,7 @@ class Timeline extends HTMLElement {
       if (e.kind === "transition" && e.to === "working") { open = { fence: e.fence, worker: e.worker, from: e.t, to: null, steps: [], chunks: [], says: [], how: "run" }; claims.push(open); if (waiting) { waits.at(-1).until = e.t; waiting = null; } }
       else if (e.kind === "transition" && open) { open.to = e.t; open.how = e.by === "recovery" ? "lost" : e.to; open = null; if (e.to.endsWith("required")) { waits.push({ from: e.t, to: null }); waiting = true; } }
       else if (e.kind === "transition" && e.to === "submitted" && waiting) { waits.at(-1).to = e.t; }
-      else if (open && e.kind === "step" && e.skind === "step") { const from = open.steps.at(-1)?.to ?? open.from; open.steps.push({ name: e.name, kind: e.skind, from, to: e.t, seq: e.seq }); }
+      else if (open && e.kind === "step" && e.skind === "step") { const from = Math.max(e.from ?? open.steps.at(-1)?.to ?? open.from, open.from); open.steps.push({ name: e.name, kind: e.skind, from, to: e.t, seq: e.seq }); }
       else if (open && e.kind === "artifact") open.chunks.push(e);
       else if (open && e.kind === "message" && e.by === "worker") open.says.push(e);
     }
