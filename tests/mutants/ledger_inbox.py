@@ -3,8 +3,8 @@ from __future__ import annotations
 from holdfast.engines.inmemory.tasks.data import TaskRow
 from holdfast.engines.inmemory.tasks.ledger import InMemoryLedger
 from holdfast.spi.tasks.inbox import InboxMessage
-from holdfast.spi.tasks.records import TaskKey
-from holdfast.spi.tasks.stored import StoredStep
+from holdfast.spi.tasks.records import TaskKey, TaskSnapshot
+from holdfast.spi.tasks.stored import StoredMessage, StoredStep
 from holdfast.values.errors import LeaseLostError
 from holdfast.values.tasks.events import StepKey
 from holdfast.values.tasks.records import Lease
@@ -77,3 +77,16 @@ class MessageIsSentTwice(InMemoryLedger):
         if row is not None and message.id in row.inbox:
             message = message._replace(id=f"{message.id} {len(row.inbox)}")
         await super().send(key, message, limit)
+
+
+@mutant("tasks", "test_an_answer_that_is_none_of_the_options_is_refused_and_the_task_waits_on")
+class AnswerIsNotChecked(InMemoryLedger):
+    """Any answer is taken, whatever the options of the question are."""
+
+    async def respond(
+        self, key: TaskKey, answer: StoredMessage, result: str, form: str | None
+    ) -> TaskSnapshot | str:
+        row = self._find(*key)
+        if row is not None:
+            row.form = None
+        return await super().respond(key, answer, result, form)

@@ -92,3 +92,24 @@ async def test_wrong_arguments_of_receive_are_refused(state: State) -> None:
     task = await app.submit(state, "go")
     await app.run_until_idle(state)
     assert (await stored(state, task)).state is TaskState.COMPLETED
+
+
+async def test_a_question_with_options_returns_the_option(state: State) -> None:
+    app = App("asker")
+
+    @app.handler
+    async def ask(task: TaskContext) -> str:
+        return await task.ask("Which day?", options=["Monday", "Tuesday"])
+
+    task = await app.submit(state, "go", owner="ana")
+    await app.run_until_idle(state)
+    question = (await stored(state, task)).status_message
+    assert question is not None
+    assert question.metadata == {"options": ["Monday", "Tuesday"]}
+    ana = state.for_owner("ana").tasks
+    with pytest.raises(InvalidInputError, match="one of 'Monday', 'Tuesday'"):
+        await ana.respond(task.id, holdfast.ChatMessage.user("Sunday"))
+    assert (await stored(state, task)).state is TaskState.INPUT_REQUIRED
+    await ana.respond(task.id, holdfast.ChatMessage.user(" Monday"), by="ana")
+    await app.run_until_idle(state)
+    assert (await stored(state, task)).result == "Monday"

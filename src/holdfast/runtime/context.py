@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, overload
 
 from holdfast.contracts.agent_memory import AgentMemory
 from holdfast.contracts.history import HistoryRetention
@@ -123,19 +124,43 @@ class TaskContext(TaskInbox):
         """
         return self._owned.memory(self.agent, session_id=self.context_id)
 
+    @overload
     async def ask(
         self,
         question: str | dict[str, Any] | ChatMessage | ContentBlock | Sequence[ContentBlock],
         *,
         name: str = "ask",
         auth: bool = False,
-    ) -> ChatMessage:
+    ) -> ChatMessage: ...
+
+    @overload
+    async def ask(
+        self,
+        question: str | dict[str, Any] | ChatMessage | ContentBlock | Sequence[ContentBlock],
+        *,
+        options: Sequence[str],
+        name: str = "ask",
+        auth: bool = False,
+    ) -> str: ...
+
+    async def ask(
+        self,
+        question: str | dict[str, Any] | ChatMessage | ContentBlock | Sequence[ContentBlock],
+        *,
+        options: Sequence[str] | None = None,
+        name: str = "ask",
+        auth: bool = False,
+    ) -> ChatMessage | str:
         """Ask the client a question and return the answer.
 
         The call ends this run of the handler. The task becomes ``input-required``, or
         ``auth-required`` with ``auth=True``, for an answer that is a credential. No worker holds it
         while it waits. When the client has answered, a worker runs the handler again from the
-        start, and this call returns the answer. ::
+        start, and this call returns the answer.
+
+        With ``options`` an answer must be one of these texts; any other is refused, with an error
+        that lists them, and the task waits on. The call then returns the option. The question's
+        message has them in ``metadata["options"]``. ::
 
             scope = await task.ask("Which chapter matters?")
             await task.say(f"reading {scope.text}")
@@ -143,9 +168,13 @@ class TaskContext(TaskInbox):
         key = await self._next("ask", name, branches=False)
         if stored := self._journal.find(key):
             wanted = stored.result["message_id"]
-            return next(one for one in self._record.messages if one.id == wanted)
+            answer = next(one for one in self._record.messages if one.id == wanted)
+            return answer if options is None else answer.text.strip()
         to = TaskState.AUTH_REQUIRED if auth else TaskState.INPUT_REQUIRED
-        return await self._suspend(to, message=to_message(question), ask=key)
+        message = to_message(question)
+        if options is not None:
+            message = replace(message, metadata={**message.metadata, "options": list(options)})
+        return await self._suspend(to, message=message, ask=key, options=options)
 
     async def say(
         self,

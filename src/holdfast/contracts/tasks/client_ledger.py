@@ -79,6 +79,8 @@ class ClientLedger(Protocol):
     - 10 concurrent answers with one id are taken once
     - of two different answers at once one is taken
     - an answer to a task that asked nothing is refused
+    - an answer that is none of the options is refused and the task waits on
+    - the step of an answer says who gave it
     - cancel of a task that is not running is at once
     - cancel of a running task is requested and confirmed by its worker
     - cancel of a terminal task changes nothing
@@ -221,12 +223,14 @@ class ClientLedger(Protocol):
 
     @abstractmethod
     async def respond(
-        self, task_id: str, message: ChatMessage, *, owner: Owner = None
+        self, task_id: str, message: ChatMessage, *, owner: Owner = None, by: str = ""
     ) -> TaskRecord:
         """Answer the question of a waiting task, which returns to the queue.
 
-        Idempotent by the message's id: a retry has no effect, whatever the task's state is by then.
-        Raises ``IllegalTransitionError`` if the task waits for no answer.
+        If the question has options, the text must be one of them, or ``InvalidInputError`` names
+        them and the task waits on. ``by`` says who answered; it is stored with the step. Idempotent
+        by the message's id: a retry has no effect, whatever the task's state is by then. Raises
+        ``IllegalTransitionError`` if the task waits for no answer.
 
         ::
 

@@ -10,6 +10,7 @@ from typing import Any
 from holdfast.contracts.tasks.checks import asks_nothing
 from holdfast.contracts.tasks.client_ledger import ClientLedger
 from holdfast.contracts.tasks.filters import TaskOrder, check_filter
+from holdfast.contracts.tasks.questions import check_answer
 from holdfast.contracts.tasks.queues import check_draft
 from holdfast.contracts.tasks.scope import LedgerCalls, task_key
 from holdfast.spi.tasks.clients import Request, TaskAfter, TaskQuery
@@ -168,12 +169,18 @@ class ClientCalls(LedgerCalls, ClientLedger):
         return TaskPage(tasks, next_cursor=last, total=found.total)
 
     async def respond(
-        self, task_id: str, message: ChatMessage, *, owner: Owner = None
+        self, task_id: str, message: ChatMessage, *, owner: Owner = None, by: str = ""
     ) -> TaskRecord:
         """Answer the question of a waiting task, which returns to the queue."""
         answer, key = StoredMessage.of(message), task_key(task_id, owner)
+        who = check_text("by", by)
+        result = encode_json({"message_id": answer.id, **({"by": who} if who else {})})
         try:
-            found = await self._storage.respond(key, answer, encode_json({"message_id": answer.id}))
+            found = await self._storage.respond(key, answer, result, None)
+            while isinstance(found, str):
+                # The question may have changed since: then its form has, and it is checked again.
+                check_answer(found, message)
+                found = await self._storage.respond(key, answer, result, found)
         except IllegalTransitionError as error:
             raise asks_nothing(task_id, error.from_state) from None
         return found.load()

@@ -13,6 +13,7 @@ from holdfast.contracts.tasks.checks import (
     check_lease,
     check_leases,
 )
+from holdfast.contracts.tasks.questions import check_options
 from holdfast.contracts.tasks.queues import check_limits
 from holdfast.contracts.tasks.scope import LedgerCalls
 from holdfast.spi.tasks.draft import check_run_after
@@ -32,7 +33,7 @@ from holdfast.values.content import ChatMessage
 from holdfast.values.deprecation import renamed
 from holdfast.values.errors import InvalidInputError
 from holdfast.values.identity import Agent
-from holdfast.values.lifecycle import TaskState, check_state
+from holdfast.values.lifecycle import WAITING, TaskState, check_state
 from holdfast.values.tasks.events import StepKey
 from holdfast.values.tasks.limits import Limit
 from holdfast.values.tasks.records import LEASE_SECONDS, ClaimedTask, Lease, TaskRecord
@@ -104,6 +105,7 @@ class LeaseLedger(Protocol):
     - run_after and progress go only with submitted
     - a step key for the answer goes only with a question
     - a question whose step is stored already is a conflict
+    - options go only with a question
     - the answer to a question is stored as its step
     - the result of a completed task comes back exactly as it went in
     - a result that is not json is refused by its path and the task stays as it is
@@ -173,6 +175,7 @@ class LeaseLedger(Protocol):
         result: Any = None,
         children: Sequence[str] = (),
         topic: str | None = None,
+        options: Sequence[str] | None = None,
     ) -> TaskRecord:
         """End or suspend the work. The returned record has the state that the task reached.
 
@@ -181,8 +184,8 @@ class LeaseLedger(Protocol):
         sleep; with ``children`` it waits until these tasks that it submitted have ended, with
         ``topic`` until a message of that topic is there, or until ``run_after``. To
         ``input-required`` or ``auth-required``, ``message`` is the question, and ``ask`` the step
-        that the answer will be stored as. ``message`` is added to the task's messages, the same way
-        as ``append_message`` does.
+        that the answer will be stored as; with ``options`` its text must be one of these.
+        ``message`` is added to the task's messages, the same way as ``append_message`` does.
 
         ::
 
@@ -275,6 +278,7 @@ class LeaseCalls(LedgerCalls, LeaseLedger):
         result: Any = None,
         children: Sequence[str] = (),
         topic: str | None = None,
+        options: Sequence[str] | None = None,
     ) -> TaskRecord:
         """End or suspend the work. The returned record has the state that the task reached."""
         outcome = Outcome(
@@ -287,6 +291,7 @@ class LeaseCalls(LedgerCalls, LeaseLedger):
             result=None if result is None else encode_json(result, field="result"),
             children=check_ids("children", children),
             topic=None if topic is None else check_id("topic", topic),
+            form=check_options(options),
         )
         check_extras(outcome.to, run_after=run_after, progress=progress, ask=ask)
         if result is not None and outcome.to is not TaskState.COMPLETED:
@@ -295,6 +300,10 @@ class LeaseCalls(LedgerCalls, LeaseLedger):
             raise InvalidInputError("children", "can only be combined with the state submitted")
         if topic is not None and outcome.to is not TaskState.SUBMITTED:
             raise InvalidInputError("topic", "can only be combined with the state submitted")
+        if options is not None and outcome.to not in WAITING:
+            raise InvalidInputError(
+                "options", "can only be combined with input-required or auth-required"
+            )
         return (await self._storage.transition(check_lease(lease), outcome)).load()
 
     async def complete_many(self, leases: Sequence[Lease]) -> list[TaskState | None]:

@@ -1036,6 +1036,7 @@ CREATE VIEW holdfast.task_records AS
 --   adopt_turn_model(the_tenant text, the_model text, the_dimension integer, context boolean) RETURNS boolean
 --   advance_outbox(in_tenant text, in_task_id text, in_config_id text) RETURNS void
 --   agents_with_events(the_tenant text, the_beginning text, the_other text, the_limit integer) RETURNS SETOF text
+--   answer_task(in_tenant text, in_id text, in_owner text, in_message_id text, in_message_at timestamp with time zone, in_message_body text, in_message_digest text, in_result text, in_form text) RETURNS SETOF holdfast.linked_task_records
 --   append_embedded_events(the_tenant text, the_sessions text[], the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[], the_numbers real[], the_dimension integer) RETURNS TABLE(place integer, epoch integer, seq bigint)
 --   append_event(the_tenant text, the_session text, the_agent text, the_type text, the_id text, the_run text, the_time timestamp with time zone, the_body text) RETURNS TABLE(place integer, epoch integer, seq bigint)
 --   append_events(the_tenant text, the_sessions text[], the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[]) RETURNS TABLE(place integer, epoch integer, seq bigint)

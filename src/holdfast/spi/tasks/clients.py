@@ -117,12 +117,15 @@ class ClientStorage(Protocol):
         """Return a page of tasks, by the time of the last change of state and id, descending."""
 
     @abstractmethod
-    async def respond(self, key: TaskKey, answer: StoredMessage, result: str) -> TaskSnapshot:
+    async def respond(
+        self, key: TaskKey, answer: StoredMessage, result: str, form: str | None
+    ) -> TaskSnapshot | str:
         """Store the answer to a waiting task, which is ``submitted`` again, or ``paused``.
 
         ``result`` is stored as the step that the question named. An answer that the task has
         changes nothing; with another body it is a ``ConflictError``. Raises
-        ``IllegalTransitionError`` if the task does not wait.
+        ``IllegalTransitionError`` if the task does not wait. ``form`` is what the answer was
+        checked by. If the question has another one, nothing is written and that one is returned.
         """
 
     @abstractmethod

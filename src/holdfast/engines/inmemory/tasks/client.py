@@ -139,17 +139,21 @@ class InMemoryClients(LedgerView, ClientStorage):
             total=total,
         )
 
-    async def respond(self, key: TaskKey, answer: StoredMessage, result: str) -> TaskSnapshot:
+    async def respond(
+        self, key: TaskKey, answer: StoredMessage, result: str, form: str | None
+    ) -> TaskSnapshot | str:
         """Store the client's answer to a task that asked, and queue the task again."""
         row = self._steered(*key)
         if self._known(row, answer):
             return row.snapshot()
         if row.state not in WAITING:
             raise _illegal(row, TaskState.SUBMITTED)
+        if row.form not in (None, form):
+            return row.form
         self._say(row, answer, Actor.CLIENT)
         if row.ask is not None:
             self._keep(row, StepDraft(row.ask, result, "", answer.id), Actor.CLIENT)
-        row.attempts, row.ask = 0, None
+        row.attempts, row.ask, row.form = 0, None, None
         paused = row.pause_requested
         self._move(row, TaskState.PAUSED if paused else TaskState.SUBMITTED, Actor.CLIENT)
         return row.snapshot()

@@ -79,11 +79,39 @@ BEGIN
         task.ask_kind := NULL;
         task.ask_name := NULL;
         task.ask_occurrence := NULL;
+        task.ask_form := NULL;
         PERFORM holdfast.move_task(
             task, CASE WHEN task.pause_requested THEN 'paused' ELSE 'submitted' END,
             'client', v_now, in_said => said);
     END IF;
     RETURN QUERY SELECT * FROM holdfast.task_records r
+    WHERE r.tenant = in_tenant AND r.id = in_id;
+END
+$$;
+
+-- The same for an answer that was checked by a form; no row if the question has another one.
+CREATE OR REPLACE FUNCTION holdfast.answer_task(
+    in_tenant text, in_id text, in_owner text,
+    in_message_id text, in_message_at timestamptz, in_message_body text, in_message_digest text,
+    in_result text, in_form text
+) RETURNS SETOF holdfast.linked_task_records
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    task holdfast.tasks := holdfast.lock_task(in_tenant, in_id, in_owner);
+BEGIN
+    IF task.state IN ('input-required', 'auth-required') AND task.ask_form <> coalesce(in_form, '')
+        AND NOT EXISTS (
+            SELECT FROM holdfast.task_events e
+            WHERE e.tenant = in_tenant AND e.kind = 'message'
+                AND (e.task_id || E'\n' || e.message_id) = (in_id || E'\n' || in_message_id))
+    THEN
+        RETURN;
+    END IF;
+    PERFORM holdfast.respond_to_task(
+        in_tenant, in_id, in_owner, in_message_id, in_message_at, in_message_body,
+        in_message_digest, in_result);
+    RETURN QUERY SELECT * FROM holdfast.linked_task_records r
     WHERE r.tenant = in_tenant AND r.id = in_id;
 END
 $$;

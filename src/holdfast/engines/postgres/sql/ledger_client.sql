@@ -189,13 +189,13 @@ LEFT JOIN LATERAL (
 ORDER BY r.updated_at, r.id;
 
 -- name: respond
--- Take the answer to the question of a waiting task.
-SELECT r.*, l.*
-FROM holdfast.respond_to_task($1, $2, $3, $4, $5, $6, $7, $8) r
-LEFT JOIN LATERAL (
-    SELECT t.result, t.parent_id, t.priority, t.limit_key FROM holdfast.tasks t
-    WHERE t.tenant = $1 AND t.id = r.id LIMIT 1
-) l ON true;
+-- Take the answer to the question of a waiting task; no row if it was checked by another form.
+SELECT * FROM holdfast.answer_task($1, $2, $3, $4, $5, $6, $7, $8, $9);
+
+-- name: form
+-- What the answer to the question of a task must be.
+SELECT t.ask_form FROM holdfast.tasks t
+WHERE t.tenant = $1 AND t.id = $2 AND ($3::text IS NULL OR t.owner = $3);
 
 -- name: cancel
 -- Stop a task, or ask its worker to.

@@ -108,12 +108,18 @@ class PostgresClients(LedgerView, ClientStorage):
             total=rows[0]["total"],
         )
 
-    async def respond(self, key: TaskKey, answer: StoredMessage, result: str) -> TaskSnapshot:
-        """Store the answer to a waiting task."""
+    async def respond(
+        self, key: TaskKey, answer: StoredMessage, result: str, form: str | None
+    ) -> TaskSnapshot | str:
+        """Store the answer to a waiting task, or return what it must be."""
         row = await self._engine.fetchrow(
-            _SQL["respond"], self._tenant, *key, *message_columns(answer), result, safe=True
+            _SQL["respond"], self._tenant, *key, *message_columns(answer), result, form, safe=True
         )
-        return self._queued(row)
+        if row is not None:
+            return self._queued(row)
+        found = await self._engine.fetchval(_SQL["form"], self._tenant, *key, safe=True)
+        # Empty if the question was answered meanwhile: the next call then finds that.
+        return str(found or "")
 
     async def request(self, key: TaskKey, what: Request, note: str) -> TaskSnapshot:
         """Carry out a request at once, or leave it to the task's worker."""
