@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from holdfast import ChatMessage, Event, State
@@ -42,6 +44,31 @@ async def test_an_answer_from_the_inbox_counts_once(state: State) -> None:
     assert found is not None
     assert [one.text for one in found.messages] == ["Tides?", "Which chapter?", "Chapter 2"]
     assert str(found.state) == "submitted"
+
+
+async def test_a_question_with_options_has_a_button_for_each(state: State) -> None:
+    made = await state.tasks.submit("writer", ChatMessage.user("Tides?"))
+    [claimed] = await state.tasks.claim("w1", agents=["writer"])
+    said = replace(ChatMessage.assistant("Send it?"), metadata={"options": ["yes", "<no>"]})
+    await state.tasks.transition(
+        claimed.lease,
+        "input-required",
+        message=said,
+        ask=StepKey("ask", kind="ask"),
+        options=["yes", "<no>"],
+    )
+    async with Visitor(state) as visitor:
+        for path in ("/studio", f"/studio/tasks/{made.id}"):
+            page = await visitor.page(path)
+            assert 'name="text" value="yes">yes</button>' in page
+            assert 'value="&lt;no&gt;"' in page
+        wrong = await visitor.send("/studio", "answer", task=made.id, text="maybe")
+        assert wrong.status_code == 422
+        assert "must be one of" in wrong.text
+        assert (
+            await visitor.send("/studio", "answer", task=made.id, text="yes")
+        ).status_code == 303
+    assert await _state_of(state, made.id) == "submitted"
 
 
 async def test_an_empty_answer_is_refused(state: State) -> None:

@@ -16,6 +16,7 @@ from markupsafe import Markup
 
 from holdfast.values.as_json import jsonable
 from holdfast.values.formats import ago, short, span
+from holdfast.values.tasks.records import TaskRecord
 
 FOLDER = Path(__file__).parent
 LABELS = {
@@ -76,12 +77,25 @@ def _environment() -> jinja2.Environment:
         day=lambda when: when.astimezone(UTC).strftime("%d %b %Y"),
         stamp=lambda when: when.astimezone(UTC).strftime("%d %b %Y %H:%M:%S UTC"),
         last_line=last_line,
+        options=options,
         bytes=size,
         line=lambda value: json.dumps(jsonable(value), ensure_ascii=False),
         pretty=lambda value: json.dumps(jsonable(value), ensure_ascii=False, indent=2),
         initial=lambda name: next((one for one in str(name) if one.isalnum()), "?").upper(),
     )
     return found
+
+
+def options(task: TaskRecord) -> list[str]:
+    """Return the options of the question that a task waits with; none if any answer will do.
+
+    ::
+
+        options(await state.tasks.get(task_id))
+    """
+    said = task.status_message
+    found = said.metadata.get("options") if said is not None else None
+    return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
 
 
 def last_line(text: str) -> str:

@@ -39,7 +39,9 @@ async def answer(desk: Desk, request: Request) -> Response:
     message = ChatMessage.user(text)
     if form.get("message_id"):
         message = ChatMessage("user", message.content, id=form["message_id"])
-    await desk.state(request).tasks.respond(key, message)
+    session = desk.session(request)
+    by = "operator" if session.owner is None else session.owner
+    await desk.state(request).tasks.respond(key, message, by=f"{by} (Studio)")
     return back(form, task_path(key))
 
 
