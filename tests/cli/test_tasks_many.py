@@ -54,8 +54,10 @@ def test_many_tasks_are_paused_canceled_and_retried_at_once(command: Command, te
     assert (dry["task_ids"], dry["dry_run"]) == (tasks, True)
     assert "--yes" in command("tasks", "cancel-many", "--agent", "writer").err
     assert "filter" in command("tasks", "cancel-many", "--yes").err
-    paused = command("tasks", "pause-many", "--text", "boats", "--yes", "--json").json
-    assert paused["task_ids"] == [other]
+    arguments = ("--text", "boats", "--by", "ana", "--yes", "--json")
+    assert command("tasks", "pause-many", *arguments).json["task_ids"] == [other]
+    assert command("tasks", "show", other, "--json").json["timeline"][-1]["by_name"] == "ana"
+    assert "by ana" in command("tasks", "show", other).out
     done = command("tasks", "cancel-many", "--agent", "writer", "--yes", "--json").json
     assert done["task_ids"] == tasks
     again = command("tasks", "retry-many", "--state", "canceled", "--yes", "--json").json

@@ -264,12 +264,17 @@ class AnswerCountsAgainOnceTheTaskWorks(InMemoryLedger):
     """A repeated answer is known only while the task has not been taken up again."""
 
     async def respond(
-        self, key: TaskKey, answer: StoredMessage, result: str, form: str | None
+        self,
+        key: TaskKey,
+        answer: StoredMessage,
+        result: str,
+        form: str | None,
+        by: str = "",
     ) -> TaskSnapshot | str:
         row = self._owned(*key)
         if row.state is TaskState.WORKING and answer.id in row.messages:
             raise ConflictError("message", answer.id)
-        return await super().respond(key, answer, result, form)
+        return await super().respond(key, answer, result, form, by)
 
 
 @mutant(

@@ -84,9 +84,14 @@ class AnswerIsNotChecked(InMemoryLedger):
     """Any answer is taken, whatever the options of the question are."""
 
     async def respond(
-        self, key: TaskKey, answer: StoredMessage, result: str, form: str | None
+        self,
+        key: TaskKey,
+        answer: StoredMessage,
+        result: str,
+        form: str | None,
+        by: str = "",
     ) -> TaskSnapshot | str:
         row = self._find(*key)
         if row is not None:
             row.form = None
-        return await super().respond(key, answer, result, form)
+        return await super().respond(key, answer, result, form, by)

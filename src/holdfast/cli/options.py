@@ -41,3 +41,4 @@ IdPrefix: TypeAlias = Annotated[
 HeldBy: TypeAlias = Annotated[
     str | None, typer.Option("--worker", help="Only those that this worker holds.")
 ]
+By: TypeAlias = Annotated[str, typer.Option(help="Who does it; the name is kept in the timeline.")]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
 from typing import Annotated, Any
 
 import typer
@@ -12,10 +11,10 @@ from rich.console import Console
 from rich.markup import escape
 
 from holdfast.cli import tasks_many, tasks_replay, tasks_watch
-from holdfast.cli.format import state_mark
 from holdfast.cli.open_state import none_there, open_shared
 from holdfast.cli.options import (
     Before,
+    By,
     HeldBy,
     IdPrefix,
     Json,
@@ -29,6 +28,7 @@ from holdfast.cli.options import (
     Text,
 )
 from holdfast.cli.task_ids import full_id
+from holdfast.cli.tasks_act import act, act_on
 from holdfast.cli.timeline import draw_head, draw_lines
 from holdfast.contracts.tasks.ledger import TaskLedger
 from holdfast.values.as_json import jsonable
@@ -206,7 +206,7 @@ def submit(
             )
         return task
 
-    _act(tenant, queued, as_json=as_json, more="follow it: holdfast tasks watch {id}")
+    act(tenant, queued, as_json=as_json, more="follow it: holdfast tasks watch {id}")
 
 
 async def _is_worked_for(ledger: TaskLedger, agent: str) -> bool:
@@ -220,6 +220,7 @@ def answer(
     task_id: TaskId,
     text: Annotated[str, typer.Argument(help="The answer.")],
     *,
+    by: By = "",
     tenant: Tenant = "",
     as_json: Json = False,
 ) -> None:
@@ -231,10 +232,10 @@ def answer(
 
         holdfast tasks answer 0197a1 "the second chapter"
     """
-    _act_on(
+    act_on(
         task_id,
         tenant,
-        lambda ledger, found: ledger.respond(found, ChatMessage.user(text), owner=ANY_OWNER),
+        lambda ledger, found: ledger.respond(found, ChatMessage.user(text), owner=ANY_OWNER, by=by),
         as_json=as_json,
         told=_answered,
     )
@@ -254,37 +255,43 @@ def _answered(task: TaskRecord) -> str:
 
 
 @app.command()
-def cancel(task_id: TaskId, *, note: Note = "", tenant: Tenant = "", as_json: Json = False) -> None:
+def cancel(
+    task_id: TaskId, *, note: Note = "", by: By = "", tenant: Tenant = "", as_json: Json = False
+) -> None:
     """Cancel a task: at once if no worker runs it, otherwise at its worker's next heartbeat.
 
     A task that has ended is not changed.
     """
-    _act_on(
+    act_on(
         task_id,
         tenant,
-        lambda ledger, found: ledger.cancel(found, owner=ANY_OWNER, note=note),
+        lambda ledger, found: ledger.cancel(found, owner=ANY_OWNER, note=note, by=by),
         as_json=as_json,
     )
 
 
 @app.command()
-def pause(task_id: TaskId, *, note: Note = "", tenant: Tenant = "", as_json: Json = False) -> None:
+def pause(
+    task_id: TaskId, *, note: Note = "", by: By = "", tenant: Tenant = "", as_json: Json = False
+) -> None:
     """Pause a task: at once if it is queued, otherwise at the next step of its handler."""
-    _act_on(
+    act_on(
         task_id,
         tenant,
-        lambda ledger, found: ledger.pause(found, owner=ANY_OWNER, note=note),
+        lambda ledger, found: ledger.pause(found, owner=ANY_OWNER, note=note, by=by),
         as_json=as_json,
     )
 
 
 @app.command()
-def resume(task_id: TaskId, *, note: Note = "", tenant: Tenant = "", as_json: Json = False) -> None:
+def resume(
+    task_id: TaskId, *, note: Note = "", by: By = "", tenant: Tenant = "", as_json: Json = False
+) -> None:
     """Continue a paused task, or withdraw a requested pause that has not happened yet."""
-    _act_on(
+    act_on(
         task_id,
         tenant,
-        lambda ledger, found: ledger.resume(found, owner=ANY_OWNER, note=note),
+        lambda ledger, found: ledger.resume(found, owner=ANY_OWNER, note=note, by=by),
         as_json=as_json,
     )
 
@@ -294,6 +301,7 @@ def retry(
     task_id: TaskId,
     *,
     key: Annotated[str, typer.Option(help="The same key again is the same retry.")] = "",
+    by: By = "",
     tenant: Tenant = "",
     as_json: Json = False,
 ) -> None:
@@ -302,10 +310,10 @@ def retry(
     It takes over nothing: `tasks resume-failed` goes on from the last stored step. The old task is
     not changed; the new one refers to it in `retry_of`.
     """
-    _act_on(
+    act_on(
         task_id,
         tenant,
-        lambda ledger, found: ledger.retry(found, owner=ANY_OWNER, submit_key=key),
+        lambda ledger, found: ledger.retry(found, owner=ANY_OWNER, submit_key=key, by=by),
         as_json=as_json,
     )
 
@@ -322,7 +330,7 @@ def resume_failed(
 
     `tasks retry` starts afresh instead.
     """
-    _act_on(
+    act_on(
         task_id,
         tenant,
         lambda ledger, found: ledger.resume_failed(found, owner=ANY_OWNER, submit_key=key),
@@ -347,53 +355,9 @@ def fork(
         holdfast tasks fork 0197a1 --at 12
     """
     said = ChatMessage.user(text) if text else None
-    _act_on(
+    act_on(
         task_id,
         tenant,
         lambda ledger, found: ledger.fork(found, at, message=said, owner=ANY_OWNER, submit_key=key),
         as_json=as_json,
     )
-
-
-def _act_on(
-    task_id: str,
-    tenant: str,
-    act: Callable[[TaskLedger, str], Awaitable[TaskRecord]],
-    *,
-    as_json: bool,
-    told: Callable[[TaskRecord], str] | None = None,
-) -> None:
-    async def found(ledger: TaskLedger) -> TaskRecord:
-        return await act(ledger, await full_id(ledger, task_id))
-
-    _act(tenant, found, as_json=as_json, told=told)
-
-
-def _act(
-    tenant: str,
-    act: Callable[[TaskLedger], Awaitable[TaskRecord]],
-    *,
-    as_json: bool,
-    more: str = "",
-    told: Callable[[TaskRecord], str] | None = None,
-) -> None:
-    async def work() -> TaskRecord:
-        async with open_shared(tenant) as state:
-            return await act(state.tasks)
-
-    task = asyncio.run(work())
-    if as_json:
-        typer.echo(json.dumps(jsonable(task)))
-        return
-    if told is not None:
-        typer.echo(told(task))
-        return
-    requested = [
-        f"{what} requested"
-        for what, asked in (("cancel", task.cancel_requested), ("pause", task.pause_requested))
-        if asked
-    ]
-    asked = f" [dim]({', '.join(requested)})[/]" if requested else ""
-    _out.print(f"{escape(task.id)} {state_mark(task.state)}{asked}", soft_wrap=True)
-    if more:
-        _out.print(f"[dim]{more.format(id=escape(task.id))}[/]", soft_wrap=True)

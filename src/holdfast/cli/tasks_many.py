@@ -17,6 +17,7 @@ from rich.table import Table
 from holdfast.cli.open_state import none_there, open_shared
 from holdfast.cli.options import (
     Before,
+    By,
     HeldBy,
     IdPrefix,
     Json,
@@ -135,6 +136,7 @@ def cancel_many(
     id_prefix: IdPrefix = None,
     worker: HeldBy = None,
     note: Note = "",
+    by: By = "",
     limit: Limit = MANY,
     dry_run: DryRun = False,
     yes: Yes = False,
@@ -158,7 +160,7 @@ def cancel_many(
     _do(
         "cancel",
         lambda ledger, dry: ledger.cancel_many(
-            owner=_owner(owner), note=note, limit=limit, dry_run=dry, **where
+            owner=_owner(owner), note=note, by=by, limit=limit, dry_run=dry, **where
         ),
         tenant=tenant,
         dry_run=dry_run,
@@ -179,6 +181,7 @@ def pause_many(
     id_prefix: IdPrefix = None,
     worker: HeldBy = None,
     note: Note = "",
+    by: By = "",
     limit: Limit = MANY,
     dry_run: DryRun = False,
     yes: Yes = False,
@@ -202,7 +205,7 @@ def pause_many(
     _do(
         "pause",
         lambda ledger, dry: ledger.pause_many(
-            owner=_owner(owner), note=note, limit=limit, dry_run=dry, **where
+            owner=_owner(owner), note=note, by=by, limit=limit, dry_run=dry, **where
         ),
         tenant=tenant,
         dry_run=dry_run,
@@ -221,6 +224,7 @@ def retry_many(
     before: Before = None,
     text: Text = None,
     id_prefix: IdPrefix = None,
+    by: By = "",
     limit: Limit = MANY,
     dry_run: DryRun = False,
     yes: Yes = False,
@@ -243,7 +247,7 @@ def retry_many(
     _do(
         "retry",
         lambda ledger, dry: ledger.retry_many(
-            owner=_owner(owner), limit=limit, dry_run=dry, **where
+            owner=_owner(owner), by=by, limit=limit, dry_run=dry, **where
         ),
         tenant=tenant,
         dry_run=dry_run,

@@ -79,6 +79,8 @@ def line_of(event: TaskEvent) -> Line:
             print(line_of(event).detail)
     """
     kind, detail = _told(event.body)
+    if event.by_name:
+        detail = f"{detail} [dim]by {escape(event.by_name)}[/]"
     return Line(str(event.seq), event.at, kind, detail)
 
 

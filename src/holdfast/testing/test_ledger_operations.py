@@ -328,3 +328,34 @@ async def test_one_tenant_neither_counts_nor_changes_anothers_tasks(harness: Har
     await acme.claim("w1")
     assert await other.workers() == []
     assert (await acme.get(task.id)).state is TaskState.WORKING
+
+
+async def test_every_request_is_logged_with_the_name_of_who_made_it_if_one_is_given(
+    store: TaskLedger,
+) -> None:
+    task = await _submit(store, by="ana")
+    await store.pause(task.id, by="bob")
+    await store.resume(task.id, by="zoë o'neil")
+    [claimed] = await store.claim("w1")
+    await store.pause(task.id, by="carl")
+    await store.cancel(task.id)
+    asked = [event for event in await store.events(task.id) if event.kind != "message"]
+    assert [event.by_name for event in asked] == ["ana", "bob", "zoë o'neil", "", "carl", ""]
+    await store.transition(claimed.lease, "canceled")
+    waits = await _submit(store, by="dan")
+    [claimed] = await store.claim("w1")
+    await store.transition(claimed.lease, "input-required")
+    await store.respond(waits.id, ChatMessage.user("this"), by="eve")
+    said = [(event.kind, event.by_name) for event in await store.events(waits.id)]
+    assert said[:2] == [("transition", "dan"), ("message", "dan")]
+    assert said[-2:] == [("message", "eve"), ("transition", "eve")]
+    done = await store.cancel_many(states=["submitted"], by="fay")
+    assert done.task_ids == [waits.id]
+    again = await store.retry(task.id, by="gus")
+    made = [again.id, *(await store.retry_many(id_prefix=waits.id, by="hal")).new_task_ids]
+    made.append((await store.fork(task.id, 2, by="ida")).id)
+    names = [(await store.events(one))[0].by_name for one in made]
+    assert names == ["gus", "hal", "ida"]
+    assert (await store.events(waits.id))[-1].by_name == "fay"
+    with pytest.raises(InvalidInputError, match="by"):
+        await store.cancel(again.id, by="\n")

@@ -53,6 +53,7 @@ def _event(event: TaskEvent) -> dict[str, Any]:
         "seq": event.seq,
         "at": event.at.isoformat(),
         "by": str(event.by),
+        "by_name": event.by_name,
         "fence": event.fence,
         "kind": event.kind,
         "body": jsonable(event.body),

@@ -604,13 +604,20 @@ class BlockingTaskLedger:
     ) -> ChatMessage: ...
     def artifacts(self, task_id: str, *, owner: Owner = ...) -> builtins.list[Artifact]: ...
     def cancel(
-        self, task_id: str, *, owner: Owner = ..., note: str = ..., children: bool = ...
+        self,
+        task_id: str,
+        *,
+        owner: Owner = ...,
+        note: str = ...,
+        children: bool = ...,
+        by: str | None = ...,
     ) -> TaskRecord: ...
     def cancel_many(
         self,
         *,
         owner: Owner = ...,
         note: str = ...,
+        by: str | None = ...,
         limit: int = ...,
         dry_run: bool = ...,
         **where: Unpack[TaskWhere],
@@ -676,6 +683,7 @@ class BlockingTaskLedger:
         message: ChatMessage | None = ...,
         owner: Owner = ...,
         submit_key: str | None = ...,
+        by: str | None = ...,
     ) -> TaskRecord: ...
     def get(
         self,
@@ -740,12 +748,15 @@ class BlockingTaskLedger:
     def mark_delivered(self, entry: OutboxEntry) -> bool: ...
     def mark_failed(self, entry: OutboxEntry, error: str, *, max_attempts: int = ...) -> bool: ...
     def message_bytes(self, task_id: str, *, owner: Owner = ...) -> int: ...
-    def pause(self, task_id: str, *, owner: Owner = ..., note: str = ...) -> TaskRecord: ...
+    def pause(
+        self, task_id: str, *, owner: Owner = ..., note: str = ..., by: str | None = ...
+    ) -> TaskRecord: ...
     def pause_many(
         self,
         *,
         owner: Owner = ...,
         note: str = ...,
+        by: str | None = ...,
         limit: int = ...,
         dry_run: bool = ...,
         **where: Unpack[TaskWhere],
@@ -782,23 +793,36 @@ class BlockingTaskLedger:
         artifacts: bool = ...,
     ) -> TaskRecord | None: ...
     def respond(
-        self, task_id: str, message: ChatMessage, *, owner: Owner = ..., by: str = ...
+        self, task_id: str, message: ChatMessage, *, owner: Owner = ..., by: str | None = ...
     ) -> TaskRecord: ...
     def resting_messages(
         self, *, agents: Collection[Agent], limit: int = ...
     ) -> builtins.list[TaskMessage]: ...
     def restore_artifacts(self, lease: Lease, step: StepKey) -> builtins.list[ArtifactChunk]: ...
-    def resume(self, task_id: str, *, owner: Owner = ..., note: str = ...) -> TaskRecord: ...
+    def resume(
+        self, task_id: str, *, owner: Owner = ..., note: str = ..., by: str | None = ...
+    ) -> TaskRecord: ...
     def resume_failed(
-        self, task_id: str, *, owner: Owner = ..., submit_key: str | None = ...
+        self,
+        task_id: str,
+        *,
+        owner: Owner = ...,
+        submit_key: str | None = ...,
+        by: str | None = ...,
     ) -> TaskRecord: ...
     def retry(
-        self, task_id: str, *, owner: Owner = ..., submit_key: str | None = ...
+        self,
+        task_id: str,
+        *,
+        owner: Owner = ...,
+        submit_key: str | None = ...,
+        by: str | None = ...,
     ) -> TaskRecord: ...
     def retry_many(
         self,
         *,
         owner: Owner = ...,
+        by: str | None = ...,
         limit: int = ...,
         dry_run: bool = ...,
         **where: Unpack[TaskWhere],
@@ -828,6 +852,7 @@ class BlockingTaskLedger:
         push: Sequence[PushConfig] = ...,
         priority: int = ...,
         key: str | None = ...,
+        by: str | None = ...,
     ) -> TaskRecord: ...
     def submit_and_wait(
         self,

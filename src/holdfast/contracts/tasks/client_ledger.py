@@ -94,6 +94,7 @@ class ClientLedger(Protocol):
     - resume of a task that is not paused changes nothing
     - a paused task keeps its run_after
     - a terminal task can be neither answered nor paused nor resumed
+    - every request is logged with the name of who made it, if one is given
     - retry of a terminal task submits a new one and leaves the old as it was
     - retry of a live task is refused
     - retry with a submit key is done once
@@ -130,17 +131,18 @@ class ClientLedger(Protocol):
         push: Sequence[PushConfig] = (),
         priority: int = 0,
         key: str | None = None,
+        by: str | None = None,
     ) -> TaskRecord:
         """Queue a task for an agent, and return it with its id at once.
 
         ``submit_key`` makes it idempotent for its owner: the same key and content returns the same
         task, the same key with other content raises ``ConflictError``. Content is all arguments
-        except the message's id and time, and ``push``. Without ``context_id`` the task gets a new
-        context, or
-        that of ``retry_of``, which must be a terminal task of the same owner. Neither
-        ``context_id``, ``owner`` nor ``submit_key`` may begin with ``holdfast.``. ``priority`` is
-        from 0 to 9, higher first; tasks with the same ``key`` share the limits per key of their
-        agent.
+        except the message's id and time, ``push`` and ``by``. ``by`` names who does it: here and in
+        every request, the events of the call have it as ``by_name``. Without ``context_id`` the
+        task gets a new context, or that of ``retry_of``, which must be a terminal task of the same
+        owner. Neither ``context_id``, ``owner`` nor ``submit_key`` may begin with ``holdfast.``.
+        ``priority`` is from 0 to 9, higher first; tasks with the same ``key`` share the limits per
+        key of their agent.
 
         ::
 
@@ -223,7 +225,7 @@ class ClientLedger(Protocol):
 
     @abstractmethod
     async def respond(
-        self, task_id: str, message: ChatMessage, *, owner: Owner = None, by: str = ""
+        self, task_id: str, message: ChatMessage, *, owner: Owner = None, by: str | None = None
     ) -> TaskRecord:
         """Answer the question of a waiting task, which returns to the queue.
 
@@ -240,7 +242,13 @@ class ClientLedger(Protocol):
 
     @abstractmethod
     async def cancel(
-        self, task_id: str, *, owner: Owner = None, note: str = "", children: bool = False
+        self,
+        task_id: str,
+        *,
+        owner: Owner = None,
+        note: str = "",
+        children: bool = False,
+        by: str | None = None,
     ) -> TaskRecord:
         """Cancel a task: at once if no worker holds it, else by a request to its worker.
 
@@ -254,7 +262,9 @@ class ClientLedger(Protocol):
         ...
 
     @abstractmethod
-    async def pause(self, task_id: str, *, owner: Owner = None, note: str = "") -> TaskRecord:
+    async def pause(
+        self, task_id: str, *, owner: Owner = None, note: str = "", by: str | None = None
+    ) -> TaskRecord:
         """Pause a task: at once if it is queued, else when it would return to the queue.
 
         ::
@@ -264,7 +274,9 @@ class ClientLedger(Protocol):
         ...
 
     @abstractmethod
-    async def resume(self, task_id: str, *, owner: Owner = None, note: str = "") -> TaskRecord:
+    async def resume(
+        self, task_id: str, *, owner: Owner = None, note: str = "", by: str | None = None
+    ) -> TaskRecord:
         """Resume a paused task, or withdraw a pause that was only requested.
 
         ::
@@ -275,7 +287,12 @@ class ClientLedger(Protocol):
 
     @abstractmethod
     async def retry(
-        self, task_id: str, *, owner: Owner = None, submit_key: str | None = None
+        self,
+        task_id: str,
+        *,
+        owner: Owner = None,
+        submit_key: str | None = None,
+        by: str | None = None,
     ) -> TaskRecord:
         """Submit the work of a terminal task again, as a new task of the same owner and context.
 

@@ -60,6 +60,7 @@ class ClientCalls(LedgerCalls, ClientLedger):
         push: Sequence[PushConfig] = (),
         priority: int = 0,
         key: str | None = None,
+        by: str | None = None,
     ) -> TaskRecord:
         """Queue a task for an agent, and return it with its id at once."""
         configs = [StoredPush.of(config) for config in check_list("push", push)]
@@ -75,18 +76,23 @@ class ClientCalls(LedgerCalls, ClientLedger):
             priority=priority,
             key=key,
         )
-        repeated = check_absent_id("retry_of", retry_of)
-        if repeated or configs:
+        repeated, who = check_absent_id("retry_of", retry_of), check_absent_id("by", by)
+        if repeated or configs or who:
             push_by_id = {config.id: config for config in configs}
-            draft = replace(draft, retry_of=repeated, push=tuple(push_by_id.values()))
+            draft = replace(draft, retry_of=repeated, push=tuple(push_by_id.values()), by=who)
         return (await self._storage.submit(draft)).load()
 
     async def retry(
-        self, task_id: str, *, owner: Owner = None, submit_key: str | None = None
+        self,
+        task_id: str,
+        *,
+        owner: Owner = None,
+        submit_key: str | None = None,
+        by: str | None = None,
     ) -> TaskRecord:
         """Submit the work of a terminal task again, as a new task of the same owner and context."""
         name = check_unreserved("submit_key", check_absent_id("submit_key", submit_key))
-        key = task_key(task_id, owner)
+        key, who = task_key(task_id, owner), check_absent_id("by", by)
         # Two round trips are safe: the fields read from the old task never change, and the new one
         # is submitted only if the old one still exists and has ended.
         old = await self._storage.first_message(key)
@@ -95,7 +101,7 @@ class ClientCalls(LedgerCalls, ClientLedger):
         if old.message is None or old.task.adopted:
             raise adopted(task_id)
         task = TaskSnapshot(old.task).load()
-        draft = Draft.again(task, old.message, submit_key=name, now=old.now)
+        draft = Draft.again(task, old.message, submit_key=name, now=old.now, by=who)
         return (await self._storage.submit(draft)).load()
 
     @renamed(history_length="messages_limit")
@@ -169,42 +175,54 @@ class ClientCalls(LedgerCalls, ClientLedger):
         return TaskPage(tasks, next_cursor=last, total=found.total)
 
     async def respond(
-        self, task_id: str, message: ChatMessage, *, owner: Owner = None, by: str = ""
+        self, task_id: str, message: ChatMessage, *, owner: Owner = None, by: str | None = None
     ) -> TaskRecord:
         """Answer the question of a waiting task, which returns to the queue."""
         answer, key = StoredMessage.of(message), task_key(task_id, owner)
-        who = check_text("by", by)
+        who = check_absent_id("by", by)
         result = encode_json({"message_id": answer.id, **({"by": who} if who else {})})
         try:
-            found = await self._storage.respond(key, answer, result, None)
+            found = await self._storage.respond(key, answer, result, None, who)
             while isinstance(found, str):
                 # The question may have changed since: then its form has, and it is checked again.
                 check_answer(found, message)
-                found = await self._storage.respond(key, answer, result, found)
+                found = await self._storage.respond(key, answer, result, found, who)
         except IllegalTransitionError as error:
             raise asks_nothing(task_id, error.from_state) from None
         return found.load()
 
     async def cancel(
-        self, task_id: str, *, owner: Owner = None, note: str = "", children: bool = False
+        self,
+        task_id: str,
+        *,
+        owner: Owner = None,
+        note: str = "",
+        children: bool = False,
+        by: str | None = None,
     ) -> TaskRecord:
         """Cancel a task: at once if no worker holds it, else by a request to its worker."""
         if not children:
-            return await self._request("cancel", task_id, owner, note)
+            return await self._request("cancel", task_id, owner, note, by)
         text, key = check_text("note", note), task_key(task_id, owner)
-        return (await self._storage.cancel_tree(key, text)).load()
+        return (await self._storage.cancel_tree(key, text, check_absent_id("by", by))).load()
 
-    async def pause(self, task_id: str, *, owner: Owner = None, note: str = "") -> TaskRecord:
+    async def pause(
+        self, task_id: str, *, owner: Owner = None, note: str = "", by: str | None = None
+    ) -> TaskRecord:
         """Pause a task: at once if it is queued, else when it would return to the queue."""
-        return await self._request("pause", task_id, owner, note)
+        return await self._request("pause", task_id, owner, note, by)
 
-    async def resume(self, task_id: str, *, owner: Owner = None, note: str = "") -> TaskRecord:
+    async def resume(
+        self, task_id: str, *, owner: Owner = None, note: str = "", by: str | None = None
+    ) -> TaskRecord:
         """Resume a paused task, or withdraw a pause that was only requested."""
-        return await self._request("resume", task_id, owner, note)
+        return await self._request("resume", task_id, owner, note, by)
 
-    async def _request(self, what: Request, task_id: str, owner: Owner, note: str) -> TaskRecord:
+    async def _request(
+        self, what: Request, task_id: str, owner: Owner, note: str, by: str | None
+    ) -> TaskRecord:
         text, key = check_text("note", note), task_key(task_id, owner)
-        return (await self._storage.request(key, what, text)).load()
+        return (await self._storage.request(key, what, text, check_absent_id("by", by))).load()
 
 
 def _check_extent(messages_limit: object, artifacts: object, max_bytes: object) -> Extent:

@@ -52,7 +52,12 @@ class ForkLedger(Protocol):
 
     @abstractmethod
     async def resume_failed(
-        self, task_id: str, *, owner: Owner = None, submit_key: str | None = None
+        self,
+        task_id: str,
+        *,
+        owner: Owner = None,
+        submit_key: str | None = None,
+        by: str | None = None,
     ) -> TaskRecord:
         """Submit a task that goes on from the last stored step of a failed one.
 
@@ -74,6 +79,7 @@ class ForkLedger(Protocol):
         message: ChatMessage | None = None,
         owner: Owner = None,
         submit_key: str | None = None,
+        by: str | None = None,
     ) -> TaskRecord:
         """Submit a task with what another one, in any state, had stored after an event.
 
@@ -101,11 +107,16 @@ class ForkCalls(LedgerCalls, ForkLedger):
     """``ForkLedger`` on any engine."""
 
     async def resume_failed(
-        self, task_id: str, *, owner: Owner = None, submit_key: str | None = None
+        self,
+        task_id: str,
+        *,
+        owner: Owner = None,
+        submit_key: str | None = None,
+        by: str | None = None,
     ) -> TaskRecord:
         """Submit a task that goes on from the last stored step of a failed one."""
         try:
-            return await self._fork(task_id, owner, submit_key, at_seq=None, message=None)
+            return await self._fork(task_id, owner, submit_key, by, at_seq=None, message=None)
         except IllegalTransitionError as error:
             raise has_not_failed(task_id, error.from_state) from None
 
@@ -117,12 +128,13 @@ class ForkCalls(LedgerCalls, ForkLedger):
         message: ChatMessage | None = None,
         owner: Owner = None,
         submit_key: str | None = None,
+        by: str | None = None,
     ) -> TaskRecord:
         """Submit a task with what another one had stored after an event."""
         if check_count("at_seq", at_seq) < 2:
             raise before_the_message()
         said = None if message is None else StoredMessage.of(message)
-        return await self._fork(task_id, owner, submit_key, at_seq=at_seq, message=said)
+        return await self._fork(task_id, owner, submit_key, by, at_seq=at_seq, message=said)
 
     async def held_elsewhere(self, task_id: str, refs: Sequence[str]) -> set[str]:
         """Return those of a task's blobs that a task which has not ended also has."""
@@ -134,6 +146,7 @@ class ForkCalls(LedgerCalls, ForkLedger):
         task_id: str,
         owner: Owner,
         submit_key: str | None,
+        by: str | None,
         *,
         at_seq: int | None,
         message: StoredMessage | None,
@@ -144,6 +157,7 @@ class ForkCalls(LedgerCalls, ForkLedger):
         draft = ForkDraft(
             *(new_id(), new_id(), at_seq, at_seq is None, message, name),
             content_digest(["fork", key.task_id, at_seq, said]) if name else "",
+            check_absent_id("by", by),
         )
         return (await self._storage.fork(key, draft)).load()
 

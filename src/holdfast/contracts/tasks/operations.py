@@ -9,7 +9,7 @@ from holdfast.contracts.tasks.checks import check_owner
 from holdfast.contracts.tasks.filters import TaskWhere, check_filter
 from holdfast.contracts.tasks.scope import LedgerCalls
 from holdfast.spi.tasks.operations import CountBy, ManyQuery, ManyRequest
-from holdfast.values.checks import check_count, check_flag, check_text
+from holdfast.values.checks import check_absent_id, check_count, check_flag, check_text
 from holdfast.values.errors import InvalidInputError
 from holdfast.values.ids import new_id
 from holdfast.values.owners import Owner
@@ -81,6 +81,7 @@ class OperationLedger(Protocol):
         *,
         owner: Owner = None,
         note: str = "",
+        by: str | None = None,
         limit: int = MANY,
         dry_run: bool = False,
         **where: Unpack[TaskWhere],
@@ -99,6 +100,7 @@ class OperationLedger(Protocol):
         *,
         owner: Owner = None,
         note: str = "",
+        by: str | None = None,
         limit: int = MANY,
         dry_run: bool = False,
         **where: Unpack[TaskWhere],
@@ -116,6 +118,7 @@ class OperationLedger(Protocol):
         self,
         *,
         owner: Owner = None,
+        by: str | None = None,
         limit: int = MANY,
         dry_run: bool = False,
         **where: Unpack[TaskWhere],
@@ -158,35 +161,42 @@ class OperationCalls(LedgerCalls, OperationLedger):
         *,
         owner: Owner = None,
         note: str = "",
+        by: str | None = None,
         limit: int = MANY,
         dry_run: bool = False,
         **where: Unpack[TaskWhere],
     ) -> ManyTasks:
         """Cancel the tasks that match."""
-        return await self._many("cancel", owner, where, limit=limit, dry_run=dry_run, note=note)
+        return await self._many(
+            "cancel", owner, where, limit=limit, dry_run=dry_run, note=note, by=by
+        )
 
     async def pause_many(
         self,
         *,
         owner: Owner = None,
         note: str = "",
+        by: str | None = None,
         limit: int = MANY,
         dry_run: bool = False,
         **where: Unpack[TaskWhere],
     ) -> ManyTasks:
         """Pause the tasks that match."""
-        return await self._many("pause", owner, where, limit=limit, dry_run=dry_run, note=note)
+        return await self._many(
+            "pause", owner, where, limit=limit, dry_run=dry_run, note=note, by=by
+        )
 
     async def retry_many(
         self,
         *,
         owner: Owner = None,
+        by: str | None = None,
         limit: int = MANY,
         dry_run: bool = False,
         **where: Unpack[TaskWhere],
     ) -> ManyTasks:
         """Submit the tasks that match again."""
-        return await self._many("retry", owner, where, limit=limit, dry_run=dry_run)
+        return await self._many("retry", owner, where, limit=limit, dry_run=dry_run, by=by)
 
     async def _many(
         self,
@@ -196,9 +206,10 @@ class OperationCalls(LedgerCalls, OperationLedger):
         *,
         limit: object,
         dry_run: object,
+        by: object,
         note: object = "",
     ) -> ManyTasks:
-        wanted = check_filter(owner, **where)
+        wanted, who = check_filter(owner, **where), check_absent_id("by", by)
         most, dry = check_count("limit", limit), check_flag("dry_run", dry_run)
         if most > MAX_MANY:
             raise InvalidInputError("limit", f"must be at most {MAX_MANY}")
@@ -207,5 +218,5 @@ class OperationCalls(LedgerCalls, OperationLedger):
                 "where", "must have a filter, such as agent= or states=: it is for many tasks"
             )
         ids = [(new_id(), new_id()) for _ in range(most)] if what == "retry" and not dry else []
-        query = ManyQuery(what, wanted, most, check_text("note", note), dry, ids)
+        query = ManyQuery(what, wanted, most, check_text("note", note), dry, ids, who)
         return await self._storage.many(query)

@@ -715,6 +715,7 @@ CREATE TABLE holdfast.task_events (
     body text,
     started_at timestamp with time zone,
     code_version text COLLATE "C",
+    by_name text COLLATE "C" DEFAULT NULLIF(current_setting('holdfast.by'::text, true), ''::text),
     PRIMARY KEY (tenant, task_id, seq)
 );
 
@@ -1027,6 +1028,7 @@ CREATE VIEW holdfast.task_records AS
          LIMIT 1) m ON (true));
 
 -- Functions:
+--   acting(in_by text, in_tenant text) RETURNS text
 --   add_cards(in_tenant text, in_board_id text, in_card_ids text[], in_titles text[]) RETURNS bigint
 --   add_entities(the_tenant text, the_ids text[], the_bodies text[], named text[], the_names text[]) RETURNS void
 --   add_relationships(the_tenant text, the_ids text[], the_sources text[], the_targets text[], the_types text[], the_bodies text[]) RETURNS void

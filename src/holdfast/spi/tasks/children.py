@@ -29,5 +29,5 @@ class ChildStorage(Protocol):
         """Return the children of a task with an id above ``after``, by id, without messages."""
 
     @abstractmethod
-    async def cancel_tree(self, key: TaskKey, note: str) -> TaskSnapshot:
+    async def cancel_tree(self, key: TaskKey, note: str, by: str = "") -> TaskSnapshot:
         """Cancel a task, its children and all below them, as ``request`` does. Returns the task."""

@@ -79,7 +79,8 @@ class ClientStorage(Protocol):
 
     Each method is one atomic step. A change of state follows ``holdfast.values.lifecycle``,
     is an event of the task's timeline, and makes a queued task known to workers. ``NotFoundError``
-    where a call needs a task that is not there, or is another owner's.
+    where a call needs a task that is not there, or is another owner's. ``by`` is the name of who
+    did it, for all events of a call.
     """
 
     @abstractmethod
@@ -118,7 +119,12 @@ class ClientStorage(Protocol):
 
     @abstractmethod
     async def respond(
-        self, key: TaskKey, answer: StoredMessage, result: str, form: str | None
+        self,
+        key: TaskKey,
+        answer: StoredMessage,
+        result: str,
+        form: str | None,
+        by: str = "",
     ) -> TaskSnapshot | str:
         """Store the answer to a waiting task, which is ``submitted`` again, or ``paused``.
 
@@ -129,7 +135,7 @@ class ClientStorage(Protocol):
         """
 
     @abstractmethod
-    async def request(self, key: TaskKey, what: Request, note: str) -> TaskSnapshot:
+    async def request(self, key: TaskKey, what: Request, note: str, by: str = "") -> TaskSnapshot:
         """Carry out a request at once, or leave it to the worker that holds the task.
 
         The worker is notified. A request that was made already changes nothing. ``cancel`` of an

@@ -43,13 +43,16 @@ class Draft:
     key: str = ""
     """Tasks with the same key share the limits per key of their agent."""
 
+    by: str = ""
+    """Who submits it; not content."""
+
     id: str = field(default_factory=new_id)
     new_context_id: str = field(default_factory=new_id)
     """The context of the task if the caller names none."""
 
     @classmethod
     def again(
-        cls, task: TaskRecord, first: StoredMessage, *, submit_key: str, now: datetime
+        cls, task: TaskRecord, first: StoredMessage, *, submit_key: str, now: datetime, by: str = ""
     ) -> Self:
         """Return a draft that repeats a task; its first message gets a new id."""
         return cls(
@@ -63,6 +66,7 @@ class Draft:
             retry_of=task.id,
             priority=task.priority,
             key=task.key,
+            by=by,
         )
 
     def digest(self) -> str:

@@ -25,6 +25,7 @@ class ForkDraft(NamedTuple):
     message: StoredMessage | None
     submit_key: str
     digest: str
+    by: str = ""
 
 
 def before_the_message() -> InvalidInputError:

@@ -31,6 +31,7 @@ class ManyQuery(NamedTuple):
     dry_run: bool
     new_ids: Sequence[tuple[str, str]]
     """For a retry: an id for each new task and for its message."""
+    by: str = ""
 
 
 class OperationStorage(Protocol):

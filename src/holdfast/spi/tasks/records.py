@@ -207,6 +207,7 @@ class StoredEvent(NamedTuple):
     by: Actor
     fence: int
     body: StoredBody
+    by_name: str = ""
 
     def load(self, task_id: str) -> TaskEvent:
         """Return a new event, as agents read it."""
@@ -218,7 +219,7 @@ class StoredEvent(NamedTuple):
                 body = step.load(task_id)
             case frozen:
                 body = frozen
-        return TaskEvent(task_id, self.seq, self.at, self.by, self.fence, body)
+        return TaskEvent(task_id, self.seq, self.at, self.by, self.fence, body, self.by_name)
 
 
 class EntryKey(NamedTuple):

@@ -163,6 +163,8 @@ class TaskEvent:
     """The task's fence at that time: for a worker's writes, that of the claim that wrote it."""
 
     body: EventBody
+    by_name: str = ""
+    """Who did it, as the caller of a request named them; empty if nobody was named."""
 
     @property
     def kind(self) -> EventKind:

@@ -48,13 +48,14 @@ class InMemoryChildren(InMemoryClients, ChildStorage):
     def _below(self, task_id: str) -> list[TaskRow]:
         return [row for row in self._data.tasks.values() if row.parent_id == task_id]
 
-    async def cancel_tree(self, key: TaskKey, note: str) -> TaskSnapshot:
+    async def cancel_tree(self, key: TaskKey, note: str, by: str = "") -> TaskSnapshot:
         """Cancel a task and all below it, those at the bottom first."""
         root = self._owned(*key)
         tree = [root]
         for row in tree:
             tree += self._below(row.id)
-        for row in reversed(tree):
-            if row.state not in TERMINAL:
-                self._cancel(row, note)
+        with self._acting(by):
+            for row in reversed(tree):
+                if row.state not in TERMINAL:
+                    self._cancel(row, note)
         return root.snapshot()

@@ -55,8 +55,9 @@ class InMemoryClients(LedgerView, ClientStorage):
         row = self._row(draft, context_id or draft.new_context_id)
         if draft.submit_key:
             self._data.keys[draft.owner, draft.submit_key] = (digest, row.id)
-        self._move(row, TaskState.SUBMITTED, Actor.CLIENT, run_after=due)
-        self._say(row, draft.message, Actor.CLIENT)
+        with self._acting(draft.by):
+            self._move(row, TaskState.SUBMITTED, Actor.CLIENT, run_after=due)
+            self._say(row, draft.message, Actor.CLIENT)
         return row.snapshot()
 
     async def submit_many(self, drafts: Sequence[Draft]) -> list[TaskSnapshot]:
@@ -140,7 +141,12 @@ class InMemoryClients(LedgerView, ClientStorage):
         )
 
     async def respond(
-        self, key: TaskKey, answer: StoredMessage, result: str, form: str | None
+        self,
+        key: TaskKey,
+        answer: StoredMessage,
+        result: str,
+        form: str | None,
+        by: str = "",
     ) -> TaskSnapshot | str:
         """Store the client's answer to a task that asked, and queue the task again."""
         row = self._steered(*key)
@@ -150,24 +156,26 @@ class InMemoryClients(LedgerView, ClientStorage):
             raise _illegal(row, TaskState.SUBMITTED)
         if row.form not in (None, form):
             return row.form
-        self._say(row, answer, Actor.CLIENT)
-        if row.ask is not None:
-            self._keep(row, StepDraft(row.ask, result, "", answer.id), Actor.CLIENT)
-        row.attempts, row.ask, row.form = 0, None, None
-        paused = row.pause_requested
-        self._move(row, TaskState.PAUSED if paused else TaskState.SUBMITTED, Actor.CLIENT)
+        with self._acting(by):
+            self._say(row, answer, Actor.CLIENT)
+            if row.ask is not None:
+                self._keep(row, StepDraft(row.ask, result, "", answer.id), Actor.CLIENT)
+            row.attempts, row.ask, row.form = 0, None, None
+            paused = row.pause_requested
+            self._move(row, TaskState.PAUSED if paused else TaskState.SUBMITTED, Actor.CLIENT)
         return row.snapshot()
 
-    async def request(self, key: TaskKey, what: Request, note: str) -> TaskSnapshot:
+    async def request(self, key: TaskKey, what: Request, note: str, by: str = "") -> TaskSnapshot:
         """Carry out a request at once, or leave it to the task's worker."""
         row = self._owned(*key) if what == "cancel" else self._steered(*key)
-        match what:
-            case "cancel":
-                self._cancel(row, note)
-            case "pause":
-                self._pause(row, note)
-            case "resume":
-                self._resume(row, note)
+        with self._acting(by):
+            match what:
+                case "cancel":
+                    self._cancel(row, note)
+                case "pause":
+                    self._pause(row, note)
+                case "resume":
+                    self._resume(row, note)
         return row.snapshot()
 
     def _steered(self, task_id: str, owner: str | None) -> TaskRow:

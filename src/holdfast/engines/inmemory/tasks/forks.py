@@ -46,7 +46,8 @@ class InMemoryForks(InMemoryClients, ForkStorage):
         row = self._row(made, made.context_id)
         if draft.submit_key:
             self._data.keys[row.owner, row.submit_key] = (draft.digest, row.id)
-        self._move(row, TaskState.SUBMITTED, Actor.CLIENT)
+        with self._acting(draft.by):
+            self._move(row, TaskState.SUBMITTED, Actor.CLIENT)
         events = old.events if draft.at_seq is None else old.events[: draft.at_seq]
         for event in _taken_over(events):
             self._take_over(row, event, draft)

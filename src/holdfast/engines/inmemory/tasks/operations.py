@@ -50,9 +50,9 @@ class InMemoryOperations(InMemoryClients, OperationStorage):
         if not query.dry_run:
             for row, ids in zip(rows, query.new_ids or [("", "")] * len(rows), strict=False):
                 if query.what == "retry":
-                    made.append(await self._again(row, *ids))
+                    made.append(await self._again(row, *ids, query.by))
                 else:
-                    await self.request(TaskKey(row.id, None), query.what, query.note)
+                    await self.request(TaskKey(row.id, None), query.what, query.note, query.by)
         return ManyTasks([row.id for row in rows], tuple(made), more=more, dry_run=query.dry_run)
 
     def _may(self, row: TaskRow, query: ManyQuery) -> bool:
@@ -65,7 +65,7 @@ class InMemoryOperations(InMemoryClients, OperationStorage):
                 retried = (row.owner, RETRY_KEY + row.id) in self._data.keys
                 return row.state in TERMINAL and not row.adopted and not retried
 
-    async def _again(self, row: TaskRow, task_id: str, message_id: str) -> str:
+    async def _again(self, row: TaskRow, task_id: str, message_id: str, by: str) -> str:
         said = first_of(row)
         payload = said.payload if said else ""
         draft = Draft(
@@ -80,6 +80,7 @@ class InMemoryOperations(InMemoryClients, OperationStorage):
             priority=row.priority,
             key=row.key,
             id=task_id,
+            by=by,
         )
         return (await self.submit(draft)).task.id
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
 from holdfast.engines.inmemory.engine import InMemory
@@ -35,6 +37,16 @@ class LedgerView:
     def __init__(self, engine: InMemory, *, tenant: str = "default") -> None:
         self._engine = engine
         self._data = engine.table(tenant, LedgerData)
+        self._by = ""
+
+    @contextmanager
+    def _acting(self, by: str) -> Iterator[None]:
+        """Log events with this name; nothing may wait inside."""
+        self._by = by
+        try:
+            yield
+        finally:
+            self._by = ""
 
     def _find(self, task_id: str, owner: str | None) -> TaskRow | None:
         """Return the task, or None if it is absent or another owner's: both look the same."""
@@ -69,7 +81,7 @@ class LedgerView:
     def _log(self, row: TaskRow, by: Actor, body: StoredBody, now: datetime) -> None:
         """Append an entry to the timeline, queue its deliveries and wake the followers."""
         row.version += 1
-        row.events.append(StoredEvent(row.version, now, by, row.fence, body))
+        row.events.append(StoredEvent(row.version, now, by, row.fence, body, self._by))
         if isinstance(body, Transition) and not row.adopted:
             self._data.uncopied[row.id] = None
         if isinstance(body, _ANNOUNCED):

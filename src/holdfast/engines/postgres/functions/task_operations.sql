@@ -1,6 +1,19 @@
 -- version: 1
 -- What operators ask of many tasks.
 
+-- The tenant, for a call whose events are to be stored with the name of who did it: the column has
+-- it as its default.
+CREATE OR REPLACE FUNCTION holdfast.acting(in_by text, in_tenant text) RETURNS text
+LANGUAGE plpgsql
+AS $$
+BEGIN
+    IF in_by <> '' THEN
+        PERFORM set_config('holdfast.by', in_by, true);
+    END IF;
+    RETURN in_tenant;
+END
+$$;
+
 -- Whether a text of the first message of a task contains this; ASCII letters in any case. Both are
 -- escaped as holdfast.filterable_of has it.
 CREATE OR REPLACE FUNCTION holdfast.task_says(in_tenant text, in_id text, in_text text)

@@ -21,4 +21,4 @@ ORDER BY r.id;
 
 -- name: cancel_tree
 -- Stop a task and all below it, or ask their workers to.
-SELECT * FROM holdfast.cancel_task_tree($1, $2, $3, $4);
+SELECT * FROM holdfast.cancel_task_tree(holdfast.acting($5, $1), $2, $3, $4);

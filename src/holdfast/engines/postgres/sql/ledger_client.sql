@@ -190,7 +190,8 @@ ORDER BY r.updated_at, r.id;
 
 -- name: respond
 -- Take the answer to the question of a waiting task; no row if it was checked by another form.
-SELECT * FROM holdfast.answer_task($1, $2, $3, $4, $5, $6, $7, $8, $9);
+SELECT * FROM holdfast.answer_task(
+    holdfast.acting($10, $1), $2, $3, $4, $5, $6, $7, $8, $9);
 
 -- name: form
 -- What the answer to the question of a task must be.
@@ -200,7 +201,7 @@ WHERE t.tenant = $1 AND t.id = $2 AND ($3::text IS NULL OR t.owner = $3);
 -- name: cancel
 -- Stop a task, or ask its worker to.
 SELECT r.*, l.*
-FROM holdfast.cancel_task($1, $2, $3, $4) r
+FROM holdfast.cancel_task(holdfast.acting($5, $1), $2, $3, $4) r
 LEFT JOIN LATERAL (
     SELECT t.result, t.parent_id, t.priority, t.limit_key FROM holdfast.tasks t
     WHERE t.tenant = $1 AND t.id = r.id LIMIT 1
@@ -209,7 +210,7 @@ LEFT JOIN LATERAL (
 -- name: pause
 -- Hold a task, or ask for it.
 SELECT r.*, l.*
-FROM holdfast.pause_task($1, $2, $3, $4) r
+FROM holdfast.pause_task(holdfast.acting($5, $1), $2, $3, $4) r
 LEFT JOIN LATERAL (
     SELECT t.result, t.parent_id, t.priority, t.limit_key FROM holdfast.tasks t
     WHERE t.tenant = $1 AND t.id = r.id LIMIT 1
@@ -218,7 +219,7 @@ LEFT JOIN LATERAL (
 -- name: resume
 -- Let a task go on.
 SELECT r.*, l.*
-FROM holdfast.resume_task($1, $2, $3, $4) r
+FROM holdfast.resume_task(holdfast.acting($5, $1), $2, $3, $4) r
 LEFT JOIN LATERAL (
     SELECT t.result, t.parent_id, t.priority, t.limit_key FROM holdfast.tasks t
     WHERE t.tenant = $1 AND t.id = r.id LIMIT 1

@@ -91,5 +91,5 @@ WITH found AS MATERIALIZED (
 SELECT r.*, (SELECT count(*) FROM found) > $13 AS more
 FROM (VALUES (1)) one
 LEFT JOIN LATERAL holdfast.request_of_tasks(
-    $1, ARRAY(SELECT f.id FROM found f ORDER BY f.id LIMIT $13), $11, $14, $15::text[], $16::text[]
+    holdfast.acting($17, $1), ARRAY(SELECT f.id FROM found f ORDER BY f.id LIMIT $13), $11, $14, $15::text[], $16::text[]
 ) r ON true;

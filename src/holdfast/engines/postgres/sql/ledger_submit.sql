@@ -1,7 +1,7 @@
 -- name: submit
 -- Queue a task, or find the one that was submitted before.
 SELECT * FROM holdfast.queue_task(
-    $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
+    holdfast.acting($24, $1), $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
     $18::text[], $19::text[], $20::text[], $21::text[], $22, $23, NULL);
 
 -- name: submit_many

@@ -52,9 +52,9 @@ class PostgresChildren(LedgerView, ChildStorage):
             [to_task(row) for row in rows[:limit]], more=len(rows) > limit > 0, total=None
         )
 
-    async def cancel_tree(self, key: TaskKey, note: str) -> TaskSnapshot:
+    async def cancel_tree(self, key: TaskKey, note: str, by: str = "") -> TaskSnapshot:
         """Cancel a task and all below it."""
         row = await self._engine.fetchrow(
-            _SQL["cancel_tree"], self._tenant, *key, encode_json(note), safe=True
+            _SQL["cancel_tree"], self._tenant, *key, encode_json(note), by, safe=True
         )
         return self._queued(row)

@@ -47,7 +47,7 @@ class PostgresClients(LedgerView, ClientStorage):
             [encode_json(config.url) for config in draft.push],
             [encode_json(config.token) for config in draft.push],
             [config.authentication for config in draft.push],
-            *(draft.priority, draft.key),
+            *(draft.priority, draft.key, draft.by),
             safe=True,
         )
         return self._queued(row)
@@ -109,11 +109,18 @@ class PostgresClients(LedgerView, ClientStorage):
         )
 
     async def respond(
-        self, key: TaskKey, answer: StoredMessage, result: str, form: str | None
+        self,
+        key: TaskKey,
+        answer: StoredMessage,
+        result: str,
+        form: str | None,
+        by: str = "",
     ) -> TaskSnapshot | str:
         """Store the answer to a waiting task, or return what it must be."""
         row = await self._engine.fetchrow(
-            _SQL["respond"], self._tenant, *key, *message_columns(answer), result, form, safe=True
+            _SQL["respond"],
+            *(self._tenant, *key, *message_columns(answer), result, form, by),
+            safe=True,
         )
         if row is not None:
             return self._queued(row)
@@ -121,11 +128,11 @@ class PostgresClients(LedgerView, ClientStorage):
         # Empty if the question was answered meanwhile: the next call then finds that.
         return str(found or "")
 
-    async def request(self, key: TaskKey, what: Request, note: str) -> TaskSnapshot:
+    async def request(self, key: TaskKey, what: Request, note: str, by: str = "") -> TaskSnapshot:
         """Carry out a request at once, or leave it to the task's worker."""
         # A second cancel changes nothing; a retried pause might undo a resume in between.
         row = await self._engine.fetchrow(
-            _REQUESTS[what], self._tenant, *key, encode_json(note), safe=what == "cancel"
+            _REQUESTS[what], self._tenant, *key, encode_json(note), by, safe=what == "cancel"
         )
         return self._requested(row)
 

@@ -20,7 +20,7 @@ class PostgresForks(LedgerView, ForkStorage):
         row = await self._engine.fetchrow(
             _SQL["fork"],
             *(self._tenant, *key, draft.id, draft.new_context_id, draft.at_seq, draft.failed),
-            *(draft.submit_key, draft.digest, *message_columns(draft.message)),
+            *(draft.submit_key, draft.digest, *message_columns(draft.message), draft.by),
             safe=True,
         )
         return self._queued(row)

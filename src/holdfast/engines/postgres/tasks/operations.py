@@ -44,6 +44,7 @@ class PostgresOperations(LedgerView, OperationStorage):
             *(*wanted, query.limit + 1, query.limit, encode_json(query.note)),
             [task_id for task_id, _ in query.new_ids],
             [message_id for _, message_id in query.new_ids],
+            query.by,
             # Not retried after a lost answer: it would be for tasks that came meanwhile.
             safe=False,
         )

@@ -174,7 +174,11 @@ def to_event(row: Any) -> StoredEvent:
             body = to_chunk(row)
         case _ as never:
             assert_never(never)
-    return StoredEvent(row["seq"], row["at"], Actor(row["actor"]), row["fence"], body)
+    return StoredEvent(
+        *(row["seq"], row["at"], Actor(row["actor"]), row["fence"], body),
+        # The view of the outbox is older than the column.
+        row.get("by_name") or "",
+    )
 
 
 def to_feedback(row: Any) -> StoredFeedback:
