@@ -169,9 +169,10 @@ class Play:
 
     def _answer(self, client: DemoClient, task_id: str) -> dict[str, Any]:
         client.send(ANSWER, task_id=task_id)
-        self.say(f"answered through the service: [green]{ANSWER}[/]")
+        self.say(f"answered through the service with one of its options: [green]{ANSWER}[/]")
         with self._out.status("the third worker goes on"):
             done = client.until(task_id)
+        self.say("a child task published the report; its parent waited without a worker")
         self.say(f"the task is [bold]{state_of(done)}[/]: {escape(question_of(done))}")
         return done
 

@@ -46,9 +46,18 @@ async def research(task: TaskContext) -> str:
         return len(lines)
 
     lines = await task.step("draft", draft)
-    reader = await task.ask("Who will read it: a sailor or a tourist?")
-    await task.step("publish", publish, reader.text)
-    return f"{lines} lines for a {reader.text}."
+    reader = await task.ask(
+        "Who will read it: a sailor or a tourist?", options=["sailor", "tourist"]
+    )
+    printed = await task.call("printer", f"{lines} lines for a {reader}")
+    return f"{printed['lines']}."
+
+
+@app.handler(agent="printer")
+async def print_report(task: TaskContext) -> dict[str, str]:
+    """Publish a report; the researcher calls it as a child task, and waits without a worker."""
+    await task.step("publish", publish, task.message.text)
+    return {"lines": task.message.text}
 
 
 async def fetch(question: str) -> dict[str, str]:
