@@ -82,7 +82,7 @@ class EndedChildIsAwaited(InMemoryLedger):
 class CancelLeavesGrandchildren(InMemoryLedger):
     """Only the children of the task itself are canceled with it."""
 
-    async def cancel_tree(self, key: TaskKey, note: str, by: str = "") -> TaskSnapshot:
+    async def cancel_tree(self, key: TaskKey, note: str, by: str = "") -> TaskSnapshot:  # noqa: ARG002
         root = self._owned(*key)
         for row in [*self._below(root.id), root]:
             self._cancel(row, note)

@@ -66,8 +66,7 @@ class Worker:
         if not app.agents:
             raise ConfigError(f"the app {app.name} has no handler: add one with @app.handler")
         self.name = check_id("name", name or f"{platform.node()}-{os.getpid()}-{new_ref()[:6]}")
-        self._app = app
-        self._state = state
+        self._app, self._state = app, state
         self._concurrency = check_count("concurrency", concurrency) or 1
         self._lease_seconds = check_seconds("lease_seconds", lease_seconds)
         self._poll_seconds = check_seconds("poll_seconds", poll_seconds)
@@ -78,8 +77,7 @@ class Worker:
         self._alone: RunningTask | None = None
         self._stores: dict[str, TaskStores] = {}
         self._completions: dict[str, Completions] = {}
-        self._stopping = False
-        self._wake = asyncio.Event()
+        self._stopping, self._wake = False, asyncio.Event()
         self._idle_seconds = max(poll_seconds, min(1.5 * recovery_seconds, IDLE_SECONDS))
         self._rounds = Rounds(state, tenants, max_age_seconds=self._idle_seconds)
         self._found_due = False
