@@ -19,6 +19,7 @@ from holdfast.values.ids import new_ref
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 SURVEY, ECHO = load("ledger_work")["survey"], load("channel")["echo"]
+TICKS = load("schedules")["scheduled"]
 
 
 @pytest.fixture
@@ -70,9 +71,11 @@ async def test_an_idle_worker_sends_one_query_an_interval_and_a_notice_wakes_it(
         await _until(lambda: len(sent) >= before + 4)
         idle = sent[before:]
         elapsed = asyncio.get_running_loop().time() - start
-        assert set(idle) <= {SURVEY, ECHO}
+        assert set(idle) <= {SURVEY, ECHO, TICKS}
+        # Schedules are looked at once a minute, and when one changes.
+        assert idle.count(TICKS) <= 1 + elapsed / 60
         # Of the pause of a second; a busy machine makes it longer, never shorter.
-        assert len(idle) <= 2 + elapsed / 1.0
+        assert len(idle) - idle.count(TICKS) <= 2 + elapsed / 1.0
         await client.tasks.submit("writer", ChatMessage.user("hello"))
         async with asyncio.timeout(60):
             await ran.wait()

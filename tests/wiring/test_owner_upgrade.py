@@ -32,9 +32,9 @@ APPEND_BEFORE = (
 SUBMIT_BEFORE = (
     "SELECT * FROM holdfast.submit_task($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, "
     "$12, $13, $14, $15, $16, $17, $18, $19, $20, $21) "
-    "WHERE coalesce($22::bigint, 0) = 0 AND coalesce($23::text, '') = ''"
+    "WHERE coalesce($22::bigint, 0) = 0 AND coalesce($23::text, $24::text, '') = ''"
 )
-"""How a task was submitted then, without priority and key."""
+"""How a task was submitted then, without priority, key and the name of who did it."""
 CLAIM_BEFORE = (
     "SELECT * FROM holdfast.claim_tasks($1, $2, $3::text[], $4, $5, $6, $7) WHERE $8::jsonb IS NULL"
 )

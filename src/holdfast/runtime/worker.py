@@ -148,7 +148,8 @@ class Worker:
         async with self._working() as keeper:
             try:
                 await self._ticks.run_due()
-                while await self._claim(keeper) or self._running:
+                # Counted before the claim: what ends meanwhile may have submitted tasks.
+                while len(self._running) + await self._claim(keeper):
                     if self._running:
                         await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
                 await self._remember_all()

@@ -6,6 +6,7 @@ is applied again when its version is higher than that in the database.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import re
 from collections.abc import Sequence
@@ -20,6 +21,9 @@ from holdfast.values.errors import SchemaError
 
 LOCK = 0x686F6C6466617374
 """The advisory lock that one migrating process holds: the bytes of "holdfast"."""
+
+LOCK_SECONDS = 0.05
+"""How long to wait before the lock is tried again."""
 
 _FILE = re.compile(r"(\d{4})_(\w+)\.sql")
 _VERSION = re.compile(r"-- version: (\d+)\n")
@@ -182,7 +186,10 @@ async def migrate(connection: Any) -> Sequence[Migration | FunctionFile]:
 
 
 async def _migrate(connection: Any) -> Sequence[Migration | FunctionFile]:
-    await connection.execute(_SQL["lock"], LOCK)
+    # A statement that waited for the lock would hold up an index that is created concurrently by
+    # whoever has it, for ever.
+    while not await connection.fetchval(_SQL["lock"], LOCK):  # noqa: ASYNC110 - of the database
+        await asyncio.sleep(LOCK_SECONDS)
     try:
         found = await status(connection)
         if found.have > found.want or found.tampered:

@@ -37,8 +37,8 @@ SELECT current_setting('statement_timeout');
 SELECT set_config('statement_timeout', $1, false);
 
 -- name: lock
--- One migrating process at a time.
-SELECT pg_advisory_lock($1);
+-- One migrating process at a time: whether it is this one.
+SELECT pg_try_advisory_lock($1);
 
 -- name: unlock
 -- The next one's turn.

@@ -92,9 +92,9 @@ class PostgresClients(LedgerView, ClientStorage):
         """Return a page of tasks, the latest change of state first."""
         wanted, after, limit, (length, artifacts, most), counted, *_ = query
         within = () if most is None and not query.oldest_first else (most,)
-        bounded = "list_oldest" if query.oldest_first else "list_within"
+        bounded = _SQL["list_oldest"] if query.oldest_first else _SQL["list_within"]
         rows = await self._engine.fetch(
-            _SQL[bounded] if within else _SQL["list"],
+            bounded if within else _SQL["list"],
             *(self._tenant, *filter_columns(wanted)),
             *(after or (None, "")),
             # One more than the limit shows whether there is a next page.
