@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from holdfast.cli import tasks_many, tasks_replay, tasks_watch
+from holdfast.cli import tasks_links, tasks_many, tasks_replay, tasks_watch
 from holdfast.cli.open_state import none_there, open_shared
 from holdfast.cli.options import (
     Before,
@@ -45,6 +45,7 @@ app = typer.Typer(
 app.command("watch")(tasks_watch.watch)
 app.command("replay")(tasks_replay.replay)
 tasks_many.add_to(app)
+tasks_links.add_to(app)
 _out = Console(highlight=False)
 _err = Console(highlight=False, stderr=True)
 
@@ -256,7 +257,15 @@ def _answered(task: TaskRecord) -> str:
 
 @app.command()
 def cancel(
-    task_id: TaskId, *, note: Note = "", by: By = "", tenant: Tenant = "", as_json: Json = False
+    task_id: TaskId,
+    *,
+    children: Annotated[
+        bool, typer.Option("--children", help="Also all tasks that it and they submitted.")
+    ] = False,
+    note: Note = "",
+    by: By = "",
+    tenant: Tenant = "",
+    as_json: Json = False,
 ) -> None:
     """Cancel a task: at once if no worker runs it, otherwise at its worker's next heartbeat.
 
@@ -265,7 +274,9 @@ def cancel(
     act_on(
         task_id,
         tenant,
-        lambda ledger, found: ledger.cancel(found, owner=ANY_OWNER, note=note, by=by),
+        lambda ledger, found: ledger.cancel(
+            found, owner=ANY_OWNER, note=note, children=children, by=by
+        ),
         as_json=as_json,
     )
 
