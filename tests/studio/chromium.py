@@ -19,8 +19,8 @@ from playwright.async_api import Browser, async_playwright
 from tests.npm_packages import CACHE, installed
 
 PACKAGES = Path(__file__).parent / "browser"
-REQUIRED = "HOLDFAST_REQUIRE_BROWSER"
-NAMED = "HOLDFAST_CHROMIUM"
+REQUIRED = "STUDIO_REQUIRE_BROWSER"
+NAMED = "STUDIO_CHROMIUM"
 _ARGUMENTS = ["--no-sandbox", "--no-zygote"]
 
 
