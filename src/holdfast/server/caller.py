@@ -13,6 +13,7 @@ from a2a.utils.errors import A2AError
 from holdfast.server.errors import Hint
 from holdfast.values.keys import KeyScope
 from holdfast.values.owners import ANY_OWNER, AnyOwner
+from holdfast.values.tasks.records import TaskRecord
 from holdfast.wiring.state import State
 
 CALL = "holdfast.call"
@@ -86,6 +87,13 @@ class Call:
     def reads(self) -> str | AnyOwner:
         """Owner whose tasks the caller may read; any owner's for an operator."""
         return ANY_OWNER if self.caller.scope is KeyScope.OPERATOR else self.caller.owner
+
+    def sees(self, task: TaskRecord) -> bool:
+        """Return whether the caller may know of a task: only operators of those that tasks submit.
+
+        What a handler tells another agent is its own; the parent is the task of the client.
+        """
+        return not task.parent_id or self.caller.operates
 
     def header(self, name: str) -> str:
         """Return a header's value; empty if it was not sent."""

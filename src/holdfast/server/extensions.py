@@ -161,6 +161,7 @@ class Extensions:
 
     @answers("tasks/feedback", writes=True)
     async def _feedback(self, params: _FeedbackOn, call: Call) -> dict[str, Any]:
+        await self._handler.found(call, params.id)
         given = await call.state.tasks.append_feedback(
             params.id,
             params.text,
@@ -176,11 +177,13 @@ class Extensions:
 
     @answers("tasks/pause", writes=True)
     async def _pause(self, params: _TaskOf, call: Call) -> dict[str, Any]:
+        await self._handler.found(call, params.id)
         await call.state.tasks.pause(params.id, owner=call.owner)
         return self._shaped(await self._handler.task(call, params.id), call)
 
     @answers("tasks/resume", writes=True)
     async def _resume(self, params: _TaskOf, call: Call) -> dict[str, Any]:
+        await self._handler.found(call, params.id)
         await call.state.tasks.resume(params.id, owner=call.owner)
         return self._shaped(await self._handler.task(call, params.id), call)
 

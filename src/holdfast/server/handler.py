@@ -98,7 +98,7 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
         )
         room = Room(self.options.max_answer_bytes)
         return a2a.ListTasksResponse(
-            tasks=[await self._shown(call, task, room) for task in page.tasks],
+            tasks=[await self._shown(call, task, room) for task in page.tasks if call.sees(task)],
             next_page_token=page.next_cursor or "",
             page_size=size,
             total_size=page.total or 0,
@@ -233,7 +233,7 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
             messages_limit=history_length,
             max_bytes=self.options.max_answer_bytes,
         )
-        if task is None:
+        if task is None or not call.sees(task):
             raise TaskNotFoundError
         return task
 
@@ -242,7 +242,7 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
         task = await call.state.tasks.get(
             task_id, owner=call.owner, messages_limit=0, artifacts=False
         )
-        if task is None:
+        if task is None or not call.sees(task):
             raise TaskNotFoundError
         return task
 

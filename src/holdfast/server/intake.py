@@ -114,7 +114,7 @@ class Intake:
         found = await call.state.tasks.get(
             task_id, owner=call.owner, messages_limit=0, artifacts=False
         )
-        if found is None:
+        if found is None or not call.sees(found):
             raise TaskNotFoundError
         return found
 
