@@ -15,8 +15,14 @@ from holdfast.contracts.tasks.ledger import Ledger
 from holdfast.engines.inmemory.engine import InMemory
 from holdfast.engines.inmemory.schedules import InMemorySchedules
 from holdfast.engines.inmemory.tasks.ledger import InMemoryLedger
-from holdfast.errors import AlreadyExistsError, ConfigError, InvalidInputError, NotSupportedError
-from holdfast.runtime.ticks import LOOK_SECONDS, Ticks
+from holdfast.errors import (
+    AlreadyExistsError,
+    ConfigError,
+    InvalidInputError,
+    NotSupportedError,
+    UnavailableError,
+)
+from holdfast.runtime.ticks import LOOK_SECONDS, RETRY_SECONDS, Ticks
 from holdfast.spi.schedules import ScheduleKey
 from holdfast.values.clock import ManualClock
 
@@ -134,3 +140,25 @@ async def test_ticks_of_a_zone_that_is_unknown_here_hold_up_no_others() -> None:
         await schedules.run_due()
     [task] = (await Ledger(InMemoryLedger(engine)).list()).tasks
     assert task.metadata["schedule_id"] == "b"
+
+
+async def test_a_tenant_whose_schedules_fail_holds_up_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = ManualClock(datetime(2030, 1, 1, tzinfo=UTC))
+    async with holdfast.open("memory:", clock=clock) as state:
+        for tenant in ("aaa", "zzz"):
+            await Ticks(_app(), state, [tenant]).run_due()
+        clock.advance(3600)
+        stores = {name: state.for_tenant(name) for name in ("aaa", "zzz")}
+        monkeypatch.setattr(Ticks, "_stores", lambda _self, tenant: stores[tenant])
+        broken, run_due = stores["aaa"].schedules, Schedules.run_due
+
+        async def failing(self: Schedules, **how: int) -> object:
+            if self is broken:
+                raise UnavailableError("postgres", "gone")
+            return await run_due(self, **how)
+
+        monkeypatch.setattr(Schedules, "run_due", failing)
+        assert await Ticks(App("idle"), state, None).run_due() == RETRY_SECONDS
+        assert (await state.for_tenant("zzz").tasks.list(count=True)).total == 1

@@ -133,12 +133,17 @@ def _check_expression(value: object) -> str:
     return " ".join(fields)
 
 
+_LOCAL_NAMES = frozenset({"localtime", "posixrules", "Factory", "leapseconds"})
+"""Names that mean another zone on each machine, or none."""
+
+
 def _check_zone(name: str) -> tzinfo:
     if name == "UTC":
         return UTC
     if 0 < len(name) <= MAX_ZONE_CHARACTERS:
         try:
-            return zoneinfo.ZoneInfo(name)
+            if name not in _LOCAL_NAMES and not name.startswith(("posix/", "right/")):
+                return zoneinfo.ZoneInfo(name)
         except (ValueError, KeyError, OSError):
             pass
     raise InvalidInputError(

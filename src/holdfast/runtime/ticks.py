@@ -13,6 +13,7 @@ from holdfast.spi.schedules import BELL
 from holdfast.values.errors import HoldfastError
 
 _log = logging.getLogger("holdfast.worker")
+RETRY_SECONDS = 1.0
 LOOK_SECONDS = 60.0
 """Longest wait. A notice wakes the worker when a schedule changes; this is for lost notices."""
 AT_ONCE = 1000
@@ -49,6 +50,7 @@ class Ticks:
         await self._declare()
         work = self._state.ops.work
         found = await work.scheduled(tenants=self._tenants, limit=AT_ONCE)
+        failed = False
         for tenant in found.tenants:
             try:
                 for task in await self._stores(tenant).schedules.run_due(limit=AT_ONCE):
@@ -56,7 +58,9 @@ class Ticks:
                     _log.info("task %s: scheduled", task.id, extra=facts)
             except HoldfastError as error:
                 _log.warning("schedules of tenant %s will try again: %s", tenant, error)
-                return 1.0
+                failed = True
+        if failed:
+            return RETRY_SECONDS
         if found.tenants:
             # What was due has its next tick now.
             found = await work.scheduled(tenants=self._tenants, limit=AT_ONCE)

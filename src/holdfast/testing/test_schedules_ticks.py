@@ -15,6 +15,10 @@ from holdfast.values.errors import InvalidInputError, NotFoundError
 from holdfast.values.owners import ANY_OWNER
 
 CONTRACT = "schedules"
+ODD_ZONES = (
+    *("", "Mars/Base", "../../etc/passwd", "Europe", "x" * 999),
+    *("localtime", "posixrules", "right/UTC", "posix/UTC"),
+)
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 HOUR = 3600.0
 HOURLY: dict[str, Any] = {"agent": "writer", "message": "Tides of Brest?"}
@@ -224,7 +228,7 @@ async def test_a_schedule_with_a_context_id_makes_all_its_tasks_in_that_context(
     [
         *({"cron": one} for one in ("", "* * * *", "0 0 0 * * *", "61 * * * *", "0 0 31 2 *")),
         *({"cron": one} for one in ("@daily", "0 9 * * funday", "1," * 150 + "1 * * * *")),
-        *({"timezone": one} for one in ("", "Mars/Base", "../../etc/passwd", "Europe", "x" * 999)),
+        *({"timezone": one} for one in ODD_ZONES),
         *({"missed": "sometimes"}, {"missed_limit": 0}, {"missed_limit": 1001}),
         *({"grace_seconds": 0}, {"max_attempts": 0}, {"owner": "holdfast.x"}),
         *({"schedule_id": "holdfast.x"}, {"context_id": "holdfast.x"}),
