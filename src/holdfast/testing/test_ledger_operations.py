@@ -12,6 +12,7 @@ from holdfast.testing.harness import Harness
 from holdfast.values.content import ChatMessage, ContentBlock, DataBlock, TextBlock
 from holdfast.values.errors import InvalidInputError
 from holdfast.values.lifecycle import TaskState
+from holdfast.values.tasks.events import StepKey
 
 CONTRACT = "tasks"
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -359,3 +360,20 @@ async def test_every_request_is_logged_with_the_name_of_who_made_it_if_one_is_gi
     assert (await store.events(waits.id))[-1].by_name == "fay"
     with pytest.raises(InvalidInputError, match="by"):
         await store.cancel(again.id, by="\n")
+
+
+async def test_versions_gives_the_ids_and_versions_of_the_tasks_that_changed_last(
+    store: Any,
+) -> None:
+    made = [
+        await store.submit("writer", ChatMessage.user(f"{at}"), owner=owner)
+        for at, owner in enumerate(("ana", "bob", "ana"))
+    ]
+    [claimed] = await store.claim("w1", agents=["writer"])
+    await store.record_step(claimed.lease, StepKey("fetch"), {"pages": 3})
+    versions = await store.versions()
+    assert list(versions) == [one.id for one in (await store.list()).tasks]
+    assert versions[claimed.task.id] == claimed.task.version + 1
+    assert list(await store.versions(limit=1)) == list(versions)[:1]
+    assert await store.versions(limit=0) == {}
+    assert set(await store.versions(owner="ana")) == {made[0].id, made[2].id}

@@ -32,6 +32,7 @@ class OperationLedger(Protocol):
     - counts gives the number of tasks by agent
     - counts takes the filters of list
     - counts stops at its limit and says so
+    - versions gives the ids and versions of the tasks that changed last
     - workers gives the tasks that each worker holds and its last heartbeat
     - a worker without tasks is not among the workers
     - cancel_many cancels the tasks that match and no others
@@ -61,6 +62,16 @@ class OperationLedger(Protocol):
 
             found = await ledger.counts(agent="writer")
             print(found.counts.get("failed", 0))
+        """
+        ...
+
+    @abstractmethod
+    async def versions(self, *, owner: Owner = None, limit: int = 100) -> dict[str, int]:
+        """Return the ids and versions of the tasks whose state changed last, and nothing else.
+
+        ::
+
+            before = await ledger.versions()
         """
         ...
 
@@ -151,6 +162,10 @@ class OperationCalls(LedgerCalls, OperationLedger):
             raise InvalidInputError("by", f"must be 'state' or 'agent', not {by!r}")
         wanted = check_filter(owner, **where)
         return await self._storage.counts(by, wanted, check_count("limit", limit))
+
+    async def versions(self, *, owner: Owner = None, limit: int = 100) -> dict[str, int]:
+        """Return the ids and versions of the tasks whose state changed last."""
+        return await self._storage.versions(check_owner(owner), check_count("limit", limit))
 
     async def workers(self, *, owner: Owner = None) -> list[WorkerRecord]:
         """Return the workers that hold tasks now, by name."""

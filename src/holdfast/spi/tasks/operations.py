@@ -42,6 +42,10 @@ class OperationStorage(Protocol):
         """Count up to ``limit`` tasks that match."""
 
     @abstractmethod
+    async def versions(self, owner: str | None, limit: int) -> dict[str, int]:
+        """Return ids and versions of an owner's tasks, or of all, the last change first."""
+
+    @abstractmethod
     async def workers(self, owner: str | None) -> list[WorkerRecord]:
         """Return the workers that hold tasks of an owner, or of all, by name."""
 

@@ -27,6 +27,12 @@ class InMemoryOperations(InMemoryClients, OperationStorage):
         names = [str(row.state if by == "state" else row.agent) for row in found[:limit]]
         return TaskCounts(dict(sorted(Counter(names).items())), capped=len(found) > limit)
 
+    async def versions(self, owner: str | None, limit: int) -> dict[str, int]:
+        """Return ids and versions of the tasks that changed last."""
+        rows = [row for row in self._data.tasks.values() if owner in (None, row.owner)]
+        rows.sort(key=lambda row: (row.updated_at, row.id), reverse=True)
+        return {row.id: row.version for row in rows[:limit]}
+
     async def workers(self, owner: str | None) -> list[WorkerRecord]:
         """Return the workers that hold tasks."""
         held: dict[str, list[TaskRow]] = {}

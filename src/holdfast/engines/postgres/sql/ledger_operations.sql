@@ -21,6 +21,12 @@ FROM (
 ) f
 GROUP BY f.name ORDER BY f.name;
 
+-- name: versions
+-- The tasks whose state changed last ($3), of an owner ($2) or of all.
+SELECT t.id, t.version FROM holdfast.tasks t
+WHERE t.tenant = $1 AND ($2::text IS NULL OR t.owner = $2)
+ORDER BY t.updated_at DESC, t.id DESC LIMIT $3;
+
 -- name: workers
 -- The workers that hold tasks of an owner ($2) or of all, with the tasks and their leases.
 SELECT t.worker, array_agg(t.id ORDER BY t.id) AS ids, min(t.lease_expires_at) AS expires_at,

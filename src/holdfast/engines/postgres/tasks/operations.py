@@ -24,6 +24,11 @@ class PostgresOperations(LedgerView, OperationStorage):
         found = {row["name"]: row["found"] for row in rows if row["found"]}
         return TaskCounts(found, capped=any(row["capped"] for row in rows))
 
+    async def versions(self, owner: str | None, limit: int) -> dict[str, int]:
+        """Return ids and versions of the tasks that changed last."""
+        rows = await self._engine.fetch(_SQL["versions"], self._tenant, owner, limit, safe=True)
+        return {row["id"]: row["version"] for row in rows}
+
     async def workers(self, owner: str | None) -> list[WorkerRecord]:
         """Return the workers that hold tasks."""
         rows = await self._engine.fetch(_SQL["workers"], self._tenant, owner, safe=True)
