@@ -170,3 +170,31 @@ async def test_an_unknown_action_is_refused(state: State) -> None:
     async with Visitor(state) as visitor:
         response = await visitor.send("/studio/tasks", "explode")
     assert response.status_code == 404
+
+
+async def test_a_form_with_too_many_fields_is_refused(state: State) -> None:
+    async with Visitor(state) as visitor:
+        fields = {f"f{at}": "" for at in range(200)}
+        response = await visitor.send("/studio/tasks", "submit", **fields)
+    assert response.status_code == 413
+
+
+async def test_a_session_without_a_key_is_none_where_keys_are_asked_for(state: State) -> None:
+    access = Access()
+
+    async def login(_text: str) -> None:
+        return None
+
+    app = studio(state, access, hosts=HOSTS, login=login)
+    cookies = {"holdfast": access.seal(access.open(state.tenant))}
+    transport = httpx.ASGITransport(app=app)
+    async with httpx.AsyncClient(transport=transport, base_url=BASE, cookies=cookies) as client:
+        assert (await client.get("/studio/keys")).status_code == 401
+
+
+async def test_characters_that_join_letters_stay_in_forms(state: State) -> None:
+    text = "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645"
+    await state.long_term.save("planner", text)
+    async with Visitor(state) as visitor:
+        page = await visitor.page("/studio/facts?agent=planner")
+    assert f">{text}</textarea>" in page

@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from holdfast import ChatMessage, State
+from holdfast.errors import ConfigError
 from holdfast.ops import KeyScope
 from holdfast.server.options import ServiceOptions
 from holdfast.server.service import Service
@@ -18,7 +19,7 @@ from tests.server.running import example_app, http_client
 from tests.studio.visiting import token_of
 
 pytestmark = pytest.mark.asyncio
-SHARED = "a random text that all instances share"
+SHARED = "a random text that all instances share, long enough"
 
 
 @asynccontextmanager
@@ -133,3 +134,31 @@ async def test_an_open_stream_does_not_hold_the_service_up(state: State) -> None
             assert "ready" in await anext(lines)
         # The service has ended, and with it the stream.
         assert [line async for line in lines if line.startswith("event: changed")] == []
+
+
+async def test_a_short_secret_is_refused(state: State) -> None:
+    with pytest.raises(ConfigError, match="32 characters"):
+        StudioMount(state, ServiceOptions(), secret="hunter2")  # noqa: S106 - a bad one
+
+
+async def test_a_stream_ends_with_its_key(state: State) -> None:
+    made = await state.keys.create("ana")
+    async with _serving(state) as (url, _), _logged_in(url, made.text) as client:
+        request = client.build_request("GET", "/studio/live")
+        lines = (await client.send(request, stream=True)).aiter_lines()
+        assert "ready" in await anext(lines)
+        await state.keys.revoke(made.key.id)
+        async with asyncio.timeout(60):
+            async for _line in lines:
+                pass
+
+
+async def test_a_key_has_eight_streams_however_fast_they_are_opened(state: State) -> None:
+    made = await state.keys.create("ana")
+    async with _serving(state) as (url, _), _logged_in(url, made.text) as client:
+        requests = [client.build_request("GET", "/studio/live") for _ in range(12)]
+        answers = await asyncio.gather(*(client.send(one, stream=True) for one in requests))
+        codes = sorted(answer.status_code for answer in answers)
+        assert codes == [200] * 8 + [429] * 4
+        for answer in answers:
+            await answer.aclose()

@@ -151,3 +151,28 @@ async def test_screens_of_operators_are_not_there_for_owners(state: State, scree
         response = await visitor.get(screen)
         assert response.status_code == 404
         assert f'href="{screen}"' not in await visitor.page("/studio")
+
+
+async def test_an_owner_sees_of_a_task_what_the_service_shows(state: State) -> None:
+    view = state.for_owner("ana")
+    task = await view.tasks.submit("writer", ChatMessage.user("hello"))
+    [claimed] = await state.tasks.claim("the-worker-7", agents=["writer"])
+    await state.tasks.record_step(claimed.lease, StepKey("query"), {"password": SECRET})
+    child = await state.tasks.submit_child(
+        claimed.lease, StepKey("first", kind="child"), "pricing", ChatMessage.user(SECRET)
+    )
+    await state.tasks.transition(claimed.lease, "failed", note=f"ValueError: {SECRET}")
+    paths = ("/studio/tasks", f"/studio/tasks/{task.id}", f"/studio/tasks/{task.id}?at=5")
+    async with Visitor.owner(state, "ana") as visitor:
+        for path in paths:
+            page = await visitor.page(path)
+            assert SECRET not in page
+            assert "the-worker-7" not in page
+        assert (await visitor.get(f"/studio/tasks/{child.id}")).status_code == 404
+        refused = await visitor.send("/studio/tasks", "submit", agent="pricing", text="hello")
+        assert refused.status_code == 404
+    async with Visitor(state) as visitor:
+        page = await visitor.page(f"/studio/tasks/{task.id}")
+        assert SECRET in page
+        assert "the-worker-7" in page
+        assert (await visitor.get(f"/studio/tasks/{child.id}")).status_code == 200

@@ -111,7 +111,11 @@ class Access:
             return None
         padded = text + "=" * (-len(text) % 4)
         session = msgspec.json.decode(base64.urlsafe_b64decode(padded), type=Session)
-        return session if session.until > self._clock() else None
+        return session if self.lasts(session) else None
+
+    def lasts(self, session: Session) -> bool:
+        """Return whether the time of a session has not ended."""
+        return session.until > self._clock()
 
     def form_token(self, session: Session) -> str:
         """Return the token that every form of a session carries."""

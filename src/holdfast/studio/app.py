@@ -91,7 +91,9 @@ def studio(
 
     inner = Starlette(routes=routes, exception_handlers={404: lost, 405: lost})
     inner.router.redirect_slashes = False
-    return Guard(inner, access, hosts=hosts, secure=secure, login=login, valid=valid)
+    guard = Guard(inner, access, hosts=hosts, secure=secure, login=login, valid=valid)
+    desk.valid = guard.valid
+    return guard
 
 
 def _page(desk: Desk, screen: Screen) -> Endpoint:

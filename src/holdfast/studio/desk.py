@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,6 +33,10 @@ _STATUS = {
 }
 
 
+async def _always(_session: Session) -> bool:
+    return True
+
+
 @dataclass(slots=True)
 class Desk:
     """Serves the screens on the stores of a state.
@@ -47,6 +51,9 @@ class Desk:
     read_only: bool = False
     closing: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the server ends: streams end then."""
+
+    valid: Callable[[Session], Awaitable[bool]] = field(default=_always)
+    """Whether a session may go on."""
 
     _states: dict[tuple[str, str | None], State] = field(default_factory=dict)
 

@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holdfast.studio.access import SESSION_SECONDS, Access, Session
 from holdfast.studio.pages import render
+from holdfast.values.errors import HoldfastError
 
 PREFIX = "/studio"
 SESSION = "holdfast.studio.session"
@@ -22,6 +23,8 @@ FORM = "holdfast.studio.form"
 """Key of the fields of a form in a request's scope."""
 
 MOST_FORM_BYTES = 1024 * 1024
+MOST_LOGIN_BYTES = 8 * 1024
+MOST_FIELDS = 100
 BODY_SECONDS = 30.0
 _CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; "
@@ -91,6 +94,10 @@ class Guard:
             response = await self._answer(request, fixed=fixed)
         except RefusedError as refusal:
             response = self._refused(request, refusal)
+        except HoldfastError:
+            # The key could not be checked, or the store is away.
+            text = "The store does not answer. Try again."
+            response = self._refused(request, RefusedError(503, "Not available", text))
         await response(scope, receive, _headed(send, cached=fixed))
 
     async def _answer(self, request: Request, *, fixed: bool) -> ASGIApp:
@@ -113,17 +120,26 @@ class Guard:
 
     async def _session(self, request: Request) -> Session:
         session = self._access.unseal(request.cookies.get(self._cookie, ""))
-        # A key that was revoked ends its sessions.
-        if session is not None and session.key_id:
-            known = self._valid is not None and await self._valid(session)
-            session = session if known else None
+        if session is not None and not await self.valid(session):
+            session = None
         if session is None:
             raise RefusedError(401, "Log in", "This browser has no session.")
         return session
 
+    async def valid(self, session: Session) -> bool:
+        """Return whether a session may go on: a revoked key ends its sessions.
+
+        Where keys are asked for, a session without one is none of ours.
+        """
+        if not self._access.lasts(session):
+            return False
+        if not session.key_id:
+            return self._login is None
+        return self._valid is not None and await self._valid(session)
+
     async def _log_in(self, request: Request) -> Response:
         if request.method == "POST" and self._login is not None:
-            form = await self._form(request)
+            form = await self._form(request, most=MOST_LOGIN_BYTES)
             session = await self._login(form.get("key", ""))
             wrong = "This API key is unknown, revoked or expired."
         elif request.method == "GET" and "token" in request.query_params:
@@ -146,7 +162,7 @@ class Guard:
         )
         return response
 
-    async def _form(self, request: Request) -> dict[str, str]:
+    async def _form(self, request: Request, *, most: int = MOST_FORM_BYTES) -> dict[str, str]:
         """Return the fields of a form that a page of this server sent."""
         if not _same_origin(request.headers):
             raise RefusedError(403, "Not done", "The form was sent by another site.")
@@ -155,12 +171,18 @@ class Guard:
             async with asyncio.timeout(BODY_SECONDS):
                 async for chunk in request.stream():
                     body += chunk
-                    if len(body) > MOST_FORM_BYTES:
-                        text = f"A form has at most {MOST_FORM_BYTES} bytes."
+                    if len(body) > most:
+                        text = f"A form has at most {most} bytes."
                         raise RefusedError(413, "Not done", text)
         except TimeoutError:
             raise RefusedError(408, "Not done", "The form took too long to arrive.") from None
-        fields = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True)
+        try:
+            fields = parse_qs(
+                body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=MOST_FIELDS
+            )
+        except ValueError:
+            text = f"A form has at most {MOST_FIELDS} fields."
+            raise RefusedError(413, "Not done", text) from None
         return {name: values[-1] for name, values in fields.items()}
 
     def _refused(self, request: Request, refusal: RefusedError) -> Response:

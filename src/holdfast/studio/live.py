@@ -15,54 +15,64 @@ from starlette.responses import Response
 from holdfast.studio.desk import Desk
 from holdfast.studio.screens.screen import Screen
 from holdfast.values.errors import HoldfastError
-from holdfast.wiring.state import State
 
 WATCHED = 100
 """How many of the tasks that changed last are compared."""
 
 PAUSE_SECONDS = 0.5
 MOST_STREAMS = 8
-"""How many streams one session may have open; its tabs share one."""
+"""How many streams one key, or one session without a key, may have open; tabs share one."""
+
+CHECKED_AFTER = 10
+"""After so many looks it is checked whether the session may go on."""
 
 _streams: Counter[str] = Counter()
 
 
 async def live(desk: Desk, request: Request) -> Response:
-    """Send the ids of tasks as they change, until the browser leaves."""
+    """Send the ids of tasks as they change, until the browser leaves or its session ends."""
     session = desk.session(request)
-    if _streams[session.id] >= MOST_STREAMS:
+    who = session.key_id or session.id
+    if _streams[who] >= MOST_STREAMS:
         return Response("too many streams of one session\n", 429)
-    changes = _changes(desk.state(request), session.id, desk.closing)
-    return EventSourceResponse(changes, ping=15)
+    # Counted here: many requests may come before the first of them is answered.
+    _streams[who] += 1
+    return EventSourceResponse(_counted(who, _changes(desk, request)), ping=15)
 
 
-async def _changes(
-    state: State, session: str, closing: asyncio.Event
+async def _counted(
+    who: str, changes: AsyncIterator[dict[str, str]]
 ) -> AsyncIterator[dict[str, str]]:
-    _streams[session] += 1
-    known: dict[str, int] | None = None
     try:
-        while not closing.is_set():
-            try:
-                page = await state.tasks.list(limit=WATCHED)
-            except HoldfastError:
-                # The page shows the error when it is read; the stream goes on.
-                yield {"event": "lost", "data": "{}"}
-            else:
-                now = {task.id: task.version for task in page.tasks}
-                if known is None:
-                    yield {"event": "ready", "data": "{}"}
-                elif changed := [
-                    task for task, version in now.items() if known.get(task) != version
-                ]:
-                    yield {"event": "changed", "data": json.dumps({"tasks": changed})}
-                known = now
-            with suppress(TimeoutError):
-                await asyncio.wait_for(closing.wait(), PAUSE_SECONDS)
+        async for one in changes:
+            yield one
     finally:
-        _streams[session] -= 1
-        if not _streams[session]:
-            del _streams[session]
+        _streams[who] -= 1
+        if not _streams[who]:
+            del _streams[who]
+
+
+async def _changes(desk: Desk, request: Request) -> AsyncIterator[dict[str, str]]:
+    state, session = desk.state(request), desk.session(request)
+    known: dict[str, int] | None = None
+    looks = 0
+    while not desk.closing.is_set():
+        looks += 1
+        try:
+            if looks % CHECKED_AFTER == 0 and not await desk.valid(session):
+                return
+            now = await state.tasks.versions(limit=WATCHED)
+        except HoldfastError:
+            # The page shows the error when it is read; the stream goes on.
+            yield {"event": "lost", "data": "{}"}
+        else:
+            if known is None:
+                yield {"event": "ready", "data": "{}"}
+            elif changed := [task for task, version in now.items() if known.get(task) != version]:
+                yield {"event": "changed", "data": json.dumps({"tasks": changed})}
+            known = now
+        with suppress(TimeoutError):
+            await asyncio.wait_for(desk.closing.wait(), PAUSE_SECONDS)
 
 
 SCREEN = Screen("/studio/live", live)

@@ -9,8 +9,12 @@ from holdfast.server.options import LOOPBACK_NAMES, ServiceOptions
 from holdfast.studio.access import Access, Session
 from holdfast.studio.app import studio
 from holdfast.studio.guard import Guard
+from holdfast.values.errors import ConfigError
 from holdfast.values.keys import KeyScope
 from holdfast.wiring.state import State
+
+SECRET_CHARACTERS = 32
+"""A shorter secret could be guessed from a cookie."""
 
 
 class StudioMount:
@@ -31,6 +35,11 @@ class StudioMount:
         secret: str = "",
         closing: asyncio.Event | None = None,
     ) -> None:
+        if 0 < len(secret) < SECRET_CHARACTERS:
+            raise ConfigError(
+                f"HOLDFAST_STUDIO_SECRET must have {SECRET_CHARACTERS} characters or more: "
+                "python -c 'import secrets; print(secrets.token_urlsafe(32))' makes one"
+            )
         self._state = state
         self._options = options
         self._access = Access(hashlib.sha256(secret.encode()).digest() if secret else None)
@@ -64,4 +73,8 @@ class StudioMount:
     async def _valid(self, session: Session) -> bool:
         own = session.tenant == self._state.tenant
         state = self._state if own else self._state.for_tenant(session.tenant)
-        return await state.keys.live(session.key_id) is not None
+        key = await state.keys.live(session.key_id)
+        if key is None:
+            return False
+        owner = None if key.scope is KeyScope.OPERATOR else key.owner
+        return (owner, key.scope is not KeyScope.READER) == (session.owner, session.writes)

@@ -6,6 +6,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from holdfast.studio.desk import Desk
+from holdfast.studio.screens.owner_view import seen_tasks
 from holdfast.studio.screens.screen import Screen
 from holdfast.studio.screens.task_actions import answer, cancel
 from holdfast.values.ids import new_id
@@ -20,7 +21,13 @@ async def inbox(desk: Desk, request: Request) -> Response:
     page = await desk.state(request).tasks.list(
         states=WAITING, order="oldest", limit=SHOWN, count=True
     )
-    return desk.page(request, "inbox.html", asks=page.tasks, total=page.total, new_id=new_id)
+    return desk.page(
+        request,
+        "inbox.html",
+        asks=seen_tasks(desk.session(request), page.tasks),
+        total=page.total,
+        new_id=new_id,
+    )
 
 
 SCREEN = Screen("/studio", inbox, {"answer": answer, "cancel": cancel})

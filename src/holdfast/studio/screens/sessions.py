@@ -8,12 +8,13 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from holdfast.studio.desk import Desk, back
+from holdfast.studio.screens.owner_view import seen_tasks
 from holdfast.studio.screens.screen import Screen
 from holdfast.values.errors import InvalidInputError, NotFoundError
 from holdfast.values.identity import ALL_AGENTS
 
 SHOWN = 50
-WINDOW = 200
+WINDOW = 100
 
 
 async def sessions(desk: Desk, request: Request) -> Response:
@@ -51,7 +52,7 @@ async def session(desk: Desk, request: Request) -> Response:
     if known is None and not events and not snapshot.version:
         raise NotFoundError("session", key)
     # The context of a task has the id of its session.
-    tasks = await desk.state(request).tasks.list(context_id=key, limit=20, first_message=True)
+    tasks = await state.tasks.list(context_id=key, limit=20, first_message=True)
     return desk.page(
         request,
         "session.html",
@@ -63,7 +64,7 @@ async def session(desk: Desk, request: Request) -> Response:
         types=sorted({event.type for event in events}),
         chosen=query.get("type", ""),
         snapshot=snapshot,
-        tasks=tasks.tasks,
+        tasks=seen_tasks(desk.session(request), tasks.tasks),
     )
 
 

@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from holdfast.studio.desk import Desk, back
+from holdfast.studio.screens.owner_view import seen_events, seen_task, seen_tasks
 from holdfast.studio.screens.screen import Screen
 from holdfast.studio.screens.task_actions import ACTIONS, task_path
 from holdfast.studio.screens.timeline import SHOWS, picture, rows
@@ -21,7 +22,7 @@ WINDOW = 200
 """How many events a page shows of a task that has more than ``WHOLE``."""
 
 WHOLE = 500
-CHILDREN = 50
+CHILDREN, FEEDBACK = 50, 20
 MESSAGES = 100
 """How many messages of the conversation a page shows."""
 
@@ -34,16 +35,21 @@ async def task(desk: Desk, request: Request) -> Response:
     key, query = request.path_params["id"], request.query_params
     ledger = desk.state(request).tasks
     found = await ledger.get(key, messages_limit=1, artifacts=False)
-    if found is None:
+    session = desk.session(request)
+    if found is None or not seen_tasks(session, [found]):
         raise NotFoundError("task", key)
+    found = seen_task(session, found)
     last = found.version
     at = _at(query.get("at", ""), last)
     start = 0 if last <= WHOLE else max(0, min(at - WINDOW // 2, last - WINDOW))
-    events = await ledger.events(
-        key,
-        after_seq=start,
-        limit=WHOLE if start == 0 and last <= WHOLE else WINDOW,
-        max_bytes=MOST_BYTES,
+    events = seen_events(
+        session,
+        await ledger.events(
+            key,
+            after_seq=start,
+            limit=WHOLE if start == 0 and last <= WHOLE else WINDOW,
+            max_bytes=MOST_BYTES,
+        ),
     )
     # The first message follows the submit.
     first = await ledger.events(key, limit=3)
@@ -59,7 +65,7 @@ async def task(desk: Desk, request: Request) -> Response:
         request,
         "task.html",
         task=found,
-        then=then,
+        then=None if then is None else seen_task(session, then),
         at=at,
         last=last,
         ended=ended,
@@ -80,8 +86,8 @@ async def task(desk: Desk, request: Request) -> Response:
         ],
         workers=sorted({one.worker for one in moves if one.worker}),
         lost=sum(one.by is Actor.RECOVERY for one in moves),
-        feedback=await ledger.list_feedback(key),
-        children=(await ledger.children(key, limit=CHILDREN)).tasks,
+        feedback=(await ledger.list_feedback(key))[-FEEDBACK:],
+        children=seen_tasks(session, (await ledger.children(key, limit=CHILDREN)).tasks),
         new_id=new_id,
     )
 

@@ -10,10 +10,11 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from holdfast.studio.desk import Desk, back
+from holdfast.studio.screens.owner_view import seen_tasks
 from holdfast.studio.screens.screen import Handler, Screen
 from holdfast.studio.screens.task_actions import task_path
 from holdfast.values.content import ChatMessage
-from holdfast.values.errors import HoldfastError, InvalidInputError
+from holdfast.values.errors import HoldfastError, InvalidInputError, NotFoundError
 from holdfast.values.lifecycle import TaskState
 
 SHOWN = 50
@@ -57,7 +58,7 @@ async def tasks(desk: Desk, request: Request) -> Response:
     return desk.page(
         request,
         "tasks.html",
-        rows=found.tasks,
+        rows=seen_tasks(desk.session(request), found.tasks),
         total=total,
         capped=counted.capped,
         counts=counts,
@@ -72,9 +73,12 @@ async def tasks(desk: Desk, request: Request) -> Response:
 async def submit(desk: Desk, request: Request) -> Response:
     """Submit a task. The form has a submit key: sent twice, it is one task."""
     form, session = desk.form(request), desk.session(request)
+    if not session.operator:
+        # The service takes messages for the agents of its app only; Studio does not know them.
+        raise NotFoundError("action", "submit")
     if not form.get("text", "").strip():
         raise InvalidInputError("text", "is empty: write what the task is")
-    owner = form.get("owner") or None if session.operator else None
+    owner = form.get("owner") or None
     made = await desk.state(request).tasks.submit(
         form.get("agent", ""),
         ChatMessage.user(form["text"]),
