@@ -12,6 +12,7 @@ import pytest
 from holdfast import ChatMessage, State
 from holdfast.errors import ConfigError
 from holdfast.ops import KeyScope
+from holdfast.server.limits import KeyLimits
 from holdfast.server.options import ServiceOptions
 from holdfast.server.service import Service
 from holdfast.studio.mount import StudioMount
@@ -162,3 +163,15 @@ async def test_a_key_has_eight_streams_however_fast_they_are_opened(state: State
         assert codes == [200] * 8 + [429] * 4
         for answer in answers:
             await answer.aclose()
+
+
+async def test_a_key_is_held_to_its_rate(state: State) -> None:
+    options = ServiceOptions(auth=True, key_rate=2.0)
+    mount = StudioMount(state, options, limits=KeyLimits(options, clock=lambda: 0.0))
+    transport = httpx.ASGITransport(app=mount.asgi)
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+        data = {"key": await _key(state, "ana")}
+        assert (await client.post("/studio/login", data=data)).status_code == 303
+        codes = [(await client.get("/studio/tasks")).status_code for _ in range(3)]
+        assert (await client.get("/studio/static/studio.css")).status_code == 200
+    assert codes == [200, 200, 429]

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from holdfast.server.limits import KeyLimits
 from holdfast.studio import live
 from holdfast.studio.access import Access
 from holdfast.studio.desk import Desk
@@ -65,11 +66,13 @@ def studio(
     closing: asyncio.Event | None = None,
     login: Login | None = None,
     valid: Valid | None = None,
+    limits: KeyLimits | None = None,
 ) -> Guard:
     """Return Studio on the stores of a state, mounted at ``/studio``.
 
-    With ``read_only`` no route takes a POST. ``login`` opens sessions by API keys, and ``valid``
-    says whether the key of a session still is. Streams end when ``closing`` is set. ::
+    With ``read_only`` no route takes a POST. ``login`` opens sessions by API keys, ``valid`` says
+    whether the key of a session still is, and ``limits`` bound the requests of a key. Streams end
+    when ``closing`` is set. ::
 
         app = studio(state, Access(), hosts=frozenset({"localhost"}))
     """
@@ -91,7 +94,9 @@ def studio(
 
     inner = Starlette(routes=routes, exception_handlers={404: lost, 405: lost})
     inner.router.redirect_slashes = False
-    guard = Guard(inner, access, hosts=hosts, secure=secure, login=login, valid=valid)
+    guard = Guard(
+        inner, access, hosts=hosts, secure=secure, login=login, valid=valid, limits=limits
+    )
     desk.valid = guard.valid
     return guard
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
 from urllib.parse import parse_qs, urlsplit
 
 from starlette.datastructures import Headers
@@ -11,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from holdfast.server.limits import KeyLimits, TooManyRequestsError
 from holdfast.studio.access import SESSION_SECONDS, Access, Session
 from holdfast.studio.pages import render
 from holdfast.values.errors import HoldfastError
@@ -74,7 +76,9 @@ class Guard:
         secure: bool,
         login: Login | None = None,
         valid: Valid | None = None,
+        limits: KeyLimits | None = None,
     ) -> None:
+        self._limits = limits
         self._inner = inner
         self._access = access
         self._hosts = hosts
@@ -98,7 +102,19 @@ class Guard:
             # The key could not be checked, or the store is away.
             text = "The store does not answer. Try again."
             response = self._refused(request, RefusedError(503, "Not available", text))
-        await response(scope, receive, _headed(send, cached=fixed))
+        with ExitStack() as held:
+            try:
+                self._count(request, held)
+            except TooManyRequestsError as error:
+                busy = RefusedError(429, "Too many requests", f"{error}. Try again.")
+                response = self._refused(request, busy)
+            await response(scope, receive, _headed(send, cached=fixed))
+
+    def _count(self, request: Request, held: ExitStack) -> None:
+        """Count a request of an API key until it is answered; the stream counts for itself."""
+        session = request.scope.get(SESSION)
+        if self._limits and session is not None and request.url.path != f"{PREFIX}/live":
+            held.enter_context(self._limits.request(session.key_id))
 
     async def _answer(self, request: Request, *, fixed: bool) -> ASGIApp:
         if self._hosts is not None and host_name(request.headers) not in self._hosts:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 
+from holdfast.server.limits import KeyLimits
 from holdfast.server.options import LOOPBACK_NAMES, ServiceOptions
 from holdfast.studio.access import Access, Session
 from holdfast.studio.app import studio
@@ -34,6 +35,7 @@ class StudioMount:
         *,
         secret: str = "",
         closing: asyncio.Event | None = None,
+        limits: KeyLimits | None = None,
     ) -> None:
         if 0 < len(secret) < SECRET_CHARACTERS:
             raise ConfigError(
@@ -51,6 +53,7 @@ class StudioMount:
             closing=closing,
             login=self._login if options.auth else None,
             valid=self._valid,
+            limits=limits or KeyLimits(options),
         )
 
     def link(self, url: str) -> str:
