@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
@@ -36,16 +37,16 @@ class AppSchedule:
     options: dict[str, Any]
 
 
-class ScheduledApp:
+class ScheduledApp(ABC):
     """The part of an ``App`` that declares schedules."""
 
     def __init__(self) -> None:
         self._scheduled: dict[str, tuple[Callable[..., Any], str, dict[str, Any]]] = {}
 
     @property
+    @abstractmethod
     def handlers(self) -> Sequence[_Handler]:
         """All handlers."""
-        raise NotImplementedError
 
     def schedule(
         self,

@@ -714,7 +714,6 @@ CREATE TABLE holdfast.task_events (
     metadata text,
     body text,
     started_at timestamp with time zone,
-    code_version text COLLATE "C",
     by_name text COLLATE "C" DEFAULT NULLIF(current_setting('holdfast.by'::text, true), ''::text),
     PRIMARY KEY (tenant, task_id, seq)
 );
@@ -812,7 +811,6 @@ CREATE TABLE holdfast.tasks (
     waits_topic text COLLATE "C",
     has_inbox boolean NOT NULL DEFAULT false,
     ask_form text,
-    code_version text COLLATE "C" NOT NULL DEFAULT ''::text,
     priority smallint NOT NULL DEFAULT 0,
     limit_key text COLLATE "C" NOT NULL DEFAULT ''::text,
     PRIMARY KEY (tenant, id)

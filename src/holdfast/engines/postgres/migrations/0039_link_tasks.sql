@@ -1,4 +1,4 @@
--- Results of tasks, child tasks, messages to running tasks, typed questions, versions of handlers.
+-- Results of tasks, child tasks, messages to running tasks, typed questions.
 
 ALTER TABLE holdfast.tasks
     -- What the handler returned, as JSON text.
@@ -13,15 +13,11 @@ ALTER TABLE holdfast.tasks
     ADD COLUMN waits_topic text COLLATE "C",
     ADD COLUMN has_inbox boolean NOT NULL DEFAULT false,
     -- What an answer to the open question must be, as JSON text.
-    ADD COLUMN ask_form text,
-    -- The version of the handler that the task began with.
-    ADD COLUMN code_version text COLLATE "C" NOT NULL DEFAULT '';
+    ADD COLUMN ask_form text;
 
 ALTER TABLE holdfast.task_events
     -- A step.
-    ADD COLUMN started_at timestamptz,
-    -- The version of the app, with the claim of an attempt.
-    ADD COLUMN code_version text COLLATE "C";
+    ADD COLUMN started_at timestamptz;
 
 ALTER TYPE holdfast.claimed_task ADD ATTRIBUTE parent_id text;
 
