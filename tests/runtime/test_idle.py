@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -53,34 +54,65 @@ async def _until(condition: Any) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_an_idle_worker_sends_one_query_an_interval_and_a_notice_wakes_it(
-    database: str, sent: list[str]
+class _Clock:
+    """The clock of ``Rounds``: it stands still until a test moves it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 1000.0
+        monkeypatch.setattr("holdfast.runtime.rounds.time", self)
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+async def test_an_idle_worker_sends_one_query_before_each_pause_and_a_notice_wakes_it(
+    database: str, sent: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert IDLE_SECONDS > 5
     ran = asyncio.Event()
     settings = Settings(max_connections=6)
+    pauses: list[tuple[float, list[str]]] = []
+    pause = Worker._pause
+
+    async def counted(self: Worker, seconds: float) -> None:
+        pauses.append((seconds, list(sent)))
+        await pause(self, seconds)
+
+    monkeypatch.setattr(Worker, "_pause", counted)
+    _Clock(monkeypatch)  # what the other jobs of the worker know never gets too old
     async with (
         holdfast.open(database, tenant=new_ref(), settings=settings) as state,
         holdfast.open(database, tenant=state.tenant, settings=settings) as client,
     ):
-        worker = Worker(_app(ran), state, tenants=[state.tenant], recovery_seconds=0.2)
-        # Its longest pause is that without notices, and its other jobs run every 0.2 seconds.
+        worker = Worker(_app(ran), state, tenants=[state.tenant], recovery_seconds=0.05)
         run = asyncio.create_task(worker.run())
-        await _until(lambda: state.ops.work.notified and len(sent) > 4)
-        start, before = asyncio.get_running_loop().time(), len(sent)
-        await _until(lambda: len(sent) >= before + 4)
-        idle = sent[before:]
-        elapsed = asyncio.get_running_loop().time() - start
-        assert set(idle) <= {SURVEY, ECHO, TICKS}
-        # Schedules are looked at once a minute, and when one changes.
-        assert idle.count(TICKS) <= 1 + elapsed / 60
-        # Of the pause of a second; a busy machine makes it longer, never shorter.
-        assert len(idle) - idle.count(TICKS) <= 2 + elapsed / 1.0
+        await _until(lambda: state.ops.work.notified and len(pauses) > 1)
+        begun = len(pauses) + 1
+        await _until(lambda: len(pauses) >= begun + 3)
+        for (_, before), (seconds, after) in pairwise(pauses[begun:]):
+            # Its other jobs ran many times meanwhile.
+            assert set(after[len(before) :]) <= {SURVEY, ECHO, TICKS}
+            assert after[len(before) :].count(SURVEY) == 1
+            assert seconds == 1.0, "the longest pause that recovery_seconds and poll_seconds allow"
         await client.tasks.submit("writer", ChatMessage.user("hello"))
         async with asyncio.timeout(60):
             await ran.wait()
         worker.stop()
         await run
+
+
+async def test_what_a_query_found_is_used_until_it_is_too_old(
+    state: State, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = _Clock(monkeypatch)
+    rounds = Rounds(state, [state.tenant], max_age_seconds=5)
+    await state.tasks.submit("writer", ChatMessage.user("hello"))
+    assert await rounds.tenants("due") == [state.tenant]
+    await state.tasks.claim("w1")
+    clock.now += 5
+    assert await rounds.tenants("due") == [state.tenant]
+    clock.now += 0.1
+    assert await rounds.tenants("due") == []
 
 
 async def test_all_that_a_worker_looks_for_is_found_by_one_query(
