@@ -58,6 +58,7 @@ class TaskStore(Protocol):
     - add_tasks to an unknown board is a not found error
     - cards added by many at once all survive, each batch in one piece
     - delete_task removes the card and says so
+    - delete_task_list removes the board with its cards and says so
     - increment_retry counts and puts the card in progress
     - increment_retry keeps the note
     - at the maximum increment_retry returns none and changes nothing
@@ -265,6 +266,15 @@ class Boards(Front, TaskStore):
         self._limits.check_value("titles", *(card.title for card in cards))
         first = await self._storage.add_cards(board_id, cards)
         return [replace(card, order=first + card.order) for card in cards]
+
+    async def delete_task_list(self, task_list_id: str) -> bool:
+        """Delete a board with its cards. Returns whether there was one.
+
+        ::
+
+            gone = await boards.delete_task_list(board.id)
+        """
+        return await self._storage.delete(self._scope.id("task_list_id", task_list_id))
 
     async def delete_task(self, task_list_id: str, task_id: str) -> bool:
         """Delete a card. Returns whether there was one."""

@@ -52,6 +52,7 @@ class Channel(Front):
     - a subscriber never sees an expired event
     - the cursor of an expired event still works
     - the id of an expired event may be used again
+    - clear removes all events and keeps the cursors valid
     - a cursor that is not the channel's is refused
     - an event that is not a json object is refused by its path and nothing is written
     - an event id that is not an id is refused
@@ -121,6 +122,15 @@ class Channel(Front):
             async for one in channel.subscribe(cursor=await channel.tail()): ...
         """
         return str(await self._storage.newest(check_id("name", self._name)))
+
+    async def clear(self) -> None:
+        """Delete all events. Cursors stay valid, and new events come after them.
+
+        ::
+
+            await channel.clear()
+        """
+        await self._storage.clear(check_id("name", self._name))
 
     async def _follow(self, name: str, number: int) -> AsyncGenerator[ChannelEvent, None]:
         with self._storage.bell(name) as bell:

@@ -39,6 +39,10 @@ class BoardStorage(Protocol):
         """Return the board of the agent ``""``, or else the earliest."""
 
     @abstractmethod
+    async def delete(self, board_id: str) -> bool:
+        """Delete a board with its cards. Returns whether it was there."""
+
+    @abstractmethod
     async def add_cards(self, board_id: str, cards: Sequence[Task]) -> int:
         """Append cards in one step, and return the order of the first.
 

@@ -46,6 +46,10 @@ class ChannelStorage(Protocol):
         """Return the newest number ever, and the events above ``after`` that have not expired."""
 
     @abstractmethod
+    async def clear(self, name: str) -> None:
+        """Delete all events; the newest number stays."""
+
+    @abstractmethod
     async def newest(self, name: str) -> int:
         """Return the number of the newest event ever published; 0 for an unknown channel."""
 

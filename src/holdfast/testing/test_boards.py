@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.contracts.boards import TaskStore
+from holdfast.contracts.boards import Boards, TaskStore
 from holdfast.testing.harness import Harness
 from holdfast.values.boards import Task, TaskList, TaskStatus
 from holdfast.values.errors import InvalidInputError, NotFoundError
@@ -195,6 +195,21 @@ async def test_delete_task_removes_the_card_and_says_so(store: TaskStore) -> Non
     assert await store.delete_task(board.id, card.id) is False
     assert await store.delete_task("nothing", card.id) is False
     assert _titles(await store.get_task_list(board.id)) == ["b"]
+
+
+async def test_delete_task_list_removes_the_board_with_its_cards_and_says_so(
+    store: Boards,
+) -> None:
+    board = await store.create_task_list("c1", ["a", "b"], agent_id="planner")
+    other = await store.create_task_list("c1", ["c"], agent_id="writer")
+    assert await store.delete_task_list("nothing") is False
+    assert await store.delete_task_list(board.id) is True
+    assert await store.delete_task_list(board.id) is False
+    assert await store.get_task_list(board.id) is None
+    assert await store.delete_task(board.id, board.tasks[0].id) is False
+    assert await store.get_boards_by_conversation("c1") == [other]
+    again = await store.create_task_list("c1", ["d"], agent_id="planner")
+    assert await store.get_boards_by_conversation("c1") == [other, again]
 
 
 async def test_a_title_that_is_not_text_is_refused_and_nothing_is_written(

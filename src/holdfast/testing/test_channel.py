@@ -246,6 +246,17 @@ async def test_the_id_of_an_expired_event_may_be_used_again(harness: Harness) ->
     assert await store.publish({"n": 2}, id="e1") == new
 
 
+async def test_clear_removes_all_events_and_keeps_the_cursors_valid(store: Channel) -> None:
+    await store.clear()
+    first, last = await store.publish({"n": 1}, id="e1"), await store.publish({"n": 2})
+    await store.clear()
+    await store.clear()
+    assert await store.read() == await store.read(cursor=first.cursor) == []
+    assert await store.tail() == last.cursor
+    again = await store.publish({"n": 3}, id="e1")
+    assert await store.read(cursor=last.cursor) == await store.read() == [again]
+
+
 @pytest.mark.parametrize("bad", ["", "nonsense", "e1", "-1", "x" * 600, "\ud800", 1])
 async def test_a_cursor_that_is_not_the_channels_is_refused(store: Channel, bad: Any) -> None:
     await store.publish({"n": 1}, id="e1")

@@ -60,6 +60,17 @@ class InMemoryBoards(BoardStorage):
         board = boards.get("") or next(iter(boards.values()), None)
         return board.view() if board else None
 
+    async def delete(self, board_id: str) -> bool:
+        """Delete a board."""
+        board = self._data.boards.pop(board_id, None)
+        if board is None:
+            return False
+        siblings = self._data.conversations[board.facts.conversation_id]
+        del siblings[board.facts.agent_id]
+        if not siblings:
+            del self._data.conversations[board.facts.conversation_id]
+        return True
+
     async def add_cards(self, board_id: str, cards: Sequence[Task]) -> int:
         """Append cards, and return the order of the first."""
         board = self._data.boards.get(board_id)

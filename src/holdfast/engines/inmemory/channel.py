@@ -93,6 +93,13 @@ class InMemoryChannels(ChannelStorage):
             found += [event] if event else []
         return channel.last, found
 
+    async def clear(self, name: str) -> None:
+        """Delete all events."""
+        channel = self._data.channels.get(name)
+        if channel is not None:
+            channel.events, channel.expiries, channel.numbers = {}, {}, {}
+            channel.first = channel.last + 1
+
     async def newest(self, name: str) -> int:
         """Return the newest number ever."""
         return (self._data.channels.get(name) or _Channel()).last

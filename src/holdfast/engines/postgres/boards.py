@@ -51,6 +51,11 @@ class PostgresBoards(BoardStorage):
         """Return the board of the agent without a name, or else the earliest."""
         return next(iter(await self._of(conversation_id, main=True)), None)
 
+    async def delete(self, board_id: str) -> bool:
+        """Delete a board."""
+        args = (self._tenant, board_id)
+        return bool(await self._engine.fetchval(_SQL["delete_board"], *args, safe=False))
+
     async def add_cards(self, board_id: str, cards: Sequence[Task]) -> int:
         """Append cards, and return the order of the first."""
         return int(

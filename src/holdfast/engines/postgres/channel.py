@@ -42,6 +42,10 @@ class PostgresChannels(ChannelStorage):
             if row["number"] is not None
         ]
 
+    async def clear(self, name: str) -> None:
+        """Delete all events."""
+        await self._engine.fetch(_SQL["clear"], self._tenant, name, safe=True)
+
     async def newest(self, name: str) -> int:
         """Return the newest number ever."""
         return await self._engine.fetchval(_SQL["newest"], self._tenant, name, safe=True) or 0

@@ -46,6 +46,10 @@ class RedisChannels(ChannelStorage):
             for number, key, when, text in found
         ]
 
+    async def clear(self, name: str) -> None:
+        """Delete all events."""
+        await self._engine.run("channel_clear", self._keys(name).all(), (), safe=True)
+
     async def newest(self, name: str) -> int:
         """Return the newest number ever."""
         newest = self._keys(name).newest

@@ -119,6 +119,15 @@ class BoardsMachine(EngineMachine):
         self._on_card(pick, lambda store, *ids: store.force_retry(*ids))
 
     @rule(pick=PICK)
+    def delete_board(self, pick: int) -> None:
+        """Remove a board."""
+        left, right = self.boards[-1 - pick % len(self.boards)]
+        self.each(
+            lambda store: store.delete_task_list(left),
+            lambda store: store.delete_task_list(right),
+        )
+
+    @rule(pick=PICK)
     def delete_task(self, pick: int) -> None:
         """Remove."""
         self._on_card(pick, lambda store, *ids: store.delete_task(*ids))

@@ -78,6 +78,11 @@ class ChannelMachine(EngineMachine):
         self.each(lambda store: follow(store, left), lambda store: follow(store, right))
 
     @rule()
+    def clear(self) -> None:
+        """Delete all events."""
+        self.both(lambda store: store.clear())
+
+    @rule()
     def tail(self) -> None:
         """Remember where the channel ends."""
 

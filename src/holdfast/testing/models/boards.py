@@ -102,6 +102,13 @@ class NaiveBoards:
             raise NotFoundError("board", task_list_id)
         return self._add(board, titles)
 
+    async def delete_task_list(self, task_list_id: str) -> bool:
+        """Take it out of the list."""
+        board, _ = self._find(task_list_id, "")
+        if board is not None:
+            self.boards.remove(board)
+        return board is not None
+
     async def delete_task(self, task_list_id: str, task_id: str) -> bool:
         """Take it out of the list."""
         board, card = self._find(task_list_id, task_id)

@@ -48,6 +48,12 @@ class NaiveChannel:
         self.rows.append((self.key, new, self.shared.now + self.retention))
         return copy.deepcopy(new)
 
+    async def clear(self) -> None:
+        """Let all rows of the channel expire."""
+        for at, (key, one, _) in enumerate(self.rows):
+            if key == self.key:
+                self.rows[at] = (key, one, self.shared.now)
+
     async def read(self, *, cursor: str | None = None, limit: int = 100) -> list[ChannelEvent]:
         """All rows that fit, cut off."""
         return self._after(int(cursor or 0))[:limit]

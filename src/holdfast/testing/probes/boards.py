@@ -110,6 +110,7 @@ IDS: tuple[tuple[str, str, Callable[[Any], tuple[Any, ...]]], ...] = (
     ("add_tasks", "task_list_id", lambda value: (value, ["a"])),
     ("update_status", "task_list_id", lambda value: (value, "t", "failed")),
     ("update_status", "task_id", lambda value: ("b", value, "failed")),
+    ("delete_task_list", "task_list_id", lambda value: (value,)),
     ("delete_task", "task_list_id", lambda value: (value, "t")),
     ("delete_task", "task_id", lambda value: ("b", value)),
     ("increment_retry", "task_list_id", lambda value: (value, "t")),

@@ -28,6 +28,10 @@ ORDER BY b.created, c.position;
 -- Append cards; the first of their positions.
 SELECT holdfast.add_cards($1, $2, $3::text[], $4::text[]);
 
+-- name: delete_board
+-- Remove a board with its cards.
+DELETE FROM holdfast.boards WHERE tenant = $1 AND id = $2 RETURNING true;
+
 -- name: delete
 -- Remove a card.
 DELETE FROM holdfast.cards WHERE tenant = $1 AND board_id = $2 AND id = $3 RETURNING true;

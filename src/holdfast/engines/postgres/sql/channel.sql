@@ -18,6 +18,10 @@ LEFT JOIN LATERAL (
 ) e ON true
 ORDER BY e.number;
 
+-- name: clear
+-- Remove all events; the newest number stays.
+DELETE FROM holdfast.channel_events WHERE tenant = $1 AND channel = $2;
+
 -- name: newest
 -- The number of the newest event that ever was.
 SELECT newest FROM holdfast.channels WHERE tenant = $1 AND name = $2;
