@@ -9,6 +9,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 FAILPOINTS = (
+    "erase.after_begin",
+    "erase.after_delete",
+    "erase.after_pass",
     "append.after_hot",
     "append.after_reserve",
     "append.after_fallback",

@@ -223,6 +223,23 @@ CREATE TABLE holdfast.entity_names (
 
 CREATE INDEX entity_names_of_entity ON holdfast.entity_names USING btree (tenant, entity);
 
+CREATE TABLE holdfast.erasures (
+    tenant text COLLATE "C" NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    kind text COLLATE "C" NOT NULL,
+    scope_id text COLLATE "C",
+    counts text NOT NULL,
+    started_at timestamp with time zone NOT NULL,
+    finished_at timestamp with time zone,
+    number bigint,
+    receipt text,
+    sha256 text COLLATE "C",
+    PRIMARY KEY (tenant, id)
+);
+
+CREATE UNIQUE INDEX erasures_by_number ON holdfast.erasures USING btree (tenant, number) WHERE (number IS NOT NULL);
+CREATE UNIQUE INDEX erasures_open ON holdfast.erasures USING btree (tenant, kind, scope_id) WHERE (finished_at IS NULL);
+
 CREATE TABLE holdfast.event_agents (
     tenant text COLLATE "C" NOT NULL,
     agent text COLLATE "C" NOT NULL,
@@ -1046,6 +1063,7 @@ CREATE VIEW holdfast.task_records AS
 --   append_task_remark(in_tenant text, in_id text, in_fence bigint, in_message_id text, in_message_at timestamp with time zone, in_message_body text, in_message_digest text, in_step_kind text, in_step_name text, in_step_occurrence bigint, in_result text, OUT out_id text, OUT out_at timestamp with time zone, OUT out_seq bigint, OUT out_body text) RETURNS record
 --   append_to_session(the_tenant text, the_session text, the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[]) RETURNS TABLE(place integer, epoch integer, seq bigint)
 --   await_children(in_tenant text, in_id text, in_children text[]) RETURNS bigint
+--   begin_erasure(in_tenant text, in_id text, in_kind text, in_scope_id text, in_counts text) RETURNS SETOF holdfast.erasures
 --   bury_turn(the_tenant text, the_letter text, the_session text, the_event text, the_epoch integer, the_seq bigint, the_payload bytea, the_reason text) RETURNS void
 --   cancel_task(in_tenant text, in_id text, in_owner text, in_note text) RETURNS SETOF holdfast.task_records
 --   cancel_task_tree(in_tenant text, in_id text, in_owner text, in_note text) RETURNS SETOF holdfast.linked_task_records
@@ -1077,6 +1095,12 @@ CREATE VIEW holdfast.task_records AS
 --   delete_task(in_tenant text, in_id text, in_owner text) RETURNS boolean
 --   drop_checkpoints(in_tenant text, in_keys bigint[], in_namespaces text[], in_ids text[]) RETURNS bigint
 --   due_tasks(in_tenant text, in_agents text[], in_limit bigint, in_serial boolean, in_now timestamp with time zone, in_priority smallint, in_chosen tid[], in_contexts bigint[], in_full_agents text[], in_full_keys text[]) RETURNS TABLE(place tid, context_key bigint, agent text, limit_key text, awaited boolean)
+--   erase_rest(in_tenant text, in_kind text, in_id text) RETURNS void
+--   erases_agent(in_kind text, in_id text, stored text) RETURNS boolean
+--   erases_id(in_kind text, in_id text, stored text) RETURNS boolean
+--   erases_owner(in_kind text, in_id text, in_owner text) RETURNS boolean
+--   erases_session(in_kind text, in_id text, stored text) RETURNS boolean
+--   erases_task(in_kind text, in_id text, in_owner text, in_context text, in_agent text) RETURNS boolean
 --   event_passes(the_tenant text, the_session bigint, the_epoch integer, the_seq bigint, the_types text[], the_since timestamp with time zone, the_until timestamp with time zone, the_owner text, the_path jsonpath, the_values jsonb) RETURNS boolean
 --   fact_words(the_tenant text, the_scope bigint, the_language text, the_lexemes text[], moment timestamp with time zone, k1 double precision, b double precision) RETURNS TABLE(number bigint, score double precision)
 --   fail(state text, message text, facts jsonb) RETURNS void
@@ -1084,6 +1108,7 @@ CREATE VIEW holdfast.task_records AS
 --   fail_task_edge(in_id text, in_from text, in_to text) RETURNS void
 --   filterable_of(the_body text) RETURNS jsonb
 --   find_submitted(in_tenant text, in_id text, in_owner text, in_submit_key text, in_digest text) RETURNS text
+--   finish_erasure(in_tenant text, in_id text, in_number bigint, in_receipt text, in_sha256 text) RETURNS SETOF holdfast.erasures
 --   flush_events(the_tenant text, the_sessions text[], the_epochs integer[], the_seqs bigint[], the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[]) RETURNS TABLE(place integer, outcome text, ahead integer)
 --   flush_turns(the_tenant text, the_sessions text[], the_epochs integer[], the_seqs bigint[], the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[], the_filterables text[]) RETURNS TABLE(place integer, outcome text, ahead integer)
 --   forget_task() RETURNS trigger
@@ -1186,6 +1211,7 @@ CREATE VIEW holdfast.task_records AS
 --   store_events_and_states(the_tenant text, the_sessions text[], the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[], the_filterables text[], the_numbers real[], the_dimension integer, patched text[], the_states text[], the_dropped text[], the_ttls double precision[], the_versions bigint[]) RETURNS TABLE(place integer, epoch integer, seq bigint, first timestamp with time zone)
 --   store_session_events(the_tenant text, the_session text, the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[], the_filterables text[]) RETURNS TABLE(place integer, epoch integer, seq bigint, first timestamp with time zone)
 --   store_task_step(in_tenant text, in_id text, in_fence bigint, in_kind text, in_name text, in_occurrence bigint, in_body text, in_digest text, in_message_id text, in_seconds double precision, OUT out_at timestamp with time zone, OUT out_digest text, OUT out_fence bigint, OUT out_chunks bigint, OUT out_body text, OUT out_started_at timestamp with time zone) RETURNS record
+--   stored_id(in_owner text, in_id text) RETURNS text
 --   submit_child_task(in_tenant text, in_parent_id text, in_fence bigint, in_step_kind text, in_step_name text, in_step_occurrence bigint, in_step_body text, in_step_digest text, in_id text, in_context_id text, in_new_context_id text, in_agent text, in_metadata text, in_max_attempts bigint, in_run_after timestamp with time zone, in_run_after_seconds double precision, in_message_id text, in_message_at timestamp with time zone, in_message_body text, in_message_digest text) RETURNS SETOF holdfast.linked_task_records
 --   submit_task(in_tenant text, in_id text, in_owner text, in_context_id text, in_new_context_id text, in_agent text, in_metadata text, in_max_attempts bigint, in_submit_key text, in_digest text, in_retry_of text, in_run_after timestamp with time zone, in_run_after_seconds double precision, in_message_id text, in_message_at timestamp with time zone, in_message_body text, in_message_digest text, in_push_ids text[], in_push_urls text[], in_push_tokens text[], in_push_auths text[]) RETURNS SETOF holdfast.task_records
 --   supersede_fact(the_tenant text, the_scope bigint, the_supersedes text, the_id text, moment timestamp with time zone) RETURNS holdfast.facts

@@ -1,0 +1,112 @@
+-- Of each store: the keys of its records in a scope, and how many records each key stands for.
+-- $2 is the kind of the scope, $3 its id, $4 the limit; NULL for no limit.
+
+-- name: keys
+SELECT ARRAY[k.id] AS key, 1 AS records FROM holdfast.api_keys k
+WHERE k.tenant = $1 AND holdfast.erases_owner($2, $3, k.owner)
+LIMIT $4::bigint;
+
+-- name: schedules
+SELECT ARRAY[s.owner, s.id] AS key, 1 AS records FROM holdfast.schedules s
+WHERE s.tenant = $1 AND holdfast.erases_task($2, $3, s.owner, s.context_id, s.agent)
+LIMIT $4::bigint;
+
+-- name: tasks
+-- Also the deleted tasks whose files are still there.
+SELECT ARRAY[f.id] AS key, 1 AS records FROM (
+    SELECT t.id FROM holdfast.tasks t
+    WHERE t.tenant = $1 AND holdfast.erases_task($2, $3, t.owner, t.context_id, t.agent)
+    UNION
+    SELECT c.task_id FROM holdfast.task_cleanup c
+    WHERE c.tenant = $1 AND holdfast.erases_task($2, $3, c.owner, c.context_id, c.agent)
+        AND NOT EXISTS (SELECT FROM holdfast.tasks t WHERE t.tenant = c.tenant AND t.id = c.task_id)
+) f
+LIMIT $4::bigint;
+
+-- name: sessions
+SELECT CASE WHEN $2 = 'agent' THEN ARRAY[s.id, $3] ELSE ARRAY[s.id] END AS key, 1 AS records
+FROM holdfast.sessions s
+WHERE s.tenant = $1 AND s.deleted_at IS NULL AND (
+    holdfast.erases_session($2, $3, s.id)
+    OR $2 = 'agent' AND s.key IN (
+        SELECT e.session_key FROM holdfast.events e WHERE e.tenant = $1 AND e.agent = $3)
+    OR $2 = 'agent' AND s.agent = $3 AND NOT EXISTS (
+        SELECT FROM holdfast.events e WHERE e.tenant = $1 AND e.session_key = s.key))
+LIMIT $4::bigint;
+
+-- name: states
+SELECT ARRAY[f.session_id] AS key, 1 AS records FROM (
+    SELECT s.session_id FROM holdfast.states s
+    WHERE s.tenant = $1 AND holdfast.erases_session($2, $3, s.session_id)
+    UNION
+    SELECT s.session_id FROM holdfast.state_snapshots s
+    WHERE s.tenant = $1 AND NOT s.cleared AND holdfast.erases_session($2, $3, s.session_id)
+    UNION
+    SELECT a.session_id FROM holdfast.state_asides a
+    WHERE a.tenant = $1 AND NOT a.gone AND holdfast.erases_session($2, $3, a.session_id)
+) f
+LIMIT $4::bigint;
+
+-- name: facts
+SELECT ARRAY[s.namespace, s.agent] AS key, count(*) AS records
+FROM holdfast.fact_scopes s JOIN holdfast.facts f ON f.tenant = s.tenant AND f.scope = s.key
+WHERE s.tenant = $1 AND holdfast.erases_agent($2, $3, s.agent)
+GROUP BY s.namespace, s.agent
+LIMIT $4::bigint;
+
+-- name: collections
+SELECT ARRAY[c.name] AS key, 1 AS records FROM holdfast.collections c
+WHERE c.tenant = $1 AND holdfast.erases_id($2, $3, c.name)
+LIMIT $4::bigint;
+
+-- name: entities
+SELECT ARRAY[e.id] AS key, 1 AS records FROM holdfast.entities e
+WHERE e.tenant = $1 AND holdfast.erases_id($2, $3, e.id)
+LIMIT $4::bigint;
+
+-- name: boards
+SELECT ARRAY[b.id] AS key, 1 AS records FROM holdfast.boards b
+WHERE b.tenant = $1 AND (holdfast.erases_session($2, $3, b.conversation_id)
+    OR $2 = 'agent' AND holdfast.stored_id(holdfast.owner_of(b.conversation_id), b.agent_id) = $3)
+LIMIT $4::bigint;
+
+-- name: channels
+SELECT ARRAY[c.name] AS key, 1 AS records FROM holdfast.channels c
+WHERE c.tenant = $1 AND holdfast.erases_id($2, $3, c.name) AND EXISTS (
+    SELECT FROM holdfast.channel_events e WHERE e.tenant = $1 AND e.channel = c.name)
+LIMIT $4::bigint;
+
+-- name: threads
+SELECT ARRAY[t.id] AS key, 1 AS records FROM holdfast.threads t
+WHERE t.tenant = $1 AND holdfast.erases_session($2, $3, t.id)
+LIMIT $4::bigint;
+
+-- name: items
+SELECT ARRAY[n.owner, i.key] || n.path AS key, 1 AS records
+FROM holdfast.item_namespaces n JOIN holdfast.items i ON i.tenant = n.tenant AND i.namespace = n.number
+WHERE n.tenant = $1 AND holdfast.erases_owner($2, $3, n.owner)
+LIMIT $4::bigint;
+
+-- name: blobs
+SELECT ARRAY[b.ref] AS key, 1 AS records FROM holdfast.blob_index b
+WHERE b.tenant = $1 AND $2 = 'tenant' AND $3 = $1 AND b.ref IS NOT NULL AND b.taken_at IS NULL
+    AND (b.expires_at IS NULL OR b.expires_at > holdfast.now())
+LIMIT $4::bigint;
+
+-- name: rest
+-- Delete what no store lists.
+SELECT holdfast.erase_rest($1, $2, $3);
+
+-- name: begin
+SELECT * FROM holdfast.begin_erasure($1, $2, $3, $4, $5);
+
+-- name: last
+-- The newest receipt.
+SELECT number, sha256 FROM holdfast.erasures
+WHERE tenant = $1 AND number IS NOT NULL ORDER BY number DESC LIMIT 1;
+
+-- name: finish
+SELECT * FROM holdfast.finish_erasure($1, $2, $3, $4, $5);
+
+-- name: list
+SELECT * FROM holdfast.erasures WHERE tenant = $1 AND id > $3 ORDER BY id LIMIT $2;

@@ -1,0 +1,119 @@
+"""What an engine implements for erasures: it finds the records of a scope, and keeps receipts."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Final, Literal, NamedTuple, Protocol, TypeAlias, get_args
+
+from holdfast.values.erasure import Counts, ErasureKind, ErasureRecord, ErasureScope
+
+Store: TypeAlias = Literal[
+    "keys",
+    "schedules",
+    "tasks",
+    "sessions",
+    "states",
+    "facts",
+    "collections",
+    "entities",
+    "boards",
+    "channels",
+    "threads",
+    "items",
+    "blobs",
+]
+"""What is erased, in this order: first what could write more, then what was written."""
+
+STORES: Final[tuple[Store, ...]] = get_args(Store)
+
+Key: TypeAlias = tuple[str, ...]
+"""What names one record in its store:
+
+- ``keys``, ``collections``, ``entities``, ``boards``, ``channels``, ``threads``, ``blobs``: its id
+- ``schedules``: owner and id
+- ``tasks``: its id; also of a deleted task whose files are still there
+- ``sessions``: its id; of an agent's scope also the agent, whose events are deleted
+- ``states``: the session
+- ``facts``: namespace and agent, of all facts together
+- ``items``: owner, key, and then the labels of the namespace
+"""
+
+
+class ErasureDraft(NamedTuple):
+    """An erasure that begins: a new id, the scope, and the number of records by store."""
+
+    id: str
+    scope: ErasureScope
+    counts: Counts
+
+
+class LastReceipt(NamedTuple):
+    """The newest receipt of a tenant: its place in the chain, and its SHA-256; 0 if none."""
+
+    number: int
+    sha256: str
+
+
+class StoreFinder(Protocol):
+    """Finds the records of one tenant in a store that another engine serves."""
+
+    @abstractmethod
+    async def find(self, scope: ErasureScope, limit: int | None) -> Sequence[Key]:
+        """Return keys of records in scope, each once: up to a limit, or all of them."""
+
+
+class ErasureStorage(Protocol):
+    """Finds the records of one tenant that belong to a scope. Every argument is checked."""
+
+    @abstractmethod
+    async def find(self, store: Store, scope: ErasureScope, limit: int) -> Sequence[Key]:
+        """Return keys of records in scope, up to a limit, each once. None is left if it is empty.
+
+        Expired records count as long as they are stored.
+        """
+
+    @abstractmethod
+    async def count(self, scope: ErasureScope) -> Counts:
+        """Return how many records each store has in scope, without the stores that have none."""
+
+    @abstractmethod
+    async def begin(self, draft: ErasureDraft) -> ErasureRecord:
+        """Store an erasure, or return the one of the same scope that has not finished."""
+
+    @abstractmethod
+    async def last(self) -> LastReceipt:
+        """Return the newest receipt."""
+
+    @abstractmethod
+    async def forget_rest(self, scope: ErasureScope) -> None:
+        """Delete what no store lists: dead letters, indexes and counters of the scope."""
+
+    @abstractmethod
+    async def finish(
+        self, erasure_id: str, number: int, receipt: str, sha256: str
+    ) -> ErasureRecord | None:
+        """Store the receipt (JSON text) of an erasure and forget its scope, in one step.
+
+        Returns the finished erasure, or ``None`` if the number is taken. An erasure that has
+        finished before keeps its receipt.
+        """
+
+    @abstractmethod
+    async def list_erasures(self, limit: int, after_id: str | None) -> Sequence[ErasureRecord]:
+        """Return erasures by id ascending, which is the order of their start."""
+
+
+__all__ = [
+    "STORES",
+    "Counts",
+    "ErasureDraft",
+    "ErasureKind",
+    "ErasureRecord",
+    "ErasureScope",
+    "ErasureStorage",
+    "Key",
+    "LastReceipt",
+    "Store",
+    "StoreFinder",
+]

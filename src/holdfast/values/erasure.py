@@ -1,0 +1,109 @@
+"""Whose data an erasure deletes, and what it reports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal, TypeAlias
+
+from holdfast.values.owners import owned_id, split_owned
+
+ErasureKind: TypeAlias = Literal["tenant", "subject", "agent", "session"]
+"""What a scope names. The subject is the owner of the data."""
+
+Counts: TypeAlias = dict[str, int]
+"""Number of records by store; stores without any are left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class ErasureScope:
+    """Whose data: a whole tenant, one owner, one agent or one session. Ids are stored ids.
+
+    >>> ErasureScope("subject", "ana").has_owner("ana")
+    True
+    """
+
+    kind: ErasureKind
+    id: str
+
+    def has_id(self, stored: str) -> bool:
+        """Return whether a stored id is the owner's; in a whole tenant every id is in scope.
+
+        >>> ErasureScope("subject", "ana").has_id("holdfast.owner:3:ana:notes")
+        True
+        """
+        return self.kind == "tenant" or (
+            self.kind == "subject" and stored.startswith(owned_id(self.id, ""))
+        )
+
+    def has_session(self, stored: str) -> bool:
+        """Return whether everything under the stored id of a session is in scope."""
+        return self.has_id(stored) or (self.kind == "session" and stored == self.id)
+
+    def has_agent(self, stored: str) -> bool:
+        """Return whether everything of an agent is in scope."""
+        return self.has_id(stored) or (self.kind == "agent" and stored == self.id)
+
+    def has_owner(self, owner: str) -> bool:
+        """Return whether everything of an owner is in scope."""
+        return self.kind == "tenant" or (self.kind == "subject" and owner == self.id)
+
+    def has_board(self, conversation: str, agent: str) -> bool:
+        """Return whether a board is in scope; the agent is not a stored id."""
+        owner, _ = split_owned(conversation)
+        return self.has_session(conversation) or (
+            self.kind == "agent" and owned_id(owner, agent) == self.id
+        )
+
+    def has_task(self, owner: str, context_id: str, agent: str) -> bool:
+        """Return whether a task or a schedule is in scope; its ids are not stored ids."""
+        return (
+            self.has_owner(owner)
+            or (self.kind == "agent" and owned_id(owner, agent) == self.id)
+            or (self.kind == "session" and owned_id(owner, context_id) == self.id)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ErasureReport:
+    """What an erasure found and, unless it was a dry run, its receipt.
+
+    >>> ErasureReport({"tasks": 2}).receipt is None
+    True
+    """
+
+    counts: Counts
+    """Number of records by store, before anything was deleted."""
+
+    receipt: dict[str, Any] | None = None
+    """The receipt as JSON: see ``holdfast erase verify``."""
+
+
+@dataclass(frozen=True, slots=True)
+class ErasureRecord:
+    """A stored erasure. A finished one no longer knows whose data it deleted.
+
+    >>> from datetime import UTC
+    >>> ErasureRecord("e1", "subject", "ana", datetime(2026, 1, 1, tzinfo=UTC)).finished
+    False
+    """
+
+    id: str
+    kind: ErasureKind
+    scope_id: str
+    """Empty once it is finished."""
+
+    started_at: datetime
+    counts: Counts = field(default_factory=dict)
+    """Number of records by store when it began."""
+
+    number: int = 0
+    """Its place in the chain of receipts; 0 until it is finished."""
+
+    finished_at: datetime | None = None
+    receipt: dict[str, Any] | None = None
+
+    @property
+    def finished(self) -> bool:
+        """Whether all data of the scope were deleted."""
+        return self.number > 0
