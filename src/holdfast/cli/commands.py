@@ -18,6 +18,7 @@ from holdfast.cli import (
     demo,
     doctor,
     embed,
+    erase,
     graph,
     index,
     keys,
@@ -40,6 +41,7 @@ app.add_typer(contexts.app, name="contexts")
 app.add_typer(db.app, name="db")
 app.add_typer(dead_letters.app, name="dead-letters")
 app.add_typer(embed.app, name="embed")
+app.add_typer(erase.app, name="erase")
 app.add_typer(graph.app, name="graph")
 app.add_typer(keys.app, name="keys")
 app.add_typer(schedules.app, name="schedules")

@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack
 from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.tasks.work import WorkSignal
 from holdfast.spi.blob_index import BlobIndexStorage
+from holdfast.spi.erasure import ErasureStorage, Store, StoreFinder
 from holdfast.spi.event_indexing import EventIndexer
 from holdfast.spi.session_moves import SessionMoves
 from holdfast.values.errors import ConfigError
@@ -45,6 +46,7 @@ class Connections:
         indexer: EventIndexer | None = None,
         durable: DurableSide | None = None,
         moves: SessionMoves | None = None,
+        erasures: Callable[[str], ErasureStorage] | None = None,
     ) -> None:
         self._stores = stores
         self._changes: list[Callable[[str, Stores], Stores]] = []
@@ -55,6 +57,9 @@ class Connections:
         self.blob_index = blob_index
         self.durable = durable
         self.moves = moves
+        self.erasures = erasures
+        self.finders: dict[Store, Callable[[str], StoreFinder]] = {}
+        self.receipt_key = ""
         self.hybrid: HybridSide | None = None
         self.embedding = embedding
         self.indexer = indexer

@@ -97,6 +97,7 @@ class Opening:
         request = with_limit(made)
         connections = await load(self._spec or INMEMORY).connect(request)
         connections.limits = request.settings.limits
+        connections.receipt_key = request.settings.receipt_key
         try:
             if request.graph != TABLES:
                 await load(PLUGINS).put_graph_beside(connections, request)

@@ -24,6 +24,7 @@ from holdfast.engines.inmemory.channel import InMemoryChannels
 from holdfast.engines.inmemory.checkpoints import InMemoryCheckpoints
 from holdfast.engines.inmemory.engine import InMemory
 from holdfast.engines.inmemory.episodes import InMemoryEpisodes
+from holdfast.engines.inmemory.erasure import InMemoryErasures
 from holdfast.engines.inmemory.graph import InMemoryGraph
 from holdfast.engines.inmemory.items import InMemoryItems
 from holdfast.engines.inmemory.keys import InMemoryKeys
@@ -53,6 +54,7 @@ async def connect(request: OpenRequest) -> Connections:
         stores=lambda tenant, graph: _stores(engine, tenant, request, graph),
         connected=[ConnectedEngine(engine.name, ATTRIBUTES, durability, nothing, nothing)],
         work=Work(InMemoryWork(engine)),
+        erasures=lambda tenant: InMemoryErasures(engine, tenant=tenant),
     )
 
 

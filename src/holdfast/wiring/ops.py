@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING
 
 from holdfast.contracts.tasks.work import WorkSignal
+from holdfast.values.erasure import ErasureRecord
 from holdfast.values.errors import NotSupportedError, UnavailableError
 from holdfast.wiring.connections import Connections
 from holdfast.wiring.engines import WIRINGS, providers
@@ -109,6 +110,25 @@ class Ops:
         if problem:
             raise UnavailableError(f"embedder {side.embedder.name}", problem)
         return done
+
+    async def erasures(self) -> AsyncIterator[ErasureRecord]:
+        """Yield the erasures of the tenant, in the order of their start, with their receipts.
+
+        One that has not finished has the scope, and ``state.erase`` with it goes on. ::
+
+            async for one in state.ops.erasures():
+                print(one.started_at, one.kind, one.finished)
+        """
+        self._connections.check_usable()
+        self._refuse("erasures")
+        if self._connections.erasures is None:
+            return
+        storage = self._connections.erasures(self._state.tenant)
+        after: str | None = None
+        while page := await storage.list_erasures(100, after):
+            for one in page:
+                yield one
+            after = page[-1].id
 
     async def assign_context(
         self, context_id: str, *, owner: str, new_id: str | None = None

@@ -34,6 +34,7 @@ from holdfast.engines.postgres.durable_states import PostgresDurableStates
 from holdfast.engines.postgres.embedding_queue import PostgresEmbeddingQueue, tenants_waiting
 from holdfast.engines.postgres.engine import Postgres, Revive
 from holdfast.engines.postgres.episodes import PostgresEpisodes
+from holdfast.engines.postgres.erasure import PostgresErasures
 from holdfast.engines.postgres.fallback_writes import PostgresFallbackWrites
 from holdfast.engines.postgres.graph import PostgresGraph
 from holdfast.engines.postgres.indexer import PostgresIndexer
@@ -105,6 +106,7 @@ def connections(
             fallback_writes=PostgresFallbackWrites(engine),
         ),
         moves=PostgresSessionMoves(engine),
+        erasures=lambda tenant: PostgresErasures(engine, tenant=tenant),
     )
 
 

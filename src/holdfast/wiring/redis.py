@@ -13,10 +13,12 @@ from holdfast.contracts.wakes import Wakes
 from holdfast.engines.redis.channel import RedisChannels
 from holdfast.engines.redis.engine import Redis
 from holdfast.engines.redis.episodes import RedisEvents
+from holdfast.engines.redis.erasure import RedisNames
 from holdfast.engines.redis.hot_queue import RedisHotQueue
 from holdfast.engines.redis.short_term import RedisStates
 from holdfast.engines.redis.transcripts import RedisTranscripts
 from holdfast.engines.redis.wake import RedisWake
+from holdfast.spi.erasure import ErasureScope
 from holdfast.wiring.connections import Connections
 from holdfast.wiring.hybrid import connected_hybrid, level_of, put_hybrid
 from holdfast.wiring.parts import ConnectedEngine
@@ -56,8 +58,15 @@ async def put_beside(found: Connections, request: OpenRequest) -> None:
         connected_engine(engine).serving(*(("channel",) if hybrid else BESIDE)),
         lambda tenant, stores: _hot(engine, tenant, request, stores),
     )
+    found.finders["channels"] = lambda tenant: RedisNames(
+        engine, "chan", ErasureScope.has_id, tenant=tenant
+    )
     if hybrid:
         await put_hybrid(found, request, engine)
+    else:
+        found.finders["states"] = lambda tenant: RedisNames(
+            engine, "st", ErasureScope.has_session, tenant=tenant
+        )
 
 
 async def opened(request: OpenRequest, url: str) -> Redis:

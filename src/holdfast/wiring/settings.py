@@ -55,6 +55,7 @@ _NAMES = {
     "dedupe_message_ids": "HOLDFAST_DEDUPE_MESSAGE_IDS",
     "push_allow_private": "HOLDFAST_PUSH_ALLOW_PRIVATE",
     "studio_secret": "HOLDFAST_STUDIO_SECRET",
+    "receipt_key": "HOLDFAST_RECEIPT_KEY",
 }
 _LONGEST_STATEMENT = 2_147_483
 """Maximum seconds: Postgres stores a statement timeout as milliseconds in 32 bits."""
@@ -146,6 +147,8 @@ class Settings:
     """``HOLDFAST_PUSH_ALLOW_PRIVATE``: push also to private addresses, and without TLS."""
     studio_secret: str = ""
     """``HOLDFAST_STUDIO_SECRET``: signs Studio's sessions; all instances of a service share it."""
+    receipt_key: str = ""
+    """``HOLDFAST_RECEIPT_KEY``: signs receipts of erasures: ``openssl rand -hex 32``."""
 
     def __post_init__(self) -> None:
         if self.storage_type and self.storage_type not in STORAGE_TYPES:
@@ -216,7 +219,7 @@ class Settings:
 
 
 def _masked(field: str, value: object) -> object:
-    if field in {"embedder_key", "studio_secret"}:
+    if field in {"embedder_key", "studio_secret", "receipt_key"}:
         return "***"
     if field == "embedder":
         kind, colon, rest = str(value).partition(":")

@@ -21,14 +21,17 @@ from holdfast.contracts.schedules import ScheduleStore
 from holdfast.contracts.short_term import States
 from holdfast.contracts.tasks.ledger import TaskLedger
 from holdfast.contracts.vectors import Vectors
+from holdfast.erasure.eraser import Progress
 from holdfast.memory.agent_memory import MemoryStores, StoredMemory
 from holdfast.values.checks import check_absent_id, check_id, check_optional_id, check_unreserved
 from holdfast.values.deprecation import warn_deprecated
+from holdfast.values.erasure import ErasureReport
 from holdfast.values.errors import InvalidInputError, NotSupportedError
 from holdfast.values.identity import Agent
 from holdfast.values.owners import MemoryScope
 from holdfast.wiring.connections import Connections
 from holdfast.wiring.engines import WIRINGS, providers
+from holdfast.wiring.erasure import eraser_of, erasure_scope
 from holdfast.wiring.ops import Ops
 from holdfast.wiring.stores import Stores, stores_of_nobody, stores_of_owner
 
@@ -237,6 +240,38 @@ class State:
         elif self._scoped and (not owner or memory == self._memory):
             return self
         return State(self._connections, self._tenant, owns=False, owner=owner, memory=memory)
+
+    async def erase(
+        self,
+        *,
+        tenant: str | None = None,
+        subject: str | None = None,
+        agent: Agent | None = None,
+        session: str | None = None,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> ErasureReport:
+        """Delete all data of one scope in every store, and return the report with a receipt.
+
+        The scope is one of these. ``tenant``: everything; repeat the tenant's name. ``subject``: an
+        owner, with tasks, sessions, memory and API keys. ``agent``: its events, facts, boards and
+        tasks. ``session``: log, state, tasks, boards and checkpoints under its id. An agent or a
+        session of an owner is named together with ``subject``.
+
+        ``dry_run`` only counts. If the process dies, the same call goes on. ``progress`` is called
+        with a store and how many of its records were deleted. ::
+
+            report = await state.erase(subject="ana")
+            print(report.counts, report.receipt)
+        """
+        self._refuse_owner("erase")
+        scope = erasure_scope(
+            self._tenant, tenant=tenant, subject=subject, agent=agent, session=session
+        )
+        eraser = eraser_of(self._connections, self._open, self._tenant)
+        if dry_run:
+            return ErasureReport(await eraser.count(scope))
+        return await eraser.erase(scope, progress)
 
     async def aclose(self) -> None:
         """Close the connections. A second call, or a call on a view, has no effect.

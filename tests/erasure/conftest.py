@@ -1,0 +1,36 @@
+"""Erasures are tested on each wiring: in memory, on Postgres, and with Redis beside it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+import holdfast
+from holdfast import Settings, State
+from holdfast.values.ids import new_ref
+from tests.engines.postgres_database import empty_database
+from tests.wiring.valkey import valkey
+
+KEY = "1f" * 32
+
+
+@pytest_asyncio.fixture(scope="session")
+async def database() -> AsyncIterator[str]:
+    """A database with the schema; tests share it, each in a tenant of its own."""
+    async with (
+        empty_database() as url,
+        holdfast.open(url, settings=Settings(auto_migrate=True)),
+    ):
+        yield url
+
+
+@pytest_asyncio.fixture(params=["memory", "postgres", "hybrid"])
+async def state(request: pytest.FixtureRequest, database: str) -> AsyncIterator[State]:
+    """A state of each wiring, in a tenant of its own."""
+    url = "memory:" if request.param == "memory" else database
+    redis = valkey().url if request.param == "hybrid" else ""
+    settings = Settings(max_connections=6, receipt_key=KEY)
+    async with holdfast.open(url, redis=redis, tenant=new_ref(), settings=settings) as opened:
+        yield opened

@@ -1,0 +1,160 @@
+"""What an erasure deletes and what it leaves, in each scope, on each wiring."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from holdfast import ChatMessage, State
+from holdfast.errors import InvalidInputError, NotFoundError, NotSupportedError
+from holdfast.values.ids import new_ref
+from tests.erasure.world import AGENT, ELSEWHERE, OTHER, SESSION, fill, seen
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+async def _worlds(state: State) -> dict[str, tuple[State, list[str], dict[str, Any]]]:
+    """Fill the data of two owners, of nobody and of another tenant."""
+    views = {
+        "ana": state.for_owner("ana"),
+        "bob": state.for_owner("bob"),
+        "nobody": state.for_owner(""),
+        "tenant": state.for_tenant(new_ref()).for_owner("ana"),
+    }
+    found = {}
+    for name, view in views.items():
+        ids = await fill(view, name)
+        found[name] = view, ids, await seen(view, ids)
+        assert len(found[name][2]) == 28
+    return found
+
+
+async def test_a_subject_is_erased_everywhere_and_nobody_else_is_touched(state: State) -> None:
+    worlds = await _worlds(state)
+    key = await state.keys.create("ana")
+    other = await state.keys.create("bob")
+    before = await state.erase(subject="ana", dry_run=True)
+    report = await state.erase(subject="ana")
+    assert report.counts == before.counts
+    assert report.counts == {
+        "keys": 1,
+        "schedules": 2,
+        "tasks": 4,
+        "sessions": 3,
+        "states": 2,
+        "facts": 2,
+        "collections": 1,
+        "entities": 1,
+        "boards": 4,
+        "channels": 1,
+        "threads": 2,
+        "items": 1,
+    }
+    for name, (view, ids, was) in worlds.items():
+        assert await seen(view, ids) == ({} if name == "ana" else was), name
+    assert (await state.erase(subject="ana", dry_run=True)).counts == {}
+    assert await state.keys.verify(key.text) is None
+    assert await state.keys.verify(other.text) is not None
+    assert await worlds["ana"][0].episodes.recall(AGENT, "said") == []
+
+
+async def test_a_session_is_erased_with_all_that_is_stored_under_its_id(state: State) -> None:
+    worlds = await _worlds(state)
+    report = await state.erase(subject="ana", session=SESSION)
+    assert report.counts == {"tasks": 2, "sessions": 1, "states": 1, "boards": 2, "threads": 1}
+    for name, (view, ids, was) in worlds.items():
+        left = await seen(view, ids)
+        if name == "ana":
+            gone = set(was) - set(left)
+            assert {one for one in gone if one.split()[-1] not in ids} == {
+                *("history writer s1", "history editor s1", "session s1", "state s1", "thread s1"),
+                "events",
+            }
+            assert len(gone & {f"board {one}" for one in ids}) == 2
+            assert len(gone & {f"task {one}" for one in ids}) == 2
+        else:
+            assert left == was, name
+
+
+async def test_an_agent_is_erased_and_other_agents_keep_what_they_wrote(state: State) -> None:
+    worlds = await _worlds(state)
+    report = await state.erase(agent=AGENT)
+    assert report.counts == {"schedules": 1, "tasks": 2, "sessions": 3, "facts": 1, "boards": 2}
+    for name, (view, ids, was) in worlds.items():
+        left = await seen(view, ids)
+        if name == "nobody":
+            gone = set(was) - set(left)
+            assert {one for one in gone if one.split()[-1] not in ids} == {
+                *("history writer s1", "history writer s2", "session empty", "events"),
+                *("facts writer", "schedule writer"),
+            }
+            assert await view.history.count_messages(OTHER, session_id=ELSEWHERE) == 1
+        else:
+            assert left == was, name
+
+
+async def test_a_tenant_is_erased_with_all_its_owners_and_blobs(state: State) -> None:
+    worlds = await _worlds(state)
+    ref = await state.blobs.store(b"of the tenant", pinned=True)
+    report = await state.erase(tenant=state.tenant)
+    assert report.counts["tasks"] == 12
+    assert report.counts["blobs"] == 1
+    for name, (view, ids, was) in worlds.items():
+        assert await seen(view, ids) == (was if name == "tenant" else {}), name
+    with pytest.raises(NotFoundError):
+        await state.blobs.resolve(ref)
+    assert (await state.erase(tenant=state.tenant, dry_run=True)).counts == {}
+
+
+async def test_files_of_a_task_are_deleted_with_it(state: State) -> None:
+    ana = state.for_owner("ana")
+    task = await ana.tasks.submit(AGENT, ChatMessage.user("x"))
+    [claimed] = await state.tasks.claim("w1")
+    ref = await state.blobs.store(b"a file", pinned=True)
+    kept = await state.blobs.store(b"of nobody", pinned=True)
+    await state.tasks.add_cleanup(claimed.lease, "blob", ref)
+    await state.erase(subject="ana")
+    assert await ana.tasks.get(task.id) is None
+    with pytest.raises(NotFoundError):
+        await state.blobs.resolve(ref)
+    assert await state.blobs.resolve(kept) == b"of nobody"
+    assert await state.tasks.claim_cleanup() == []
+
+
+async def test_an_erased_owner_can_come_back_and_starts_from_nothing(state: State) -> None:
+    ana = state.for_owner("ana")
+    await fill(ana, "ana")
+    await state.erase(subject="ana")
+    ids = await fill(ana, "again")
+    assert len(await seen(ana, ids)) == 28
+    assert (await ana.short_term.get_state(SESSION)) == {"who": "again"}
+
+
+@pytest.mark.parametrize(
+    ("scope", "field"),
+    [
+        ({}, "subject"),
+        ({"subject": ""}, "subject"),
+        ({"subject": "holdfast.x"}, "subject"),
+        ({"tenant": "another"}, "tenant"),
+        ({"agent": "a", "session": "s"}, "session"),
+        ({"session": ""}, "session"),
+        ({"session": "x" * 600}, "session"),
+        ({"agent": 5}, "agent_id"),
+    ],
+)
+async def test_a_scope_that_is_none_is_refused_and_nothing_is_deleted(
+    state: State, scope: dict[str, Any], field: str
+) -> None:
+    await state.short_term.set_state("s1", {"a": 1})
+    with pytest.raises(InvalidInputError) as caught:
+        await state.erase(**scope)
+    assert caught.value.field == field
+    assert await state.short_term.get_state("s1") == {"a": 1}
+
+
+async def test_the_view_of_an_owner_cannot_erase(state: State) -> None:
+    for view in (state.for_owner("ana"), state.for_owner("")):
+        with pytest.raises(NotSupportedError, match="erase for one owner"):
+            await view.erase(subject="ana")
