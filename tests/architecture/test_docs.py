@@ -44,7 +44,7 @@ def test_every_code_block_runs(
     monkeypatch.chdir(place)
     for name in ("STORAGE_TYPE", "DATABASE_URL", "REDIS_URL", "BLOB_URL"):
         monkeypatch.delenv(name, raising=False)
-    code = compile(block, "<docs>", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    code = compile(block, "<docs>", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
     namespace = {"__name__": "docs"}
     if code.co_flags & inspect.CO_COROUTINE:
         asyncio.run(eval(code, namespace))  # noqa: S307 - our own pages

@@ -79,9 +79,13 @@ class MessageIsSentTwice(InMemoryLedger):
         await super().send(key, message, limit)
 
 
-@mutant("tasks", "test_an_answer_that_is_none_of_the_options_is_refused_and_the_task_waits_on")
+@mutant(
+    "tasks",
+    "test_an_answer_that_is_none_of_the_options_is_refused_and_the_task_waits_on",
+    "test_an_answer_that_does_not_fit_the_schema_is_refused_by_its_path_and_the_task_waits_on",
+)
 class AnswerIsNotChecked(InMemoryLedger):
-    """Any answer is taken, whatever the options of the question are."""
+    """Any answer is taken, whatever the options or the schema of the question are."""
 
     async def respond(
         self,

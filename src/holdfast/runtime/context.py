@@ -6,7 +6,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 from holdfast.contracts.agent_memory import AgentMemory
 from holdfast.contracts.history import HistoryRetention
@@ -20,6 +20,7 @@ from holdfast.runtime.running_task import RunningTask
 from holdfast.runtime.session import TaskHistory
 from holdfast.runtime.steps import current_step
 from holdfast.runtime.stores import HandlerStores, TaskStores
+from holdfast.runtime.typed_answers import schema_of, typed_answer
 from holdfast.values.checks import check_seconds, check_time
 from holdfast.values.content import ChatMessage, ContentBlock
 from holdfast.values.errors import ConfigError
@@ -27,6 +28,8 @@ from holdfast.values.lifecycle import TaskState
 from holdfast.values.owners import MemoryScope, owned_id
 from holdfast.values.tasks.events import ArtifactChunk
 from holdfast.values.tasks.records import TaskRecord, content_digest
+
+T = TypeVar("T")
 
 
 class TaskContext(TaskInbox):
@@ -143,14 +146,35 @@ class TaskContext(TaskInbox):
         auth: bool = False,
     ) -> str: ...
 
+    @overload
+    async def ask(
+        self,
+        question: str | dict[str, Any] | ChatMessage | ContentBlock | Sequence[ContentBlock],
+        *,
+        schema: type[T],
+        name: str = "ask",
+        auth: bool = False,
+    ) -> T: ...
+
+    @overload
+    async def ask(
+        self,
+        question: str | dict[str, Any] | ChatMessage | ContentBlock | Sequence[ContentBlock],
+        *,
+        schema: dict[str, Any],
+        name: str = "ask",
+        auth: bool = False,
+    ) -> Any: ...
+
     async def ask(
         self,
         question: str | dict[str, Any] | ChatMessage | ContentBlock | Sequence[ContentBlock],
         *,
         options: Sequence[str] | None = None,
+        schema: Any = None,
         name: str = "ask",
         auth: bool = False,
-    ) -> ChatMessage | str:
+    ) -> Any:
         """Ask the client a question and return the answer.
 
         The call ends this run of the handler. The task becomes ``input-required``, or
@@ -159,8 +183,9 @@ class TaskContext(TaskInbox):
         start, and this call returns the answer.
 
         With ``options`` an answer must be one of these texts; any other is refused, with an error
-        that lists them, and the task waits on. The call then returns the option. The question's
-        message has them in ``metadata["options"]``. ::
+        that lists them, and the task waits on. The call then returns the option. With ``schema``, a
+        type or a JSON Schema, the answer's data, or its text read as JSON, must fit it, and the
+        call returns the value. The question's message has them in its metadata. ::
 
             scope = await task.ask("Which chapter matters?")
             await task.say(f"reading {scope.text}")
@@ -169,12 +194,17 @@ class TaskContext(TaskInbox):
         if stored := self._journal.find(key):
             wanted = stored.result["message_id"]
             answer = next(one for one in self._record.messages if one.id == wanted)
+            if schema is not None:
+                return typed_answer(schema, stored.result, answer)
             return answer if options is None else answer.text.strip()
         to = TaskState.AUTH_REQUIRED if auth else TaskState.INPUT_REQUIRED
         message = to_message(question)
         if options is not None:
             message = replace(message, metadata={**message.metadata, "options": list(options)})
-        return await self._suspend(to, message=message, ask=key, options=options)
+        wanted = None if schema is None else schema_of(schema)
+        if wanted is not None:
+            message = replace(message, metadata={**message.metadata, "schema": wanted})
+        return await self._suspend(to, message=message, ask=key, options=options, schema=wanted)
 
     async def say(
         self,

@@ -139,10 +139,10 @@ def _plain(value: Any, path: tuple[str | int, ...], depth: int) -> Any:
         return _number(value, path)
     if not isinstance(value, (dict, list)):
         raise InvalidInputError(
-            _spell(path), f"{type(value).__name__} is not JSON: {json_hint(value)}"
+            spell_path(path), f"{type(value).__name__} is not JSON: {json_hint(value)}"
         )
     if depth > MAX_DEPTH:
-        raise InvalidInputError(_spell(path), f"nested deeper than {MAX_DEPTH} levels")
+        raise InvalidInputError(spell_path(path), f"nested deeper than {MAX_DEPTH} levels")
     if isinstance(value, list):
         return [_plain(item, (*path, at), depth + 1) for at, item in enumerate(value)]
     return {_key(key, path): _plain(item, (*path, key), depth + 1) for key, item in value.items()}
@@ -151,10 +151,10 @@ def _plain(value: Any, path: tuple[str | int, ...], depth: int) -> Any:
 def _number(value: float, path: tuple[str | int, ...]) -> int | float:
     if isinstance(value, int):
         if not _MIN_INT <= value <= _MAX_INT:
-            raise InvalidInputError(_spell(path), "integer beyond 64 bits: store it as text")
+            raise InvalidInputError(spell_path(path), "integer beyond 64 bits: store it as text")
         return int(value)
     if not math.isfinite(value):
-        raise InvalidInputError(_spell(path), f"{value} is not JSON: use None or text")
+        raise InvalidInputError(spell_path(path), f"{value} is not JSON: use None or text")
     return float(value)
 
 
@@ -164,7 +164,7 @@ def _text(value: str, path: tuple[str | int, ...]) -> str:
             value.encode()
         except UnicodeEncodeError as error:
             raise InvalidInputError(
-                _spell(path), f"holds a lone surrogate at position {error.start}"
+                spell_path(path), f"holds a lone surrogate at position {error.start}"
             ) from None
     return value
 
@@ -172,12 +172,17 @@ def _text(value: str, path: tuple[str | int, ...]) -> str:
 def _key(key: Any, path: tuple[str | int, ...]) -> str:
     if not isinstance(key, str):
         raise InvalidInputError(
-            _spell(path), f"has a key of type {type(key).__name__}: JSON keys are text"
+            spell_path(path), f"has a key of type {type(key).__name__}: JSON keys are text"
         )
     return _text(str.__str__(key), (*path, "(key)"))
 
 
-def _spell(path: tuple[str | int, ...]) -> str:
+def spell_path(path: tuple[str | int, ...]) -> str:
+    """Return the path to a part of a JSON value as text, 500 characters at most.
+
+    >>> spell_path(("message", "rows", 0, "name"))
+    'message.rows[0].name'
+    """
     first, *rest = path
     spelled = str(first)
     for step in rest:

@@ -911,6 +911,7 @@ class BlockingTaskLedger:
         children: Sequence[str] = ...,
         topic: str | None = ...,
         options: Sequence[str] | None = ...,
+        schema: dict[str, Any] | None = ...,
     ) -> TaskRecord: ...
     def upsert_push_config(
         self, task_id: str, config: PushConfig, *, owner: Owner = ..., max_configs: int | None = ...

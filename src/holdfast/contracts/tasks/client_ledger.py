@@ -80,6 +80,9 @@ class ClientLedger(Protocol):
     - of two different answers at once one is taken
     - an answer to a task that asked nothing is refused
     - an answer that is none of the options is refused and the task waits on
+    - an answer that does not fit the schema is refused by its path and the task waits on
+    - the value of an answer that fits the schema is stored with its step
+    - a hostile answer to a question with a schema is refused in time
     - the step of an answer says who gave it
     - cancel of a task that is not running is at once
     - cancel of a running task is requested and confirmed by its worker
@@ -230,9 +233,10 @@ class ClientLedger(Protocol):
         """Answer the question of a waiting task, which returns to the queue.
 
         If the question has options, the text must be one of them, or ``InvalidInputError`` names
-        them and the task waits on. ``by`` says who answered; it is stored with the step. Idempotent
-        by the message's id: a retry has no effect, whatever the task's state is by then. Raises
-        ``IllegalTransitionError`` if the task waits for no answer.
+        them and the task waits on. If it has a schema, the data of the message, or its text read as
+        JSON, must fit; the error has the path of what does not. ``by`` says who answered; it is
+        stored with the step. Idempotent by the message's id: a retry has no effect, whatever the
+        task's state is by then. Raises ``IllegalTransitionError`` if the task waits for no answer.
 
         ::
 

@@ -180,12 +180,12 @@ class ClientCalls(LedgerCalls, ClientLedger):
         """Answer the question of a waiting task, which returns to the queue."""
         answer, key = StoredMessage.of(message), task_key(task_id, owner)
         who = check_absent_id("by", by)
-        result = encode_json({"message_id": answer.id, **({"by": who} if who else {})})
+        step = {"message_id": answer.id, **({"by": who} if who else {})}
         try:
-            found = await self._storage.respond(key, answer, result, None, who)
+            found = await self._storage.respond(key, answer, encode_json(step), None, who)
             while isinstance(found, str):
                 # The question may have changed since: then its form has, and it is checked again.
-                check_answer(found, message)
+                result = encode_json({**step, **check_answer(found, message)})
                 found = await self._storage.respond(key, answer, result, found, who)
         except IllegalTransitionError as error:
             raise asks_nothing(task_id, error.from_state) from None

@@ -13,7 +13,7 @@ from holdfast.contracts.tasks.checks import (
     check_lease,
     check_leases,
 )
-from holdfast.contracts.tasks.questions import check_options
+from holdfast.contracts.tasks.questions import check_form
 from holdfast.contracts.tasks.queues import check_limits
 from holdfast.contracts.tasks.scope import LedgerCalls
 from holdfast.spi.tasks.draft import check_run_after
@@ -106,6 +106,7 @@ class LeaseLedger(Protocol):
     - a step key for the answer goes only with a question
     - a question whose step is stored already is a conflict
     - options go only with a question
+    - a schema goes only with a question and refers to nothing outside
     - the answer to a question is stored as its step
     - the result of a completed task comes back exactly as it went in
     - a result that is not json is refused by its path and the task stays as it is
@@ -176,6 +177,7 @@ class LeaseLedger(Protocol):
         children: Sequence[str] = (),
         topic: str | None = None,
         options: Sequence[str] | None = None,
+        schema: dict[str, Any] | None = None,
     ) -> TaskRecord:
         """End or suspend the work. The returned record has the state that the task reached.
 
@@ -184,7 +186,8 @@ class LeaseLedger(Protocol):
         sleep; with ``children`` it waits until these tasks that it submitted have ended, with
         ``topic`` until a message of that topic is there, or until ``run_after``. To
         ``input-required`` or ``auth-required``, ``message`` is the question, and ``ask`` the step
-        that the answer will be stored as; with ``options`` its text must be one of these.
+        that the answer will be stored as; with ``options`` its text must be one of these,
+        and with ``schema``, a JSON Schema, its data or its text read as JSON must fit.
         ``message`` is added to the task's messages, the same way as ``append_message`` does.
 
         ::
@@ -279,6 +282,7 @@ class LeaseCalls(LedgerCalls, LeaseLedger):
         children: Sequence[str] = (),
         topic: str | None = None,
         options: Sequence[str] | None = None,
+        schema: dict[str, Any] | None = None,
     ) -> TaskRecord:
         """End or suspend the work. The returned record has the state that the task reached."""
         outcome = Outcome(
@@ -291,7 +295,7 @@ class LeaseCalls(LedgerCalls, LeaseLedger):
             result=None if result is None else encode_json(result, field="result"),
             children=check_ids("children", children),
             topic=None if topic is None else check_id("topic", topic),
-            form=check_options(options),
+            form=check_form(options, schema),
         )
         check_extras(outcome.to, run_after=run_after, progress=progress, ask=ask)
         if result is not None and outcome.to is not TaskState.COMPLETED:
@@ -300,9 +304,10 @@ class LeaseCalls(LedgerCalls, LeaseLedger):
             raise InvalidInputError("children", "can only be combined with the state submitted")
         if topic is not None and outcome.to is not TaskState.SUBMITTED:
             raise InvalidInputError("topic", "can only be combined with the state submitted")
-        if options is not None and outcome.to not in WAITING:
+        if outcome.form is not None and outcome.to not in WAITING:
             raise InvalidInputError(
-                "options", "can only be combined with input-required or auth-required"
+                "options" if schema is None else "schema",
+                "can only be combined with input-required or auth-required",
             )
         return (await self._storage.transition(check_lease(lease), outcome)).load()
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+from holdfast.contracts.tasks.answer_schemas import check_schema, fitting_value
 from holdfast.values.checks import check_list, check_text
 from holdfast.values.codec import decode_json, encode_json
 from holdfast.values.content import ChatMessage
@@ -13,12 +15,16 @@ MAX_OPTIONS = 100
 """How many options a question may have."""
 
 
-def check_options(options: object) -> str | None:
-    """Check the options of a question and return its form; ``None`` without options.
+def check_form(options: object, schema: object) -> str | None:
+    """Check the options or the schema of a question and return its form; ``None`` without both.
 
-    >>> check_options(["yes", "no"])
+    >>> check_form(["yes", "no"], None)
     '{"options":["yes","no"]}'
     """
+    if schema is not None:
+        if options is not None:
+            raise InvalidInputError("schema", "cannot be combined with options: use one of them")
+        return encode_json({"schema": check_schema(schema)})
     if options is None:
         return None
     given = [check_text(f"options[{at}]", one) for at, one in enumerate(_listed(options))]
@@ -36,12 +42,19 @@ def _listed(options: object) -> Sequence[object]:
     return found
 
 
-def check_answer(form: str, answer: ChatMessage) -> None:
-    """Raise ``InvalidInputError`` for an answer that is none of the question's options.
+def check_answer(form: str, answer: ChatMessage) -> dict[str, Any]:
+    """Return what to store of an answer, or raise ``InvalidInputError`` if it does not fit.
 
     >>> check_answer('{"options":["yes","no"]}', ChatMessage.user("yes"))
+    {}
+    >>> check_answer('{"schema":{"type":"integer"}}', ChatMessage.user("7"))
+    {'value': 7}
     """
-    options = decode_json(form)["options"] if form else []
+    checks = decode_json(form) if form else {}
+    if "schema" in checks:
+        return {"value": fitting_value(checks["schema"], answer)}
+    options = checks.get("options", [])
     if options and answer.text.strip() not in options:
         listed = ", ".join(map(repr, options))
         raise InvalidInputError("message", f"must be one of {listed}, not {answer.text[:80]!r}")
+    return {}

@@ -1,0 +1,97 @@
+"""JSON Schemas of questions, and the value that an answer gives for one.
+
+The schema is the app's, the answer is a stranger's. Patterns are matched in linear time, references
+are never fetched, and an error does not repeat what the answer said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from holdfast.spi.tasks.stored import text_bytes
+from holdfast.values.codec import decode_json, encode_object, plain, spell_path
+from holdfast.values.content import ChatMessage, DataBlock
+from holdfast.values.errors import CodecError, InvalidInputError
+
+if TYPE_CHECKING:
+    import jsonschema_rs
+
+MAX_SCHEMA_BYTES = 65_536
+"""The largest schema of a question, as JSON text."""
+
+_MOST_OF_AN_ERROR = 300
+
+
+def check_schema(schema: object) -> dict[str, Any]:
+    """Check the JSON Schema of a question, of any draft from 4 to 2020-12.
+
+    >>> check_schema({"type": "integer"})
+    {'type': 'integer'}
+    """
+    text = encode_object(schema, field="schema")
+    if text_bytes(text) > MAX_SCHEMA_BYTES:
+        raise InvalidInputError(
+            "schema", f"must be at most {MAX_SCHEMA_BYTES} bytes as JSON, not {text_bytes(text)}"
+        )
+    checked: dict[str, Any] = decode_json(text)
+    _compile(checked)
+    return checked
+
+
+def fitting_value(schema: dict[str, Any], answer: ChatMessage) -> Any:
+    """Return the value that an answer gives, or raise ``InvalidInputError`` with the path in it.
+
+    The value is the data of the message's data block; of several, the list of them. Without one it
+    is the text read as JSON, or the text itself where that fits.
+
+    >>> fitting_value({"type": "integer"}, ChatMessage.user("7"))
+    7
+    """
+    validator, refused = _compile(schema), list[InvalidInputError]()
+    for value in _candidates(answer):
+        try:
+            return _checked(validator, value)
+        except InvalidInputError as error:
+            refused.append(error)
+    raise refused[0]
+
+
+def _checked(validator: jsonschema_rs.Validator, value: Any) -> Any:
+    checked = plain(value, field="message")
+    error = next(validator.iter_errors(checked), None)
+    if error is None:
+        return checked
+    path = spell_path(("message", *error.instance_path))
+    raise InvalidInputError(path, error.message[:_MOST_OF_AN_ERROR])
+
+
+def _candidates(answer: ChatMessage) -> Iterator[Any]:
+    """Yield what the answer may mean, the most likely first."""
+    data = [block.data for block in answer.content if isinstance(block, DataBlock)]
+    if data:
+        yield data[0] if len(data) == 1 else data
+        return
+    # A text that is not JSON can only be a text.
+    with suppress(CodecError, RecursionError):
+        yield decode_json(answer.text)
+    yield answer.text
+
+
+def _compile(schema: dict[str, Any]) -> jsonschema_rs.Validator:
+    import jsonschema_rs  # noqa: PLC0415 - 30 ms that only questions with a schema need
+
+    try:
+        return jsonschema_rs.validator_for(
+            schema,
+            offline=True,
+            pattern_options=jsonschema_rs.RegexOptions(),
+            validate_formats=True,
+            mask="the value",
+        )
+    except jsonschema_rs.ValidationError as error:
+        path = spell_path(("schema", *error.instance_path))
+        raise InvalidInputError(
+            path, f"is no JSON Schema that can be used: {error.message[:_MOST_OF_AN_ERROR]}"
+        ) from None
