@@ -24,7 +24,7 @@ GROUPS = {
     "Who and what": ("id", "context_id", "agent", "owner", "tenant"),
     "This run": ("attempt", "fence", "cancelled", "log", "resources"),
 }
-INTERNAL = {"resume", "check_reply", "cleanup"}
+INTERNAL = {"resume", "check_end", "check_reply", "cleanup"}
 """What the worker uses, and a handler does not."""
 
 BOUND: dict[str, type[Any]] = {

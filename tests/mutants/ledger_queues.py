@@ -87,3 +87,18 @@ class SubmitManyStopsHalfWay(InMemoryLedger):
 
     async def submit_many(self, drafts: Sequence[Draft]) -> list[TaskSnapshot]:
         return [await self.submit(draft) for draft in drafts]
+
+
+@mutant(
+    "tasks", "test_a_task_that_began_with_a_version_is_claimed_only_where_that_version_is_known"
+)
+class AnyVersionIsClaimed(InMemoryLedger):
+    """A worker claims tasks of versions that it does not have."""
+
+    async def claim(self, claim: TaskClaim) -> list[TaskSnapshot]:
+        began = {row.agent: row.handler_version for row in self._data.tasks.values()}
+        known = {
+            str(agent): [*claim.versions.get(str(agent), ()), *([version] if version else [])]
+            for agent, version in began.items()
+        }
+        return await super().claim(claim._replace(versions=known))

@@ -67,9 +67,8 @@ async def test_progress_sets_the_attempts_back_by_the_handlers_number_too(state:
 
     async def work(task: TaskContext) -> None:
         runs.append(1)
-        if len(runs) <= 3:
-            await task.step("first", lambda: 1)
-            await task.step(f"run {len(runs)}", lambda: 1)
+        for run in range(1, min(len(runs), 3) + 1):
+            await task.step(f"run {run}", lambda: 1)
         raise ValueError("no luck")
 
     app = _app(work, max_attempts=1)

@@ -102,7 +102,7 @@ def counts(
 
 
 def workers(*, tenant: Tenant = "", as_json: Json = False) -> None:
-    """List the workers that hold tasks: how many, and when they last extended a lease."""
+    """List the workers that hold tasks: how many, the last heartbeat, the version of their app."""
 
     async def work() -> list[WorkerRecord]:
         async with open_shared(tenant) as opened:
@@ -116,11 +116,12 @@ def workers(*, tenant: Tenant = "", as_json: Json = False) -> None:
         typer.echo(none_there("workers that hold tasks", tenant))
         return
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for name in ("worker", "tasks", "last heartbeat", "lease ends"):
+    for name in ("worker", "tasks", "last heartbeat", "lease ends", "version"):
         table.add_column(name, no_wrap=True, overflow="ellipsis")
     for one in found:
         beat = ago(one.last_heartbeat_at) if one.last_heartbeat_at else ""
-        table.add_row(escape(one.name), str(len(one.task_ids)), beat, ago(one.lease_expires_at))
+        times = (beat, ago(one.lease_expires_at))
+        table.add_row(escape(one.name), str(len(one.task_ids)), *times, escape(one.version))
     _out.print(table)
 
 

@@ -3,89 +3,43 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, TypeAlias, TypeVar, overload
+from typing import Any, TypeAlias, TypedDict, TypeVar, overload
 
 from holdfast.contracts.history import HistoryRetention
 from holdfast.runtime.app_limits import limits_of
-from holdfast.runtime.context import TaskContext
+from holdfast.runtime.handlers import Handler, HandlerFunction, Handlers
 from holdfast.runtime.schedules import ScheduledApp
 from holdfast.runtime.skills import MODES, Provider, Skill, check_modes
 from holdfast.runtime.stores import TaskStores
-from holdfast.values.checks import check_optional_count, check_seconds, check_text
-from holdfast.values.content import ChatMessage
-from holdfast.values.errors import (
-    AlreadyExistsError,
-    ConfigError,
-    InvalidInputError,
-    NotFoundError,
+from holdfast.values.checks import (
+    check_absent_id,
+    check_optional_count,
+    check_optional_id,
+    check_seconds,
+    check_text,
 )
+from holdfast.values.content import ChatMessage
+from holdfast.values.errors import ConfigError, InvalidInputError
 from holdfast.values.identity import Agent, AgentId
 from holdfast.values.owners import MemoryScope
 from holdfast.values.tasks.limits import Limit
-from holdfast.values.tasks.records import MAX_ATTEMPTS, TaskRecord
+from holdfast.values.tasks.records import TaskRecord
 
 Lifespan: TypeAlias = Callable[[], AbstractAsyncContextManager[Any]]
-HandlerFunction: TypeAlias = Callable[[TaskContext], Awaitable[Any]]
 F = TypeVar("F", bound=HandlerFunction)
 
 
-@dataclass(frozen=True, slots=True)
-class Handler:
-    """The coroutine function that runs an agent's tasks, with its timeout and retry settings.
+class ClaimOptions(TypedDict):
+    """What an app says in the claims of its workers."""
 
-    >>> async def nothing(task): ...
-    >>> Handler(AgentId.parse("idle"), nothing).backoff_after(3).total_seconds()
-    4.0
-    """
-
-    agent: AgentId
-    function: HandlerFunction
-    description: str = ""
-    timeout_seconds: float | None = None
-    max_attempts: int | None = None
-    """Maximum attempts without progress; ``None`` uses the task's own limit."""
-
-    backoff_seconds: float = 1.0
-    max_backoff_seconds: float = 60.0
-    retention: HistoryRetention = HistoryRetention.PERMANENT
-    memory: MemoryScope = "owner"
-    """``"owner"``: each owner has a separate memory; ``"shared"``: all owners share one."""
-
-    skill: Skill = field(default_factory=Skill)
-    limits: tuple[Limit, ...] = ()
-    """How many of its tasks run at once and begin in a time, across all workers of a tenant."""
-
-    @property
-    def submit_attempts(self) -> int:
-        """The ``max_attempts`` that a task for this handler is submitted with.
-
-        >>> async def nothing(task): ...
-        >>> Handler(AgentId.parse("idle"), nothing).submit_attempts
-        5
-        """
-        return MAX_ATTEMPTS if self.max_attempts is None else self.max_attempts
-
-    def attempts_of(self, task: TaskRecord) -> int:
-        """Return the smaller of the task's and the handler's maximum of attempts without progress.
-
-        A client that submits a task may not know the handler's limit. ::
-
-            handler.attempts_of(task)
-        """
-        own = task.max_attempts
-        return own if self.max_attempts is None else min(own, self.max_attempts)
-
-    def backoff_after(self, attempts: int) -> timedelta:
-        """Return the delay before the next attempt.
-
-        It doubles with each failed attempt, up to ``max_backoff_seconds``.
-        """
-        doubled = self.backoff_seconds * 2.0 ** min(max(attempts, 1) - 1, 30)
-        return timedelta(seconds=min(doubled, self.max_backoff_seconds))
+    agents: Sequence[Agent]
+    serial_contexts: bool
+    limits: Sequence[Limit]
+    versions: Mapping[AgentId, Sequence[str]]
+    app_version: str
 
 
 class App(ScheduledApp):
@@ -131,7 +85,7 @@ class App(ScheduledApp):
     ) -> None:
         self.agent = AgentId.parse(name)
         self.description = check_text("description", description)
-        self.version = check_text("version", version)
+        self.version = check_optional_id("version", version)
         self.serial_contexts = serial_contexts
         self.retention = HistoryRetention(retention)
         if memory not in ("owner", "shared"):
@@ -148,11 +102,11 @@ class App(ScheduledApp):
             )
         self._lifespan = lifespan
         self._tenant_limits = limits_of(None, concurrency=tenant_concurrency, rate=tenant_rate)
-        self._handlers: dict[AgentId, Handler] = {}
+        self._handlers = Handlers()
         super().__init__()
 
     def __repr__(self) -> str:
-        return f"<App {str(self.agent)!r} with {len(self._handlers)} handlers>"
+        return f"<App {str(self.agent)!r} with {len(self.handlers)} handlers>"
 
     @property
     def name(self) -> str:
@@ -161,19 +115,30 @@ class App(ScheduledApp):
 
     @property
     def handlers(self) -> list[Handler]:
-        """All handlers, in the order they were added."""
-        return list(self._handlers.values())
+        """The handlers that take new tasks, in the order they were added."""
+        return list(self._handlers.current.values())
 
     @property
     def agents(self) -> list[AgentId]:
         """The agents that have a handler."""
-        return list(self._handlers)
+        return list(self._handlers.current)
 
     @property
     def limits(self) -> list[Limit]:
         """The limits of all handlers and of each tenant, for the claims of workers."""
         own = (limit for handler in self.handlers for limit in handler.limits)
         return [*self._tenant_limits, *own]
+
+    @property
+    def claims(self) -> ClaimOptions:
+        """Which tasks the workers of the app claim: keyword arguments of ``tasks.claim``."""
+        return {
+            "agents": self.agents,
+            "serial_contexts": self.serial_contexts,
+            "limits": self.limits,
+            "versions": self._handlers.versions,
+            "app_version": self.version,
+        }
 
     @overload
     def handler(self, function: F, /) -> F: ...
@@ -199,6 +164,7 @@ class App(ScheduledApp):
         rate: str | None = None,
         key_concurrency: int | None = None,
         key_rate: str | None = None,
+        version: str | None = None,
     ) -> Callable[[F], F]: ...
 
     def handler(
@@ -221,6 +187,7 @@ class App(ScheduledApp):
         rate: str | None = None,
         key_concurrency: int | None = None,
         key_rate: str | None = None,
+        version: str | None = None,
     ) -> F | Callable[[F], F]:
         """Register a coroutine function as the handler of the app's agent, or of ``agent``.
 
@@ -236,7 +203,10 @@ class App(ScheduledApp):
 
         All workers of a tenant together run at most ``concurrency`` of the agent's tasks at once
         and begin at most ``rate`` of them, such as ``"10/min"``. ``key_concurrency`` and
-        ``key_rate`` do the same for the tasks that were submitted with one ``key``. ::
+        ``key_rate`` do the same for the tasks that were submitted with one ``key``.
+
+        A task that began with a ``version`` of its handler is only run by that version, on a worker
+        that has it. An agent may have several versions; the last one takes new tasks. ::
 
             @app.handler(agent="writer", timeout_seconds=600)
             async def write(task: holdfast.TaskContext) -> None: ...
@@ -258,31 +228,21 @@ class App(ScheduledApp):
         )
 
         def add(given: F) -> F:
-            coroutine: object = given
-            if not inspect.iscoroutinefunction(coroutine):
-                raise ConfigError(
-                    f"the handler of {who} must be an async function: define it with async def"
+            self._handlers.add(
+                Handler(
+                    who,
+                    given,
+                    description=inspect.getdoc(given) or "",
+                    timeout_seconds=timeout_seconds,
+                    max_attempts=max_attempts,
+                    backoff_seconds=backoff_seconds,
+                    max_backoff_seconds=max_backoff_seconds,
+                    retention=self.retention if retention is None else HistoryRetention(retention),
+                    memory=self.memory,
+                    skill=skill,
+                    limits=limits,
+                    version=check_absent_id("version", version),
                 )
-            _check_signature(who, given)
-            if who in self._handlers:
-                raise AlreadyExistsError(
-                    "handler",
-                    str(who),
-                    f"the agent {who} has a handler already: name another agent for this one, "
-                    'as in @app.handler(agent="...")',
-                )
-            self._handlers[who] = Handler(
-                who,
-                given,
-                description=inspect.getdoc(given) or "",
-                timeout_seconds=timeout_seconds,
-                max_attempts=max_attempts,
-                backoff_seconds=backoff_seconds,
-                max_backoff_seconds=max_backoff_seconds,
-                retention=self.retention if retention is None else HistoryRetention(retention),
-                memory=self.memory,
-                skill=skill,
-                limits=limits,
             )
             return given
 
@@ -306,16 +266,22 @@ class App(ScheduledApp):
         return found
 
     def handler_of(self, agent: Agent) -> Handler:
-        """Return the handler of an agent. Raises ``NotFoundError`` if it has none.
+        """Return the handler of an agent that takes new tasks.
 
-        ::
+        Raises ``NotFoundError`` if it has none. ::
 
             app.handler_of("researcher").timeout_seconds
         """
-        who = AgentId.parse(agent)
-        if who not in self._handlers:
-            raise NotFoundError("handler", str(who), f"no handler for the agent {who}: add one")
-        return self._handlers[who]
+        return self._handlers.get(agent)
+
+    def handler_for(self, task: TaskRecord) -> Handler:
+        """Return the handler that runs a task: of the version that it began with.
+
+        Raises ``NotFoundError`` if the app has none. ::
+
+            app.handler_for(task).timeout_seconds
+        """
+        return self._handlers.get(task.agent, task.handler_version)
 
     async def submit(
         self,
@@ -363,17 +329,3 @@ class App(ScheduledApp):
 
         worker = Worker(self, state, tenants=[state.tenant], concurrency=concurrency)
         return await worker.run_until_idle()
-
-
-def _check_signature(agent: AgentId, function: HandlerFunction) -> None:
-    """Raise ``ConfigError`` unless the function takes exactly one argument, the task.
-
-    The error comes at registration, not at the first task.
-    """
-    try:
-        inspect.signature(function).bind(None)
-    except TypeError as error:
-        raise ConfigError(
-            f"the handler of {agent} must take one argument, the task ({error}): "
-            f"async def {getattr(function, '__name__', 'handler')}(task)"
-        ) from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from holdfast.values.codec import plain
@@ -13,6 +13,12 @@ from holdfast.values.tasks.records import content_digest
 
 HISTORY = "history"
 """The kind of a step that is an append to the transcript."""
+
+MAX_SHOWN = 20
+"""How many steps of each sequence an error shows."""
+
+_IN_ORDER = frozenset({"step", "ask", "say", "sleep", "receive", "child"})
+"""The kinds of steps that each run takes again."""
 
 
 class Journal:
@@ -25,6 +31,8 @@ class Journal:
 
     def __init__(self, stored: Iterable[StepRecord]) -> None:
         self._stored = {step.key: step for step in stored}
+        self._before = [] if _caught(self._stored.values()) else list(_ordered(self._stored))
+        self._taken: list[StepKey] = []
         # Tries are numbered over all runs; everything else begins again with each run.
         self._seen = Counter((key.kind, key.name) for key in self._stored if key.kind == TRY)
 
@@ -36,15 +44,65 @@ class Journal:
     def next_key(self, kind: str, name: str) -> StepKey:
         """Return the key of the next step of this kind and name."""
         self._seen[kind, name] += 1
-        return StepKey(name, self._seen[kind, name], kind)
+        key = StepKey(name, self._seen[kind, name], kind)
+        if kind in _IN_ORDER:
+            self._taken.append(key)
+        return key
 
     def find(self, key: StepKey) -> StepRecord | None:
         """Return the stored step, or ``None``."""
         return self._stored.get(key)
 
+    @property
+    def skipped(self) -> list[StepKey]:
+        """The steps of earlier runs that this run has not taken, in the order they were stored."""
+        taken = set(self._taken)
+        return [key for key in self._before if key not in taken]
+
+    def check(self, *, ended: bool = False) -> None:
+        """Raise ``ConflictError`` if this run does not take the steps that earlier runs stored.
+
+        Call it when a run takes a step that is not stored, and when it has ``ended``.
+        """
+        if not self.skipped:
+            return
+        taken = [*map(str, self._taken[-MAX_SHOWN:]), *(["the end"] if ended else [])]
+        stored = list(map(str, self._before[:MAX_SHOWN]))
+        first = self.skipped[0]
+        raise ConflictError(
+            "step",
+            str(first),
+            f"this run took other steps than the stored ones: it did not take {first}; "
+            f"stored: {', '.join(stored)}; now: {', '.join(taken)}. Run the task with the code "
+            "that it began with, or give the changed handler a new version",
+        )
+
+    def is_ahead(self, key: StepKey) -> bool:
+        """Return whether a step that is not stored is taken before some that are."""
+        return key.kind in _IN_ORDER and key not in self._stored and bool(self.skipped)
+
     def keep(self, step: StepRecord) -> None:
         """Add a step that this run has stored."""
         self._stored[step.key] = step
+
+
+def _ordered(stored: Iterable[StepKey]) -> Iterator[StepKey]:
+    return (key for key in stored if key.kind in _IN_ORDER)
+
+
+def _caught(stored: Iterable[StepRecord]) -> bool:
+    """Return whether a run went on after a step had failed: the next one may do without that.
+
+    What failed is not stored as a result and runs again, so the order may be another one then.
+    """
+    failed: set[int] = set()
+    for step in stored:
+        if step.key.kind == TRY:
+            if step.result.get("retry_in_seconds") is None:
+                failed.add(step.fence)
+        elif step.fence in failed and step.key.kind in _IN_ORDER:
+            return True
+    return False
 
 
 def check_digest(step: StepRecord, digest: str) -> None:

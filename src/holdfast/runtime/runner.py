@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from holdfast.runtime.app import Handler
 from holdfast.runtime.content import to_message
 from holdfast.runtime.context import TaskContext
+from holdfast.runtime.handlers import Handler
 from holdfast.runtime.journal import Journal
 from holdfast.runtime.offload import offload, pin_results
 from holdfast.runtime.outcome import (
@@ -194,7 +194,10 @@ class Runner:
                 done, _ = await asyncio.wait({work}, timeout=self._handler.timeout_seconds)
                 if not done:
                     held.stop(Stop.TIMEOUT)
-            return await work
+            result = await work
+            if not isinstance(result, Reply):
+                task.check_end()
+            return result
         finally:
             work.cancel()
 

@@ -7,7 +7,7 @@ import inspect
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextvars import ContextVar, copy_context
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 from holdfast.runtime.cleanup import Cleanup
 from holdfast.runtime.journal import Journal, arguments_digest, check_digest
@@ -39,6 +39,11 @@ current_step: ContextVar[StepKey | None] = ContextVar("holdfast_step", default=N
 
 _branch: ContextVar[str] = ContextVar("holdfast_branch", default="")
 """The argument of ``gather`` that runs, as in ``1.2``; empty outside of it."""
+
+_TURNS = 10
+"""How often other steps of a run get a turn before it is checked against the stored ones."""
+
+_Failure: TypeAlias = tuple[StepKey, int, Exception, float | None, float]
 
 _FINAL = (LeaseLostError, TaskFailedError, TaskRejectedError)
 """Errors after which a step is not tried again."""
@@ -72,10 +77,20 @@ class TaskSteps(TaskFacts):
     ) -> None:
         super().__init__(stores, record, held)
         self._journal = journal
+        self._failure: _Failure | None = None
 
     def resume(self, journal: Journal) -> None:
         """Use the steps that earlier runs stored; the worker calls it before the handler."""
         self._journal = journal
+
+    def check_end(self) -> None:
+        """Refuse the end of a run that left stored steps out; the worker calls it.
+
+        ::
+
+            task.check_end()
+        """
+        self._journal.check(ended=True)
 
     @property
     def idempotency_key(self) -> str:
@@ -158,11 +173,19 @@ class TaskSteps(TaskFacts):
                 pause = how.pause_after(attempt)
                 if how.retries:
                     await self._failed_try(key, attempt, error, pause, begun)
+                else:
+                    self._failure = (key, attempt, error, None, begun)
                 if pause is None:
                     raise
             finally:
                 current_step.reset(token)
             await asyncio.sleep(pause)
+
+    async def _report_failure(self) -> None:
+        """Store the failure of the last step, which the handler has caught: it goes on."""
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            await self._failed_try(*failure)
 
     async def _failed_try(
         self, key: StepKey, attempt: int, error: Exception, pause: float | None, begun: float
@@ -248,7 +271,14 @@ class TaskSteps(TaskFacts):
                 name, f"a {kind} cannot be inside task.gather(): call it before or after"
             )
         await self._pause_if_asked()
-        return self._journal.next_key(kind, f"{name}@{branch}" if branch else name)
+        await self._report_failure()
+        key = self._journal.next_key(kind, f"{name}@{branch}" if branch else name)
+        if not branch and self._journal.is_ahead(key):
+            # Steps that run side by side without gather take their stored ones first.
+            for _ in range(_TURNS):
+                await asyncio.sleep(0)
+            self._journal.check()
+        return key
 
     async def _pause_if_asked(self) -> None:
         if self._held.lease.pause_requested and not _branch.get():

@@ -196,11 +196,9 @@ class Worker:
         claimed_at = time.monotonic()
         claimed = await stores.tasks.claim(
             self.name,
-            agents=self._app.agents,
             limit=most,
             lease_seconds=self._lease_seconds,
-            serial_contexts=self._app.serial_contexts,
-            limits=self._app.limits,
+            **self._app.claims,
         )
         alone = await self._to_be_alone(stores, claimed)
         for one in claimed:
@@ -221,7 +219,7 @@ class Worker:
         that crashed the worker gets a last attempt that the other cannot spoil.
         """
         for one in claimed:
-            limit = self._app.handler_of(one.task.agent).attempts_of(one.task)
+            limit = self._app.handler_for(one.task).attempts_of(one.task)
             if 2 <= limit == one.task.attempts:
                 try:
                     before = await stores.tasks.events(
@@ -257,7 +255,7 @@ class Worker:
         held = RunningTask(
             stores.tenant, claimed.lease, claimed_at=claimed_at, lease_seconds=self._lease_seconds
         )
-        handler = self._app.handler_of(claimed.task.agent)
+        handler = self._app.handler_for(claimed.task)
         if handler.timeout_seconds is not None:
             held.beats_until = claimed_at + handler.timeout_seconds
         keeper.watch(held)

@@ -16,7 +16,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from holdfast.runtime.app import App, Handler
+from holdfast.runtime.app import App
+from holdfast.runtime.handlers import Handler
 from holdfast.server.options import ServiceOptions
 
 EXTENSION = "urn:holdfast:contexts-and-control:v1"

@@ -8,7 +8,8 @@ from typing import Any
 from a2a.types import a2a_pb2 as a2a
 from a2a.utils.errors import InvalidParamsError, TaskNotFoundError
 
-from holdfast.runtime.app import App, Handler
+from holdfast.runtime.app import App
+from holdfast.runtime.handlers import Handler
 from holdfast.server.addresses import AddressGuard
 from holdfast.server.caller import Call
 from holdfast.server.errors import MESSAGE_ID

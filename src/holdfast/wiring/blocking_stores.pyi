@@ -650,6 +650,8 @@ class BlockingTaskLedger:
         serial_contexts: bool = ...,
         messages_limit: int | None = ...,
         limits: Sequence[Limit] = ...,
+        versions: Mapping[AgentId, Sequence[str]] | None = ...,
+        app_version: str | None = ...,
     ) -> builtins.list[ClaimedTask]: ...
     def claim_cleanup(
         self, *, limit: int = ..., retry_seconds: float = ...

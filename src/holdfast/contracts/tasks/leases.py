@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Protocol, runtime_checkable
 
@@ -16,11 +16,13 @@ from holdfast.contracts.tasks.checks import (
 from holdfast.contracts.tasks.questions import check_form
 from holdfast.contracts.tasks.queues import check_limits
 from holdfast.contracts.tasks.scope import LedgerCalls
+from holdfast.contracts.tasks.versions import check_versions
 from holdfast.spi.tasks.draft import check_run_after
 from holdfast.spi.tasks.records import lease_on
 from holdfast.spi.tasks.stored import StoredMessage
 from holdfast.spi.tasks.workers import Outcome, TaskClaim
 from holdfast.values.checks import (
+    check_absent_id,
     check_count,
     check_id,
     check_ids,
@@ -32,7 +34,7 @@ from holdfast.values.codec import encode_json
 from holdfast.values.content import ChatMessage
 from holdfast.values.deprecation import renamed
 from holdfast.values.errors import InvalidInputError
-from holdfast.values.identity import Agent
+from holdfast.values.identity import Agent, AgentId
 from holdfast.values.lifecycle import WAITING, TaskState, check_state
 from holdfast.values.tasks.events import StepKey
 from holdfast.values.tasks.limits import Limit
@@ -73,6 +75,11 @@ class LeaseLedger(Protocol):
     - without serial_contexts tasks of one context run side by side
     - contexts of different owners do not wait for each other
     - a worker's name and lease_seconds are checked before anything is claimed
+    - a task gets the first version of its agent with its first claim
+    - a task that began with a version is claimed only where that version is known
+    - a task of an unknown version holds up no other task
+    - a claim stores the version of the app with its attempt
+    - versions and app_version are checked before anything is claimed
     - a heartbeat extends the lease
     - a heartbeat tells of a requested cancel and of a requested pause
     - a lease that expired but was not recovered is still good
@@ -135,6 +142,8 @@ class LeaseLedger(Protocol):
         serial_contexts: bool = True,
         messages_limit: int | None = None,
         limits: Sequence[Limit] = (),
+        versions: Mapping[AgentId, Sequence[str]] | None = None,
+        app_version: str | None = None,
     ) -> list[ClaimedTask]:
         """Claim up to ``limit`` tasks that are due, the highest priority first.
 
@@ -142,6 +151,10 @@ class LeaseLedger(Protocol):
         most one task of a context and none of a context that has a task at work. Tasks include
         their last ``messages_limit`` messages (default: all). ``limits`` bounds what is at work and
         what begins, together with all workers that pass them.
+
+        ``versions`` has the versions of handlers that the worker has, by agent, and ``app_version``
+        is that of its app, stored with the claim. A task without a version gets the first one of
+        its agent; a task that has one is claimed only by a worker that names it.
 
         ::
 
@@ -247,6 +260,8 @@ class LeaseCalls(LedgerCalls, LeaseLedger):
         serial_contexts: bool = True,
         messages_limit: int | None = None,
         limits: Sequence[Limit] = (),
+        versions: Mapping[AgentId, Sequence[str]] | None = None,
+        app_version: str | None = None,
     ) -> list[ClaimedTask]:
         """Claim up to ``limit`` tasks that are due, those that have waited longest first."""
         claim = TaskClaim(
@@ -257,6 +272,8 @@ class LeaseCalls(LedgerCalls, LeaseLedger):
             bool(serial_contexts),
             check_optional_count("messages_limit", messages_limit),
             check_limits(limits),
+            check_versions(versions),
+            check_absent_id("app_version", app_version),
         )
         return [
             ClaimedTask(found.load(), lease_on(found.task))

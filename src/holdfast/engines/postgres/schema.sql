@@ -31,6 +31,37 @@ CREATE TYPE holdfast.claimed_task AS (
     limit_key text
 );
 
+CREATE TYPE holdfast.claimed_version AS (
+    id text,
+    context_id text,
+    agent text,
+    state text,
+    created_at timestamp with time zone,
+    updated_at timestamp with time zone,
+    owner text,
+    note text,
+    metadata text,
+    version bigint,
+    fence bigint,
+    attempts bigint,
+    max_attempts bigint,
+    worker text,
+    lease_expires_at timestamp with time zone,
+    run_after timestamp with time zone,
+    cancel_requested boolean,
+    pause_requested boolean,
+    submit_key text,
+    retry_of text,
+    message_ids text[],
+    message_times timestamp with time zone[],
+    message_seqs bigint[],
+    message_bodies text[],
+    parent_id text,
+    priority bigint,
+    limit_key text,
+    handler_version text
+);
+
 CREATE TABLE holdfast.api_keys (
     tenant text COLLATE "C" NOT NULL,
     digest text COLLATE "C" NOT NULL,
@@ -732,6 +763,7 @@ CREATE TABLE holdfast.task_events (
     body text,
     started_at timestamp with time zone,
     by_name text COLLATE "C" DEFAULT NULLIF(current_setting('holdfast.by'::text, true), ''::text),
+    app_version text COLLATE "C",
     PRIMARY KEY (tenant, task_id, seq)
 );
 
@@ -830,6 +862,8 @@ CREATE TABLE holdfast.tasks (
     ask_form text,
     priority smallint NOT NULL DEFAULT 0,
     limit_key text COLLATE "C" NOT NULL DEFAULT ''::text,
+    handler_version text COLLATE "C" NOT NULL DEFAULT ''::text,
+    app_version text COLLATE "C" NOT NULL DEFAULT ''::text,
     PRIMARY KEY (tenant, id)
 ) WITH (fillfactor=70);
 
@@ -951,7 +985,8 @@ CREATE VIEW holdfast.linked_task_records AS
     t.result,
     t.parent_id,
     t.priority,
-    t.limit_key
+    t.limit_key,
+    t.handler_version
    FROM (holdfast.tasks t
      LEFT JOIN LATERAL ( SELECT e.message_id,
             e.written_at,
@@ -1068,7 +1103,8 @@ CREATE VIEW holdfast.task_records AS
 --   cancel_task(in_tenant text, in_id text, in_owner text, in_note text) RETURNS SETOF holdfast.task_records
 --   cancel_task_tree(in_tenant text, in_id text, in_owner text, in_note text) RETURNS SETOF holdfast.linked_task_records
 --   check_task_edge(in_id text, in_from text, in_to text, in_actor text) RETURNS void
---   choose_tasks(in_tenant text, in_agents text[], in_limit bigint, in_serial boolean, in_now timestamp with time zone, in_limits jsonb) RETURNS TABLE(place tid, context_key bigint, awaited boolean)
+--   choose_tasks(in_tenant text, in_agents text[], in_limit bigint, in_serial boolean, in_now timestamp with time zone, in_limits jsonb, in_versions jsonb) RETURNS TABLE(place tid, context_key bigint, awaited boolean)
+--   claim_due_tasks(in_tenant text, in_worker text, in_agents text[], in_limit bigint, in_lease_seconds double precision, in_serial boolean, in_history bigint, in_limits jsonb, in_versions jsonb, in_app_version text) RETURNS SETOF holdfast.claimed_version
 --   claim_fact_key(the_tenant text, the_scope bigint, the_key text, the_fingerprint text) RETURNS text
 --   claim_outbox(in_tenant text, in_limit bigint, in_lease_seconds double precision) RETURNS SETOF holdfast.outbox_entries
 --   claim_outbox_fairly(in_tenant text, in_limit bigint, in_lease_seconds double precision, in_per_owner bigint, in_busy_owners text[], in_busy_counts bigint[]) RETURNS SETOF holdfast.outbox_entries
@@ -1094,7 +1130,7 @@ CREATE VIEW holdfast.task_records AS
 --   delete_session(the_tenant text, the_session text) RETURNS TABLE(id text, epoch integer, seq bigint)
 --   delete_task(in_tenant text, in_id text, in_owner text) RETURNS boolean
 --   drop_checkpoints(in_tenant text, in_keys bigint[], in_namespaces text[], in_ids text[]) RETURNS bigint
---   due_tasks(in_tenant text, in_agents text[], in_limit bigint, in_serial boolean, in_now timestamp with time zone, in_priority smallint, in_chosen tid[], in_contexts bigint[], in_full_agents text[], in_full_keys text[]) RETURNS TABLE(place tid, context_key bigint, agent text, limit_key text, awaited boolean)
+--   due_tasks(in_tenant text, in_agents text[], in_limit bigint, in_serial boolean, in_now timestamp with time zone, in_priority smallint, in_chosen tid[], in_contexts bigint[], in_full_agents text[], in_full_keys text[], in_versions jsonb) RETURNS TABLE(place tid, context_key bigint, agent text, limit_key text, awaited boolean)
 --   erase_rest(in_tenant text, in_kind text, in_id text) RETURNS void
 --   erases_agent(in_kind text, in_id text, stored text) RETURNS boolean
 --   erases_id(in_kind text, in_id text, stored text) RETURNS boolean

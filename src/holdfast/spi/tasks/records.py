@@ -91,6 +91,7 @@ class StoredTask:
     key: str = ""
     result: str | None = None
     parent_id: str = ""
+    handler_version: str = ""
 
     @property
     def adopted(self) -> bool:
@@ -168,6 +169,7 @@ class TaskSnapshot(NamedTuple):
             truncated=self.truncated,
             priority=task.priority,
             key=task.key,
+            handler_version=task.handler_version,
             first_message=None if self.first is None else self.first.load(),
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from holdfast.spi.tasks.records import TaskKey, TaskSnapshot, WrittenChunk
@@ -17,7 +18,11 @@ from holdfast.values.tasks.records import Lease
 
 
 class TaskClaim(NamedTuple):
-    """Which tasks a worker claims, and for how long. ``agents`` of ``None`` means all."""
+    """Which tasks a worker claims, and for how long. ``agents`` of ``None`` means all.
+
+    A task that began with a version of its handler is claimed only if ``versions`` has it for the
+    agent. A task without one gets the first version of its agent, if it has any.
+    """
 
     worker: str
     agents: Collection[AgentId] | None
@@ -26,6 +31,8 @@ class TaskClaim(NamedTuple):
     serial_contexts: bool
     history_length: int | None
     limits: Sequence[Limit] = ()
+    versions: Mapping[str, Sequence[str]] = MappingProxyType({})
+    app_version: str = ""
 
 
 class Outcome(NamedTuple):

@@ -74,6 +74,9 @@ class Transition:
     message_id: str = ""
     """The id of the message that explains this change, such as the question that was asked."""
 
+    app_version: str = ""
+    """Of a claim: the version of the app that made it."""
+
 
 @dataclass(frozen=True, slots=True)
 class TaskRequest:

@@ -42,6 +42,9 @@ class WorkerRecord:
     lease_expires_at: datetime
     """When the first of their leases expires: then recovery may take the task back."""
 
+    version: str = ""
+    """The version of its app."""
+
 
 @dataclass(frozen=True, slots=True)
 class ManyTasks:

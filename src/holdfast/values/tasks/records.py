@@ -104,6 +104,9 @@ class TaskRecord:
     key: str = ""
     """Tasks with the same key share the limits per key of their agent."""
 
+    handler_version: str = ""
+    """The version of the handler that it began with; empty if that had none."""
+
     first_message: ChatMessage | None = None
     """What it began with, if a listing was asked for it."""
 

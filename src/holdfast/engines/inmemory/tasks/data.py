@@ -86,6 +86,7 @@ class TaskRow(StoredTask):
     """
 
     status: str = ""
+    app_version: str = ""
     lease_seconds: float = 0.0
     due_at: datetime | None = None
     ask: StepKey | None = None

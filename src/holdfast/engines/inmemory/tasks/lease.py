@@ -26,6 +26,9 @@ class InMemoryLeases(LedgerView, LeaseStorage):
         for row in chosen:
             row.fence += 1
             row.attempts += 1
+            known = claim.versions.get(str(row.agent), ())
+            row.handler_version = row.handler_version or next(iter(known), "")
+            row.app_version = claim.app_version
             self._extend(row, claim.lease_seconds)
             self._move(row, TaskState.WORKING, Actor.WORKER, worker=claim.worker)
         return [row.snapshot(Extent(claim.history_length)) for row in chosen]
@@ -38,6 +41,9 @@ class InMemoryLeases(LedgerView, LeaseStorage):
                 break
             context = (row.owner, row.context_id)
             if claim.agents is not None and row.agent not in claim.agents:
+                continue
+            began_with = row.handler_version
+            if began_with and began_with not in claim.versions.get(str(row.agent), ()):
                 continue
             if claim.serial_contexts and (context in contexts or self._context(row).working):
                 continue

@@ -98,4 +98,5 @@ def _worker(name: str, rows: list[TaskRow]) -> WorkerRecord:
         for row in rows
         if row.lease_expires_at is not None and row.lease_seconds
     ]
-    return WorkerRecord(name, sorted(row.id for row in rows), max(beats, default=None), min(ends))
+    ids, version = sorted(row.id for row in rows), max(row.app_version for row in rows)
+    return WorkerRecord(name, ids, max(beats, default=None), min(ends), version)

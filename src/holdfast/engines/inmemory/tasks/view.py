@@ -143,6 +143,7 @@ class LedgerView:
             note=note,
             run_after=run_after,
             message_id=status,
+            app_version=row.app_version if to is TaskState.WORKING else "",
         )
         self._log(row, by, move, now)
 

@@ -1,13 +1,16 @@
--- version: 1
+-- version: 2
 -- How workers take tasks out of the queue.
 
 -- Takes up to so many due tasks: the highest priority first, then those that have waited longest.
 -- Serially it takes the first of each context that has nothing at work, and holds the context
 -- meanwhile, so that two claims never take one task each.
-CREATE OR REPLACE FUNCTION holdfast.take_tasks(
+-- A task that began with a version of its handler is taken by those who have it (in_versions: a list
+-- for each agent, the one for new tasks first).
+CREATE OR REPLACE FUNCTION holdfast.claim_due_tasks(
     in_tenant text, in_worker text, in_agents text[], in_limit bigint,
-    in_lease_seconds double precision, in_serial boolean, in_history bigint, in_limits jsonb
-) RETURNS SETOF holdfast.claimed_task
+    in_lease_seconds double precision, in_serial boolean, in_history bigint, in_limits jsonb,
+    in_versions jsonb, in_app_version text
+) RETURNS SETOF holdfast.claimed_version
 LANGUAGE plpgsql
 -- It walks the queue in order and stops at the limit; the planner, who cannot know how soon that
 -- is, would rather sort the whole queue.
@@ -38,12 +41,13 @@ BEGIN
         SELECT array_agg(c.place), array_agg(c.context_key), bool_or(c.awaited)
         INTO chosen, contexts, awaited
         FROM holdfast.choose_tasks(
-            in_tenant, in_agents, in_limit, in_serial, v_now, in_limits) c;
+            in_tenant, in_agents, in_limit, in_serial, v_now, in_limits, in_versions) c;
     ELSE
         SELECT array_agg(c.place), array_agg(c.context_key), bool_or(c.awaited)
         INTO chosen, contexts, awaited
         FROM holdfast.due_tasks(
-            in_tenant, in_agents, in_limit, in_serial, v_now, 0::smallint, NULL, NULL, NULL, NULL) c;
+            in_tenant, in_agents, in_limit, in_serial, v_now, 0::smallint, NULL, NULL, NULL, NULL,
+            in_versions) c;
     END IF;
     IF chosen IS NULL THEN
         RETURN;
@@ -64,7 +68,9 @@ BEGIN
             lane = CASE WHEN in_serial THEN '' ELSE t.id END,
             lease_expires_at = v_now + make_interval(secs => in_lease_seconds),
             lease_seconds = in_lease_seconds,
-            run_after = NULL
+            run_after = NULL, app_version = in_app_version,
+            handler_version = CASE WHEN t.handler_version = ''
+                THEN coalesce(in_versions -> t.agent ->> 0, '') ELSE t.handler_version END
         WHERE t.ctid = ANY (chosen)
             AND CASE WHEN t.state = 'submitted' THEN t.tenant END = in_tenant
             AND (busy IS NULL OR t.context_key <> ALL (busy))
@@ -72,16 +78,17 @@ BEGIN
     ), logged AS (
         INSERT INTO holdfast.task_events (
             tenant, task_id, seq, kind, at, actor, fence, number, from_state, to_state,
-            worker, attempt, note, message_id)
+            worker, attempt, note, message_id, app_version)
         SELECT t.tenant, t.id, t.version, 'transition', v_now, 'worker', t.fence,
-               t.transitions, 'submitted', 'working', in_worker, t.attempts, '""', ''
+               t.transitions, 'submitted', 'working', in_worker, t.attempts, '""', '',
+               nullif(in_app_version, '')
         FROM taken t
     )
     SELECT t.id, t.context_id, t.agent, t.state, t.created_at, t.updated_at, t.owner, t.note,
            t.metadata, t.version, t.fence, t.attempts, t.max_attempts, t.worker,
            t.lease_expires_at, t.run_after, t.cancel_requested, t.pause_requested, t.submit_key,
            t.retry_of, m.message_ids, m.message_times, m.message_seqs, m.message_bodies,
-           t.parent_id, t.priority::bigint, t.limit_key
+           t.parent_id, t.priority::bigint, t.limit_key, t.handler_version
     FROM taken t
     LEFT JOIN LATERAL (
         -- A task that was never claimed has its first message and no other.
@@ -110,7 +117,7 @@ $$;
 CREATE OR REPLACE FUNCTION holdfast.due_tasks(
     in_tenant text, in_agents text[], in_limit bigint, in_serial boolean, in_now timestamptz,
     in_priority smallint, in_chosen tid[], in_contexts bigint[], in_full_agents text[],
-    in_full_keys text[]
+    in_full_keys text[], in_versions jsonb
 ) RETURNS TABLE (place tid, context_key bigint, agent text, limit_key text, awaited boolean)
 LANGUAGE plpgsql
 AS $$
@@ -127,6 +134,7 @@ BEGIN
         WHERE t.tenant = in_tenant AND t.state = 'submitted' AND t.due_at <= in_now
             AND t.priority = 0
             AND (in_agents IS NULL OR t.agent = ANY (in_agents))
+            AND (t.handler_version = '' OR in_versions -> t.agent ? t.handler_version)
             AND (in_contexts IS NULL OR t.context_key <> ALL (in_contexts))
             AND (in_full_agents IS NULL OR t.agent <> ALL (in_full_agents))
             AND (in_full_keys IS NULL OR t.agent || E'\n' || t.limit_key <> ALL (in_full_keys))
@@ -141,6 +149,7 @@ BEGIN
                 WHERE f.tenant = t.tenant AND f.context_key = t.context_key
                     AND f.state = 'submitted' AND f.due_at <= in_now AND f.priority = 0
                     AND (in_agents IS NULL OR f.agent = ANY (in_agents))
+                    AND (f.handler_version = '' OR in_versions -> f.agent ? f.handler_version)
                     AND (in_full_agents IS NULL OR f.agent <> ALL (in_full_agents))
                     AND (in_full_keys IS NULL
                         OR f.agent || E'\n' || f.limit_key <> ALL (in_full_keys))
@@ -158,6 +167,7 @@ BEGIN
         WHERE t.tenant = in_tenant AND t.state = 'submitted' AND t.due_at <= in_now
             AND t.priority = in_priority AND t.priority > 0
             AND (in_agents IS NULL OR t.agent = ANY (in_agents))
+            AND (t.handler_version = '' OR in_versions -> t.agent ? t.handler_version)
             AND (in_contexts IS NULL OR t.context_key <> ALL (in_contexts))
             AND (in_full_agents IS NULL OR t.agent <> ALL (in_full_agents))
             AND (in_full_keys IS NULL OR t.agent || E'\n' || t.limit_key <> ALL (in_full_keys))
@@ -173,6 +183,7 @@ BEGIN
                     AND f.state = 'submitted' AND f.due_at <= in_now
                     AND f.priority = in_priority
                     AND (in_agents IS NULL OR f.agent = ANY (in_agents))
+                    AND (f.handler_version = '' OR in_versions -> f.agent ? f.handler_version)
                     AND (in_full_agents IS NULL OR f.agent <> ALL (in_full_agents))
                     AND (in_full_keys IS NULL
                         OR f.agent || E'\n' || f.limit_key <> ALL (in_full_keys))
@@ -188,6 +199,7 @@ BEGIN
         WHERE t.tenant = in_tenant AND t.state = 'submitted' AND t.due_at <= in_now
             AND t.priority = 0
             AND (in_agents IS NULL OR t.agent = ANY (in_agents))
+            AND (t.handler_version = '' OR in_versions -> t.agent ? t.handler_version)
             AND (in_chosen IS NULL OR t.ctid <> ALL (in_chosen))
             AND (in_full_agents IS NULL OR t.agent <> ALL (in_full_agents))
             AND (in_full_keys IS NULL OR t.agent || E'\n' || t.limit_key <> ALL (in_full_keys))
@@ -201,6 +213,7 @@ BEGIN
         WHERE t.tenant = in_tenant AND t.state = 'submitted' AND t.due_at <= in_now
             AND t.priority = in_priority AND t.priority > 0
             AND (in_agents IS NULL OR t.agent = ANY (in_agents))
+            AND (t.handler_version = '' OR in_versions -> t.agent ? t.handler_version)
             AND (in_chosen IS NULL OR t.ctid <> ALL (in_chosen))
             AND (in_full_agents IS NULL OR t.agent <> ALL (in_full_agents))
             AND (in_full_keys IS NULL OR t.agent || E'\n' || t.limit_key <> ALL (in_full_keys))

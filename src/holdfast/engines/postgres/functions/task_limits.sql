@@ -1,4 +1,4 @@
--- version: 1
+-- version: 2
 -- Priorities, and limits on how many tasks are at work and how many begin in a time.
 
 -- What a limit counts: the tasks of a tenant, of an agent, or of an agent with one key.
@@ -24,7 +24,7 @@ $$;
 -- dead worker, gives its place back.
 CREATE OR REPLACE FUNCTION holdfast.choose_tasks(
     in_tenant text, in_agents text[], in_limit bigint, in_serial boolean, in_now timestamptz,
-    in_limits jsonb
+    in_limits jsonb, in_versions jsonb
 ) RETURNS TABLE (place tid, context_key bigint, awaited boolean)
 LANGUAGE plpgsql
 AS $$
@@ -66,7 +66,7 @@ BEGIN
         refused := false;
         FOR candidate IN SELECT * FROM holdfast.due_tasks(
             in_tenant, in_agents, room, in_serial, in_now, level, chosen, contexts, full_agents,
-            full_keys)
+            full_keys, in_versions)
         LOOP
             SELECT l.* INTO bound FROM holdfast.limits_of_task(
                 in_limits, candidate.agent, candidate.limit_key) l

@@ -46,7 +46,8 @@ ORDER BY e.seq;
 -- A worker whose task is to be canceled takes it nowhere else, and a request to pause survives one
 -- change of state, that to a question: so older requests are not read. Only somebody else may go on.
 SELECT t.id, t.context_id, t.owner, t.agent, t.metadata, t.max_attempts, t.submit_key, t.retry_of,
-       t.priority, t.limit_key, CASE WHEN e.ended THEN t.result END AS result, t.parent_id,
+       t.priority, t.limit_key, t.handler_version, t.parent_id,
+       CASE WHEN e.ended THEN t.result END AS result,
        t.created_at,
        m.at AS updated_at, m.to_state AS state, m.note, s.seq AS version, m.fence,
        CASE WHEN p.stored THEN 0 ELSE m.attempt END AS attempts,

@@ -203,7 +203,8 @@ WHERE t.tenant = $1 AND t.id = $2 AND ($3::text IS NULL OR t.owner = $3);
 SELECT r.*, l.*
 FROM holdfast.cancel_task(holdfast.acting($5, $1), $2, $3, $4) r
 LEFT JOIN LATERAL (
-    SELECT t.result, t.parent_id, t.priority, t.limit_key FROM holdfast.tasks t
+    SELECT t.result, t.parent_id, t.priority, t.limit_key, t.handler_version
+    FROM holdfast.tasks t
     WHERE t.tenant = $1 AND t.id = r.id LIMIT 1
 ) l ON true;
 
@@ -212,7 +213,8 @@ LEFT JOIN LATERAL (
 SELECT r.*, l.*
 FROM holdfast.pause_task(holdfast.acting($5, $1), $2, $3, $4) r
 LEFT JOIN LATERAL (
-    SELECT t.result, t.parent_id, t.priority, t.limit_key FROM holdfast.tasks t
+    SELECT t.result, t.parent_id, t.priority, t.limit_key, t.handler_version
+    FROM holdfast.tasks t
     WHERE t.tenant = $1 AND t.id = r.id LIMIT 1
 ) l ON true;
 
@@ -221,6 +223,7 @@ LEFT JOIN LATERAL (
 SELECT r.*, l.*
 FROM holdfast.resume_task(holdfast.acting($5, $1), $2, $3, $4) r
 LEFT JOIN LATERAL (
-    SELECT t.result, t.parent_id, t.priority, t.limit_key FROM holdfast.tasks t
+    SELECT t.result, t.parent_id, t.priority, t.limit_key, t.handler_version
+    FROM holdfast.tasks t
     WHERE t.tenant = $1 AND t.id = r.id LIMIT 1
 ) l ON true;

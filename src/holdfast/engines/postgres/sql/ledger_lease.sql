@@ -1,6 +1,7 @@
 -- name: claim
--- Take tasks that are due, with their last messages ($7).
-SELECT * FROM holdfast.take_tasks($1, $2, $3::text[], $4, $5, $6, $7, $8);
+-- Take tasks that are due, with their last messages ($7), of known versions ($9).
+SELECT * FROM holdfast.claim_due_tasks(
+    $1, $2, $3::text[], $4, $5, $6, $7, $8, $9, $10);
 
 -- name: heartbeat
 -- Extend a lease, while it holds; written so that no index on tasks at work fits.
@@ -23,7 +24,8 @@ SELECT task_id, reached FROM holdfast.complete_tasks($1, $2, $3, $4);
 SELECT r.*, l.*
 FROM holdfast.release_task($1, $2, $3, $4) r
 LEFT JOIN LATERAL (
-    SELECT t.result, t.parent_id, t.priority, t.limit_key FROM holdfast.tasks t
+    SELECT t.result, t.parent_id, t.priority, t.limit_key, t.handler_version
+    FROM holdfast.tasks t
     WHERE t.tenant = $1 AND t.id = r.id LIMIT 1
 ) l ON true;
 
@@ -32,6 +34,7 @@ LEFT JOIN LATERAL (
 SELECT r.*, l.*
 FROM holdfast.recover_tasks($1, $2) r
 LEFT JOIN LATERAL (
-    SELECT t.result, t.parent_id, t.priority, t.limit_key FROM holdfast.tasks t
+    SELECT t.result, t.parent_id, t.priority, t.limit_key, t.handler_version
+    FROM holdfast.tasks t
     WHERE t.tenant = $1 AND t.id = r.id LIMIT 1
 ) l ON true;

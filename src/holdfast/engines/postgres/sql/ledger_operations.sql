@@ -30,7 +30,8 @@ ORDER BY t.updated_at DESC, t.id DESC LIMIT $3;
 -- name: workers
 -- The workers that hold tasks of an owner ($2) or of all, with the tasks and their leases.
 SELECT t.worker, array_agg(t.id ORDER BY t.id) AS ids, min(t.lease_expires_at) AS expires_at,
-       max(t.lease_expires_at - make_interval(secs => t.lease_seconds)) AS beat_at
+       max(t.lease_expires_at - make_interval(secs => t.lease_seconds)) AS beat_at,
+       max(t.app_version) AS version
 FROM holdfast.tasks t
 WHERE t.tenant = $1 AND t.state = 'working' AND t.worker <> ''
     AND ($2::text IS NULL OR t.owner = $2)

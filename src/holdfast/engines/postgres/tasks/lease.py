@@ -27,11 +27,15 @@ class PostgresLeases(LedgerView, LeaseStorage):
 
     async def claim(self, claim: TaskClaim) -> list[TaskSnapshot]:
         """Claim due tasks, the longest waiting first."""
-        worker, agents, *rest, _limits = claim
-        names = None if agents is None else [str(agent) for agent in agents]
+        names = None if claim.agents is None else [str(agent) for agent in claim.agents]
         limits = encode_json([limit.to_json() for limit in claim.limits]) if claim.limits else None
+        versions = {agent: list(known) for agent, known in claim.versions.items()}
         rows = await self._engine.fetch(
-            _SQL["claim"], self._tenant, worker, names, *rest, limits, safe=False
+            _SQL["claim"],
+            *(self._tenant, claim.worker, names, claim.limit, claim.lease_seconds),
+            *(claim.serial_contexts, claim.history_length, limits),
+            *(encode_json(versions) if versions else None, claim.app_version),
+            safe=False,
         )
         return [to_task(row) for row in rows]
 

@@ -33,7 +33,9 @@ class PostgresOperations(LedgerView, OperationStorage):
         """Return the workers that hold tasks."""
         rows = await self._engine.fetch(_SQL["workers"], self._tenant, owner, safe=True)
         return [
-            WorkerRecord(row["worker"], row["ids"], row["beat_at"], row["expires_at"])
+            WorkerRecord(
+                row["worker"], row["ids"], row["beat_at"], row["expires_at"], row["version"]
+            )
             for row in rows
         ]
 

@@ -59,6 +59,7 @@ def to_stored(row: Any) -> StoredTask:
         row.get("limit_key") or "",
         row.get("result"),
         row.get("parent_id") or "",
+        row.get("handler_version") or "",
     )
 
 
@@ -154,6 +155,7 @@ def _to_transition(row: Any) -> Transition:
         note=decode_json(row["note"]),
         run_after=row["run_after"],
         message_id=row["message_id"],
+        app_version=row.get("app_version") or "",
     )
 
 
