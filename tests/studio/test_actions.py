@@ -246,6 +246,30 @@ async def test_entities_and_relationships_are_deleted(state: State) -> None:
         assert (await visitor.get("/studio/graph?from=a")).status_code == 404
 
 
+async def test_a_subject_is_erased_after_its_name_is_typed(state: State) -> None:
+    ana, bob = state.for_owner("ana"), state.for_owner("bob")
+    for view in (ana, bob):
+        for session in ("s1", "s2"):
+            await view.short_term.set_state(session, {"a": 1})
+    async with Visitor(state) as visitor:
+        shown = await visitor.page("/studio/erase?subject=ana")
+        assert '<td>states</td><td class="r">2</td>' in shown
+        for confirm in ("", "bob", "Ana"):
+            refused = await visitor.send("/studio/erase", "erase", subject="ana", confirm=confirm)
+            assert refused.status_code == 422
+        assert await ana.short_term.get_state("s1") == {"a": 1}
+        one = {"subject": "ana", "session": "s1", "confirm": "ana"}
+        assert "The receipt" in (await visitor.send("/studio/erase", "erase", **one)).text
+        assert await ana.short_term.get_state("s1") == {}
+        assert await ana.short_term.get_state("s2") == {"a": 1}
+        await visitor.send("/studio/erase", "erase", subject="ana", confirm="ana")
+        assert await ana.short_term.get_state("s2") == {}
+        assert await bob.short_term.get_state("s1") == {"a": 1}
+        listed = await visitor.page("/studio/erase")
+    assert listed.count("finished") == 2
+    assert "ana" not in listed.partition('aria-label="Erasures"')[2].partition("</section>")[0]
+
+
 async def test_a_key_is_shown_once_and_revoked(state: State) -> None:
     async with Visitor(state) as visitor:
         response = await visitor.send(

@@ -105,6 +105,8 @@ def _pages(stage: Stage) -> list[str]:
         "/health",
         "/dead-letters",
         "/keys",
+        "/erase",
+        "/erase?subject=ana",
     ]
 
 

@@ -46,6 +46,8 @@ EMPTY = {
     "/studio/health": "The engines are",
     "/studio/dead-letters": "There is none",
     "/studio/keys": "There is no key",
+    "/studio/erase": "Nothing was erased yet",
+    "/studio/erase?subject=ana": "Nothing is stored of this subject",
 }
 WORLD = {
     "/studio": "Refund 1,240.00 EUR",

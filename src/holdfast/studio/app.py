@@ -22,6 +22,7 @@ from holdfast.studio.pages import FOLDER
 from holdfast.studio.screens import (
     boards,
     dead_letters,
+    erase,
     facts,
     graph,
     health,
@@ -50,6 +51,7 @@ SCREENS: Sequence[Screen] = (
     health.SCREEN,
     dead_letters.SCREEN,
     keys.SCREEN,
+    erase.SCREEN,
     live.SCREEN,
 )
 
