@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from holdfast.cli import tasks_links, tasks_many, tasks_replay, tasks_watch
+from holdfast.cli import tasks_changes, tasks_links, tasks_many, tasks_replay, tasks_watch
 from holdfast.cli.open_state import none_there, open_shared
 from holdfast.cli.options import (
     Before,
@@ -45,6 +45,7 @@ app = typer.Typer(
 app.command("watch")(tasks_watch.watch)
 app.command("replay")(tasks_replay.replay)
 tasks_many.add_to(app)
+tasks_changes.add_to(app)
 tasks_links.add_to(app)
 _out = Console(highlight=False)
 _err = Console(highlight=False, stderr=True)

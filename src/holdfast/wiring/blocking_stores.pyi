@@ -34,6 +34,7 @@ from holdfast.values.memory import Assembled, Hydrated
 from holdfast.values.owners import MemoryScope, Owner
 from holdfast.values.schedules import Missed, ScheduleRecord
 from holdfast.values.states import Patched, StatePatch, StateSnapshot
+from holdfast.values.tasks.changes import TaskChanges
 from holdfast.values.tasks.cleanup import CleanupKind, CleanupMark
 from holdfast.values.tasks.events import ArtifactChunk, StepKey, StepRecord, TaskEvent
 from holdfast.values.tasks.limits import Limit
@@ -637,6 +638,9 @@ class BlockingTaskLedger:
         dry_run: bool = ...,
         **where: Unpack[TaskWhere],
     ) -> ManyTasks: ...
+    def changes(
+        self, after: str | None = ..., *, owner: Owner = ..., limit: int = ...
+    ) -> TaskChanges: ...
     def children(
         self, task_id: str, *, owner: Owner = ..., limit: int = ..., cursor: str | None = ...
     ) -> TaskPage: ...

@@ -6,6 +6,7 @@ from typing import Protocol, runtime_checkable
 
 from holdfast.contracts.tasks.adopted import AdoptedCalls, AdoptedLedger
 from holdfast.contracts.tasks.audit import AuditCalls, AuditLedger
+from holdfast.contracts.tasks.changes import ChangeCalls, ChangeLedger
 from holdfast.contracts.tasks.children import ChildCalls, ChildLedger
 from holdfast.contracts.tasks.cleanup import CleanupCalls, CleanupLedger
 from holdfast.contracts.tasks.client_ledger import ClientLedger
@@ -38,6 +39,7 @@ class TaskLedger(
     ResultLedger,
     ChildLedger,
     InboxLedger,
+    ChangeLedger,
     Protocol,
 ):
     """Everything about durable tasks. Each concern is a separate Protocol with its promises.
@@ -51,6 +53,7 @@ class TaskLedger(
     ``OperationLedger``: counts, workers, and requests to many tasks. ``ForkLedger``: tasks that go
     on from what another one stored. ``ResultLedger``: wait for the end of a task. ``ChildLedger``:
     tasks that tasks submit. ``InboxLedger``: messages to running tasks.
+    ``ChangeLedger``: the feed of changes.
 
     Every method is one atomic step: it happens as a whole or, with an error, not at all.
 
@@ -78,6 +81,7 @@ class Ledger(
     ResultCalls,
     ChildCalls,
     InboxCalls,
+    ChangeCalls,
     TaskLedger,
 ):
     """``TaskLedger`` on any engine.

@@ -764,9 +764,11 @@ CREATE TABLE holdfast.task_events (
     started_at timestamp with time zone,
     by_name text COLLATE "C" DEFAULT NULLIF(current_setting('holdfast.by'::text, true), ''::text),
     app_version text COLLATE "C",
+    written_by xid8 DEFAULT pg_current_xact_id(),
     PRIMARY KEY (tenant, task_id, seq)
 );
 
+CREATE INDEX task_changes ON holdfast.task_events USING btree (tenant, written_by, task_id, seq) WHERE ((kind = 'transition'::text) AND (written_by IS NOT NULL));
 CREATE INDEX task_chunks ON holdfast.task_events USING btree (tenant, task_id, artifact_id, seq) WHERE (kind = 'artifact'::text);
 CREATE INDEX task_chunks_of_step ON holdfast.task_events USING btree (tenant, step_key, fence, seq) WHERE ((kind = 'artifact'::text) AND (step_key IS NOT NULL));
 CREATE UNIQUE INDEX task_messages_by_id ON holdfast.task_events USING btree (tenant, (((task_id || '

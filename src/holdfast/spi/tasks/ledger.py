@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from holdfast.spi.tasks.adopted import AdoptedStorage
+from holdfast.spi.tasks.changes import ChangeStorage
 from holdfast.spi.tasks.children import ChildStorage
 from holdfast.spi.tasks.cleanup import CleanupStorage
 from holdfast.spi.tasks.clients import ClientStorage
@@ -30,6 +31,7 @@ class TaskStorage(
     ForkStorage,
     ChildStorage,
     InboxStorage,
+    ChangeStorage,
     Protocol,
 ):
     """The tasks of one tenant. Every method is one atomic step, and every argument is checked."""

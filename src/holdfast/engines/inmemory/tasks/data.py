@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
 
+from holdfast.spi.tasks.changes import ChangePosition
 from holdfast.spi.tasks.records import (
     Extent,
     StoredEvent,
@@ -209,4 +210,11 @@ class LedgerData:
     """Whether any task had a priority."""
     starts: dict[tuple[object, ...], list[datetime]] = field(default_factory=dict)
     """When tasks began that count towards a rate, by what the rate counts."""
+    changes: list[ChangePosition] = field(default_factory=list)
+    """All changes of state, in order; also those of deleted tasks."""
+
+    def add_change(self, task_id: str, seq: int) -> None:
+        """Number a change of state."""
+        self.changes.append(ChangePosition(len(self.changes) + 1, task_id, seq))
+
     followers: Doorbell = field(default_factory=Doorbell, repr=False)

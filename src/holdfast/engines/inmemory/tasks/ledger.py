@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from holdfast.engines.inmemory.tasks.adopted import InMemoryAdopted
 from holdfast.engines.inmemory.tasks.audit import InMemoryAudit
+from holdfast.engines.inmemory.tasks.changes import InMemoryChanges
 from holdfast.engines.inmemory.tasks.children import InMemoryChildren
 from holdfast.engines.inmemory.tasks.cleanup import InMemoryCleanup
 from holdfast.engines.inmemory.tasks.forks import InMemoryForks
@@ -19,6 +20,7 @@ class InMemoryLedger(
     InMemoryForks,
     InMemoryChildren,
     InMemoryInbox,
+    InMemoryChanges,
     InMemoryLeases,
     InMemoryAdopted,
     InMemoryAudit,

@@ -82,8 +82,10 @@ class LedgerView:
         """Append an entry to the timeline, queue its deliveries and wake the followers."""
         row.version += 1
         row.events.append(StoredEvent(row.version, now, by, row.fence, body, self._by))
-        if isinstance(body, Transition) and not row.adopted:
-            self._data.uncopied[row.id] = None
+        if isinstance(body, Transition):
+            self._data.add_change(row.id, row.version)
+            if not row.adopted:
+                self._data.uncopied[row.id] = None
         if isinstance(body, _ANNOUNCED):
             for config in row.push:
                 lane = self._data.lanes.setdefault((row.id, config), {})

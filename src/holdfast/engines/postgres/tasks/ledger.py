@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from holdfast.engines.postgres.tasks.adopted import PostgresAdopted
 from holdfast.engines.postgres.tasks.audit import PostgresAudit
+from holdfast.engines.postgres.tasks.changes import PostgresChanges
 from holdfast.engines.postgres.tasks.children import PostgresChildren
 from holdfast.engines.postgres.tasks.cleanup import PostgresCleanup
 from holdfast.engines.postgres.tasks.client import PostgresClients
@@ -30,6 +31,7 @@ class PostgresLedger(
     PostgresForks,
     PostgresChildren,
     PostgresInbox,
+    PostgresChanges,
     TaskStorage,
 ):
     """``TaskStorage`` in tables; every call is one statement.

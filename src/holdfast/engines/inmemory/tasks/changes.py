@@ -1,0 +1,48 @@
+"""The feed of changes of tasks, in process."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+from holdfast.engines.inmemory.tasks.view import LedgerView
+from holdfast.spi.tasks.changes import ChangePosition, ChangeStorage, FoundChanges
+from holdfast.values.tasks.changes import TaskChange
+from holdfast.values.tasks.events import Transition
+
+
+class InMemoryChanges(LedgerView, ChangeStorage):
+    """``ChangeStorage`` in the process: changes are numbered."""
+
+    async def changes(self, owner: str | None, after: ChangePosition, limit: int) -> FoundChanges:
+        """Read changes after a number."""
+        begin = bisect_right(self._data.changes, after)
+        read = self._data.changes[begin : begin + limit]
+        found = [
+            change
+            for one in read
+            if (change := self._change(one)) is not None and owner in (None, change.owner)
+        ]
+        return FoundChanges(found, read[-1] if read else after, len(read))
+
+    async def last_change(self) -> ChangePosition:
+        """Return the last number."""
+        return self._data.changes[-1] if self._data.changes else ChangePosition()
+
+    def _change(self, one: ChangePosition) -> TaskChange | None:
+        row = self._data.tasks.get(one.task_id)
+        # A deleted task may have come back under its id: adopted ones have ids of their clients.
+        event = row.events[one.seq - 1] if row and one.seq <= len(row.events) else None
+        if row is None or event is None or not isinstance(event.body, Transition):
+            return None
+        return TaskChange(
+            row.id,
+            one.seq,
+            event.body.from_state,
+            event.body.to_state,
+            event.at,
+            event.by,
+            row.agent,
+            row.context_id,
+            row.owner,
+            event.by_name,
+        )
