@@ -25,6 +25,7 @@ from holdfast.contracts.tasks.ledger import Ledger
 from holdfast.contracts.vectors import Vectors
 from holdfast.contracts.wakes import Wakes
 from holdfast.engines.postgres import migrate
+from holdfast.engines.postgres.archive import PostgresArchive
 from holdfast.engines.postgres.blob import PostgresBlobs
 from holdfast.engines.postgres.blob_index import PostgresBlobIndex
 from holdfast.engines.postgres.boards import PostgresBoards
@@ -132,6 +133,10 @@ class PostgresHarness(Harness):
     def wakes(self, *, tenant: str = "default") -> Wakes:
         """How sessions are found."""
         return Wakes(PostgresWake(self.engine, tenant=self._prefix + tenant))
+
+    def archive(self, *, tenant: str = "default") -> PostgresArchive:
+        """What dumps and loads the data of a tenant."""
+        return PostgresArchive(self.engine, tenant=self._prefix + tenant)
 
     async def raw(self, contract: str) -> list[str | bytes]:  # noqa: ARG002 - one dump serves all
         """A fingerprint of each table's rows of this test's tenants, read around the stores."""

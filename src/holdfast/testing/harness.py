@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 from holdfast.contracts.agent_memory import AgentMemory
 from holdfast.memory.agent_memory import MemoryStores, StoredMemory
+from holdfast.spi.archive.storage import ArchiveStorage
 from holdfast.spi.wake import SessionWake
 
 NOUNS = {
@@ -128,6 +129,11 @@ class Harness(ABC):
     def wakes(self, *, tenant: str = "default") -> SessionWake:
         """How sessions are found; for an engine that provides the contract ``memory``."""
         raise NotImplementedError(f"{self.name} does not tell how it finds session of {tenant}")
+
+    def archive(self, *, tenant: str = "default") -> ArchiveStorage | None:
+        """What dumps and loads the data of a tenant; ``None`` if the engine cannot."""
+        del tenant
+        return None
 
     def memory(
         self,

@@ -21,6 +21,7 @@ from holdfast.contracts.short_term import States
 from holdfast.contracts.tasks.ledger import Ledger
 from holdfast.contracts.vectors import Vectors
 from holdfast.contracts.wakes import Wakes
+from holdfast.engines.inmemory.archive import InMemoryArchive
 from holdfast.engines.inmemory.blob import BlobBytes, InMemoryBlobs
 from holdfast.engines.inmemory.blob_index import InMemoryBlobIndex
 from holdfast.engines.inmemory.boards import InMemoryBoards
@@ -98,6 +99,10 @@ class InMemoryHarness(Harness):
     def wakes(self, *, tenant: str = "default") -> Wakes:
         """How sessions are found."""
         return Wakes(InMemoryWake(self.engine, tenant=tenant))
+
+    def archive(self, *, tenant: str = "default") -> InMemoryArchive:
+        """What dumps and loads the data of a tenant."""
+        return InMemoryArchive(self.engine, tenant=tenant)
 
     async def raw(self, contract: str) -> list[str | bytes]:  # noqa: ARG002 - one dump serves all
         """All that the engine holds, for every tenant and contract; empty tables are nothing."""

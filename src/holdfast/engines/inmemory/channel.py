@@ -34,11 +34,15 @@ class _Channel:
     bells: set[_Bell] = field(default_factory=set, repr=False)
 
     def purge(self, now: datetime) -> None:
-        while self.first <= self.last and self.expiries[self.first] <= now:
-            event = self.events.pop(self.first)
-            del self.expiries[self.first]
-            if self.numbers.get(event.id) == self.first:
-                del self.numbers[event.id]
+        while self.first <= self.last:
+            expires_at = self.expiries.get(self.first)
+            if expires_at is not None:
+                if expires_at > now:
+                    break
+                event = self.events.pop(self.first)
+                del self.expiries[self.first]
+                if self.numbers.get(event.id) == self.first:
+                    del self.numbers[event.id]
             self.first += 1
 
     def visible(self, number: int, now: datetime) -> StoredEvent | None:

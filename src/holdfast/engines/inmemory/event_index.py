@@ -70,6 +70,8 @@ class EventIndex:
     speakers: Counter[str] = field(default_factory=Counter)
     bare: dict[str, Row] = field(default_factory=dict)
     """The events that have no vector."""
+    given: set[str] = field(default_factory=set)
+    """The keys of the events whose writer gave their vector."""
 
     _new: dict[str, Row] = field(default_factory=dict)
     _said: dict[str, list[_Said]] = field(default_factory=dict)
@@ -82,6 +84,7 @@ class EventIndex:
             self.bare[row.key] = row
         else:
             self.vectors.add(row.key, vector)
+            self.given.add(row.key)
 
     def catch_up(self) -> None:
         """Index the events that were added."""
@@ -165,6 +168,7 @@ class EventIndex:
     def _drop_vector(self, key: str) -> None:
         self.vectors.remove(key)
         self._in_context.discard(key)
+        self.given.discard(key)
 
 
 def _find(said: list[_Said], row: Row) -> int:

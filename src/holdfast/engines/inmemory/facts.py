@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import heapq
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -19,6 +20,11 @@ from holdfast.values.text import tokenize
 _Model: TypeAlias = tuple[str | None, int]
 
 
+def fingerprint(draft: FactDraft | FactChange) -> str | None:
+    """Return the digest of what is saved with a key; ``None`` without a key."""
+    return draft.key and hashlib.sha256(draft.fingerprint.encode()).hexdigest()
+
+
 @dataclass(slots=True)
 class Fact:
     """One memory; ``number`` is its ordinal among the saves of its scope."""
@@ -26,8 +32,8 @@ class Fact:
     id: str
     number: int
     draft: FactDraft
-    said: FactDraft | FactChange
-    """What the caller saved; a retry must say the same."""
+    fingerprint: str | None
+    """The digest of what the caller saved with a key; a retry must say the same."""
 
     created_at: datetime
     expires_at: datetime | None
@@ -77,7 +83,7 @@ class Facts:
         if draft.key is None or draft.key not in self.keys:
             return None
         fact = self.all[self.keys[draft.key]]
-        if fact.said.fingerprint != draft.fingerprint:
+        if fact.fingerprint != fingerprint(draft):
             raise used_before(fact.id, draft.key)
         return fact.id
 
@@ -107,6 +113,12 @@ class Facts:
         if draft.supersedes is not None:
             self._retire(self.all[draft.supersedes])
             self.all[draft.supersedes].superseded_by = fact.id
+
+    def load(self, fact: Fact) -> None:
+        """Store a fact that may be superseded."""
+        self.add(fact)
+        if fact.superseded_by is not None:
+            self._retire(fact)
 
     def remove(self, id: str) -> bool:
         """Delete a fact. Return whether it existed."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from holdfast.engines.inmemory.engine import InMemory
 from holdfast.engines.inmemory.fact_recall import recall
-from holdfast.engines.inmemory.facts import Fact, Facts
+from holdfast.engines.inmemory.facts import Fact, Facts, fingerprint
 from holdfast.spi.fact_draft import FactChange, FactDraft
 from holdfast.spi.long_term import (
     FactFilter,
@@ -47,7 +47,7 @@ class InMemoryLongTerm(LongTermStorage):
         facts.check_supersedes(draft.supersedes)
         now = self._engine.now()
         expires_at = None if draft.lifetime is None else now + draft.lifetime
-        fact = Fact(memory_id, facts.saves, draft, draft, now, expires_at)
+        fact = Fact(memory_id, facts.saves, draft, fingerprint(draft), now, expires_at)
         self._data.scopes.setdefault(scope, facts).add(fact)
         return memory_id
 
@@ -67,7 +67,7 @@ class InMemoryLongTerm(LongTermStorage):
         old, now = facts.all[change.supersedes], self._engine.now()
         expires_at = old.expires_at if change.lifetime is None else now + change.lifetime
         draft = change.applied_to(old.draft)
-        facts.add(Fact(memory_id, facts.saves, draft, change, now, expires_at))
+        facts.add(Fact(memory_id, facts.saves, draft, fingerprint(change), now, expires_at))
         return memory_id
 
     async def replayed(self, scope: FactScope, draft: FactDraft | FactChange) -> str | None:

@@ -9,7 +9,7 @@ from datetime import datetime
 from holdfast.engines.inmemory.event_index import EventIndex, Row
 from holdfast.spi.episodes import EventScope
 from holdfast.spi.log_entry import LogEntry
-from holdfast.values.errors import InvalidInputError
+from holdfast.values.errors import InvalidInputError, NotFoundError
 
 
 @dataclass(slots=True)
@@ -136,6 +136,24 @@ class SessionLog:
             self._deleted[session_id] = session.seq
         return session is not None
 
+    def deleted(self) -> dict[str, int]:
+        """The counters of deleted sessions, by session."""
+        return self._deleted
+
+    def given_vector(self, row: Row) -> list[float] | None:
+        """The vector that the writer of an event gave, if it gave one."""
+        index = self._indexes[row.agent]
+        return index.vectors.get(row.key) if row.key in index.given else None
+
+    def load(self, row: Row, vector: list[float] | None) -> None:
+        """Store a row at its own position, after the rows before it, unless it is there."""
+        session = self.sessions.get(row.session)
+        if session is None:
+            raise NotFoundError("session", row.session)
+        if row.id not in session.rows:
+            self._check_dimension([vector])
+            self._store(session, row, vector)
+
     def has(self, entry: LogEntry) -> bool:
         """Return whether an entry's id is stored in its session."""
         return self._find(entry.session, entry.id) is not None
@@ -161,6 +179,9 @@ class SessionLog:
         session = self.session(row.session, row.agent, now)
         session.seq += 1
         row.epoch, row.seq = session.epoch, session.seq
+        self._store(session, row, vector)
+
+    def _store(self, session: SessionRecord, row: Row, vector: list[float] | None) -> None:
         session.rows[row.id] = row
         self.agents.setdefault(row.agent, {})[row.key] = row
         self._indexes.setdefault(row.agent, EventIndex()).add(row, vector)

@@ -37,6 +37,11 @@ class VectorRows:
         self._matrix[at] = vector
         self._norms[at] = np.linalg.norm(self._matrix[at].astype(np.float64))
 
+    def get(self, key: str) -> list[float]:
+        """Return a stored vector."""
+        found: list[float] = self._matrix[self._at[key]].tolist()
+        return found
+
     def remove(self, key: str) -> None:
         """Delete a vector, if there is one; the last one takes its row."""
         at = self._at.pop(key, None)

@@ -456,6 +456,15 @@ CREATE TABLE holdfast.function_files (
     PRIMARY KEY (name)
 );
 
+CREATE TABLE holdfast.imports (
+    tenant text COLLATE "C" NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    segments text[] COLLATE "C" NOT NULL DEFAULT '{}'::text[],
+    started_at timestamp with time zone NOT NULL,
+    finished_at timestamp with time zone,
+    PRIMARY KEY (tenant, id)
+);
+
 CREATE TABLE holdfast.item_namespaces (
     tenant text COLLATE "C" NOT NULL,
     owner text COLLATE "C" NOT NULL,
@@ -1089,6 +1098,7 @@ CREATE VIEW holdfast.task_records AS
 --   adopt_task(in_tenant text, in_id text, in_owner text, in_context_id text, in_agent text, in_metadata text, in_kinds text[], in_states text[], in_notes text[], in_ats timestamp with time zone[], in_metadatas text[], in_message_ids text[], in_message_ats timestamp with time zone[], in_bodies text[], in_digests text[], in_artifact_ids text[], in_appends boolean[], in_lasts boolean[]) RETURNS SETOF holdfast.task_records
 --   adopt_turn_model(the_tenant text, the_model text, the_dimension integer, context boolean) RETURNS boolean
 --   advance_outbox(in_tenant text, in_task_id text, in_config_id text) RETURNS void
+--   advance_versions(the_sequence text, the_version bigint) RETURNS void
 --   agents_with_events(the_tenant text, the_beginning text, the_other text, the_limit integer) RETURNS SETOF text
 --   answer_task(in_tenant text, in_id text, in_owner text, in_message_id text, in_message_at timestamp with time zone, in_message_body text, in_message_digest text, in_result text, in_form text) RETURNS SETOF holdfast.linked_task_records
 --   append_embedded_events(the_tenant text, the_sessions text[], the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[], the_numbers real[], the_dimension integer) RETURNS TABLE(place integer, epoch integer, seq bigint)
@@ -1174,6 +1184,9 @@ CREATE VIEW holdfast.task_records AS
 --   leave_task(in_tenant text, in_id text, in_fence bigint, in_to text, in_note text, in_run_after timestamp with time zone, in_run_after_seconds double precision, in_progress boolean, in_message_id text, in_message_at timestamp with time zone, in_message_body text, in_message_digest text, in_ask_kind text, in_ask_name text, in_ask_occurrence bigint, in_ask_form text, in_result text, in_children text[], in_topic text) RETURNS SETOF holdfast.linked_task_records
 --   limit_scope(in_agent text, in_keyed boolean, task_agent text, task_key text) RETURNS text
 --   limits_of_task(in_limits jsonb, in_agent text, in_key text) RETURNS TABLE(keyed boolean, concurrency bigint, count bigint, seconds double precision, scope text, period text)
+--   load_events(the_tenant text, the_sessions text[], the_epochs integer[], the_seqs bigint[], the_ids text[], the_agents text[], the_types text[], the_times timestamp with time zone[], the_bodies text[], the_runs text[], the_filterables text[]) RETURNS void
+--   load_fact(the_tenant text, the_namespace text, the_agent text, the_id text, the_content text, the_time timestamp with time zone, the_confidence double precision, the_metadata text, the_topic text, the_source text, the_entities text[], the_key text, the_fingerprint text, the_expiry timestamp with time zone, the_successor text, the_language text, the_length integer, the_lexemes text[], the_times integer[]) RETURNS void
+--   load_items(the_tenant text, the_owners text[], the_namespaces text[], the_keys text[], the_versions bigint[], the_creations timestamp with time zone[], the_updates timestamp with time zone[], the_values text[], the_vectors text[], the_ttls double precision[], the_expiries timestamp with time zone[], the_filterables text[]) RETURNS void
 --   lock_event_agent(the_tenant text, the_agent text) RETURNS holdfast.event_agents
 --   lock_limits(in_tenant text) RETURNS void
 --   lock_outbox(in_tenant text, in_task_id text, in_config_id text) RETURNS boolean

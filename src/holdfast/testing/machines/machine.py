@@ -8,6 +8,7 @@ from typing import Any, ClassVar, TypeVar
 
 from hypothesis.stateful import RuleBasedStateMachine, invariant
 
+from holdfast.testing.archives import check_round_trips
 from holdfast.testing.harness import Harness
 from holdfast.values.errors import HoldfastError
 
@@ -88,6 +89,7 @@ class EngineMachine(RuleBasedStateMachine):
         type(self).steps += 1
 
     def teardown(self) -> None:
-        """Close both."""
+        """Copy all that was stored to other engines and back, and close both."""
+        self.run(check_round_trips(self.engine))
         self.run(self.engine.close())
         self.run(self.reference.close())

@@ -1,0 +1,203 @@
+"""Dump and load on Postgres: a snapshot is one transaction, a load one statement per batch."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing, asynccontextmanager
+from datetime import datetime
+from itertools import groupby
+from typing import Any
+
+from holdfast.engines.postgres import archive_rows as rows
+from holdfast.engines.postgres.engine import Postgres
+from holdfast.engines.postgres.graph import PostgresGraph
+from holdfast.engines.postgres.queries import load
+from holdfast.engines.postgres.vector import PostgresVectors
+from holdfast.spi.archive import records as of
+from holdfast.spi.archive.conflicts import holds_data
+from holdfast.spi.archive.kinds import KINDS
+from holdfast.spi.archive.storage import ArchiveSnapshot, ArchiveStorage
+from holdfast.spi.archive.vectors import unpack_vector
+from holdfast.spi.document_draft import DocumentDraft
+from holdfast.spi.graph_draft import EntityDraft, RelationshipDraft
+from holdfast.values.blobs import MAX_CHUNK_BYTES
+from holdfast.values.codec import decode_json
+from holdfast.values.graph import entity_keys
+
+_DUMP = load("archive_dump")
+_LOAD = load("archive_load")
+_BLOB = load("blob")
+_ROWS = 100
+"""How many rows are fetched at once."""
+_CHUNKS = 4
+_LANGUAGE = "english"
+"""The words of a loaded fact are indexed in it; for another language a search does that."""
+
+
+class _Snapshot(ArchiveSnapshot):
+    """The open transaction of a snapshot."""
+
+    def __init__(self, connection: Any, tenant: str, at: datetime) -> None:
+        self._connection = connection
+        self._tenant = tenant
+        self.at = at
+
+    async def records(self, kind: str) -> AsyncGenerator[of.Record, None]:
+        """Yield the records of a kind."""
+        with self._connection.watched():
+            cursor = await self._connection.bare.cursor(_DUMP[kind], self._tenant, self.at)
+        while True:
+            with self._connection.watched():
+                found = await cursor.fetch(_ROWS)
+            for row in found:
+                yield rows.to_record(kind, row)
+            if len(found) < _ROWS:
+                return
+
+    async def blob(self, ref: str) -> AsyncGenerator[bytes, None]:
+        """Yield the bytes of a blob."""
+        first = 0
+        while found := await self._connection.fetch(
+            _BLOB["chunks"], self._tenant, ref, first, first + _CHUNKS - 1
+        ):
+            for row in found:
+                yield row["data"]
+            first += _CHUNKS
+
+
+class PostgresArchive(ArchiveStorage):
+    """``ArchiveStorage`` of the Postgres engine.
+
+    ::
+
+        archive = PostgresArchive(engine, tenant="acme")
+    """
+
+    kinds = frozenset(kind.name for kind in KINDS)
+
+    def __init__(self, engine: Postgres, *, tenant: str = "default") -> None:
+        self._engine = engine
+        self._tenant = tenant
+        self._vectors = PostgresVectors(engine, tenant=tenant)
+        self._graph = PostgresGraph(engine, tenant=tenant)
+
+    @asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[ArchiveSnapshot]:
+        """Open a transaction that sees one moment, and only reads."""
+        async with (
+            self._engine.connection(writes=False, tenant=self._tenant) as connection,
+            connection.transaction(isolation="repeatable_read", readonly=True),
+        ):
+            at = await connection.fetchval(_DUMP["now"])
+            yield _Snapshot(connection, self._tenant, at)
+
+    async def load(self, kind: str, records: Sequence[Any]) -> None:
+        """Store records."""
+        match kind:
+            case _ if not records:
+                return
+            case "documents":
+                await self._load_documents(records)
+            case "entities":
+                drafts = [_entity(one) for one in records]
+                await self._graph.put_entities(drafts)
+            case "relationships":
+                await self._graph.put_relationships([_relationship(one) for one in records])
+            case "blobs":
+                pass  # load_blob stores a blob together with its bytes
+            case "facts":
+                found = [rows.words(one, _LANGUAGE) for one in records]
+                words = [list(column) for column in zip(*found, strict=True)]
+                values = rows.columns(kind, records, tenant=self._tenant)
+                await self._run(_LOAD[kind], *values, _LANGUAGE, *words)
+            case _:
+                await self._run(_LOAD[kind], *rows.columns(kind, records, tenant=self._tenant))
+                await self._load_rest(kind, records)
+
+    async def _load_rest(self, kind: str, records: Sequence[Any]) -> None:
+        """Store what a second statement has to."""
+        match kind:
+            case "events":
+                given = [one for one in records if one.vector is not None]
+                if given:
+                    vectors = [unpack_vector(one.vector) for one in given]
+                    numbers = [number for vector in vectors for number in vector]
+                    where = ([one.session for one in given], [one.id for one in given])
+                    await self._run(_LOAD["event_vectors"], *where, numbers, len(vectors[0]))
+            case "boards":
+                if cards := rows.cards(records):
+                    await self._run(_LOAD["cards"], *cards)
+            case "task_events":
+                tasks = list({one.task_id for one in records if one.kind == "artifact"})
+                if tasks:
+                    await self._run(_LOAD["task_artifacts"], tasks)
+            case "deliveries":
+                lanes = [one.task_id for one in records], [one.config_id for one in records]
+                await self._run(_LOAD["advance_outbox"], *lanes)
+
+    async def _load_documents(self, records: Sequence[of.DocumentRecord]) -> None:
+        for collection, group in groupby(records, key=lambda one: one.collection):
+            drafts = [
+                DocumentDraft(one.id, one.content, one.metadata, unpack_vector(one.vector), "")
+                for one in group
+            ]
+            await self._vectors.write(collection, drafts, replace=True)
+
+    async def load_blob(self, record: of.BlobRecord, chunks: AsyncIterator[bytes]) -> None:
+        """Store the bytes and then the ref, in one transaction."""
+        async with (
+            self._engine.connection(writes=True, tenant=self._tenant) as connection,
+            connection.transaction(),
+        ):
+            if await connection.fetchval(_LOAD["blob_exists"], self._tenant, record.ref):
+                return
+            number, rest = 0, b""
+            async for chunk in chunks:
+                rest += chunk
+                while len(rest) >= MAX_CHUNK_BYTES:
+                    piece, rest = rest[:MAX_CHUNK_BYTES], rest[MAX_CHUNK_BYTES:]
+                    await connection.execute(
+                        _BLOB["append"], self._tenant, record.ref, number, [piece]
+                    )
+                    number += 1
+            if rest:
+                await connection.execute(_BLOB["append"], self._tenant, record.ref, number, [rest])
+            await connection.execute(
+                *(_LOAD["blob"], self._tenant, record.ref, record.size_bytes),
+                *(record.content_type, record.sha256, record.created_at, record.expires_at),
+            )
+
+    async def begin_import(self, archive: str) -> frozenset[str] | None:
+        """Start or continue an import."""
+        where = (self._tenant, archive)
+        found = await self._engine.fetchrow(_LOAD["import_state"], *where, safe=True)
+        if found is None:
+            async with self.snapshot() as now:
+                for kind in KINDS:
+                    async with aclosing(now.records(kind.name)) as found_records:
+                        async for _ in found_records:
+                            raise holds_data(self._tenant, kind.name)
+            await self._engine.fetch(_LOAD["begin_import"], *where, safe=True)
+            return frozenset()
+        return None if found["finished"] else frozenset(found["segments"])
+
+    async def segment_loaded(self, archive: str, segment: str) -> None:
+        """Record that a segment is loaded."""
+        await self._run(_LOAD["segment_loaded"], archive, segment)
+
+    async def finish_import(self, archive: str) -> None:
+        """Record that all of it is loaded."""
+        await self._run(_LOAD["finish_import"], archive)
+
+    async def _run(self, sql: Any, *args: Any) -> None:
+        # Every statement here has no further effect when it is repeated.
+        await self._engine.fetch(sql, self._tenant, *args, safe=True)
+
+
+def _entity(one: of.EntityRecord) -> EntityDraft:
+    names = entity_keys(one.id, decode_json(one.properties))
+    return EntityDraft(one.id, one.label, one.properties, names)
+
+
+def _relationship(one: of.RelationshipRecord) -> RelationshipDraft:
+    return RelationshipDraft(one.id, one.source, one.target, one.type, one.properties)

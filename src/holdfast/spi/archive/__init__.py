@@ -1,0 +1,1 @@
+"""What an engine dumps and loads: the records of an archive, the same for every engine."""

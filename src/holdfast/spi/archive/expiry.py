@@ -1,0 +1,38 @@
+"""Which records have not expired."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from holdfast.spi.archive import records as of
+
+_EXPIRING = (
+    *(of.StateRecord, of.FactRecord, of.BlobRecord, of.ChannelEventRecord),
+    *(of.ThreadRecord, of.ItemRecord),
+)
+_OF_THREADS = (of.CheckpointRecord, of.ChannelValueRecord, of.CheckpointWriteRecord)
+
+
+class Live:
+    """Decides whether records are there at a time; it must see threads before their checkpoints.
+
+    >>> from datetime import UTC
+    >>> live = Live(datetime(2030, 1, 1, tzinfo=UTC))
+    >>> live(of.ThreadRecord("t1", 60.0, datetime(2029, 1, 1, tzinfo=UTC)))
+    False
+    """
+
+    def __init__(self, at: datetime) -> None:
+        self._at = at
+        self._expired_threads: set[str] = set()
+
+    def __call__(self, record: of.Record) -> bool:
+        """Return whether a record has not expired."""
+        if isinstance(record, _OF_THREADS):
+            return record.thread not in self._expired_threads
+        if not isinstance(record, _EXPIRING):
+            return True
+        expired = record.expires_at is not None and record.expires_at <= self._at
+        if expired and isinstance(record, of.ThreadRecord):
+            self._expired_threads.add(record.id)
+        return not expired

@@ -1,0 +1,276 @@
+"""The records of an archive: one line of JSON each, with the fields of its class in order.
+
+A record holds what a client wrote and what the engine decided (ids, numbers, versions, times), and
+nothing that can be made again from it, such as indexes of words. Fields that hold JSON are the
+codec's text. A vector is the base64 text of 32-bit floats, little-endian. Two engines that hold the
+same data dump the same lines.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+
+from holdfast.values.boards import TaskStatus
+from holdfast.values.keys import KeyScope
+from holdfast.values.schedules import Missed
+
+
+class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One record; the base of all kinds."""
+
+
+class SessionRecord(Record, frozen=True):
+    """A session. ``epoch`` and ``seq`` are the position of its last event."""
+
+    id: str
+    agent: str
+    started_at: datetime
+    epoch: int
+    seq: int
+    metadata: str = "{}"
+    ended_at: datetime | None = None
+    parent: str | None = None
+    parent_epoch: int | None = None
+    parent_seq: int | None = None
+
+
+class DeletedSessionRecord(Record, frozen=True):
+    """The counter of a session that was deleted: a new one under its id continues after it."""
+
+    id: str
+    seq: int
+
+
+class EventRecord(Record, frozen=True):
+    """An event of a session log; ``vector`` is one that its writer gave."""
+
+    session: str
+    epoch: int
+    seq: int
+    id: str
+    agent: str
+    type: str
+    occurred_at: datetime
+    body: str
+    run: str = ""
+    vector: bytes | None = None
+
+
+class StateRecord(Record, frozen=True):
+    """A working state: the JSON text of each value, by key."""
+
+    session: str
+    version: int
+    values: dict[str, str]
+    ttl_seconds: float | None = None
+    expires_at: datetime | None = None
+
+
+class FactRecord(Record, frozen=True):
+    """A fact. The facts of one scope are in the order of their saves.
+
+    ``fingerprint`` is the SHA-256 of what was saved with ``key``.
+    """
+
+    namespace: str
+    agent: str
+    id: str
+    content: str
+    created_at: datetime
+    confidence: float
+    metadata: str = "{}"
+    topic: str = ""
+    source: str = ""
+    entities: tuple[str, ...] = ()
+    key: str | None = None
+    fingerprint: str | None = None
+    expires_at: datetime | None = None
+    superseded_by: str | None = None
+
+
+class DocumentRecord(Record, frozen=True):
+    """A document of a collection; its content is the JSON text of its blocks."""
+
+    collection: str
+    id: str
+    content: str
+    metadata: str
+    vector: bytes
+
+
+class EntityRecord(Record, frozen=True):
+    """An entity of the graph."""
+
+    id: str
+    label: str
+    properties: str
+
+
+class RelationshipRecord(Record, frozen=True):
+    """A relationship of the graph."""
+
+    id: str
+    source: str
+    target: str
+    type: str
+    properties: str
+
+
+class BlobRecord(Record, frozen=True):
+    """A ref to a blob; its bytes are a file of the archive, named by their SHA-256."""
+
+    ref: str
+    size_bytes: int
+    content_type: str
+    sha256: str
+    created_at: datetime
+    expires_at: datetime | None = None
+
+
+class CardRecord(Record, frozen=True):
+    """A card of a board."""
+
+    id: str
+    title: str
+    status: TaskStatus
+    order: int
+    retry_count: int = 0
+    note: str = ""
+
+
+class BoardRecord(Record, frozen=True):
+    """A board with its cards. The boards of one conversation are in the order of creation."""
+
+    conversation_id: str
+    agent_id: str
+    id: str
+    agent_label: str
+    max_retries: int
+    parent_agent_id: str | None = None
+    cards: tuple[CardRecord, ...] = ()
+
+
+class ChannelRecord(Record, frozen=True):
+    """A channel, and the number of its newest event ever."""
+
+    name: str
+    newest: int
+
+
+class ChannelEventRecord(Record, frozen=True):
+    """An event of a channel."""
+
+    channel: str
+    number: int
+    id: str
+    event: str
+    published_at: datetime
+    expires_at: datetime
+
+
+class ThreadRecord(Record, frozen=True):
+    """A thread of checkpoints."""
+
+    id: str
+    ttl_seconds: float | None = None
+    expires_at: datetime | None = None
+
+
+class CheckpointRecord(Record, frozen=True):
+    """A checkpoint: labels are JSON texts, ``versions`` names the version of each channel."""
+
+    thread: str
+    namespace: str
+    id: str
+    kind: str
+    body: bytes
+    metadata_kind: str
+    metadata: bytes
+    parent: str | None = None
+    run: str = ""
+    labels: dict[str, str] = {}
+    versions: dict[str, str] = {}
+
+
+class ChannelValueRecord(Record, frozen=True):
+    """The value of a channel of a thread at a version; without ``kind`` it is empty."""
+
+    thread: str
+    namespace: str
+    channel: str
+    version: str
+    kind: str | None = None
+    data: bytes | None = None
+
+
+class CheckpointWriteRecord(Record, frozen=True):
+    """What a task wrote after a checkpoint."""
+
+    thread: str
+    namespace: str
+    id: str
+    task: str
+    index: int
+    path: str
+    channel: str
+    kind: str
+    data: bytes
+
+
+class ItemRecord(Record, frozen=True):
+    """An item."""
+
+    owner: str
+    namespace: tuple[str, ...]
+    key: str
+    version: int
+    created_at: datetime
+    updated_at: datetime
+    value: str
+    vectors: tuple[bytes, ...] = ()
+    ttl_seconds: float | None = None
+    expires_at: datetime | None = None
+
+
+class KeyRecord(Record, frozen=True):
+    """An API key: its digest, never the key itself."""
+
+    digest: str
+    id: str
+    owner: str
+    name: str
+    scope: KeyScope
+    created_at: datetime
+    revoked_at: datetime | None = None
+    ttl_seconds: float | None = None
+    expires_at: datetime | None = None
+    last_used_at: datetime | None = None
+
+
+class ScheduleRecord(Record, frozen=True):
+    """A schedule; the ticks until ``after`` are decided."""
+
+    owner: str
+    id: str
+    uid: str
+    cron: str
+    timezone: str
+    agent: str
+    message: str
+    context_id: str
+    metadata: str
+    missed: Missed
+    missed_limit: int
+    grace_seconds: float
+    max_attempts: int
+    digest: str
+    version: int
+    paused: bool
+    created_at: datetime
+    updated_at: datetime
+    after: datetime
+    next_at: datetime | None = None
+    last_run_at: datetime | None = None
+    last_task_id: str = ""
