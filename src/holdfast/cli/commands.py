@@ -9,6 +9,7 @@ import typer
 from dotenv import load_dotenv
 
 from holdfast.cli import (
+    archives,
     bench,
     chaos,
     consolidate,
@@ -47,6 +48,9 @@ app.add_typer(keys.app, name="keys")
 app.add_typer(schedules.app, name="schedules")
 app.add_typer(tasks.app, name="tasks")
 app.command()(consolidate.consolidate)
+app.command()(archives.copy)
+app.command()(archives.export)
+app.command(name="import")(archives.import_)
 app.command()(demo.demo)
 app.command()(chaos.chaos)
 app.command()(doctor.doctor)

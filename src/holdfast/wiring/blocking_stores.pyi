@@ -2,6 +2,7 @@
 # Written by ``make docs``; a test keeps it equal to the code.
 
 import builtins
+import os
 from collections.abc import AsyncIterable, Callable, Collection, Generator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Self, Unpack, type_check_only
@@ -52,8 +53,10 @@ from holdfast.values.tasks.records import (
     TaskRecord,
 )
 from holdfast.values.tasks.reports import Report
+from holdfast.wiring.archive_runs import ArchiveReport, Told
 from holdfast.wiring.health import Health
 from holdfast.wiring.portal import Portal
+from holdfast.wiring.state import State
 
 class BlockingStores:
     def __init__(self, target: Any, portal: Portal) -> None: ...
@@ -498,6 +501,8 @@ class BlockingAgentMemory:
 
 @type_check_only
 class BlockingOps:
+    @property
+    def archives(self) -> BlockingArchives: ...
     def assign_context(self, context_id: str, *, owner: str, new_id: str | None = ...) -> None: ...
     def embed_pending(self) -> int: ...
     def erasures(self) -> Generator[ErasureRecord, None, None]: ...
@@ -1018,6 +1023,22 @@ class BlockingWorkingMemory:
         expected_version: int | None = ...,
         ttl_seconds: float | None = ...,
     ) -> int: ...
+
+@type_check_only
+class BlockingArchives:
+    def copy_to(
+        self, other: State, *, without: Collection[str] = ..., progress: Told | None = ...
+    ) -> ArchiveReport: ...
+    def export(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        without: Collection[str] = ...,
+        progress: Told | None = ...,
+    ) -> ArchiveReport: ...
+    def load(
+        self, folder: str | os.PathLike[str], *, rename: bool = ..., progress: Told | None = ...
+    ) -> ArchiveReport: ...
 
 @type_check_only
 class BlockingWorkSignal:

@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack
 
 from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.tasks.work import WorkSignal
+from holdfast.spi.archive.storage import ArchiveStorage
 from holdfast.spi.blob_index import BlobIndexStorage
 from holdfast.spi.erasure import ErasureStorage, Store, StoreFinder
 from holdfast.spi.event_indexing import EventIndexer
@@ -47,6 +48,7 @@ class Connections:
         durable: DurableSide | None = None,
         moves: SessionMoves | None = None,
         erasures: Callable[[str], ErasureStorage] | None = None,
+        archive: Callable[[str], ArchiveStorage] | None = None,
     ) -> None:
         self._stores = stores
         self._changes: list[Callable[[str, Stores], Stores]] = []
@@ -60,6 +62,9 @@ class Connections:
         self.erasures = erasures
         self.finders: dict[Store, Callable[[str], StoreFinder]] = {}
         self.receipt_key = ""
+        self.archive = archive
+        self.unarchived: frozenset[str] = frozenset()
+        """The attributes whose engine cannot dump its data."""
         self.hybrid: HybridSide | None = None
         self.embedding = embedding
         self.indexer = indexer
@@ -72,11 +77,13 @@ class Connections:
         """Add an engine that serves some attributes: ``change`` replaces their stores."""
         self.connected.append(connected)
         self._changes.append(change)
+        self.unarchived |= frozenset(connected.serves)
 
     def use_graph(self, connected: ConnectedEngine, graph: Callable[[str], KnowledgeGraph]) -> None:
         """Add an engine that serves the graph, also to the stores that use the graph."""
         self.connected.append(connected)
         self._graph = graph
+        self.unarchived |= {"graph"}
 
     def stores(self, tenant: str) -> Stores:
         """Return the stores of a tenant."""

@@ -18,6 +18,7 @@ from holdfast.contracts.tasks.ledger import Ledger
 from holdfast.contracts.tasks.work import Work
 from holdfast.contracts.vectors import Vectors
 from holdfast.contracts.wakes import Wakes
+from holdfast.engines.inmemory.archive import InMemoryArchive
 from holdfast.engines.inmemory.blob import InMemoryBlobs
 from holdfast.engines.inmemory.boards import InMemoryBoards
 from holdfast.engines.inmemory.channel import InMemoryChannels
@@ -55,6 +56,7 @@ async def connect(request: OpenRequest) -> Connections:
         connected=[ConnectedEngine(engine.name, ATTRIBUTES, durability, nothing, nothing)],
         work=Work(InMemoryWork(engine)),
         erasures=lambda tenant: InMemoryErasures(engine, tenant=tenant),
+        archive=lambda tenant: InMemoryArchive(engine, tenant=tenant),
     )
 
 

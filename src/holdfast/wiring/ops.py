@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from holdfast.contracts.tasks.work import WorkSignal
 from holdfast.values.erasure import ErasureRecord
 from holdfast.values.errors import NotSupportedError, UnavailableError
+from holdfast.wiring.archives import Archives
 from holdfast.wiring.connections import Connections
 from holdfast.wiring.engines import WIRINGS, providers
 from holdfast.wiring.health import Health
@@ -145,6 +146,13 @@ class Ops:
         self._connections.check_usable()
         self._refuse("assign_context")
         await assign_context(self._connections, self._state.tenant, context_id, owner, new_id)
+
+    @property
+    def archives(self) -> Archives:
+        """Export, import and copy of all that the tenant holds."""
+        self._connections.check_usable()
+        self._refuse("archives")
+        return Archives(self._connections, self._state.tenant)
 
     def elsewhere(self) -> AbstractAsyncContextManager[State] | None:
         """Open the same stores on separate connections, for the event loop of another thread.

@@ -23,6 +23,7 @@ from holdfast.contracts.vectors import Vectors
 from holdfast.contracts.wakes import Wakes
 from holdfast.engines.postgres import migrate
 from holdfast.engines.postgres.admin import PostgresAdmin
+from holdfast.engines.postgres.archive import PostgresArchive
 from holdfast.engines.postgres.blob import PostgresBlobs
 from holdfast.engines.postgres.blob_index import PostgresBlobIndex
 from holdfast.engines.postgres.boards import PostgresBoards
@@ -107,6 +108,7 @@ def connections(
         ),
         moves=PostgresSessionMoves(engine),
         erasures=lambda tenant: PostgresErasures(engine, tenant=tenant),
+        archive=lambda tenant: PostgresArchive(engine, tenant=tenant),
     )
 
 

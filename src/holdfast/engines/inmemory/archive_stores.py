@@ -46,7 +46,7 @@ def load_document(engine: InMemory, tenant: str, one: of.DocumentRecord) -> None
     collections = engine.table(tenant, _VectorData).collections
     held = collections.setdefault(one.collection, _Collection(len(vector)))
     held.view = None
-    held.rows.setdefault(one.id, _Document(one.content, one.metadata, vector))
+    held.rows.setdefault(one.id, _Document(one.blocks, one.metadata, vector))
 
 
 def dump_entities(engine: InMemory, tenant: str, at: datetime) -> Iterator[of.EntityRecord]:

@@ -27,7 +27,7 @@ from holdfast.values.graph import entity_keys
 _DUMP = load("archive_dump")
 _LOAD = load("archive_load")
 _BLOB = load("blob")
-_ROWS = 100
+_ROWS = 32
 """How many rows are fetched at once."""
 _CHUNKS = 4
 _LANGUAGE = "english"
@@ -138,7 +138,7 @@ class PostgresArchive(ArchiveStorage):
     async def _load_documents(self, records: Sequence[of.DocumentRecord]) -> None:
         for collection, group in groupby(records, key=lambda one: one.collection):
             drafts = [
-                DocumentDraft(one.id, one.content, one.metadata, unpack_vector(one.vector), "")
+                DocumentDraft(one.id, one.blocks, one.metadata, unpack_vector(one.vector), "")
                 for one in group
             ]
             await self._vectors.write(collection, drafts, replace=True)

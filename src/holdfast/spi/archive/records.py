@@ -91,11 +91,11 @@ class FactRecord(Record, frozen=True):
 
 
 class DocumentRecord(Record, frozen=True):
-    """A document of a collection; its content is the JSON text of its blocks."""
+    """A document of a collection; ``blocks`` is the JSON text of its content."""
 
     collection: str
     id: str
-    content: str
+    blocks: str
     metadata: str
     vector: bytes
 

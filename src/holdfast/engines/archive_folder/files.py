@@ -1,0 +1,32 @@
+"""Files that are there whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file, sync it, and only then give it its name.
+
+    ::
+
+        write_whole(Path("a/manifest.json"), b"{}")
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.draft")
+    with draft.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    name_whole(draft, path)
+
+
+def name_whole(draft: Path, path: Path) -> None:
+    """Give a synced file its name, so that the name survives a power cut too."""
+    draft.rename(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

@@ -1,0 +1,129 @@
+"""``state.ops.archives``: export, import and copy of a tenant."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.spi.archive.storage import ArchiveStorage
+from holdfast.values.errors import InvalidInputError, NotSupportedError, UnavailableError
+from holdfast.wiring.archive_runs import (
+    ArchiveReport,
+    Told,
+    copy_tenant,
+    export_archive,
+    import_archive,
+)
+from holdfast.wiring.connections import ATTRIBUTES, Connections
+
+if TYPE_CHECKING:
+    from holdfast.wiring.state import State
+
+DRAIN_SECONDS = 600.0
+"""How long an export waits until all events in Redis are in Postgres."""
+
+
+class Archives:
+    """All that one tenant holds, as an archive.
+
+    An archive is a folder of JSON lines and files that any engine can load. It holds ids, numbers,
+    versions and times as they are; words and vectors of recall are made again after a load. It
+    holds the digests of API keys, and the secrets of push configs: keep it as safe as the database.
+
+    ::
+
+        report = await state.ops.archives.export("backup")
+        await other.ops.archives.load("backup")
+    """
+
+    def __init__(self, connections: Connections, tenant: str) -> None:
+        self._connections = connections
+        self._tenant = tenant
+
+    async def export(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        without: Collection[str] = (),
+        progress: Told | None = None,
+    ) -> ArchiveReport:
+        """Write an archive into a folder, from one snapshot.
+
+        An export that was interrupted is continued by another one into the same folder: segments
+        and blobs that are there already are not written again. ``without`` names attributes of the
+        state to leave out. ::
+
+            report = await state.ops.archives.export("backup")
+        """
+        return await export_archive(
+            await self._source(without),
+            Path(folder),
+            tenant=self._tenant,
+            without=frozenset(without),
+            progress=progress,
+        )
+
+    async def load(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        rename: bool = False,
+        progress: Told | None = None,
+    ) -> ArchiveReport:
+        """Load an archive into this tenant, which must have no data, and verify it.
+
+        Everything in the archive is checked before anything is loaded. A load that was interrupted
+        continues. ``rename`` allows an archive of another tenant. ::
+
+            await state.ops.archives.load("backup")
+        """
+        return await import_archive(
+            self._storage(), Path(folder), tenant=self._tenant, rename=rename, progress=progress
+        )
+
+    async def copy_to(
+        self, other: State, *, without: Collection[str] = (), progress: Told | None = None
+    ) -> ArchiveReport:
+        """Copy this tenant into the tenant of another state, which must have no data.
+
+        ::
+
+            await state.ops.archives.copy_to(other)
+        """
+        target = other.ops.archives
+        return await copy_tenant(
+            await self._source(without),
+            target._storage(),  # noqa: SLF001 - it is one of us
+            tenant=other.tenant,
+            without=frozenset(without),
+            progress=progress,
+        )
+
+    def _storage(self) -> ArchiveStorage:
+        archive = self._connections.archive
+        if archive is None:
+            names = " and ".join(sorted(set(self._connections.engines.values())))
+            raise NotSupportedError(names, "archives", why="use a state in memory or on Postgres")
+        return archive(self._tenant)
+
+    async def _source(self, without: Collection[str]) -> ArchiveStorage:
+        for name in without:
+            if name not in ATTRIBUTES:
+                raise InvalidInputError("without", f"{name!r} is none of {', '.join(ATTRIBUTES)}")
+        storage = self._storage()
+        missing = self._connections.unarchived - frozenset(without)
+        if missing:
+            engines = self._connections.engines
+            raise NotSupportedError(
+                engines[min(missing)],
+                f"archives of {', '.join(sorted(missing))}",
+                why=f"leave it out with without={sorted(missing)} (--without)",
+            )
+        hybrid = self._connections.hybrid
+        if hybrid is not None and not await hybrid.consolidator.drain(limit_seconds=DRAIN_SECONDS):
+            raise UnavailableError(
+                "hybrid", f"events were not in Postgres after {DRAIN_SECONDS:g} s: see health"
+            )
+        return storage

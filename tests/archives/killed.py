@@ -1,0 +1,47 @@
+"""Runs an export, an import or a copy, and kills itself with SIGKILL at one of its steps."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import holdfast
+from holdfast.wiring import archive_runs
+
+
+async def main(work: str, url: str, folder: str, step: int) -> None:
+    """Do the work; die at the step with this number."""
+    left = step
+
+    def told(_: Any) -> None:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    archive_runs.BATCH_RECORDS = 2
+    async with holdfast.open(url, tenant="acme", background=False) as state:
+        storage: Any = state.ops.archives._storage()
+        load = storage.load
+
+        async def load_and_count(kind: str, records: Any) -> None:
+            await load(kind, records)
+            told(None)  # loaded, and not yet recorded as loaded
+
+        storage.load = load_and_count
+        how: dict[str, Any] = {"tenant": "acme", "progress": told}
+        if work == "export":
+            await archive_runs.export_archive(storage, Path(folder), segment_bytes=300, **how)
+        elif work == "import":
+            await archive_runs.import_archive(storage, Path(folder), **how)
+        else:
+            async with holdfast.open(folder, tenant="acme", background=False) as other:
+                await state.ops.archives.copy_to(other, progress=told)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])))
