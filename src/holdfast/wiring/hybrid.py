@@ -238,6 +238,8 @@ async def put_hybrid(found: Connections, request: OpenRequest, engine: Redis) ->
 
     both = connected_hybrid(engine, queue, level, close)
     found.add(dataclasses.replace(both, consolidator=consolidator), tenants.change)
+    found.archive = durable.archive
+    found.unarchived -= frozenset(SERVES)
 
 
 def connected_hybrid(

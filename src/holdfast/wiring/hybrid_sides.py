@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from holdfast.engines.hybrid.consolidation import Consolidator
+from holdfast.spi.archive.storage import ArchiveStorage
 from holdfast.spi.episodes import EpisodeStorage
 from holdfast.spi.hybrid.durable_log import DurableLog, DurableQueue
 from holdfast.spi.hybrid.hot_log import HotQueue
@@ -23,6 +24,7 @@ class DurableSide:
     queue: DurableQueue
     states: DurableStates
     fallback_writes: FallbackWrites
+    archive: Callable[[str], ArchiveStorage]
 
 
 @dataclass(frozen=True, slots=True)

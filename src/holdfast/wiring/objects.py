@@ -12,6 +12,7 @@ from holdfast.engines.objects.blob_index import ObjectBlobIndex
 from holdfast.engines.objects.engine import Objects
 from holdfast.engines.objects.maintenance import Maintenance
 from holdfast.spi.blob_index import BlobIndexStorage
+from holdfast.wiring.archive_objects import with_objects
 from holdfast.wiring.connections import Connections
 from holdfast.wiring.parts import ConnectedEngine
 from holdfast.wiring.request import OpenRequest
@@ -34,6 +35,12 @@ async def put_beside(found: Connections, request: OpenRequest) -> None:
         return dataclasses.replace(stores, blobs=StoredBlobs(blobs, ttl_seconds=ttl))
 
     found.add(connected_engine(engine), change)
+    archive = found.archive
+    if archive is not None and found.blob_index is not None:
+        found.archive = lambda tenant: with_objects(
+            archive(tenant), ObjectBlobs(engine, index_of(tenant), tenant=tenant)
+        )
+        found.unarchived -= {"blobs"}
 
 
 async def opened(request: OpenRequest) -> Objects:

@@ -105,6 +105,7 @@ def connections(
             queue=PostgresDurableQueue(engine),
             states=PostgresDurableStates(engine),
             fallback_writes=PostgresFallbackWrites(engine),
+            archive=lambda tenant: PostgresArchive(engine, tenant=tenant, hybrid=True),
         ),
         moves=PostgresSessionMoves(engine),
         erasures=lambda tenant: PostgresErasures(engine, tenant=tenant),

@@ -6,12 +6,12 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from datetime import datetime
 from itertools import groupby
-from typing import Any
+from typing import Any, Literal
 
 from holdfast.engines.postgres import archive_rows as rows
 from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.graph import PostgresGraph
-from holdfast.engines.postgres.queries import load
+from holdfast.engines.postgres.queries import filled, load
 from holdfast.engines.postgres.vector import PostgresVectors
 from holdfast.spi.archive import records as of
 from holdfast.spi.archive.conflicts import holds_data
@@ -27,6 +27,7 @@ from holdfast.values.graph import entity_keys
 _DUMP = load("archive_dump")
 _LOAD = load("archive_load")
 _BLOB = load("blob")
+_PLACE = "/* place */ 'postgres'"
 _ROWS = 32
 """How many rows are fetched at once."""
 _CHUNKS = 4
@@ -37,15 +38,18 @@ _LANGUAGE = "english"
 class _Snapshot(ArchiveSnapshot):
     """The open transaction of a snapshot."""
 
-    def __init__(self, connection: Any, tenant: str, at: datetime) -> None:
+    def __init__(self, connection: Any, archive: PostgresArchive, at: datetime) -> None:
         self._connection = connection
-        self._tenant = tenant
+        self._archive = archive
+        self._tenant = archive.tenant
         self.at = at
 
     async def records(self, kind: str) -> AsyncGenerator[of.Record, None]:
         """Yield the records of a kind."""
+        kind = self._archive.table_of(kind)
+        sql = filled(_DUMP[kind], {_PLACE: f"'{self._archive.place}'"})
         with self._connection.watched():
-            cursor = await self._connection.bare.cursor(_DUMP[kind], self._tenant, self.at)
+            cursor = await self._connection.bare.cursor(sql, self._tenant, self.at)
         while True:
             with self._connection.watched():
                 found = await cursor.fetch(_ROWS)
@@ -68,18 +72,42 @@ class _Snapshot(ArchiveSnapshot):
 class PostgresArchive(ArchiveStorage):
     """``ArchiveStorage`` of the Postgres engine.
 
-    ::
+    ``hybrid``: states are those that a hybrid has saved. ``place`` is where blobs are: ``objects``
+    if their bytes are in an object store. ::
 
         archive = PostgresArchive(engine, tenant="acme")
     """
 
     kinds = frozenset(kind.name for kind in KINDS)
 
-    def __init__(self, engine: Postgres, *, tenant: str = "default") -> None:
+    def __init__(
+        self,
+        engine: Postgres,
+        *,
+        tenant: str = "default",
+        hybrid: bool = False,
+        place: Literal["postgres", "objects"] = "postgres",
+    ) -> None:
         self._engine = engine
-        self._tenant = tenant
+        self._hybrid = hybrid
+        self.place = place
+        self.tenant = self._tenant = tenant
         self._vectors = PostgresVectors(engine, tenant=tenant)
         self._graph = PostgresGraph(engine, tenant=tenant)
+
+    def for_objects(self) -> PostgresArchive:
+        """Return the same for blobs whose bytes are in an object store."""
+        return PostgresArchive(
+            self._engine, tenant=self._tenant, hybrid=self._hybrid, place="objects"
+        )
+
+    def table_of(self, kind: str) -> str:
+        """Return the name of the statements of a kind."""
+        return "saved_states" if kind == "states" and self._hybrid else kind
+
+    async def date_blob(self, record: of.BlobRecord) -> None:
+        """Give a blob in an object store the times of its record."""
+        await self._run(_LOAD["date_blob"], record.ref, record.created_at, record.expires_at)
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[ArchiveSnapshot]:
@@ -89,10 +117,11 @@ class PostgresArchive(ArchiveStorage):
             connection.transaction(isolation="repeatable_read", readonly=True),
         ):
             at = await connection.fetchval(_DUMP["now"])
-            yield _Snapshot(connection, self._tenant, at)
+            yield _Snapshot(connection, self, at)
 
     async def load(self, kind: str, records: Sequence[Any]) -> None:
         """Store records."""
+        kind = self.table_of(kind)
         match kind:
             case _ if not records:
                 return

@@ -57,6 +57,7 @@ _PLAIN = (bytes, datetime)
 _READ: dict[str, dict[str, Callable[[Any], Any]]] = {
     "events": {"vector": _packed},
     "states": {"values": _texts},
+    "saved_states": {"values": lambda text: dict(sorted(_object(text)))},
     "facts": {"content": _JSON, "topic": _JSON, "source": _JSON, "entities": tuple},
     "documents": {"vector": _packed},
     "boards": {"agent_label": _JSON, "cards": _cards},
@@ -91,7 +92,8 @@ def to_record(kind: str, row: Mapping[str, Any]) -> of.Record:
     for name, read in _READ.get(kind, {}).items():
         if fields[name] is not None:
             fields[name] = read(fields[name])
-    record = msgspec.convert(fields, BY_NAME[kind].record, builtin_types=_PLAIN)
+    known = BY_NAME["states" if kind == "saved_states" else kind]
+    record = msgspec.convert(fields, known.record, builtin_types=_PLAIN)
     return of_tasks.meaningful(record) if isinstance(record, of_tasks.TaskRecord) else record
 
 
@@ -139,6 +141,10 @@ def _event(one: of.EventRecord, _: str) -> Sequence[Any]:
 def _state(one: of.StateRecord, _: str) -> Sequence[Any]:
     text = encode_json({escape(key): value for key, value in one.values.items()})
     return (one.session, one.version, text, one.ttl_seconds, one.expires_at)
+
+
+def _saved_state(one: of.StateRecord, _: str) -> Sequence[Any]:
+    return (one.session, one.version, encode_json(one.values), one.ttl_seconds, one.expires_at)
 
 
 def _fact(one: of.FactRecord, _: str) -> Sequence[Any]:
@@ -247,6 +253,7 @@ _ROWS: dict[str, Callable[[Any, str], Sequence[Any]]] = {
     "deleted_sessions": _as_it_is,
     "events": _event,
     "states": _state,
+    "saved_states": _saved_state,
     "facts": _fact,
     "boards": _board,
     "channels": _as_it_is,

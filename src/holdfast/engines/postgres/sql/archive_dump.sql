@@ -35,6 +35,13 @@ FROM holdfast.states s
 WHERE s.tenant = $1 AND (s.expires_at IS NULL OR s.expires_at > $2)
 ORDER BY s.session_id;
 
+-- name: saved_states
+-- The states that a hybrid has saved, which have not expired.
+SELECT s.session_id AS session, s.version, s.state AS "values", s.ttl_seconds, s.expires_at
+FROM holdfast.state_snapshots s
+WHERE s.tenant = $1 AND NOT s.cleared AND (s.expires_at IS NULL OR s.expires_at > $2)
+ORDER BY s.session_id;
+
 -- name: facts
 -- Facts that have not expired, each scope in the order of saves.
 SELECT s.namespace, s.agent, f.id, f.content, f.created_at, f.confidence, f.metadata, f.topic,
@@ -67,7 +74,8 @@ ORDER BY r.id;
 -- Blobs that have neither expired nor been deleted.
 SELECT b.ref, b.size_bytes, b.content_type, b.sha256, b.created_at, b.expires_at
 FROM holdfast.blob_index b
-WHERE b.tenant = $1 AND b.place = 'postgres' AND b.ref IS NOT NULL AND b.taken_at IS NULL
+WHERE b.tenant = $1 AND b.place = /* place */ 'postgres' AND b.ref IS NOT NULL
+    AND b.taken_at IS NULL
     AND (b.expires_at IS NULL OR b.expires_at > $2)
 ORDER BY b.ref;
 

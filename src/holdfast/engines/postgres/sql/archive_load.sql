@@ -34,6 +34,14 @@ WITH loaded AS (
 SELECT holdfast.advance_versions('holdfast.state_versions', max(v.version))
 FROM unnest($3::bigint[]) AS v (version);
 
+-- name: saved_states
+-- The states of a hybrid: it restores them into Redis when they are read.
+INSERT INTO holdfast.state_snapshots
+    (tenant, session_id, version, state, ttl_seconds, expires_at)
+SELECT $1, r.* FROM unnest(
+    $2::text[], $3::bigint[], $4::text[], $5::double precision[], $6::timestamptz[]) AS r
+ON CONFLICT DO NOTHING;
+
 -- name: facts
 -- Facts with their words in one language.
 SELECT holdfast.load_fact(
@@ -57,6 +65,11 @@ INSERT INTO holdfast.blob_index (
     tenant, place, object_key, ref, size_bytes, content_type, sha256, created_at, expires_at)
 VALUES ($1, 'postgres', $2, $2, $3, $4, $5, $6, $7)
 ON CONFLICT DO NOTHING;
+
+-- name: date_blob
+-- The times of a blob whose bytes are in an object store.
+UPDATE holdfast.blob_index b SET created_at = $3, expires_at = $4
+WHERE b.tenant = $1 AND b.place = 'objects' AND b.ref = $2;
 
 -- name: blob_exists
 -- Whether a ref is there.
