@@ -164,7 +164,7 @@ class Age:
 
             [acme] = await age.graphs()
         """
-        rows = await self.postgres.fetch(_SQL["graphs"], safe=True)
+        rows = await self.postgres.fetch_across(_SQL["graphs"], safe=True)
         return [
             GraphInfo(row["about"].removeprefix(_ABOUT), row["graph"])
             for row in rows

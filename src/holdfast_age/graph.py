@@ -139,7 +139,7 @@ class AgeGraph(CypherStorage):
     async def _fetch(self, sql: LiteralString, *args: Any, safe: bool) -> Sequence[Any]:
         named = on_graph(sql, self._graph)
         return await self._with_graph(
-            lambda: self._age.postgres.fetch(named, *args, safe=safe),
+            lambda: self._age.postgres.fetch_across(named, *args, safe=safe),
         )
 
     async def _with_graph(self, call: Callable[[], Awaitable[T]]) -> T:

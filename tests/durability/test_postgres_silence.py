@@ -132,8 +132,8 @@ async def test_a_held_connection_without_an_answer_is_cut_and_others_work(
 async def test_a_connection_that_rests_between_statements_is_not_cut(line: Line) -> None:
     async with line.engine.connection(writes=False) as resting:
         assert await resting.fetchval("SELECT 7") == 7
-        await line.engine.fetchval("SELECT pg_sleep($1)", PATIENCE_SECONDS * 0.7, safe=True)
-        await line.engine.fetchval("SELECT pg_sleep($1)", PATIENCE_SECONDS * 0.7, safe=True)
+        await line.engine.fetch_across("SELECT pg_sleep($1)", PATIENCE_SECONDS * 0.7, safe=True)
+        await line.engine.fetch_across("SELECT pg_sleep($1)", PATIENCE_SECONDS * 0.7, safe=True)
         assert await resting.fetchval("SELECT 8") == 8
 
 
@@ -165,7 +165,7 @@ async def test_who_is_cancelled_in_a_silent_statement_ends_as_cancelled_long_bef
         task.cancel()
         await asyncio.wait([task], timeout=LIMIT_SECONDS)
         assert task.cancelled()
-        assert await line.engine.fetchval("SELECT 7", safe=True) == 7
+        assert await line.engine.fetchval("SELECT 7, $1::text", "default", safe=True) == 7
 
 
 async def test_closing_on_a_silent_wire_ends(server: PostgresServer) -> None:

@@ -25,6 +25,7 @@ from holdfast.contracts.tasks.ledger import Ledger
 from holdfast.contracts.vectors import Vectors
 from holdfast.contracts.wakes import Wakes
 from holdfast.engines.postgres import migrate
+from holdfast.engines.postgres.app_role import make_app_role
 from holdfast.engines.postgres.archive import PostgresArchive
 from holdfast.engines.postgres.blob import PostgresBlobs
 from holdfast.engines.postgres.blob_index import PostgresBlobIndex
@@ -155,14 +156,14 @@ class PostgresHarness(Harness):
                 for [table] in tables
             )
         until = f"{self._prefix}\U0010ffff"
-        async with self.engine.connection(writes=False) as connection:
+        async with self._admin() as connection:
             return [row[0] for row in await connection.fetch(self._dump, self._prefix, until)]
 
     async def damage_blob(self, ref: str, *, truncate: bool) -> None:
         """Cut off or alter the last byte of a stored blob."""
         kept = "substring(data FROM 1 FOR length(data) - 1)"
         altered = "set_byte(data, length(data) - 1, get_byte(data, length(data) - 1) # 255)"
-        async with self.engine.connection(writes=True) as connection:
+        async with self._admin() as connection:
             await connection.execute(
                 "UPDATE holdfast.blob_chunks "  # noqa: S608 - expressions of our own
                 f"SET data = {kept if truncate else altered} "
@@ -237,8 +238,13 @@ class BorrowedPoolHarness(PostgresHarness):
     machine_thrift = 5
 
     async def _connect(self) -> Postgres:
-        self._pool = await asyncpg.create_pool(self.url(), min_size=1, max_size=8)
+        self._pool = await asyncpg.create_pool(
+            self.url(), min_size=1, max_size=8, server_settings={"role": "holdfast_app"}
+        )
         return await Postgres.from_pool(self._pool)
+
+    async def _grant(self, connection: Any) -> None:
+        await make_app_role(connection)
 
     async def close(self) -> None:
         """The engine leaves the pool open; whoever made it closes it."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import asyncpg
 
+from holdfast.engines.postgres.engine import Postgres
 from holdfast.values.ids import new_ref
 from tests.engines.postgres import server
 
@@ -34,6 +35,17 @@ async def connected(url: str) -> AsyncIterator[Any]:
         yield connection
     finally:
         await connection.close()
+
+
+@asynccontextmanager
+async def as_keeper(engine: Postgres) -> AsyncIterator[Any]:
+    """A connection of an engine that was opened as the superuser, who sees all tenants."""
+    async with engine.connection(writes=True) as connection:
+        await connection.execute("SET ROLE NONE")
+        try:
+            yield connection
+        finally:
+            await connection.execute("RESET ROLE")
 
 
 async def generic_plan(connection: Any, sql: str) -> str:

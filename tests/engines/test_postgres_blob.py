@@ -70,7 +70,8 @@ async def test_the_error_of_a_large_streams_source_is_the_callers_own() -> None:
         engine = await Postgres.open(url, auto_migrate=True)
         with pytest.raises(BrokeOffError):
             await StoredBlobs(PostgresBlobs(engine)).store_stream(failing())
-        assert await engine.fetchval("SELECT count(*) FROM holdfast.blob_chunks", safe=True) == 0
+        left = "SELECT count(*) FROM holdfast.blob_chunks WHERE tenant = $1"
+        assert await engine.fetchval(left, "default", safe=True) == 0
         await engine.aclose()
 
 

@@ -18,7 +18,7 @@ from holdfast.engines.postgres.maintenance import Maintenance
 from holdfast.values.checkpoints import Checkpoint, TypedBytes, Write
 from holdfast.values.codec import encode_json
 from tests.engines.postgres import PostgresHarness, server
-from tests.engines.postgres_database import connected, empty_database, generic_plan
+from tests.engines.postgres_database import as_keeper, connected, empty_database, generic_plan
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 VALUE = TypedBytes("json", b"1")
@@ -96,7 +96,7 @@ async def test_a_step_reads_as_many_rows_in_a_thread_of_2000_as_in_one_of_20() -
         sql = engine_checkpoints._SQL
 
         async def costs(last: int) -> dict[str, int]:
-            async with engine.connection(writes=True) as connection:
+            async with as_keeper(engine) as connection:
                 await connection.execute("ANALYZE")
                 put = (
                     *("default", "t1", "", f"c{last:06}", f"c{last - 1:06}", None, "json", b"1"),
@@ -172,7 +172,7 @@ async def test_maintenance_deletes_expired_threads_with_all_they_have() -> None:
     await store.put(_step(0), new_values={"log": VALUE}, ttl_seconds=60)
     await store.put_writes("t1", "", "c1", [Write("k", 0, "log", VALUE)])
     await harness.elapse(61)
-    async with harness.engine.connection(writes=True) as connection:
+    async with as_keeper(harness.engine) as connection:
         assert await Maintenance(connection).jobs()["expired threads"]() >= 1
     assert await harness.raw("checkpoints") == empty
     await harness.close()

@@ -23,7 +23,7 @@ from holdfast.values.errors import InvalidInputError
 from holdfast.values.events import Event
 from holdfast.values.identity import AgentId
 from holdfast.values.ids import new_ref
-from tests.engines.postgres_database import empty_database
+from tests.engines.postgres_database import as_keeper, empty_database
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -275,7 +275,7 @@ async def test_the_background_follows_all_tenants_of_its_model(engine: Postgres)
 
 async def _free(log: Log) -> None:
     """Let the time of whoever took something be over."""
-    async with log.engine.connection(writes=True) as connection:
+    async with as_keeper(log.engine) as connection:
         await connection.execute(
             "UPDATE holdfast.unembedded_events SET taken_until = '-infinity' WHERE tenant = $1",
             log.tenant,

@@ -23,7 +23,7 @@ from holdfast.values.ids import new_ref
 from holdfast.values.items import ItemKey, ItemPut
 from tests.engines.item_writer import KEYS
 from tests.engines.postgres import PostgresHarness, server
-from tests.engines.postgres_database import empty_database
+from tests.engines.postgres_database import as_keeper, empty_database
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 NOTES = ("notes", "ana")
@@ -105,7 +105,7 @@ async def test_a_call_reads_the_rows_of_its_own_namespaces_alone() -> None:
         where = ("default", "", begin, end)
         text, own = ['["notes","ana"]'], ["k1"]
         put = (*("default", "", text, own, ["{}"], ["{}"], ["{}"]), [None], [None])
-        async with engine.connection(writes=True) as connection:
+        async with as_keeper(engine) as connection:
             await connection.execute("ANALYZE")
             read = {
                 "get": await _rows_read(connection, sql["get"], "default", "", text, own),
@@ -135,7 +135,7 @@ async def test_maintenance_deletes_expired_items_and_empty_namespaces() -> None:
     await store.put_many([ItemPut(("left",), "k", {}), ItemPut(("gone",), "k", {})])
     await store.put_many([ItemPut(("gone",), "k", None)])
     await harness.elapse(61)
-    async with harness.engine.connection(writes=True) as connection:
+    async with as_keeper(harness.engine) as connection:
         jobs = Maintenance(connection).jobs()
         assert await jobs["expired items"]() >= 1
         assert await jobs["empty namespaces"]() >= 2
@@ -158,7 +158,7 @@ async def test_puts_and_maintenance_at_once_lose_no_item() -> None:
             await store.put_many([ItemPut(path, f"k{at}", None)])
 
     async def sweep() -> None:
-        async with harness.engine.connection(writes=True) as connection:
+        async with as_keeper(harness.engine) as connection:
             await Maintenance(connection).jobs()["empty namespaces"]()
 
     await asyncio.gather(*(sweep() if at % 4 == 3 else write(at) for at in range(80)))

@@ -142,7 +142,7 @@ WRITES = (
 
 async def _all_read(engine: Postgres, connection: Any) -> int:
     """What the engine's connection has read by indexes so far."""
-    await engine.fetch("SELECT pg_stat_force_next_flush()", safe=True)
+    await engine.fetch_across("SELECT pg_stat_force_next_flush()", safe=True)
     return int(
         await connection.fetchval(
             "SELECT sum(idx_tup_read) FROM pg_stat_user_indexes WHERE schemaname = 'holdfast'"

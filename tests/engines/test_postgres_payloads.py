@@ -76,7 +76,10 @@ async def test_every_way_to_write_an_event_keeps_what_a_filter_sees() -> None:
         await log.append([event("many 1"), event("many 2", "s2")])
         await log.append([event("vector")], embeddings=[[1.0]])
         rows = await engine.fetch(
-            "SELECT id, filterable = jsonb_build_object('name', id) FROM holdfast.events", safe=True
+            "SELECT id, filterable = jsonb_build_object('name', id) FROM holdfast.events "
+            "WHERE tenant = $1",
+            "default",
+            safe=True,
         )
         await engine.aclose()
         assert {row[0] for row in rows} == {
@@ -96,7 +99,9 @@ async def test_nothing_is_stored_beside_a_message_and_a_filter_reads_its_body() 
             ANA, [ChatMessage.user("noon"), ChatMessage.user("dusk")], session_id="s1"
         )
         rows = await engine.fetch(
-            "SELECT DISTINCT type, filterable IS NULL FROM holdfast.events", safe=True
+            "SELECT DISTINCT type, filterable IS NULL FROM holdfast.events WHERE tenant = $1",
+            "default",
+            safe=True,
         )
         found = await log.recent(ANA, where={"role": "user"})
         await engine.aclose()

@@ -19,7 +19,7 @@ from holdfast.engines.postgres.vector import PostgresVectors
 from holdfast.values.documents import Document
 from holdfast.values.events import Event
 from holdfast.values.identity import ALL_AGENTS, AgentId
-from tests.engines.postgres_database import connected, empty_database
+from tests.engines.postgres_database import as_keeper, connected, empty_database
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 AGENT = AgentId("test", "a1")
@@ -47,13 +47,13 @@ async def test_a_search_without_filters_keeps_one_plan(*, analyzed: bool) -> Non
             await vectors.add(documents, collection=f"c{agent}")
         await episodes.recall(AGENT, "tide")
         if analyzed:
-            async with engine.connection(writes=True) as connection:
+            async with as_keeper(engine) as connection:
                 await connection.execute("ANALYZE")
         for at in range(2 * PLANNED_ANEW):
             await episodes.recall(AGENT, f"tide {at}", limit=at + 1)
             await episodes.recall(AGENT, [1.0, float(at), 2.0], limit=at + 1)
             await vectors.search([1.0, float(at), 2.0], limit=at + 1, collection="c1")
-        async with engine.connection(writes=False) as connection:
+        async with as_keeper(engine) as connection:
             rows = await connection.fetch(
                 "SELECT generic_plans, custom_plans, left(statement, 60) "
                 "FROM pg_prepared_statements WHERE custom_plans > $1",
@@ -73,13 +73,13 @@ async def test_a_search_by_words_keeps_one_plan_with_filters_and_without(*, anal
         )
         await episodes.recall(AGENT, "tide")
         if analyzed:
-            async with engine.connection(writes=True) as connection:
+            async with as_keeper(engine) as connection:
                 await connection.execute("ANALYZE")
         for at in range(2 * PLANNED_ANEW):
             question = " ".join(["tide", *map(str, range(at))])
             await episodes.recall(AGENT, question, limit=at + 1)
             await episodes.recall(AGENT, question, session_id="s1", types=["note"] * (at + 1))
-        async with engine.connection(writes=False) as connection:
+        async with as_keeper(engine) as connection:
             rows = await connection.fetch(
                 "SELECT generic_plans, custom_plans FROM pg_prepared_statements "
                 "WHERE statement LIKE $1",
@@ -122,13 +122,14 @@ async def _events_read(engine: Postgres, ask: Any) -> int:
         "WHERE c.oid = 'holdfast.events'::regclass OR c.oid IN ("
         "SELECT indexrelid FROM pg_index WHERE indrelid = 'holdfast.events'::regclass)"
     )
-    async with engine.connection(writes=True) as connection, connection.transaction():
+    tenant = engine.connection(writes=True, tenant="default")
+    async with tenant as connection, connection.transaction():
         found: list[tuple[Any, ...]] = []
 
         async def search(sql: str, *args: Any, **_how: Any) -> Any:
-            before = await connection.fetchval(counted)
+            before = await connection.bare.fetchval(counted)
             rows = await connection.fetch(sql, *args)
-            found.append((await connection.fetchval(counted) - before,))
+            found.append((await connection.bare.fetchval(counted) - before,))
             return rows
 
         with pytest.MonkeyPatch.context() as patched:
@@ -166,8 +167,8 @@ async def test_agents_are_listed_without_reading_all_their_events() -> None:
 
         async def listed() -> None:
             rows = await engine.search(
-                "SELECT * FROM holdfast.agents_with_events('default', '', $1, 101)",
-                "holdfast.owner:",
+                "SELECT * FROM holdfast.agents_with_events($1, '', $2, 101)",
+                *("default", "holdfast.owner:"),
             )
             assert len(rows) == 50
 

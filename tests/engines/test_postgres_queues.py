@@ -19,8 +19,8 @@ from tests.engines.postgres_database import empty_database
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 ROWS = (
-    "SELECT (SELECT count(*) FROM holdfast.tasks), (SELECT count(*) FROM holdfast.task_contexts), "
-    "(SELECT count(*) FROM holdfast.task_events)"
+    "SELECT (SELECT count(*) FROM holdfast.tasks WHERE tenant = $1), "
+    "(SELECT count(*) FROM holdfast.task_contexts), (SELECT count(*) FROM holdfast.task_events)"
 )
 
 
@@ -50,32 +50,33 @@ async def test_what_is_sent_again_after_a_lost_answer_is_stored_once() -> None:
         storage = PostgresLedger(engine)
         drafts = _drafts()
         first = await storage.submit_many(drafts)
-        rows = await engine.fetch(ROWS, safe=True)
+        rows = await engine.fetch(ROWS, "default", safe=True)
         again = await storage.submit_many(drafts)
         one_by_one = [await storage.submit(draft) for draft in drafts]
         assert [one.task for one in first] == [one.task for one in again]
         assert [one.task for one in first] == [one.task for one in one_by_one]
         assert [one.task.id for one in first] == [draft.id for draft in drafts]
-        assert await engine.fetch(ROWS, safe=True) == rows
+        assert await engine.fetch(ROWS, "default", safe=True) == rows
         assert tuple(rows[0]) == (4, 4, 8)
 
 
 async def test_starts_that_count_no_more_are_removed_and_none_is_kept_without_a_rate() -> None:
     async with _engine() as engine:
         ledger = Ledger(PostgresLedger(engine))
-        count = "SELECT count(*) FROM holdfast.task_starts"
+        count = "SELECT count(*) FROM holdfast.task_starts WHERE tenant = $1"
         for _ in range(4):
             await ledger.submit("writer", ChatMessage.user("hello"), key="a")
         assert len(await ledger.claim("w1", limits=[Limit("writer", concurrency=9)])) == 1
         assert len(await ledger.claim("w1")) == 1
-        assert await engine.fetchval(count, safe=True) == 0
+        assert await engine.fetchval(count, "default", safe=True) == 0
         rates = [Limit("writer", rate="5/min"), Limit("writer", rate="5/h", per_key=True)]
         assert len(await ledger.claim("w1", limits=rates)) == 1
-        assert await engine.fetchval(count, safe=True) == 2
+        assert await engine.fetchval(count, "default", safe=True) == 2
         await engine.fetch(
             "UPDATE holdfast.task_starts SET at = at - interval '2 min', "
-            "until = until - interval '2 min'",
+            "until = until - interval '2 min' WHERE tenant = $1",
+            "default",
             safe=True,
         )
         assert len(await ledger.claim("w1", limits=rates)) == 1
-        assert await engine.fetchval(count, safe=True) == 3
+        assert await engine.fetchval(count, "default", safe=True) == 3

@@ -14,7 +14,7 @@ from holdfast.engines.postgres.transcripts import PostgresTranscripts
 from holdfast.values.content import ChatMessage
 from holdfast.values.events import Event
 from holdfast.values.identity import AgentId
-from tests.engines.postgres_database import empty_database
+from tests.engines.postgres_database import as_keeper, empty_database
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 PLANNED_ANEW = 5
@@ -38,7 +38,7 @@ async def test_reads_of_long_sessions_keep_one_plan_for_agents_that_say_much_and
                 session_id=f"s{session}",
             )
             await history.append(FEW, ChatMessage.user("ebb"), session_id=f"s{session}")
-        async with engine.connection(writes=True) as connection:
+        async with as_keeper(engine) as connection:
             await connection.execute("ANALYZE")
         for at in range(2 * PLANNED_ANEW):
             agent, session_id = (MANY, FEW)[at % 2], f"s{at % 4}"
@@ -48,7 +48,7 @@ async def test_reads_of_long_sessions_keep_one_plan_for_agents_that_say_much_and
             await episodes.recent(agent, limit=at + 1, session_id=session_id)
             span = (START - 3650 * DAY, START + 3650 * DAY)
             await episodes.between(agent, *span, session_id=session_id, limit=at + 1)
-        async with engine.connection(writes=False) as connection:
+        async with as_keeper(engine) as connection:
             rows = await connection.fetch(
                 "SELECT custom_plans, left(statement, 60) "
                 "FROM pg_prepared_statements WHERE custom_plans > $1",

@@ -49,7 +49,7 @@ class Log:
 
     async def waiting(self) -> int:
         found: int = await self.engine.fetchval(
-            "SELECT count(*) FROM holdfast.unindexed_events", safe=True
+            "SELECT count(*) FROM holdfast.unindexed_events WHERE tenant = $1", "default", safe=True
         )
         return found
 

@@ -19,6 +19,7 @@ from tests.engines.postgres import server
 from tests.engines.postgres_database import connected, empty_database
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
+COUNT: LiteralString = "SELECT count(*) FROM holdfast.events WHERE tenant = $1"
 
 
 @pytest_asyncio.fixture
@@ -37,8 +38,8 @@ async def _login(url: str, rights: str = "") -> str:
 
 
 async def _role(engine: Postgres) -> str:
-    found: str = await engine.fetchval("SELECT current_user::text", safe=True)
-    return found
+    [row] = await engine.fetch_across("SELECT current_user::text", safe=True)
+    return str(row[0])
 
 
 async def test_a_superuser_works_as_the_role_of_the_app_and_is_told_once(
@@ -60,7 +61,7 @@ async def test_a_superuser_works_as_the_role_of_the_app_and_is_told_once(
     )
     for statement in forbidden:
         with pytest.raises(holdfast.HoldfastError, match=r"permission denied|must be owner"):
-            await engine.fetch(statement, safe=False)
+            await engine.fetch_across(statement, safe=False)
     await engine.aclose()
     assert len([one for one in caplog.messages if "was opened as postgres" in one]) <= 1
 
@@ -78,7 +79,7 @@ async def test_an_owner_who_is_in_the_role_works_as_the_role(url: str) -> None:
     owner = await _owner(url, "IN ROLE holdfast_app")
     engine = await Postgres.open(owner)
     assert (await _role(engine), engine.login) == ("holdfast_app", _name(owner))
-    await engine.fetch("SELECT count(*) FROM holdfast.events", safe=True)
+    await engine.fetch(COUNT, "default", safe=True)
     await engine.aclose()
 
 
@@ -86,7 +87,7 @@ async def test_an_owner_that_may_not_make_roles_works_as_itself(url: str) -> Non
     owner = await _owner(url)
     engine = await Postgres.open(owner)
     assert (await _role(engine), engine.login) == (_name(owner), "")
-    await engine.fetch("SELECT count(*) FROM holdfast.events", safe=True)
+    await engine.fetch(COUNT, "default", safe=True)
     await engine.aclose()
 
 
@@ -109,7 +110,7 @@ async def test_what_a_later_migration_adds_is_granted_too(
     every = (*migrate.migrations(), later)
     monkeypatch.setattr(migrate, "migrations", lambda: every)
     engine = await Postgres.open(url, auto_migrate=True)
-    assert await engine.fetch("SELECT * FROM holdfast.later", safe=True) == []
+    assert await engine.fetch("SELECT FROM holdfast.later WHERE tenant = $1", "t", safe=True) == []
     await engine.aclose()
 
 

@@ -322,9 +322,12 @@ async def test_a_migration_may_take_longer_than_a_statement(
     async with empty_database() as url:
         engine = await Postgres.open(url, auto_migrate=True, command_timeout_seconds=2)
         try:
-            found = await engine.fetchval("SELECT max(version) FROM holdfast.migrations", safe=True)
-            limit = await engine.fetchval("SELECT current_setting('statement_timeout')", safe=True)
-            assert (found, limit) == (last + 1, "2s")
+            [row] = await engine.fetch_across(
+                "SELECT max(version), current_setting('statement_timeout') "
+                "FROM holdfast.migrations",
+                safe=True,
+            )
+            assert tuple(row) == (last + 1, "2s")
         finally:
             await engine.aclose()
     async with empty_database() as url, connected(url) as borrowed:

@@ -31,7 +31,7 @@ from holdfast.values.recall_rules import (
     rank,
 )
 from holdfast.values.text import tokenize
-from tests.engines.postgres_database import connected, empty_database
+from tests.engines.postgres_database import as_keeper, connected, empty_database
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 ANA = AgentId("writer", "ana")
@@ -129,7 +129,7 @@ def _engine(store: EpisodicMemory) -> Postgres:
 
 async def _postings(store: EpisodicMemory) -> dict[tuple[str, str], list[tuple[int, int, int]]]:
     """The postings of each lexeme of each agent: number, times and length."""
-    async with _engine(store).connection(writes=False) as connection:
+    async with as_keeper(_engine(store)) as connection:
         rows = await connection.fetch(
             "SELECT a.agent, b.lexeme, b.first, b.last, b.most, b.shortest, b.postings "
             "FROM holdfast.event_blocks b JOIN holdfast.event_agents a ON a.key = b.agent_key "
@@ -151,7 +151,7 @@ async def _postings(store: EpisodicMemory) -> dict[tuple[str, str], list[tuple[i
 
 async def _checked(store: EpisodicMemory) -> None:
     """Check that the index is what the log gives, and that its totals are right."""
-    async with _engine(store).connection(writes=False) as connection:
+    async with as_keeper(_engine(store)) as connection:
         rows = await connection.fetch(
             "SELECT a.agent, x.number, x.length, e.type, e.body, e.occurred_at, a.documents, "
             "sum(x.length) OVER w AS total, a.length, count(*) OVER w AS counted "
@@ -177,7 +177,7 @@ async def _checked(store: EpisodicMemory) -> None:
 async def _blocks_read(store: EpisodicMemory, question: str) -> tuple[int, int]:
     """How many blocks a search reads, and how many its lexemes have."""
     lexemes = list(dict.fromkeys(tokenize(question)))
-    async with _engine(store).connection(writes=False) as connection:
+    async with as_keeper(_engine(store)) as connection:
         [read] = await _reads(connection, ["event_blocks_pkey"], *_search(lexemes))
         held = await connection.fetchval(
             "SELECT count(*)::int FROM holdfast.event_blocks WHERE lexeme = ANY ($1)", lexemes
@@ -209,7 +209,7 @@ async def _reads(connection: Any, indexes: list[str], sql: str, *args: Any) -> l
 
 
 async def _merge(store: EpisodicMemory, agent: AgentId, at: int = 0, slices: int = 1) -> int:
-    async with _engine(store).connection(writes=True) as connection:
+    async with as_keeper(_engine(store)) as connection:
         fewer: int = await connection.fetchval(
             "SELECT holdfast.merge_block_slice('default', $1, $2, $3)", str(agent), at, slices
         )
@@ -274,7 +274,7 @@ async def test_blocks_merged_in_slices_are_those_of_one_merge() -> None:
         for at in range(4):
             fewer.append(await _merge(store, ANA, at, 4))
             await _checked(store)
-            async with _engine(store).connection(writes=False) as connection:
+            async with as_keeper(_engine(store)) as connection:
                 waits = await connection.fetchval(
                     "SELECT small > 1 FROM holdfast.event_agents WHERE agent = $1", str(ANA)
                 )
@@ -306,7 +306,7 @@ async def test_a_search_looks_up_by_keys_also_while_tables_have_no_statistics(
         texts = [f"tide {at % 10} n{at}" for at in range(1000)]
         await store.append([Event(ANA, "s1", "note", {"text": text}) for text in texts])
         await store.recall(ANA, "indexed?")
-        async with _engine(store).connection(writes=True) as connection:
+        async with as_keeper(_engine(store)) as connection:
             await connection.execute("ANALYZE" if analyzed else "SELECT 1")
             for filters in ([None] * 4, [None, ["note"], NOON - timedelta(days=9999), None]):
                 for vector in (None, [1.0, 2.0]):

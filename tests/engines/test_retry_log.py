@@ -31,7 +31,7 @@ async def test_a_statement_that_is_tried_again_is_told_with_its_cause(
         # As the superuser, who may end its own connection.
         async with asyncpg.create_pool(url, min_size=1) as pool:
             opened = await Postgres.from_pool(pool, auto_migrate=True)
-            assert await opened.fetchval(FAILS_TWICE, safe=True)
+            assert await opened.fetch_across(FAILS_TWICE, safe=True)
             await opened.aclose()
     [record] = caplog.records
     assert record.name == "holdfast.postgres"

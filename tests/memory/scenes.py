@@ -9,6 +9,7 @@ import redis.asyncio
 from holdfast.values.events import Event
 from holdfast.values.identity import AgentId
 from tests.engines.hybrid import HybridHarness, valkey
+from tests.engines.postgres_database import as_keeper
 
 ANA = AgentId("writer", "ana")
 BEN = AgentId("writer", "ben")
@@ -43,7 +44,7 @@ async def flush(hybrid: HybridHarness) -> None:
 
 async def gaps(hybrid: HybridHarness) -> int:
     """How many gaps are recorded, open ones included, for this test's tenants."""
-    async with hybrid.engine.connection(writes=False) as connection:
+    async with as_keeper(hybrid.engine) as connection:
         count: int = await connection.fetchval(
             "SELECT count(*) FROM holdfast.session_gaps WHERE starts_with(tenant, $1)",
             hybrid._prefix,

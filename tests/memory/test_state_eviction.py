@@ -10,6 +10,7 @@ import pytest_asyncio
 from holdfast.values.errors import VersionConflictError
 from holdfast.values.wakes import WakeStatus
 from tests.engines.hybrid import CommittedHybridHarness, HybridHarness
+from tests.engines.postgres_database import as_keeper
 from tests.memory.evictions import another, begun, empty_redis, hot_sessions, rest
 from tests.memory.scenes import bare, event, flush
 
@@ -135,7 +136,7 @@ async def test_a_state_that_postgres_does_not_have_stays(hybrid: HybridHarness) 
     await states.set_state("s1", {"step": 1})
     await flush(hybrid)
     # As after a backup of Postgres was restored.
-    async with hybrid.engine.connection(writes=True) as connection:
+    async with as_keeper(hybrid.engine) as connection:
         await connection.execute("UPDATE holdfast.state_snapshots SET version = version - 1")
     assert await rest(hybrid) == 0
     assert await hot_sessions() == {"s1"}

@@ -12,6 +12,7 @@ from holdfast.engines.postgres import archive_rows as rows
 from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.graph import PostgresGraph
 from holdfast.engines.postgres.queries import filled, load
+from holdfast.engines.postgres.tenancy import for_tenant
 from holdfast.engines.postgres.vector import PostgresVectors
 from holdfast.spi.archive import records as of
 from holdfast.spi.archive.conflicts import holds_data
@@ -49,7 +50,7 @@ class _Snapshot(ArchiveSnapshot):
         kind = self._archive.table_of(kind)
         sql = filled(_DUMP[kind], {_PLACE: f"'{self._archive.place}'"})
         with self._connection.watched():
-            cursor = await self._connection.bare.cursor(sql, self._tenant, self.at)
+            cursor = await self._connection.bare.cursor(for_tenant(sql), self._tenant, self.at)
         while True:
             with self._connection.watched():
                 found = await cursor.fetch(_ROWS)
@@ -116,7 +117,7 @@ class PostgresArchive(ArchiveStorage):
             self._engine.connection(writes=False, tenant=self._tenant) as connection,
             connection.transaction(isolation="repeatable_read", readonly=True),
         ):
-            at = await connection.fetchval(_DUMP["now"])
+            at = await connection.fetchval(_DUMP["now"], self._tenant)
             yield _Snapshot(connection, self, at)
 
     async def load(self, kind: str, records: Sequence[Any]) -> None:

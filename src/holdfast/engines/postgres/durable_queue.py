@@ -44,7 +44,7 @@ class PostgresDurableQueue(DurableQueue):
     async def flushing(self, tenant: str, shard: int) -> AsyncIterator[ShardFlush | None]:
         """Lock a shard, commit at the end; yield ``None`` if another process has the lock."""
         async with (
-            self._engine.connection(writes=True) as connection,
+            self._engine.connection(writes=True, tenant=tenant) as connection,
             connection.transaction(),
         ):
             if await connection.fetchval(_SQL["hold_shard"], tenant, shard):
@@ -62,17 +62,17 @@ class PostgresDurableQueue(DurableQueue):
 
     async def behind(self, *, limit: int) -> list[tuple[str, str, int]]:
         """Return sessions in which the hot log is behind the durable log."""
-        rows = await self._engine.fetch(_SQL["overtaken"], limit, safe=True)
+        rows = await self._engine.fetch_across(_SQL["overtaken"], limit, safe=True)
         return [(tenant, session, epoch) for tenant, session, epoch in rows]
 
     async def unsettled(self, writer: str) -> list[tuple[str, str]]:
         """Return the sessions in which a process may have lost events."""
-        rows = await self._engine.fetch(_SQL["unsettled"], writer, safe=True)
+        rows = await self._engine.fetch_across(_SQL["unsettled"], writer, safe=True)
         return [(tenant, session) for tenant, session in rows]
 
     async def release(self, writer: str) -> None:
         """Remove a process that ends from the writers: all that it acknowledged is stored."""
-        await self._engine.fetch(_SQL["release"], writer, safe=True)
+        await self._engine.fetch_across(_SQL["release"], writer, safe=True)
 
     async def dead_letters(self, tenant: str, *, limit: int, after: str = "") -> list[DeadLetter]:
         """Return dead letters, oldest first."""

@@ -55,8 +55,8 @@ class PostgresEmbeddingQueue(EmbeddingQueue):
     async def index(self, agent: str) -> int:
         """Index the queued events of one agent. Return how many."""
 
-        async def fetch(sql: LiteralString, *args: Any) -> Sequence[Any]:
-            return await self._engine.fetch(sql, *args, safe=True)
+        async def fetch(sql: LiteralString, tenant: str, *args: Any) -> Sequence[Any]:
+            return await self._engine.fetch(sql, tenant, *args, safe=True)
 
         total = 0
         while done := await index_batch(fetch, self._tenant, agent):
@@ -129,7 +129,8 @@ async def tenants_waiting(engine: Postgres, model: str) -> list[str]:
 
         tenants = await tenants_waiting(engine, "wordllama-256")
     """
-    return [row[0] for row in await engine.fetch(_SQL["tenants_waiting"], model, safe=True)]
+    rows = await engine.fetch_across(_SQL["tenants_waiting"], model, safe=True)
+    return [row[0] for row in rows]
 
 
 def _batch(rows: Sequence[Any], limit: int) -> EmbeddingBatch:

@@ -8,14 +8,19 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any, LiteralString, Protocol, Self, TypeVar, cast
 
 import asyncpg
-import stamina
 
 from holdfast.engines.postgres import migrate
 from holdfast.engines.postgres.capabilities import Capabilities, read_capabilities
 from holdfast.engines.postgres.connect import APP_ROLE, connected_pool, prepare
 from holdfast.engines.postgres.errors import mapped, to_holdfast
 from holdfast.engines.postgres.queries import load
-from holdfast.engines.postgres.retries import NotConnectedError, cause_of, may_retry
+from holdfast.engines.postgres.retries import (
+    DRIVER_ERRORS,
+    NotConnectedError,
+    cause_of,
+    retried,
+)
+from holdfast.engines.postgres.tenancy import for_tenant
 from holdfast.engines.postgres.tenant_turns import TenantTurns
 from holdfast.engines.postgres.watched import (
     LEAVE_SECONDS,
@@ -23,18 +28,10 @@ from holdfast.engines.postgres.watched import (
     statement_deadlines,
 )
 from holdfast.engines.retry_log import tell_retries
-from holdfast.values.errors import ConfigError, HoldfastError, TimedOutError, UnavailableError
+from holdfast.values.errors import ConfigError, HoldfastError, TimedOutError
 
 _SQL = load("engine")
-_LOGGER = "holdfast.postgres"
 tell_retries()
-_DRIVER_ERRORS = (
-    asyncpg.PostgresError,
-    asyncpg.InterfaceError,
-    asyncpg.InternalClientError,
-    TimeoutError,
-    OSError,
-)
 
 SEARCH_SECONDS = 5.0
 """How long a search may take."""
@@ -57,8 +54,8 @@ P = TypeVar("P", bound=_Singleton)
 class Postgres:
     """One database: embedded or a server, on our own pool or a borrowed one.
 
-    Every statement names the schema ``holdfast`` itself and needs no session state, so it runs on a
-    borrowed pool and through a transaction pooler.
+    Every statement names the schema ``holdfast`` itself, says for which tenant it is and needs no
+    session state, so it runs on a borrowed pool and through a transaction pooler.
 
     ::
 
@@ -242,59 +239,75 @@ class Postgres:
 
     async def ping(self) -> None:
         """Send one statement and wait for its answer."""
-        await self.fetch(_SQL["ping"], safe=True)
+        await self.fetch_across(_SQL["ping"], safe=True)
 
-    async def fetch(self, sql: LiteralString, *args: Any, safe: bool) -> Sequence[Any]:
-        """Run a statement and return its rows. A tenant's statement has the tenant as ``$1``.
+    async def fetch(self, sql: LiteralString, tenant: str, *args: Any, safe: bool) -> Sequence[Any]:
+        """Run a statement for one tenant, its ``$1``, and return its rows.
 
+        It can neither read nor write rows of another tenant, whatever its conditions are.
         ``safe`` marks it as idempotent: it is retried when its answer was lost.
         """
-        try:
-            return await self._once(sql, args)
-        except _DRIVER_ERRORS as error:
-            return await self._again(error, sql, args, safe=safe)
+        return await self._fetch(for_tenant(sql), (tenant, *args), tenant, safe=safe)
 
-    async def search(self, sql: LiteralString, *args: Any) -> Sequence[Any]:
-        """Run a search and return its rows. It may take ``search_timeout_seconds``.
+    async def fetch_across(self, sql: LiteralString, *args: Any, safe: bool) -> Sequence[Any]:
+        """Run a statement that is for no tenant, and return its rows.
+
+        It cannot read a table; functions of the schema's owner answer what concerns all tenants.
+        """
+        return await self._fetch(sql, args, "", safe=safe)
+
+    async def _fetch(
+        self, sql: LiteralString, args: tuple[Any, ...], tenant: str, *, safe: bool
+    ) -> Sequence[Any]:
+        try:
+            return await self._once(sql, args, tenant)
+        except DRIVER_ERRORS as error:
+            return await retried(lambda: self._once(sql, args, tenant), error, safe=safe)
+
+    async def search(self, sql: LiteralString, tenant: str, *args: Any) -> Sequence[Any]:
+        """Run a search for one tenant and return its rows. It may take ``search_timeout_seconds``.
 
         Raises ``TimedOutError`` when that is over; the statement is cancelled.
         """
-        limit = self.search_timeout_seconds
+        limit, sql, args = self.search_timeout_seconds, for_tenant(sql), (tenant, *args)
         try:
-            return await self._once(sql, args, limit)
+            return await self._once(sql, args, tenant, limit)
         except TimeoutError as error:
             why = "narrow it, or raise HOLDFAST_SEARCH_TIMEOUT_SECONDS"
             raise TimedOutError(self.name, f"no answer within {limit:g} s: {why}") from error
-        except _DRIVER_ERRORS as error:
-            return await self._again(error, sql, args, safe=True)
+        except DRIVER_ERRORS as error:
+            return await retried(lambda: self._once(sql, args, tenant), error, safe=True)
 
-    async def fetchrow(self, sql: LiteralString, *args: Any, safe: bool) -> Any:
+    async def fetchrow(self, sql: LiteralString, tenant: str, *args: Any, safe: bool) -> Any:
         """Return the first row, or ``None``."""
-        rows = await self.fetch(sql, *args, safe=safe)
+        rows = await self.fetch(sql, tenant, *args, safe=safe)
         return rows[0] if rows else None
 
-    async def fetchval(self, sql: LiteralString, *args: Any, safe: bool) -> Any:
+    async def fetchval(self, sql: LiteralString, tenant: str, *args: Any, safe: bool) -> Any:
         """Return the first value of the first row, or ``None``."""
-        rows = await self.fetch(sql, *args, safe=safe)
+        rows = await self.fetch(sql, tenant, *args, safe=safe)
         return rows[0][0] if rows else None
 
     @asynccontextmanager
     async def connection(self, *, writes: bool, tenant: str = "") -> AsyncIterator[Any]:
-        """Yield a connection for several statements; none is retried, and each has a deadline."""
+        """Yield a connection for several statements; none is retried, and each has a deadline.
+
+        Each statement is for ``tenant``, its ``$1``. Without a tenant it reads no table of ours.
+        """
         await self._turns.take(tenant)
         try:
-            async with self._lent(writes=writes) as connection:
+            async with self._lent(tenant, writes=writes) as connection:
                 yield connection
         finally:
             self._turns.give_back(tenant)
 
     @asynccontextmanager
-    async def _lent(self, *, writes: bool) -> AsyncIterator[Any]:
+    async def _lent(self, tenant: str, *, writes: bool) -> AsyncIterator[Any]:
         try:
             held = await self._take()
         except NotConnectedError as error:
             raise to_holdfast(cause_of(error), wrote=False) from error
-        connection = WatchedConnection(held, self._deadlines)
+        connection = WatchedConnection(held, self._deadlines, tenant)
         try:
             with mapped(wrote=writes):
                 yield connection
@@ -305,9 +318,12 @@ class Postgres:
             await self._pool.release(held)
 
     async def _once(
-        self, sql: LiteralString, args: tuple[Any, ...], limit: float | None = None
+        self,
+        sql: LiteralString,
+        args: tuple[Any, ...],
+        tenant: str,
+        limit: float | None = None,
     ) -> Sequence[Any]:
-        tenant = args[0] if args and type(args[0]) is str else ""
         await self._turns.take(tenant)
         try:
             return await self._run(sql, args, limit)
@@ -342,7 +358,7 @@ class Postgres:
         server that does not answer blocks no caller. Errors are suppressed, so that the caller
         gets the first one.
         """
-        with suppress(*_DRIVER_ERRORS):
+        with suppress(*DRIVER_ERRORS):
             cause = error.__cause__ if isinstance(error, HoldfastError) else error
             if isinstance(cause, asyncpg.InternalClientError):
                 # The driver's own state is broken: the pool would give it to the next caller.
@@ -363,7 +379,7 @@ class Postgres:
         self._waiting += 1
         try:
             return await self._connected()
-        except _DRIVER_ERRORS as error:
+        except DRIVER_ERRORS as error:
             # Nothing was sent, so a retry is safe after any error.
             raise NotConnectedError(error) from error
         finally:
@@ -377,23 +393,3 @@ class Postgres:
                 raise
             await self._revive()
             return await self._pool.acquire()
-
-    async def _again(
-        self, error: BaseException, sql: LiteralString, args: tuple[Any, ...], *, safe: bool
-    ) -> Sequence[Any]:
-        """Retry a failed statement for a while, if it may be retried; else raise our error."""
-        if not may_retry(error, safe=safe):
-            raise to_holdfast(cause_of(error), wrote=not safe) from error
-        try:
-            async for attempt in stamina.retry_context(
-                on=lambda failed: may_retry(failed, safe=safe),
-                attempts=10,
-                timeout=15,
-                wait_initial=0.02,
-                wait_max=1.0,
-            ).with_name(_LOGGER, (), {}):
-                with attempt:
-                    return await self._once(sql, args)
-        except _DRIVER_ERRORS as failed:
-            raise to_holdfast(cause_of(failed), wrote=not safe) from failed
-        raise UnavailableError(self.name, "no answer")

@@ -49,7 +49,7 @@ class PostgresFallbackWrites(FallbackWrites):
 
     async def waiting(self, *, limit: int) -> list[tuple[str, str]]:
         """Return some tenants and sessions that have fallback writes."""
-        rows = await self._engine.fetch(_SQL["waiting"], limit, safe=True)
+        rows = await self._engine.fetch_across(_SQL["waiting"], limit, safe=True)
         return [(tenant, session) for tenant, session in rows]
 
     async def merged(self, tenant: str, fallback: FallbackWrite) -> None:

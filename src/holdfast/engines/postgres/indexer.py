@@ -27,17 +27,17 @@ class PostgresIndexer(EventIndexer):
 
     async def waiting(self) -> int:
         """Return how many events wait at most."""
-        found: int = await self._engine.fetchval(_SQL["waiting"], safe=True)
-        return found
+        [row] = await self._engine.fetch_across(_SQL["waiting"], safe=True)
+        return int(row[0])
 
     async def drain(self, progress: Callable[[int], None] | None = None) -> int:
         """Index until no event waits."""
 
-        async def fetch(sql: LiteralString, *args: Any) -> Sequence[Any]:
-            return await self._engine.fetch(sql, *args, safe=True)
+        async def fetch(sql: LiteralString, tenant: str, *args: Any) -> Sequence[Any]:
+            return await self._engine.fetch(sql, tenant, *args, safe=True)
 
         total = 0
-        while agents := await fetch(_SQL["queue"], AGENTS):
+        while agents := await self._engine.fetch_across(_SQL["queue"], AGENTS, safe=True):
             for tenant, agent in agents:
                 while done := await index_batch(fetch, tenant, agent):
                     total += done

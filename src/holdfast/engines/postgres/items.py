@@ -94,13 +94,13 @@ class PostgresItems(ItemStorage):
         page = _SQL["search_near"] if query else _SQL["search"]
         sql = filled(page, {_FILTER: condition.condition})
         limit, offset = min(search.limit, _MOST), min(search.offset, _MOST)
-        where = [self._tenant, owner, *_range(search.prefix), limit, offset]
+        where = [owner, *_range(search.prefix), limit, offset]
         if query:
             where += [encode_numbers(query), len(query), 2 * len(query) * _EPSILON]
         rows = await self._engine.search(
             filled(_SQL["refreshed"], {_ROWS: sql}) if search.refresh else sql,
-            *where,
-            *condition.parameters,
+            self._tenant,
+            *(*where, *condition.parameters),
         )
         hits = _page(query, limit, offset, rows) if query else _newest(rows)
         if search.refresh and any(row["extra"] for row in rows):

@@ -154,7 +154,7 @@ class Listener:
     async def _echoed(self) -> None:
         """Raise unless a notification to ourselves arrives."""
         self._echo.clear()
-        await self._engine.fetch(_SQL["echo"], self._own, safe=True)
+        await self._engine.fetch_across(_SQL["echo"], self._own, safe=True)
         if not await _happens(self._echo, within=ECHO_SECONDS):
             raise UnavailableError(
                 self._engine.name, "notices do not arrive, as through a transaction pooler"

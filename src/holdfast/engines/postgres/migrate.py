@@ -107,7 +107,7 @@ def function_files() -> tuple[FunctionFile, ...]:
     """Return the function files of this version, by subject.
 
     >>> function_files()[0].name
-    'api_keys'
+    'all_sessions'
     """
     found = []
     for file in sorted(files(__package__).joinpath("functions").iterdir(), key=lambda f: f.name):
@@ -208,11 +208,13 @@ async def _apply(connection: Any, one: Migration | FunctionFile) -> None:
             # A function may call one that is created after it.
             await connection.execute(_SQL["check_no_bodies"])
             await connection.execute(one.sql)
+            await connection.execute(_SQL["confine"])
             await connection.execute(_SQL["record_functions"], one.name, one.version, one.sha256)
         return
     if one.in_transaction:
         async with connection.transaction():
             await connection.execute(one.sql)
+            await connection.execute(_SQL["confine"])
             await connection.execute(_SQL["record"], one.version, one.name, one.sha256)
         return
     # CREATE INDEX CONCURRENTLY and the like cannot run in a transaction, and several statements
@@ -220,6 +222,7 @@ async def _apply(connection: Any, one: Migration | FunctionFile) -> None:
     for statement in one.sql.split(";\n"):
         if statement.strip():
             await connection.execute(statement)
+    await connection.execute(_SQL["confine"])
     await connection.execute(_SQL["record"], one.version, one.name, one.sha256)
 
 

@@ -281,8 +281,8 @@ class Recall:
             f"some events have no embedding yet: {problem}" if problem else ""
         )
 
-    async def _fetch(self, sql: LiteralString, *args: Any) -> Sequence[Any]:
-        return await self._engine.fetch(sql, *args, safe=True)
+    async def _fetch(self, sql: LiteralString, tenant: str, *args: Any) -> Sequence[Any]:
+        return await self._engine.fetch(sql, tenant, *args, safe=True)
 
 
 _COLUMNS = (

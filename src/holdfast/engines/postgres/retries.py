@@ -1,11 +1,24 @@
-"""Which failed statements may be sent again."""
+"""Which failed statements may be sent again, and how often they are."""
 
 from __future__ import annotations
 
-import asyncpg
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
 
-from holdfast.engines.postgres.errors import TRY_AGAIN, nothing_was_sent
-from holdfast.values.errors import HoldfastError
+import asyncpg
+import stamina
+
+from holdfast.engines.postgres.errors import TRY_AGAIN, nothing_was_sent, to_holdfast
+from holdfast.values.errors import HoldfastError, UnavailableError
+
+DRIVER_ERRORS = (
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    TimeoutError,
+    OSError,
+)
+_LOGGER = "holdfast.postgres"
 
 
 class NotConnectedError(OSError):
@@ -42,3 +55,24 @@ def may_retry(error: BaseException, *, safe: bool) -> bool:
         or isinstance(error, (OSError, asyncpg.InternalClientError))
         or (isinstance(error, asyncpg.InterfaceError) and "closed" in str(error))
     )
+
+
+async def retried(
+    call: Callable[[], Awaitable[Sequence[Any]]], error: BaseException, *, safe: bool
+) -> Sequence[Any]:
+    """Repeat a failed call for a while, if it may be repeated; else raise our error."""
+    if not may_retry(error, safe=safe):
+        raise to_holdfast(cause_of(error), wrote=not safe) from error
+    try:
+        async for attempt in stamina.retry_context(
+            on=lambda failed: may_retry(failed, safe=safe),
+            attempts=10,
+            timeout=15,
+            wait_initial=0.02,
+            wait_max=1.0,
+        ).with_name(_LOGGER, (), {}):
+            with attempt:
+                return await call()
+    except DRIVER_ERRORS as failed:
+        raise to_holdfast(cause_of(failed), wrote=not safe) from failed
+    raise UnavailableError("postgres", "no answer")

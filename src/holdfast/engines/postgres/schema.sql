@@ -729,8 +729,7 @@ CREATE TABLE holdfast.task_contexts (
     PRIMARY KEY (tenant, owner, id)
 );
 
-CREATE INDEX task_contexts_by_age ON holdfast.task_contexts USING btree ((((tenant || '
-'::text) || owner)), created_at, id);
+CREATE INDEX task_contexts_by_owner ON holdfast.task_contexts USING btree (owner, tenant, created_at, id);
 
 CREATE TABLE holdfast.task_edges (
     from_state text COLLATE "C",
@@ -780,8 +779,7 @@ CREATE TABLE holdfast.task_events (
 CREATE INDEX task_changes ON holdfast.task_events USING btree (tenant, written_by, task_id, seq) WHERE ((kind = 'transition'::text) AND (written_by IS NOT NULL));
 CREATE INDEX task_chunks ON holdfast.task_events USING btree (tenant, task_id, artifact_id, seq) WHERE (kind = 'artifact'::text);
 CREATE INDEX task_chunks_of_step ON holdfast.task_events USING btree (tenant, step_key, fence, seq) WHERE ((kind = 'artifact'::text) AND (step_key IS NOT NULL));
-CREATE UNIQUE INDEX task_messages_by_id ON holdfast.task_events USING btree (tenant, (((task_id || '
-'::text) || message_id))) WHERE (kind = 'message'::text);
+CREATE UNIQUE INDEX task_messages_by_name ON holdfast.task_events USING btree (tenant, message_id, task_id) WHERE (kind = 'message'::text);
 CREATE INDEX task_messages_in_order ON holdfast.task_events USING btree (tenant, task_id, seq) WHERE (kind = 'message'::text);
 CREATE INDEX task_messages_of_context ON holdfast.task_events USING btree (tenant, context_key, stored) WHERE (kind = 'message'::text);
 CREATE INDEX task_moves ON holdfast.task_events USING btree (tenant, task_id, seq) WHERE ((kind = 'request'::text) OR ((kind = 'transition'::text) AND (number > 1) AND (to_state <> ALL (ARRAY['completed'::text, 'failed'::text, 'canceled'::text, 'rejected'::text]))));
@@ -814,8 +812,7 @@ CREATE TABLE holdfast.task_inbox (
     PRIMARY KEY (tenant, task_id, id)
 );
 
-CREATE INDEX task_inbox_waiting ON holdfast.task_inbox USING btree ((((tenant || '
-'::text) || task_id)), topic, number) WHERE (NOT received);
+CREATE INDEX task_inbox_by_task ON holdfast.task_inbox USING btree (task_id, tenant, topic, number) WHERE (NOT received);
 
 CREATE TABLE holdfast.task_starts (
     tenant text COLLATE "C" NOT NULL,
@@ -879,14 +876,11 @@ CREATE TABLE holdfast.tasks (
 ) WITH (fillfactor=70);
 
 CREATE UNIQUE INDEX tasks_at_work ON holdfast.tasks USING btree (tenant, context_key, lane) WHERE (state = 'working'::text);
-CREATE INDEX tasks_by_change ON holdfast.tasks USING btree ((((tenant || '
-'::text) || owner)), updated_at, id);
+CREATE UNIQUE INDEX tasks_by_key ON holdfast.tasks USING btree (tenant, submit_key, owner) WHERE (submit_key <> ''::text);
+CREATE INDEX tasks_by_owner ON holdfast.tasks USING btree (owner, tenant, updated_at, id);
+CREATE INDEX tasks_by_parent ON holdfast.tasks USING btree (parent_id, tenant, id) WHERE (parent_id <> ''::text);
 CREATE INDEX tasks_by_priority ON holdfast.tasks USING btree (tenant, priority, due_at, id) WHERE ((state = 'submitted'::text) AND (priority > 0));
-CREATE UNIQUE INDEX tasks_by_submit_key ON holdfast.tasks USING btree (tenant, (((owner || '
-'::text) || submit_key))) WHERE (submit_key <> ''::text);
 CREATE INDEX tasks_of_context ON holdfast.tasks USING btree (context_key);
-CREATE INDEX tasks_of_parent ON holdfast.tasks USING btree ((((tenant || '
-'::text) || parent_id)), id) WHERE (parent_id <> ''::text);
 CREATE INDEX tasks_queue ON holdfast.tasks USING btree (tenant, due_at, id) WHERE (state = 'submitted'::text);
 CREATE INDEX tasks_queue_of_context ON holdfast.tasks USING btree (context_key, due_at, id) WHERE (state = 'submitted'::text);
 CREATE INDEX tasks_uncopied ON holdfast.tasks USING btree (tenant, updated_at, id) WHERE ((NOT copied) AND (state <> ALL (ARRAY['submitted'::text, 'working'::text])));
@@ -1099,6 +1093,7 @@ CREATE VIEW holdfast.task_records AS
 --   adopt_turn_model(the_tenant text, the_model text, the_dimension integer, context boolean) RETURNS boolean
 --   advance_outbox(in_tenant text, in_task_id text, in_config_id text) RETURNS void
 --   advance_versions(the_sequence text, the_version bigint) RETURNS void
+--   agents_to_index(at_most bigint) RETURNS TABLE(tenant text, agent text)
 --   agents_with_events(the_tenant text, the_beginning text, the_other text, the_limit integer) RETURNS SETOF text
 --   answer_task(in_tenant text, in_id text, in_owner text, in_message_id text, in_message_at timestamp with time zone, in_message_body text, in_message_digest text, in_result text, in_form text) RETURNS SETOF holdfast.linked_task_records
 --   append_embedded_events(the_tenant text, the_sessions text[], the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[], the_numbers real[], the_dimension integer) RETURNS TABLE(place integer, epoch integer, seq bigint)
@@ -1127,6 +1122,7 @@ CREATE VIEW holdfast.task_records AS
 --   clear_facts(the_tenant text, the_namespace text, the_agent text) RETURNS void
 --   clear_task_context(in_tenant text, in_owner text, in_id text) RETURNS bigint
 --   complete_tasks(in_tenant text, in_ids text[], in_fences bigint[], in_workers text[]) RETURNS TABLE(task_id text, reached text)
+--   confine_tables() RETURNS integer
 --   cool_session(the_tenant text, the_session text, the_heat bigint) RETURNS boolean
 --   copy_thread(in_tenant text, in_source text, in_target text) RETURNS bigint
 --   correct_leases(in_tenant text) RETURNS void
@@ -1150,6 +1146,7 @@ CREATE VIEW holdfast.task_records AS
 --   erases_session(in_kind text, in_id text, stored text) RETURNS boolean
 --   erases_task(in_kind text, in_id text, in_owner text, in_context text, in_agent text) RETURNS boolean
 --   event_passes(the_tenant text, the_session bigint, the_epoch integer, the_seq bigint, the_types text[], the_since timestamp with time zone, the_until timestamp with time zone, the_owner text, the_path jsonpath, the_values jsonb) RETURNS boolean
+--   events_to_index() RETURNS bigint
 --   fact_words(the_tenant text, the_scope bigint, the_language text, the_lexemes text[], moment timestamp with time zone, k1 double precision, b double precision) RETURNS TABLE(number bigint, score double precision)
 --   fail(state text, message text, facts jsonb) RETURNS void
 --   fail_lease(in_id text) RETURNS void
@@ -1162,6 +1159,7 @@ CREATE VIEW holdfast.task_records AS
 --   forget_task() RETURNS trigger
 --   fork_task(in_tenant text, in_id text, in_owner text, in_new_id text, in_new_context_id text, in_at bigint, in_failed boolean, in_submit_key text, in_digest text, in_message_id text, in_message_at timestamp with time zone, in_message_body text, in_message_digest text) RETURNS SETOF holdfast.task_records
 --   has_message(in_tenant text, in_task_id text, in_topic text) RETURNS boolean
+--   has_moves() RETURNS boolean
 --   hold_dimension(the_tenant text, the_collection text, wanted integer) RETURNS integer
 --   hold_fact_scope(the_tenant text, the_namespace text, the_agent text, the_language text) RETURNS bigint
 --   hold_task(in_tenant text, in_id text, in_fence bigint) RETURNS holdfast.tasks
@@ -1198,9 +1196,11 @@ CREATE VIEW holdfast.task_records AS
 --   merge_blocks(the_tenant text, the_agent text) RETURNS bigint
 --   move_session(the_tenant text, old_prefix text, the_session text, new_prefix text, the_name text) RETURNS text
 --   move_task(task holdfast.tasks, in_to text, in_actor text, in_now timestamp with time zone, in_note text, in_run_after timestamp with time zone, in_said bigint, in_status_seq bigint, in_status_id text, in_keeps_place boolean) RETURNS void
+--   moves_after(the_tenant text, the_session text, at_most bigint) RETURNS TABLE(tenant text, session text, owner text, needs_hot_store boolean)
 --   near_candidates(one holdfast.event_agents, the_vector real[], the_model text, the_limit bigint, the_key bigint, the_types text[], the_since timestamp with time zone, the_until timestamp with time zone, the_owner text, the_path jsonpath, the_values jsonb) RETURNS integer[]
 --   near_events(the_tenant text, the_agent text, the_vector real[], the_limit bigint, the_types text[], the_since timestamp with time zone, the_until timestamp with time zone, the_owner text, the_path jsonpath, the_values jsonb) RETURNS TABLE(session_key bigint, epoch integer, seq bigint, distance double precision)
 --   newest_message(the_tenant text, the_key bigint, the_agent text) RETURNS holdfast.events
+--   no_tenant() RETURNS text
 --   now() RETURNS timestamp with time zone
 --   open_item_namespace(in_tenant text, in_owner text, in_path text[], in_make boolean) RETURNS bigint
 --   open_thread(in_tenant text, in_id text, in_ttl_seconds double precision, in_alone boolean) RETURNS bigint
@@ -1236,6 +1236,7 @@ CREATE VIEW holdfast.task_records AS
 --   refresh_items(in_tenant text, in_owner text, in_namespaces text[], in_keys text[]) RETURNS TABLE(at integer, value text, version bigint, created_at timestamp with time zone, updated_at timestamp with time zone, expires_at timestamp with time zone)
 --   refuse_adopted(task holdfast.tasks) RETURNS void
 --   release_task(in_tenant text, in_id text, in_fence bigint, in_note text) RETURNS SETOF holdfast.task_records
+--   release_writer(the_writer text) RETURNS void
 --   remove_events(the_tenant text, the_session text, the_agent text, the_run text, the_types text[], after_epoch integer, after_seq bigint, until_epoch integer, until_seq bigint) RETURNS TABLE(id text, epoch integer, seq bigint)
 --   replace_messages(the_tenant text, the_session text, the_agent text, after_seq bigint, expected_seq bigint, the_ids text[], the_run text, the_times timestamp with time zone[], the_bodies text[], the_filterables text[]) RETURNS TABLE(id text, epoch integer, seq bigint)
 --   replay_letter(the_tenant text, the_letter text, the_session text, the_epoch integer, the_seq bigint, the_agent text, the_type text, the_id text, the_run text, the_time timestamp with time zone, the_body text) RETURNS TABLE(epoch integer, seq bigint)
@@ -1255,7 +1256,12 @@ CREATE VIEW holdfast.task_records AS
 --   search_events(the_tenant text, the_agent text, the_beginning text, the_other text, most_agents integer, the_lexemes text[], the_names text[], the_vector real[], the_model text, the_limit bigint, the_session text, the_types text[], the_since timestamp with time zone, the_until timestamp with time zone, the_owner text, the_path jsonpath, the_values jsonb, k1 double precision, b double precision, body_bytes integer, index_limit bigint, OUT searched text[], OUT queued text[], OUT waiting bigint, OUT indexing boolean, OUT may_index boolean, OUT model text, OUT unembedded boolean, OUT speakers text[], OUT word_seconds double precision, OUT near_seconds double precision, OUT lexicals double precision[], OUT semantics double precision[], OUT matched text[], OUT asks boolean[], OUT borrows boolean[], OUT spoke text[], OUT agents text[], OUT sessions text[], OUT types text[], OUT bodies text[], OUT ids text[], OUT runs text[], OUT times timestamp with time zone[], OUT epochs integer[], OUT seqs bigint[]) RETURNS record
 --   search_words(the_tenant text, the_agent text, the_lexemes text[], the_limit bigint, the_session text, the_types text[], the_since timestamp with time zone, the_until timestamp with time zone, k1 double precision, b double precision) RETURNS TABLE(session_key bigint, epoch integer, seq bigint, score double precision)
 --   send_to_task(in_tenant text, in_id text, in_owner text, in_message_id text, in_topic text, in_body text, in_digest text, in_limit bigint) RETURNS void
+--   sessions_aside(at_most bigint) RETURNS TABLE(tenant text, session text)
+--   sessions_overtaken(at_most bigint) RETURNS TABLE(tenant text, session text, epoch integer)
+--   sessions_unassigned(at_most bigint) RETURNS TABLE(tenant text, session text)
+--   sessions_unsettled(the_writer text) RETURNS TABLE(tenant text, session text)
 --   settle_task(task holdfast.tasks, in_wanted text, in_note text, in_event text, OUT reached text, OUT why text) RETURNS record
+--   skip_empty_moves() RETURNS void
 --   store_embedded_events(the_tenant text, the_sessions text[], the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[], the_filterables text[], the_numbers real[], the_dimension integer) RETURNS TABLE(place integer, epoch integer, seq bigint, first timestamp with time zone)
 --   store_event(the_tenant text, the_session text, the_agent text, the_type text, the_id text, the_run text, the_time timestamp with time zone, the_body text, the_filterable text) RETURNS TABLE(place integer, epoch integer, seq bigint, first timestamp with time zone)
 --   store_events(the_tenant text, the_sessions text[], the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[], the_filterables text[]) RETURNS TABLE(place integer, epoch integer, seq bigint, first timestamp with time zone)
@@ -1266,7 +1272,9 @@ CREATE VIEW holdfast.task_records AS
 --   submit_child_task(in_tenant text, in_parent_id text, in_fence bigint, in_step_kind text, in_step_name text, in_step_occurrence bigint, in_step_body text, in_step_digest text, in_id text, in_context_id text, in_new_context_id text, in_agent text, in_metadata text, in_max_attempts bigint, in_run_after timestamp with time zone, in_run_after_seconds double precision, in_message_id text, in_message_at timestamp with time zone, in_message_body text, in_message_digest text) RETURNS SETOF holdfast.linked_task_records
 --   submit_task(in_tenant text, in_id text, in_owner text, in_context_id text, in_new_context_id text, in_agent text, in_metadata text, in_max_attempts bigint, in_submit_key text, in_digest text, in_retry_of text, in_run_after timestamp with time zone, in_run_after_seconds double precision, in_message_id text, in_message_at timestamp with time zone, in_message_body text, in_message_digest text, in_push_ids text[], in_push_urls text[], in_push_tokens text[], in_push_auths text[]) RETURNS SETOF holdfast.task_records
 --   supersede_fact(the_tenant text, the_scope bigint, the_supersedes text, the_id text, moment timestamp with time zone) RETURNS holdfast.facts
+--   survey_work(at_most bigint, these text[]) RETURNS TABLE(kind text, tenant text, seconds double precision)
 --   take_back(session holdfast.sessions) RETURNS holdfast.sessions
+--   take_places(in_tenant text, in_places tid[], in_busy bigint[], in_worker text, in_now timestamp with time zone, in_lease_seconds double precision, in_serial boolean, in_versions jsonb, in_app_version text) RETURNS SETOF holdfast.tasks
 --   take_tasks(in_tenant text, in_worker text, in_agents text[], in_limit bigint, in_lease_seconds double precision, in_serial boolean, in_history bigint, in_limits jsonb) RETURNS SETOF holdfast.claimed_task
 --   take_unembedded(the_tenant text, the_limit bigint, the_seconds double precision) RETURNS TABLE(agent text, session_key bigint, epoch integer, first_seq bigint, last_seq bigint, seq bigint, type text, body text)
 --   task_artifact_bytes(in_tenant text, in_task_id text) RETURNS bigint
@@ -1283,6 +1291,13 @@ CREATE VIEW holdfast.task_records AS
 --   task_says(in_tenant text, in_id text, in_text text) RETURNS boolean
 --   task_step_key(in_task_id text, in_kind text, in_name text, in_occurrence bigint) RETURNS text
 --   tell_of_task(in_tenant text, in_id text, in_has_push boolean, in_followed_until timestamp with time zone, in_now timestamp with time zone, VARIADIC in_announced bigint[]) RETURNS void
+--   tenants_at_work(at_most bigint) RETURNS TABLE(tenant text)
+--   tenants_due(at_most bigint) RETURNS TABLE(tenant text)
+--   tenants_scheduled(at_most bigint, these text[]) RETURNS TABLE(tenant text, seconds double precision)
+--   tenants_to_clean(at_most bigint) RETURNS TABLE(tenant text)
+--   tenants_to_embed(the_model text) RETURNS TABLE(tenant text)
+--   tenants_with_copies(at_most bigint) RETURNS TABLE(tenant text)
+--   tenants_with_news(at_most bigint) RETURNS TABLE(tenant text)
 --   transition_task(in_tenant text, in_id text, in_fence bigint, in_to text, in_note text, in_run_after timestamp with time zone, in_run_after_seconds double precision, in_progress boolean, in_message_id text, in_message_at timestamp with time zone, in_message_body text, in_message_digest text, in_ask_kind text, in_ask_name text, in_ask_occurrence bigint) RETURNS SETOF holdfast.task_records
 --   uncopy_task() RETURNS trigger
 --   unembedded_in(the_tenant text, the_agents text[], the_keys bigint[], the_epochs integer[], the_starts bigint[], the_ends bigint[], the_limit bigint) RETURNS TABLE(agent text, session_key bigint, epoch integer, first_seq bigint, last_seq bigint, seq bigint, type text, body text)

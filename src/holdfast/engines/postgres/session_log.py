@@ -36,14 +36,16 @@ async def append(
             dimension = len(vectors[0]) if vectors else None
             return await engine.fetch(
                 _SQL["append_with_states"],
-                *(tenant, *_columns(entries), numbers, dimension, *_patch_columns(patches)),
+                tenant,
+                *(*_columns(entries), numbers, dimension, *_patch_columns(patches)),
                 safe=bool(entries),
             )
         if vectors is not None:
             numbers = [number for vector in vectors for number in vector]
             return await engine.fetch(
                 _SQL["append_embedded"],
-                *(tenant, *_columns(entries), numbers, len(vectors[0])),
+                tenant,
+                *(*_columns(entries), numbers, len(vectors[0])),
                 safe=True,
             )
         if len(entries) == 1:
@@ -93,7 +95,8 @@ async def replace_tail(
     try:
         *gone, (_, _, last) = await engine.fetch(
             _SQL["replace_tail"],
-            *(tenant, session, agent, tail.after_seq, tail.expected_last_seq, ids, run, *rest),
+            tenant,
+            *(session, agent, tail.after_seq, tail.expected_last_seq, ids, run, *rest),
             safe=True,
         )
     except VersionConflictError:

@@ -23,16 +23,17 @@ class PostgresSessionMoves(SessionMoves):
 
     async def any(self) -> bool:
         """Whether there is anything to move."""
-        return bool(await self._engine.fetchval(_SQL["any"], safe=True))
+        [row] = await self._engine.fetch_across(_SQL["any"], safe=True)
+        return bool(row[0])
 
     async def skip_empty(self) -> None:
         """Delete the moves of sessions of which nothing is stored."""
-        await self._engine.fetch(_SQL["skip_empty"], safe=True)
+        await self._engine.fetch_across(_SQL["skip_empty"], safe=True)
 
     async def pending(self, *, after: SessionMove | None = None, limit: int) -> list[SessionMove]:
         """Return the sessions to move, in order."""
         last = ("", "") if after is None else (after.tenant, after.session)
-        rows = await self._engine.fetch(_SQL["pending"], *last, limit, safe=True)
+        rows = await self._engine.fetch_across(_SQL["pending"], *last, limit, safe=True)
         return [SessionMove(*row) for row in rows]
 
     async def move(self, tenant: str, old: tuple[str, str], new: tuple[str, str]) -> Moved:
@@ -46,5 +47,5 @@ class PostgresSessionMoves(SessionMoves):
 
     async def unassigned(self, *, limit: int) -> list[tuple[str, str]]:
         """Return the tenants and contexts whose sessions wait for an owner."""
-        rows = await self._engine.fetch(_SQL["unassigned"], limit, safe=True)
+        rows = await self._engine.fetch_across(_SQL["unassigned"], limit, safe=True)
         return [(row[0], row[1].removeprefix(UNASSIGNED)) for row in rows]

@@ -6,11 +6,13 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import TracebackType
-from typing import Any
+from typing import Any, LiteralString
 
 import asyncpg
 
 from holdfast.engines.deadlines import Deadlines
+from holdfast.engines.postgres.tenancy import for_tenant
+from holdfast.values.errors import EngineError
 
 _ASKING = frozenset(
     {
@@ -19,6 +21,8 @@ _ASKING = frozenset(
     }
 )
 """The calls of a connection that wait for the server."""
+_STATEMENTS = frozenset({"execute", "fetch", "fetchrow", "fetchval"})
+"""The calls that take a statement and its parameters."""
 LEAVE_SECONDS = 1.0
 """How long a cancelled caller waits for the server to cancel its statement."""
 
@@ -48,9 +52,10 @@ class WatchedConnection:
             await connection.fetch(sql)
     """
 
-    def __init__(self, bare: Any, deadlines: Deadlines[Any]) -> None:
+    def __init__(self, bare: Any, deadlines: Deadlines[Any], tenant: str = "") -> None:
         self.bare = bare
         self._deadlines = deadlines
+        self._tenant = tenant
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self.bare, name)
@@ -58,10 +63,18 @@ class WatchedConnection:
             return found
 
         async def asked(*args: Any, **options: Any) -> Any:
+            if self._tenant and name in _STATEMENTS:
+                args = self._confined(*args)
             with self.watched():
                 return await found(*args, **options)
 
         return asked
+
+    def _confined(self, sql: LiteralString, *args: Any) -> tuple[Any, ...]:
+        """Return a statement for the tenant of this connection; another tenant's raises."""
+        if args[:1] != (self._tenant,):
+            raise EngineError("postgres", "a connection of one tenant was given to another")
+        return (for_tenant(sql), *args)
 
     @contextmanager
     def watched(self) -> Iterator[None]:

@@ -1,4 +1,4 @@
--- version: 1
+-- version: 2
 -- Tasks that other tasks submit and wait for.
 
 -- Counts a child less that a task waits for; the last one makes the task due. Whoever ends a child
@@ -150,7 +150,7 @@ BEGIN
             UNION ALL
             SELECT c.id, p.depth + 1 FROM tree p CROSS JOIN LATERAL (
                 SELECT t.id FROM holdfast.tasks t
-                WHERE (t.tenant || E'\n' || t.parent_id) = (in_tenant || E'\n' || p.id)
+                WHERE t.tenant = in_tenant AND t.parent_id = p.id
                     AND t.parent_id <> ''
             ) c
         )

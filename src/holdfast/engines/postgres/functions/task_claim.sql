@@ -60,21 +60,9 @@ BEGIN
     END IF;
     RETURN QUERY
     WITH taken AS (
-        -- The rows are locked, so they stay where they are; no index fits what is said of them.
-        UPDATE holdfast.tasks t SET
-            state = 'working', updated_at = v_now, note = '""', status_seq = NULL,
-            version = t.version + 1, transitions = t.transitions + 1,
-            fence = t.fence + 1, attempts = t.attempts + 1, worker = in_worker,
-            lane = CASE WHEN in_serial THEN '' ELSE t.id END,
-            lease_expires_at = v_now + make_interval(secs => in_lease_seconds),
-            lease_seconds = in_lease_seconds,
-            run_after = NULL, app_version = in_app_version,
-            handler_version = CASE WHEN t.handler_version = ''
-                THEN coalesce(in_versions -> t.agent ->> 0, '') ELSE t.handler_version END
-        WHERE t.ctid = ANY (chosen)
-            AND CASE WHEN t.state = 'submitted' THEN t.tenant END = in_tenant
-            AND (busy IS NULL OR t.context_key <> ALL (busy))
-        RETURNING t.*
+        SELECT * FROM holdfast.take_places(
+            in_tenant, chosen, busy, in_worker, v_now, in_lease_seconds, in_serial, in_versions,
+            in_app_version)
     ), logged AS (
         INSERT INTO holdfast.task_events (
             tenant, task_id, seq, kind, at, actor, fence, number, from_state, to_state,
@@ -109,6 +97,34 @@ BEGIN
         WHERE t.tenant = in_tenant AND t.context_key = ANY (contexts) AND t.state = 'working'
             AND t.updated_at = v_now AND t.worker = in_worker;
     END IF;
+END
+$$;
+
+-- Takes the rows at some places. They are locked, so they stay where they are; no index fits what is
+-- said of them, and the one that fits their policy reads all of a tenant.
+CREATE OR REPLACE FUNCTION holdfast.take_places(
+    in_tenant text, in_places tid[], in_busy bigint[], in_worker text, in_now timestamptz,
+    in_lease_seconds double precision, in_serial boolean, in_versions jsonb, in_app_version text
+) RETURNS SETOF holdfast.tasks
+LANGUAGE plpgsql
+SET enable_indexscan = off
+AS $$
+BEGIN
+    RETURN QUERY
+    UPDATE holdfast.tasks t SET
+        state = 'working', updated_at = in_now, note = '""', status_seq = NULL,
+        version = t.version + 1, transitions = t.transitions + 1,
+        fence = t.fence + 1, attempts = t.attempts + 1, worker = in_worker,
+        lane = CASE WHEN in_serial THEN '' ELSE t.id END,
+        lease_expires_at = in_now + make_interval(secs => in_lease_seconds),
+        lease_seconds = in_lease_seconds,
+        run_after = NULL, app_version = in_app_version,
+        handler_version = CASE WHEN t.handler_version = ''
+            THEN coalesce(in_versions -> t.agent ->> 0, '') ELSE t.handler_version END
+    WHERE t.ctid = ANY (in_places)
+        AND CASE WHEN t.state = 'submitted' THEN t.tenant END = in_tenant
+        AND (in_busy IS NULL OR t.context_key <> ALL (in_busy))
+    RETURNING t.*;
 END
 $$;
 

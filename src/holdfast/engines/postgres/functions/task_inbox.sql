@@ -1,4 +1,4 @@
--- version: 1
+-- version: 2
 -- Messages to running tasks.
 
 -- Whether a task has a message of a topic that nobody received.
@@ -8,7 +8,7 @@ LANGUAGE sql STABLE
 AS $$
     SELECT EXISTS (
         SELECT FROM holdfast.task_inbox i
-        WHERE (i.tenant || E'\n' || i.task_id) = (in_tenant || E'\n' || in_task_id)
+        WHERE i.tenant = in_tenant AND i.task_id = in_task_id
             AND i.topic = in_topic AND NOT i.received)
 $$;
 
@@ -42,7 +42,7 @@ BEGIN
     END IF;
     IF (SELECT count(*) FROM (
             SELECT FROM holdfast.task_inbox i
-            WHERE (i.tenant || E'\n' || i.task_id) = (in_tenant || E'\n' || in_id)
+            WHERE i.tenant = in_tenant AND i.task_id = in_id
                 AND NOT i.received
             LIMIT in_limit) waiting) >= in_limit
     THEN
@@ -85,7 +85,7 @@ BEGIN
         RETURN;
     END IF;
     SELECT * INTO message FROM holdfast.task_inbox i
-    WHERE (i.tenant || E'\n' || i.task_id) = (in_tenant || E'\n' || in_id)
+    WHERE i.tenant = in_tenant AND i.task_id = in_id
         AND i.topic = in_topic AND NOT i.received
     ORDER BY i.number LIMIT 1;
     IF FOUND THEN

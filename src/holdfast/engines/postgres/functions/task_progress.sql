@@ -1,4 +1,4 @@
--- version: 2
+-- version: 3
 -- What a running task stores.
 
 -- Counts one more event of a task that is working under this fence; else the lease is lost.
@@ -98,7 +98,7 @@ BEGIN
     SELECT e.written_at, e.seq, e.body INTO out_at, out_seq, out_body
     FROM holdfast.task_events e
     WHERE e.tenant = in_tenant AND e.kind = 'message'
-        AND (e.task_id || E'\n' || e.message_id) = (in_id || E'\n' || out_id);
+        AND e.task_id = in_id AND e.message_id = out_id;
     IF NOT FOUND THEN
         PERFORM holdfast.fail(
             'HF001', format('%s is stored, and not as a message', in_step_name),

@@ -1,4 +1,4 @@
--- version: 3
+-- version: 4
 -- What clients ask of tasks.
 
 -- The context, made on first use; held so that clear_context waits for whoever adds a task to it.
@@ -36,7 +36,7 @@ BEGIN
     ELSE
         SELECT * INTO known FROM holdfast.tasks t
         WHERE t.tenant = in_tenant AND t.submit_key <> ''
-            AND (t.owner || E'\n' || t.submit_key) = (in_owner || E'\n' || in_submit_key);
+            AND t.owner = in_owner AND t.submit_key = in_submit_key;
         IF known.submit_digest <> in_digest THEN
             PERFORM holdfast.fail(
                 'HF001',
@@ -104,7 +104,7 @@ BEGIN
         AND NOT EXISTS (
             SELECT FROM holdfast.task_events e
             WHERE e.tenant = in_tenant AND e.kind = 'message'
-                AND (e.task_id || E'\n' || e.message_id) = (in_id || E'\n' || in_message_id))
+                AND e.task_id = in_id AND e.message_id = in_message_id)
     THEN
         RETURN;
     END IF;

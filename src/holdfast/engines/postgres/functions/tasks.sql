@@ -1,4 +1,4 @@
--- version: 2
+-- version: 3
 -- What all functions of tasks use.
 
 -- The last messages of a task, in order, as columns of equal length.
@@ -192,13 +192,13 @@ BEGIN
     VALUES (
         in_tenant, in_task_id, in_seq, 'message', in_now, in_actor, in_fence,
         in_id, in_at, in_context_key, nextval('holdfast.task_messages_stored'), in_digest, in_body)
-    ON CONFLICT (tenant, (task_id || E'\n' || message_id)) WHERE kind = 'message' DO NOTHING;
+    ON CONFLICT (tenant, message_id, task_id) WHERE kind = 'message' DO NOTHING;
     IF FOUND THEN
         RETURN in_seq;
     END IF;
     SELECT e.seq, e.digest INTO known_seq, known_digest FROM holdfast.task_events e
     WHERE e.tenant = in_tenant AND e.kind = 'message'
-        AND (e.task_id || E'\n' || e.message_id) = (in_task_id || E'\n' || in_id);
+        AND e.task_id = in_task_id AND e.message_id = in_id;
     IF known_digest <> in_digest THEN
         PERFORM holdfast.fail('HF001', format('message %L is there with another body', in_id),
                               jsonb_build_object('kind', 'message', 'key', in_id));

@@ -1,6 +1,6 @@
 -- name: now
 -- The time of a snapshot.
-SELECT holdfast.now();
+SELECT holdfast.now() WHERE $1 <> '';
 
 -- name: sessions
 -- Sessions that are there.

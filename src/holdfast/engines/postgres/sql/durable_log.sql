@@ -37,18 +37,11 @@ WHERE s.tenant = $1 AND s.id = $2 AND g.tenant = s.tenant AND g.session_key = s.
 
 -- name: unsettled
 -- Sessions of which a process may have lost something with Redis.
-SELECT DISTINCT s.tenant, s.id FROM holdfast.session_gaps g
-JOIN holdfast.sessions s ON s.tenant = g.tenant AND s.key = g.session_key
-WHERE g.writers @> ARRAY[$1::text] AND g.writers <> '{}' AND NOT g.open;
+SELECT * FROM holdfast.sessions_unsettled($1);
 
 -- name: release
 -- A process that ends has nothing left that is not stored.
-WITH states AS (
-    UPDATE holdfast.state_snapshots SET writers = array_remove(writers, $1::text)
-    WHERE writers @> ARRAY[$1::text] AND writers <> '{}'
-)
-UPDATE holdfast.sessions SET writers = array_remove(writers, $1::text)
-WHERE writers @> ARRAY[$1::text] AND writers <> '{}';
+SELECT holdfast.release_writer($1);
 
 -- name: reserve
 -- Numbers for a grant that Redis has: $3 its heat, $4 who will acknowledge them before they are stored.
@@ -145,7 +138,7 @@ SELECT epoch FROM holdfast.store_event($1, $2, $3, $4, $5, $6, $7, $8, $9);
 
 -- name: overtaken
 -- Sessions whose numbering was taken back from Redis and has not been granted to it again: $1 limit.
-SELECT s.tenant, s.id, s.epoch FROM holdfast.sessions s WHERE s.overtaken LIMIT $1;
+SELECT * FROM holdfast.sessions_overtaken($1);
 
 -- name: letters
 -- Dead letters, oldest first, after an id: $2 the id, $3 limit.

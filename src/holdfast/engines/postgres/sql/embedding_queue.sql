@@ -100,9 +100,4 @@ CROSS JOIN LATERAL (
 
 -- name: tenants_waiting
 -- The tenants of a model ($1) with something to index or to embed that nobody has taken.
-SELECT m.tenant FROM holdfast.event_models m
-WHERE m.model = $1 AND (
-    EXISTS (SELECT FROM holdfast.unindexed_events u WHERE u.tenant = m.tenant)
-    OR EXISTS (
-        SELECT FROM holdfast.unembedded_events u
-        WHERE u.tenant = m.tenant AND u.taken_until <= holdfast.now()));
+SELECT * FROM holdfast.tenants_to_embed($1);

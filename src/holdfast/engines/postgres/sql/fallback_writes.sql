@@ -31,7 +31,7 @@ FROM holdfast.state_asides WHERE tenant = $1 AND session_id = $2;
 
 -- name: waiting
 -- Sessions that Redis does not have all of, the oldest write first.
-SELECT tenant, session_id FROM holdfast.state_asides ORDER BY stamp LIMIT $1;
+SELECT * FROM holdfast.sessions_aside($1);
 
 -- name: merged
 -- Redis has it: forget it, unless more was written since.

@@ -25,11 +25,11 @@ SELECT holdfast.merge_block_slice($1, $2, $3, $4);
 
 -- name: queue
 -- Which agents of which tenants have events that no index has yet: $1 limit.
-SELECT DISTINCT tenant, agent FROM holdfast.unindexed_events LIMIT $1;
+SELECT * FROM holdfast.agents_to_index($1);
 
 -- name: waiting
 -- How many events of all tenants wait for the index at most.
-SELECT COALESCE(sum(last_seq - first_seq + 1), 0)::bigint FROM holdfast.unindexed_events;
+SELECT holdfast.events_to_index();
 
 -- name: unmerged
 -- The agents of all tenants whose index has more than $1 batches that are not merged: $2 limit.

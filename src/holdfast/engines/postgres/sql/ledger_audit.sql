@@ -77,7 +77,7 @@ CROSS JOIN LATERAL (
 LEFT JOIN LATERAL (
     SELECT k.message_id, k.written_at, k.seq, k.body FROM holdfast.task_events k
     WHERE m.message_id <> '' AND k.tenant = t.tenant AND k.kind = 'message'
-        AND (k.task_id || E'\n' || k.message_id) = (t.id || E'\n' || m.message_id)
+        AND k.task_id = t.id AND k.message_id = m.message_id
     LIMIT 1
 ) said ON true
 CROSS JOIN LATERAL holdfast.task_messages_at(t.tenant, t.id, $5, s.seq) h

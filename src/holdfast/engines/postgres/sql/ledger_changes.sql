@@ -21,4 +21,4 @@ ORDER BY s.written_by, s.task_id, s.seq;
 
 -- name: end
 -- The position before all changes that are yet to come.
-SELECT pg_snapshot_xmin(pg_current_snapshot())::text::numeric::bigint AS place;
+SELECT pg_snapshot_xmin(pg_current_snapshot())::text::numeric::bigint AS place WHERE $1 <> '';

@@ -38,7 +38,7 @@ WHERE t.tenant = $1 AND t.id = $2 AND ($3::text IS NULL OR t.owner = $3);
 WITH matching AS NOT MATERIALIZED (
     SELECT t.id, t.updated_at FROM holdfast.tasks t
     WHERE t.tenant = $1
-        AND ($2::text IS NULL OR (t.tenant || E'\n' || t.owner) = ($1 || E'\n' || $2))
+        AND ($2::text IS NULL OR t.owner = $2)
         AND ($3::text IS NULL OR t.context_key = ANY (ARRAY(
             SELECT c.key FROM holdfast.task_contexts c
             WHERE c.tenant = $1 AND c.id = $3 AND ($2::text IS NULL OR c.owner = $2))))
@@ -75,7 +75,7 @@ ORDER BY r.updated_at DESC, r.id DESC;
 WITH matching AS NOT MATERIALIZED (
     SELECT t.id, t.updated_at FROM holdfast.tasks t
     WHERE t.tenant = $1
-        AND ($2::text IS NULL OR (t.tenant || E'\n' || t.owner) = ($1 || E'\n' || $2))
+        AND ($2::text IS NULL OR t.owner = $2)
         AND ($3::text IS NULL OR t.context_key = ANY (ARRAY(
             SELECT c.key FROM holdfast.task_contexts c
             WHERE c.tenant = $1 AND c.id = $3 AND ($2::text IS NULL OR c.owner = $2))))
@@ -134,7 +134,7 @@ ORDER BY r.updated_at DESC, r.id DESC;
 WITH matching AS NOT MATERIALIZED (
     SELECT t.id, t.updated_at FROM holdfast.tasks t
     WHERE t.tenant = $1
-        AND ($2::text IS NULL OR (t.tenant || E'\n' || t.owner) = ($1 || E'\n' || $2))
+        AND ($2::text IS NULL OR t.owner = $2)
         AND ($3::text IS NULL OR t.context_key = ANY (ARRAY(
             SELECT c.key FROM holdfast.task_contexts c
             WHERE c.tenant = $1 AND c.id = $3 AND ($2::text IS NULL OR c.owner = $2))))

@@ -6,7 +6,7 @@ FROM (
            row_number() OVER () AS place
     FROM holdfast.tasks t
     WHERE t.tenant = $1
-        AND ($2::text IS NULL OR (t.tenant || E'\n' || t.owner) = ($1 || E'\n' || $2))
+        AND ($2::text IS NULL OR t.owner = $2)
         AND ($3::text IS NULL OR t.context_key = ANY (ARRAY(
             SELECT c.key FROM holdfast.task_contexts c
             WHERE c.tenant = $1 AND c.id = $3 AND ($2::text IS NULL OR c.owner = $2))))
@@ -41,7 +41,7 @@ GROUP BY t.worker ORDER BY t.worker;
 -- The lowest ids ($12 limit) of tasks that match and that an operation ($11) can be done to.
 SELECT t.id FROM holdfast.tasks t
     WHERE t.tenant = $1
-        AND ($2::text IS NULL OR (t.tenant || E'\n' || t.owner) = ($1 || E'\n' || $2))
+        AND ($2::text IS NULL OR t.owner = $2)
         AND ($3::text IS NULL OR t.context_key = ANY (ARRAY(
             SELECT c.key FROM holdfast.task_contexts c
             WHERE c.tenant = $1 AND c.id = $3 AND ($2::text IS NULL OR c.owner = $2))))
@@ -60,8 +60,7 @@ SELECT t.id FROM holdfast.tasks t
             AND NOT EXISTS (
                 SELECT FROM holdfast.tasks n
                 WHERE n.tenant = $1 AND n.submit_key <> ''
-                    AND (n.owner || E'\n' || n.submit_key)
-                        = (t.owner || E'\n' || 'holdfast.retry/' || t.id))
+                    AND n.owner = t.owner AND n.submit_key = 'holdfast.retry/' || t.id)
         END
 ORDER BY t.id LIMIT $12;
 
@@ -71,7 +70,7 @@ ORDER BY t.id LIMIT $12;
 WITH found AS MATERIALIZED (
     SELECT t.id FROM holdfast.tasks t
         WHERE t.tenant = $1
-            AND ($2::text IS NULL OR (t.tenant || E'\n' || t.owner) = ($1 || E'\n' || $2))
+            AND ($2::text IS NULL OR t.owner = $2)
             AND ($3::text IS NULL OR t.context_key = ANY (ARRAY(
                 SELECT c.key FROM holdfast.task_contexts c
                 WHERE c.tenant = $1 AND c.id = $3 AND ($2::text IS NULL OR c.owner = $2))))
@@ -90,8 +89,7 @@ WITH found AS MATERIALIZED (
                 AND NOT EXISTS (
                     SELECT FROM holdfast.tasks n
                     WHERE n.tenant = $1 AND n.submit_key <> ''
-                        AND (n.owner || E'\n' || n.submit_key)
-                            = (t.owner || E'\n' || 'holdfast.retry/' || t.id))
+                        AND n.owner = t.owner AND n.submit_key = 'holdfast.retry/' || t.id)
             END
     ORDER BY t.id LIMIT $12
 )

@@ -43,3 +43,13 @@ SELECT pg_try_advisory_lock($1);
 -- name: unlock
 -- The next one's turn.
 SELECT pg_advisory_unlock($1);
+
+-- name: confine
+-- Confine the tables to the tenant of a statement, those that are not, once there is what does it.
+DO $$
+BEGIN
+    IF to_regprocedure('holdfast.confine_tables()') IS NOT NULL THEN
+        PERFORM holdfast.confine_tables();
+    END IF;
+END
+$$;

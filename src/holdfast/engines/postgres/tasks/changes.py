@@ -45,4 +45,4 @@ class PostgresChanges(LedgerView, ChangeStorage):
 
     async def last_change(self) -> ChangePosition:
         """Return the oldest open transaction as a place."""
-        return ChangePosition(await self._engine.fetchval(_SQL["end"], safe=True))
+        return ChangePosition(await self._engine.fetchval(_SQL["end"], self._tenant, safe=True))

@@ -59,7 +59,7 @@ class Doorbell:
         while self._topics:
             topics, self._topics = sorted(self._topics), set()
             try:
-                await self._engine.fetch(_SQL["ring"], topics, safe=True)
+                await self._engine.fetch_across(_SQL["ring"], topics, safe=True)
             except HoldfastError as error:
                 _log.debug("workers were not notified: %s", error)
             with suppress(TimeoutError):
@@ -87,12 +87,12 @@ class PostgresWork(WorkStorage):
             "uncopied": _SQL["uncopied"],
             "cleanup": _SQL["cleanup"],
         }
-        rows = await self._engine.fetch(kinds[kind], limit, safe=True)
+        rows = await self._engine.fetch_across(kinds[kind], limit, safe=True)
         return [row[0] for row in rows]
 
     async def scheduled(self, tenants: Sequence[str] | None, limit: int) -> ScheduledWork:
         """Return tenants that have due schedules, and when the next one is due."""
-        rows = await self._engine.fetch(_SCHEDULES["scheduled"], limit, tenants, safe=True)
+        rows = await self._engine.fetch_across(_SCHEDULES["scheduled"], limit, tenants, safe=True)
         due = [row["tenant"] for row in rows if row["tenant"] is not None]
         return ScheduledWork(due, rows[0]["seconds"])
 
@@ -104,7 +104,7 @@ class PostgresWork(WorkStorage):
 
     async def survey(self, limit: int, tenants: Collection[str] | None) -> WorkSurvey:
         """Return up to ``limit`` tenants of each kind but deliveries, in one statement."""
-        rows = await self._engine.fetch(_SQL["survey"], limit, tenants, safe=True)
+        rows = await self._engine.fetch_across(_SQL["survey"], limit, tenants, safe=True)
         found: dict[WorkKind, list[str]] = {}
         seconds = None
         for kind, tenant, wait in rows:

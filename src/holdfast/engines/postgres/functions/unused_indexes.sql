@@ -1,0 +1,9 @@
+-- version: 1
+-- Indexes that only functions of earlier versions used, dropped once those are replaced: this file comes
+-- after them.
+DROP INDEX IF EXISTS holdfast.tasks_by_change;
+DROP INDEX IF EXISTS holdfast.task_contexts_by_age;
+DROP INDEX IF EXISTS holdfast.tasks_of_parent;
+DROP INDEX IF EXISTS holdfast.task_inbox_waiting;
+DROP INDEX IF EXISTS holdfast.tasks_by_submit_key;
+DROP INDEX IF EXISTS holdfast.task_messages_by_id;

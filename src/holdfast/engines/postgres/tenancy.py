@@ -1,0 +1,35 @@
+"""For whom a statement runs: its first parameter tells the policies of the tables.
+
+Every table has a policy that shows only the rows of one tenant, the one of the setting
+``holdfast.tenant``. The first parameter of a tenant's statement is of the type
+``holdfast.for_tenant``, a domain that makes this setting when it reads its value. The server reads
+the parameters before it plans and runs the statement, so the setting and the parameter cannot
+differ, and the setting ends with the statement or its transaction: nothing is kept in the session,
+and a statement takes one round trip on any connection, through any pooler.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import LiteralString
+
+_FIRST = re.compile(r"\$1(?![0-9])")
+_TYPED = "($1::holdfast.for_tenant)"
+_STATEMENTS = 2048
+"""How many texts are remembered: more than there are statements, and many filters."""
+
+
+@lru_cache(maxsize=_STATEMENTS)
+def for_tenant(sql: LiteralString) -> LiteralString:
+    """Return a statement that runs for the tenant in ``$1``.
+
+    Raises ``ValueError`` if it has no such parameter.
+
+    >>> for_tenant("SELECT 1 FROM holdfast.boards WHERE tenant = $1 AND id = $10")
+    'SELECT 1 FROM holdfast.boards WHERE tenant = ($1::holdfast.for_tenant) AND id = $10'
+    """
+    found, count = _FIRST.subn(_TYPED, sql)
+    if not count:
+        raise ValueError(f"a statement without a tenant as $1: {sql}")
+    return found
