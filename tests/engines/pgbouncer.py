@@ -10,9 +10,11 @@ import tempfile
 import time
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import asyncpg
 
+from holdfast.engines.postgres.app_role import make_app_role
 from holdfast.engines.postgres.binaries import system_user
 from holdfast.engines.postgres.engine import Postgres
 from holdfast.testing.postgres_server import PASSWORD, free_port
@@ -28,10 +30,10 @@ def pooler_port() -> int:
     behind, port = server(18), free_port()
     folder = Path(tempfile.mkdtemp(prefix="hf-pgbouncer-"))
     folder.chmod(0o755)
-    (folder / "users.txt").write_text(f'"postgres" "{PASSWORD}"\n')
+    (folder / "users.txt").write_text(f'"holdfast_app" "{PASSWORD}"\n')
     (folder / "pgbouncer.ini").write_text(
         "[databases]\n"
-        f"* = host=127.0.0.1 port={behind.port} user=postgres password={PASSWORD}\n"
+        f"* = host=127.0.0.1 port={behind.port} user=holdfast_app password={PASSWORD}\n"
         "[pgbouncer]\n"
         f"listen_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n"
         f"auth_type = trust\nauth_file = {folder}/users.txt\n"
@@ -64,8 +66,13 @@ class PgBouncerHarness(PostgresHarness):
     name = "postgres18-pgbouncer"
     database = "holdfast_pooled"
 
+    async def _grant(self, connection: Any) -> None:
+        # A pooler sends no settings at the start, so the role has to log in itself.
+        await make_app_role(connection)
+        await connection.execute(f"ALTER ROLE holdfast_app LOGIN PASSWORD '{PASSWORD}'")
+
     async def _connect(self) -> Postgres:
-        url = f"postgresql://postgres:{PASSWORD}@127.0.0.1:{pooler_port()}/{self.database}"
+        url = f"postgresql://holdfast_app:{PASSWORD}@127.0.0.1:{pooler_port()}/{self.database}"
         try:
             return await Postgres.open(url, pooler=True, max_connections=8)
         except asyncpg.PostgresError as error:
