@@ -17,7 +17,7 @@ from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.filter_sql import FEW, MAX_PARAMETERS, FilterSql, filterable
 from holdfast.engines.postgres.indexes import build_progress, index_collections
 from holdfast.engines.postgres.queries import load
-from holdfast.engines.postgres.vector import MAX_DIMENSION, PostgresVectors
+from holdfast.engines.postgres.vector import HELD, MAX_DIMENSION, PostgresVectors
 from holdfast.values.codec import encode_json
 from holdfast.values.documents import Document
 from holdfast.values.errors import InvalidInputError
@@ -100,15 +100,37 @@ async def test_a_search_reads_one_collection_by_its_key_or_by_its_metadata(scene
         condition = FilterSql(parse(wanted), first=8, tenant="t", collection="c")
         sql = load("vector")["search"].replace("/* filter */ TRUE", condition.condition)
         if condition.indexed:
-            sql = sql.replace("/* scope */ = TRUE", "IS TRUE")
+            sql = sql.replace("/* scope */ = TRUE", HELD.replace("$n", condition.more([])))
         return await generic_plan(scene.around, sql)
 
     by_key, by_metadata = await plan({}), await plan({"n": 7})
     for found in (by_key, by_metadata, await plan({"n": {"$gt": 7}})):
         assert "Seq Scan on documents" not in found, found
     assert "documents_filterable" not in by_key, by_key
-    assert "documents_filterable" in by_metadata, by_metadata
-    assert "BitmapAnd" not in by_metadata, by_metadata
+    assert "documents_pkey" in by_metadata, by_metadata
+
+
+async def test_a_filter_is_looked_up_in_its_index_though_there_is_a_policy(scene: Scene) -> None:
+    for name in ("c", "d"):
+        await _fill(scene.store, np.random.default_rng(1).normal(size=(2000, 3)), name)
+    await scene.around.execute("ANALYZE")
+    read = (
+        "SELECT indexrelname, idx_scan, idx_tup_read FROM pg_stat_user_indexes "
+        "WHERE relname = 'documents'"
+    )
+    before = {row[0]: row for row in await scene.around.fetch(read)}
+    for at in range(10):
+        wanted = {"$and": [{"n": {"$in": [at, 5000]}}, {"n": {"$gte": 0}}]}
+        [hit] = await scene.store.search([1.0, 2.0, 3.0], collection="c", filter=wanted)
+        assert hit.id == f"d{at}"
+        nothing = await scene.store.search([1.0, 2.0, 3.0], collection="c", filter={"n": 5000})
+        assert nothing == []
+    await scene.engine.aclose()
+    after = {row[0]: row for row in await scene.around.fetch(read)}
+    by_metadata, by_key = "documents_filterable", "documents_pkey"
+    assert after[by_metadata][1] - before[by_metadata][1] >= 20
+    # For each search the first of the collection; for each hit the candidate, then the document.
+    assert after[by_key][2] - before[by_key][2] <= 60
 
 
 async def test_a_collection_that_shrank_is_searched_exactly_again(scene: Scene) -> None:

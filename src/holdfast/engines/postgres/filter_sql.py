@@ -86,6 +86,38 @@ def _escaped(value: Any) -> Any:
             return value
 
 
+def held(wanted: Filter, *, tenant: str, collection: str) -> list[str]:
+    r"""Return JSON texts of which every document that an indexed filter finds holds one.
+
+    >>> print(*held(OneOf(("kind",), ("note",)), tenant="t", collection="c"))
+    {"\u0001":{"t":"c"},"kind":"note"} {"\u0001":{"t":"c"},"kind":["note"]}
+    """
+    match wanted:
+        case OneOf(path, values):
+            scope = _scope(tenant, collection)
+            return [_holding(scope, path, found) for found in _forms(values)]
+        case And(parts):
+            part = next(filter(is_indexed, parts))
+            return held(part, tenant=tenant, collection=collection)
+        case Or(parts):
+            return [
+                one for part in parts for one in held(part, tenant=tenant, collection=collection)
+            ]
+        case _:
+            return []
+
+
+def _forms(values: tuple[Scalar, ...]) -> list[Any]:
+    """Return each value itself, and a list that contains it; the index supports both."""
+    return [found for value in map(_escaped, values) for found in (value, [value])]
+
+
+def _holding(scope: dict[str, Any], path: Path, found: Any) -> str:
+    for key in reversed(path):
+        found = {escape(key): found}
+    return encode_json(scope | found)
+
+
 class FilterSql:
     """A filter as a condition on ``d.filterable``, and its parameters, numbered from ``first``.
 
@@ -111,6 +143,10 @@ class FilterSql:
                 "filter", f"has more than {MAX_PARAMETERS} keys and values: ask for fewer at once"
             )
 
+    def more(self, parameter: list[str]) -> str:
+        """Return the placeholder of one more parameter, behind those of the condition."""
+        return self._placeholder(parameter)
+
     def _condition(self, wanted: Filter) -> str:
         match wanted:
             case OneOf(path, values):
@@ -135,22 +171,15 @@ class FilterSql:
         return word.join(f"({self._condition(part)})" for part in parts)
 
     def _one_of(self, path: Path, values: tuple[Scalar, ...]) -> str:
-        scalars = [_escaped(value) for value in values]
-        if len(scalars) > FEW:
-            wanted = self._cast([encode_json(scalar) for scalar in scalars], "text[]::jsonb[]")
+        if len(values) > FEW:
+            texts = [encode_json(_escaped(value)) for value in values]
+            wanted = self._cast(texts, "text[]::jsonb[]")
             return _some_item(self._value(path), f"{{item}} = ANY ({wanted}::jsonb[])")
-        # The value itself, or a list that contains it; the index supports both.
         inside = [
-            f"{_COLUMN} @> {self._cast(self._holding(path, found), 'text::jsonb')}"
-            for scalar in scalars
-            for found in (scalar, [scalar])
+            f"{_COLUMN} @> {self._cast(_holding(self._scope, path, found), 'text::jsonb')}"
+            for found in _forms(values)
         ]
         return f"({' OR '.join(inside)})" if inside else "FALSE"
-
-    def _holding(self, path: Path, found: Any) -> str:
-        for key in reversed(path):
-            found = {escape(key): found}
-        return encode_json(self._scope | found)
 
     def _compare(self, path: Path, order: str, value: str | float) -> str:
         if isinstance(value, str):

@@ -1137,6 +1137,7 @@ CREATE VIEW holdfast.task_records AS
 --   delete_runs(in_tenant text, in_runs text[], in_begins text, in_begins_not text) RETURNS bigint
 --   delete_session(the_tenant text, the_session text) RETURNS TABLE(id text, epoch integer, seq bigint)
 --   delete_task(in_tenant text, in_id text, in_owner text) RETURNS boolean
+--   documents_holding(the_tenant text, the_collection text, the_parts text[]) RETURNS SETOF text
 --   drop_checkpoints(in_tenant text, in_keys bigint[], in_namespaces text[], in_ids text[]) RETURNS bigint
 --   due_tasks(in_tenant text, in_agents text[], in_limit bigint, in_serial boolean, in_now timestamp with time zone, in_priority smallint, in_chosen tid[], in_contexts bigint[], in_full_agents text[], in_full_keys text[], in_versions jsonb) RETURNS TABLE(place tid, context_key bigint, agent text, limit_key text, awaited boolean)
 --   erase_rest(in_tenant text, in_kind text, in_id text) RETURNS void

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, LiteralString
 
 import numpy as np
 
 from holdfast.engines.cosine import rounded_cosines
 from holdfast.engines.postgres.engine import Postgres
-from holdfast.engines.postgres.filter_sql import FilterSql, filterable
+from holdfast.engines.postgres.filter_sql import FilterSql, filterable, held
 from holdfast.engines.postgres.indexes import Near
 from holdfast.engines.postgres.queries import filled, load
 from holdfast.spi.document_draft import DocumentDraft, stored_document, stored_result
@@ -22,6 +22,10 @@ MAX_DIMENSION = 16_000
 
 _SQL = load("vector")
 _SEARCH_PARAMETERS = 7
+HELD: LiteralString = (
+    "AND d.id = ANY (ARRAY(SELECT holdfast.documents_holding($1, $2, $n::text[])))"
+)
+"""Finds candidates by the index on the metadata, with one more parameter: what they hold."""
 _EPSILON = float(np.finfo(np.float32).eps)
 _MOST = 1 << 40
 
@@ -114,8 +118,9 @@ class PostgresVectors(VectorStorage):
         condition = compiled(planned=False)
         parts = {"/* filter */ TRUE": condition.condition}
         if condition.indexed:
-            # The index on the metadata contains the collection: the primary key is not needed.
-            parts["/* scope */ = TRUE"] = "IS TRUE"
+            # Below a policy a filter does not use the index on the metadata: this looks it up.
+            texts = held(wanted, tenant=self._tenant, collection=name)
+            parts["/* scope */ = TRUE"] = filled(HELD, {"$n": condition.more(texts)})
         if indexed:
             near = Near.of(len(query))
             parts |= {

@@ -1,4 +1,4 @@
--- version: 1
+-- version: 2
 -- Documents with vectors.
 
 -- What a condition on a path looks at: the elements of a list, else the value itself, if any.
@@ -163,3 +163,21 @@ BEGIN
     RETURN gone;
 END
 $$;
+
+-- The ids of the documents of a collection that hold one of some JSON objects, which contain the tenant
+-- and the collection. It runs as the owner of the schema: below a policy the index on the metadata does
+-- not serve, since what compares JSON may tell what it is given. Whoever asks gets the ids of the tenant
+-- for whom the statement runs, and reads the documents below its policy.
+CREATE OR REPLACE FUNCTION holdfast.documents_holding(
+    the_tenant text, the_collection text, the_parts text[])
+RETURNS SETOF text LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+    SELECT DISTINCT d.id FROM unnest(the_parts::jsonb[]) AS p (part)
+    CROSS JOIN LATERAL (
+        SELECT d.id FROM holdfast.documents d
+        WHERE d.filterable @> p.part
+            AND (d.tenant = the_tenant AND d.collection = the_collection) IS TRUE
+    ) d
+    WHERE the_tenant = current_setting('holdfast.tenant', true)
+$$;
+REVOKE ALL ON FUNCTION holdfast.documents_holding(text, text, text[]) FROM PUBLIC;
