@@ -17,9 +17,9 @@ class FeedSkipsAChange(InMemoryLedger):
 
     async def changes(self, owner: str | None, after: ChangePosition, limit: int) -> FoundChanges:
         found = await super().changes(owner, after, limit)
-        last = (
-            found.last._replace(place=found.last.place + 1) if found.read == limit else found.last
-        )
+        last = found.last
+        if found.read == limit:
+            last = ChangePosition(last.place + 1, "~")
         return found._replace(last=last)
 
 
