@@ -39,3 +39,24 @@ async def test_a_client_sees_no_child_of_its_task_and_an_operator_does(state: St
     found = await state.tasks.get(child.id)
     assert found is not None
     assert str(found.state) == "submitted"
+
+
+async def test_requests_of_a_service_are_stored_with_the_key_that_made_them(state: State) -> None:
+    key = await state.keys.create("ana")
+    headers = {**MODERN, "Authorization": f"Bearer {key.text}"}
+    async with (
+        serving(example_app(), state, auth=True, workers=0) as service,
+        http_client(base_url=service.url) as client,
+    ):
+        part = {"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": "hello"}]}
+        body = {"message": part, "configuration": {"returnImmediately": True}}
+        sent = (await client.post("/message:send", headers=headers, json=body)).json()["task"]
+        await client.post(f"/tasks/{sent['id']}:cancel", headers=headers, json={})
+        # What schedules set, no client can.
+        for name in ("schedule_id", "scheduled_at"):
+            wrong = {**body, "message": {**part, "messageId": name}, "metadata": {name: "daily"}}
+            refused = await client.post("/message:send", headers=headers, json=wrong)
+            assert (refused.status_code, f"metadata.{name}" in refused.text) == (400, True)
+    assert len((await state.tasks.list()).tasks) == 1
+    moves = [one for one in await state.tasks.events(sent["id"]) if one.kind == "transition"]
+    assert [one.by_name for one in moves] == [f"key {key.key.id}"] * 2

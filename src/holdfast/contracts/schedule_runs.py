@@ -11,7 +11,7 @@ from holdfast.spi.tasks.stored import StoredMessage
 from holdfast.values.codec import decode_json, encode_object
 from holdfast.values.ids import new_id
 from holdfast.values.owners import RESERVED
-from holdfast.values.schedules import Missed, ScheduleRecord
+from holdfast.values.schedules import SCHEDULE_ID, SCHEDULED_AT, Missed, ScheduleRecord
 
 
 def load_schedule(stored: StoredSchedule) -> ScheduleRecord:
@@ -75,7 +75,7 @@ def run_of(stored: StoredSchedule, now: datetime) -> ScheduleRun:
 
 def _task(stored: StoredSchedule, tick: datetime, now: datetime) -> Draft:
     draft = stored.draft
-    facts = {"schedule_id": draft.id, "scheduled_at": tick.isoformat()}
+    facts = {SCHEDULE_ID: draft.id, SCHEDULED_AT: tick.isoformat()}
     return Draft(
         draft.agent,
         StoredMessage(new_id(), now, draft.message),

@@ -12,6 +12,7 @@ from holdfast.runtime.outcome import ChildTaskError
 from holdfast.runtime.running_task import RunningTask
 from holdfast.runtime.steps import TaskSteps
 from holdfast.runtime.stores import TaskStores
+from holdfast.spi.tasks.forks import CHILD_STEP
 from holdfast.values.checks import check_id
 from holdfast.values.content import ChatMessage
 from holdfast.values.errors import NotFoundError
@@ -20,8 +21,7 @@ from holdfast.values.lifecycle import TaskState
 from holdfast.values.owners import ANY_OWNER
 from holdfast.values.tasks.records import MAX_ATTEMPTS, TaskRecord
 
-CHILD = "child"
-"""The kind of a step that names a child."""
+CHILD = CHILD_STEP
 
 PAGE = 1_000
 """How many children are read at a time."""
@@ -119,6 +119,11 @@ class TaskChildren(TaskSteps):
             text = await task.wait(child_id)
         """
         child = (await self._all_children()).get(check_id("child_id", child_id))
+        if child is None and child_id in self._journal.taken_over(CHILD):
+            # Of the task that this one was forked from: it was completed then.
+            child = await self._stores.tasks.get(
+                child_id, owner=ANY_OWNER, messages_limit=0, artifacts=False
+            )
         if child is None and child_id not in self._new_children:
             raise NotFoundError("child", child_id, f"task {self.id!r} has no child {child_id!r}")
         if child is None or not child.terminal:

@@ -77,9 +77,16 @@ class Journal:
             "that it began with, or give the changed handler a new version",
         )
 
+    def taken_over(self, kind: str) -> set[str]:
+        """Return the ids of tasks that steps of a kind name which another task has stored."""
+        stored = (step for step in self._stored.values() if step.key.kind == kind)
+        return {step.result["task_id"] for step in stored if not step.fence}
+
     def is_ahead(self, key: StepKey) -> bool:
         """Return whether a step that is not stored is taken before some that are."""
-        return key.kind in _IN_ORDER and key not in self._stored and bool(self.skipped)
+        # A fork does not take over a child that was not completed, and submits it anew.
+        ordered = key.kind in _IN_ORDER and key.kind != "child"
+        return ordered and key not in self._stored and bool(self.skipped)
 
     def keep(self, step: StepRecord) -> None:
         """Add a step that this run has stored."""

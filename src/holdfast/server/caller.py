@@ -84,6 +84,11 @@ class Call:
         return self.caller.owner
 
     @property
+    def by(self) -> str | None:
+        """Who makes the request, as the timeline of a task names them; ``None`` without a key."""
+        return f"key {self.caller.key_id}" if self.caller.key_id else None
+
+    @property
     def reads(self) -> str | AnyOwner:
         """Owner whose tasks the caller may read; any owner's for an operator."""
         return ANY_OWNER if self.caller.scope is KeyScope.OPERATOR else self.caller.owner

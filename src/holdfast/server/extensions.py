@@ -178,13 +178,13 @@ class Extensions:
     @answers("tasks/pause", writes=True)
     async def _pause(self, params: _TaskOf, call: Call) -> dict[str, Any]:
         await self._handler.found(call, params.id)
-        await call.state.tasks.pause(params.id, owner=call.owner)
+        await call.state.tasks.pause(params.id, owner=call.owner, by=call.by)
         return self._shaped(await self._handler.task(call, params.id), call)
 
     @answers("tasks/resume", writes=True)
     async def _resume(self, params: _TaskOf, call: Call) -> dict[str, Any]:
         await self._handler.found(call, params.id)
-        await call.state.tasks.resume(params.id, owner=call.owner)
+        await call.state.tasks.resume(params.id, owner=call.owner, by=call.by)
         return self._shaped(await self._handler.task(call, params.id), call)
 
     async def _list(self, params: Any, call: Call) -> dict[str, Any]:

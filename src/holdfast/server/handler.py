@@ -110,7 +110,7 @@ class LedgerRequestHandler(PushConfigs, RequestHandler):
         before = await self.found(call, params.id)
         if before.terminal:
             raise TaskNotCancelableError
-        task = await call.state.tasks.cancel(params.id, owner=call.owner)
+        task = await call.state.tasks.cancel(params.id, owner=call.owner, by=call.by)
         if task.cancel_requested and not task.terminal:
             await self._timeline.settled(call.state, task, seconds=self.options.cancel_seconds)
             task = await self.found(call, params.id)

@@ -24,6 +24,7 @@ from holdfast.values.content import ChatMessage
 from holdfast.values.errors import ConflictError, NotFoundError
 from holdfast.values.ids import new_id
 from holdfast.values.lifecycle import WAITING
+from holdfast.values.schedules import SCHEDULE_ID, SCHEDULED_AT
 from holdfast.values.tasks.push import PushConfig
 from holdfast.values.tasks.records import TaskRecord
 
@@ -79,6 +80,7 @@ class Intake:
             submit_key=key,
             max_attempts=handler.submit_attempts,
             push=push,
+            by=call.by,
         )
 
     async def _answer(self, call: Call, said: a2a.Message, push: list[PushConfig]) -> TaskRecord:
@@ -104,12 +106,14 @@ class Intake:
         key = call.header("idempotency-key")
         answer = message_from_wire(said, id=key)
         try:
-            return await call.state.tasks.respond(task.id, answer, owner=call.owner)
+            return await call.state.tasks.respond(task.id, answer, owner=call.owner, by=call.by)
         except ConflictError:
             if key or self._dedupe:
                 raise
         # Many clients give several messages the same id: store this one under another id.
-        return await call.state.tasks.respond(task.id, _renamed(answer), owner=call.owner)
+        return await call.state.tasks.respond(
+            task.id, _renamed(answer), owner=call.owner, by=call.by
+        )
 
     async def _known(self, call: Call, task_id: str) -> TaskRecord:
         found = await call.state.tasks.get(
@@ -128,6 +132,11 @@ class Intake:
     def _meant(self, params: a2a.SendMessageRequest) -> tuple[Handler, dict[str, Any]]:
         """Return the handler that a send is for, and the task's metadata."""
         metadata = object_from_wire(params.metadata, field="metadata")
+        for reserved in (SCHEDULE_ID, SCHEDULED_AT):
+            if reserved in metadata:
+                raise InvalidParamsError(
+                    message=f"metadata.{reserved}: is set by schedules: use another name"
+                )
         named = metadata.pop(AGENT, None)
         if named is None:
             own = self._app.agent in self._app.agents or len(self._app.agents) != 1

@@ -236,3 +236,29 @@ async def test_a_task_that_somebody_else_runs_can_be_neither_forked_nor_resumed(
     with pytest.raises(ConflictError):
         await store.resume_failed("t1")
     assert len((await store.list_contexts()).contexts) == 1
+
+
+async def test_a_fork_takes_over_the_children_that_were_completed_and_no_others(
+    store: Any,
+) -> None:
+    task = await store.submit("writer", ChatMessage.user("go"), owner="ana")
+    [parent] = await store.claim("w1", agents=["writer"])
+    keys = [StepKey(name, kind="child") for name in ("done", "failed", "open")]
+    for key in keys:
+        await store.submit_child(parent.lease, key, "reader", ChatMessage.user(key.name))
+    for claimed in await store.claim("w2", agents=["reader"], limit=3):
+        said = claimed.task.messages[0].text
+        if said == "done":
+            await store.transition(claimed.lease, "completed", result=7)
+        elif said == "failed":
+            await store.transition(claimed.lease, "failed")
+    last = (await store.get(task.id)).version
+    fork = await store.fork(task.id, last, owner="ana")
+    taken = [step.key for step in await store.steps(fork.id)]
+    assert taken == [keys[0]]
+    # It stays taken over, also by a fork of the fork, and the old task keeps its own.
+    again = await store.fork(fork.id, fork.version)
+    assert [step.key for step in await store.steps(again.id)] == [keys[0]]
+    assert [step.key for step in await store.steps(task.id)] == keys
+    assert [one.id for one in (await store.children(fork.id)).tasks] == []
+    await check_invariants(store)

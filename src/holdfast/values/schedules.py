@@ -13,6 +13,8 @@ from holdfast.values.identity import AgentId
 MISSED_LIMIT = 100
 """How many missed ticks ``missed="all"`` catches up with, unless a schedule says otherwise."""
 MAX_MISSED_LIMIT = 1000
+SCHEDULE_ID, SCHEDULED_AT = "schedule_id", "scheduled_at"
+"""Keys in the metadata of a scheduled task, which no client of a service may set."""
 GRACE_SECONDS = 60.0
 """How late a tick may be before it counts as missed."""
 

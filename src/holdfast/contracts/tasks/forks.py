@@ -44,6 +44,7 @@ class ForkLedger(Protocol):
     - resume_failed adds no message to the context
     - resume_failed of a task that has not failed is refused
     - a step that was taken over is not stored again
+    - a fork takes over the children that were completed and no others
     - the chunks of a step that was taken over are restored once
     - a blob of a fork is held elsewhere until the fork has ended
     - another owner's task can be neither forked nor resumed

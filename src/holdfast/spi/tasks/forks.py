@@ -10,6 +10,9 @@ from holdfast.spi.tasks.records import TaskKey, TaskSnapshot
 from holdfast.spi.tasks.stored import StoredMessage
 from holdfast.values.errors import InvalidInputError
 
+CHILD_STEP = "child"
+"""The kind of a step that names a child. A fork takes it over if the child is completed."""
+
 
 class ForkDraft(NamedTuple):
     """A new task with what another one stored until an event (``None``: its last).

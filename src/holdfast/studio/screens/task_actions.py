@@ -39,9 +39,7 @@ async def answer(desk: Desk, request: Request) -> Response:
     message = ChatMessage.user(text)
     if form.get("message_id"):
         message = ChatMessage("user", message.content, id=form["message_id"])
-    session = desk.session(request)
-    by = "operator" if session.owner is None else session.owner
-    await desk.state(request).tasks.respond(key, message, by=f"{by} (Studio)")
+    await desk.state(request).tasks.respond(key, message, by=_by(desk, request))
     return back(form, task_path(key))
 
 
@@ -49,28 +47,32 @@ async def cancel(desk: Desk, request: Request) -> Response:
     """Cancel a task."""
     key, form = task_id(desk, request), desk.form(request)
     note = form.get("note") or "canceled in Studio"
-    await desk.state(request).tasks.cancel(key, note=note)
+    await desk.state(request).tasks.cancel(key, note=note, by=_by(desk, request))
     return back(form, task_path(key))
 
 
 async def pause(desk: Desk, request: Request) -> Response:
     """Pause a task."""
     key, form = task_id(desk, request), desk.form(request)
-    await desk.state(request).tasks.pause(key, note=form.get("note") or "paused in Studio")
+    note = form.get("note") or "paused in Studio"
+    await desk.state(request).tasks.pause(key, note=note, by=_by(desk, request))
     return back(form, task_path(key))
 
 
 async def resume(desk: Desk, request: Request) -> Response:
     """Resume a paused task."""
     key, form = task_id(desk, request), desk.form(request)
-    await desk.state(request).tasks.resume(key, note=form.get("note") or "resumed in Studio")
+    note = form.get("note") or "resumed in Studio"
+    await desk.state(request).tasks.resume(key, note=note, by=_by(desk, request))
     return back(form, task_path(key))
 
 
 async def retry(desk: Desk, request: Request) -> Response:
     """Submit the work of a task again, and go to the new task."""
     key, form = task_id(desk, request), desk.form(request)
-    made = await desk.state(request).tasks.retry(key, submit_key=form.get("submit_key") or None)
+    made = await desk.state(request).tasks.retry(
+        key, submit_key=form.get("submit_key") or None, by=_by(desk, request)
+    )
     return RedirectResponse(task_path(made.id), 303)
 
 
@@ -78,7 +80,7 @@ async def resume_failed(desk: Desk, request: Request) -> Response:
     """Let a failed task go on from its last stored step, as a new task, and go there."""
     key, form = task_id(desk, request), desk.form(request)
     made = await desk.state(request).tasks.resume_failed(
-        key, submit_key=form.get("submit_key") or None
+        key, submit_key=form.get("submit_key") or None, by=_by(desk, request)
     )
     return RedirectResponse(task_path(made.id), 303)
 
@@ -95,8 +97,15 @@ async def fork(desk: Desk, request: Request) -> Response:
         int(at),
         message=ChatMessage.user(text) if text else None,
         submit_key=form.get("submit_key") or None,
+        by=_by(desk, request),
     )
     return RedirectResponse(task_path(made.id), 303)
+
+
+def _by(desk: Desk, request: Request) -> str:
+    """Return who acts, as the timeline of a task names them."""
+    owner = desk.session(request).owner
+    return f"{'operator' if owner is None else owner} (Studio)"
 
 
 ACTIONS: dict[str, Handler] = {

@@ -8,9 +8,10 @@ from dataclasses import replace
 from holdfast.engines.inmemory.tasks.client import InMemoryClients, first_of
 from holdfast.engines.inmemory.tasks.data import MarkRow, TaskRow
 from holdfast.spi.tasks.draft import Draft
-from holdfast.spi.tasks.forks import ForkDraft, ForkStorage
+from holdfast.spi.tasks.forks import CHILD_STEP, ForkDraft, ForkStorage
 from holdfast.spi.tasks.records import StoredEvent, TaskKey, TaskSnapshot
 from holdfast.spi.tasks.stored import StoredChunk, StoredMessage, StoredStep
+from holdfast.values.codec import decode_json
 from holdfast.values.errors import IllegalTransitionError
 from holdfast.values.lifecycle import Actor, TaskState
 
@@ -50,13 +51,24 @@ class InMemoryForks(InMemoryClients, ForkStorage):
             self._move(row, TaskState.SUBMITTED, Actor.CLIENT)
         events = old.events if draft.at_seq is None else old.events[: draft.at_seq]
         for event in _taken_over(events):
-            self._take_over(row, event, draft)
+            if not self._is_open_child(old, event):
+                self._take_over(row, event, draft)
         for (kind, ref), mark in self._data.cleanup.get(old.id, {}).items():
             if kind != "run":
                 copied = replace(mark.mark, task_id=row.id)
                 rows = self._data.cleanup.setdefault(row.id, {})
                 rows[kind, ref] = MarkRow(copied, row.owner, row.context_id)
         return row.snapshot()
+
+    def _is_open_child(self, old: TaskRow, event: StoredEvent) -> bool:
+        """Return whether a step names a child of the old task that is not completed."""
+        step = event.body
+        if not isinstance(step, StoredStep) or step.key.kind != CHILD_STEP or not step.fence:
+            return False
+        named = decode_json(step.result)
+        child = self._data.tasks.get(named.get("task_id", "")) if isinstance(named, dict) else None
+        done = child is not None and child.state is TaskState.COMPLETED
+        return not (done and child is not None and child.parent_id == old.id)
 
     def _take_over(self, row: TaskRow, event: StoredEvent, draft: ForkDraft) -> None:
         now = self._engine.now()

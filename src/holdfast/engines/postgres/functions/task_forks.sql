@@ -1,4 +1,4 @@
--- version: 1
+-- version: 2
 -- Tasks that go on from what another task stored.
 
 -- Queues a task with the messages, steps and artifacts that another one had after an event; the same
@@ -81,6 +81,12 @@ BEGIN
     FROM holdfast.task_events e
     CROSS JOIN LATERAL (SELECT e.seq = 2 AND in_message_id IS NOT NULL AS other) f
     WHERE e.tenant = in_tenant AND e.task_id = old.id AND e.seq <= coalesce(in_at, old.version)
+        -- What a child has completed is taken over; a child that has not is submitted anew.
+        AND (e.kind <> 'step' OR e.step_kind <> 'child' OR e.fence = 0 OR EXISTS (
+            SELECT FROM holdfast.tasks c
+            -- The body is {"task_id":"..."}, and no id that the ledger makes has to be escaped.
+            WHERE c.tenant = in_tenant AND c.id = substr(e.body, 13, length(e.body) - 14)
+                AND c.parent_id = old.id AND c.state = 'completed'))
         AND (e.kind IN ('message', 'step') OR e.kind = 'artifact' AND (
             -- Part of its artifact as it was then, or written in a step that was stored then.
             NOT EXISTS (
