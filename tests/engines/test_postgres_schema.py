@@ -15,6 +15,7 @@ from holdfast.engines.postgres import migrate
 from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.queries import load
 from holdfast.spi.archive.kinds import BY_NAME
+from holdfast.spi.erasure import STORES
 from holdfast.values.errors import ConfigError, SchemaError
 from scripts.schema_sql import migrated_schema
 from tests.engines.postgres_database import connected, empty_database
@@ -249,6 +250,8 @@ async def test_every_named_statement_is_used_and_none_is_missing() -> None:
     # Those that dump and load a kind of records are found by its name.
     kinds = [*BY_NAME, "saved_states"]
     used |= {(file, kind) for file in ("archive_dump", "archive_load") for kind in kinds}
+    # Those that find the records of a store are found by the store.
+    used |= {("erasure", store) for store in STORES}
     unused = [pair for pair in STATEMENTS if pair not in used]
     assert unused == []
 
