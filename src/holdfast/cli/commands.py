@@ -10,6 +10,7 @@ from dotenv import load_dotenv
 
 from holdfast.cli import (
     archives,
+    backup,
     bench,
     chaos,
     consolidate,
@@ -49,6 +50,8 @@ app.add_typer(schedules.app, name="schedules")
 app.add_typer(tasks.app, name="tasks")
 app.command()(consolidate.consolidate)
 app.command()(archives.copy)
+app.command()(backup.backup)
+app.command()(backup.restore)
 app.command()(archives.export)
 app.command(name="import")(archives.import_)
 app.command()(demo.demo)

@@ -31,7 +31,7 @@ _FREE_TEXT = frozenset(
         *("last_error", "name", "path", "digest", "content_type", "cron", "timezone"),
     }
 )
-_BOUNDS = {"epoch": _INT32, "index": _INT32, "priority": _INT16, "parent_epoch": _INT32}
+_BOUNDS = {"epoch": _INT32, "index": _INT32, "priority": _INT16}
 
 
 def read_record(kind: Kind, line: bytes, *, at: str) -> Record:

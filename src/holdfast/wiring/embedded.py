@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 
 from holdfast.engines.postgres.admin import PostgresAdmin
 from holdfast.engines.postgres.embedded import EmbeddedPostgres
+from holdfast.engines.postgres.embedded_backup import back_up, restore
 from holdfast.wiring import postgres
 from holdfast.wiring.connections import Connections
 from holdfast.wiring.request import OpenRequest
@@ -43,3 +45,13 @@ async def administration(folder: str) -> tuple[EmbeddedPostgres, PostgresAdmin]:
     except BaseException:
         await embedded.aclose()
         raise
+
+
+async def back_up_folder(folder: str, target: str | os.PathLike[str]) -> int:
+    """Copy an embedded folder, while it is used. Returns the bytes of the backup."""
+    return await back_up(folder, os.fspath(target))
+
+
+async def restore_folder(backup: str | os.PathLike[str], folder: str) -> int:
+    """Copy a backup into a new embedded folder. Returns its bytes."""
+    return await restore(os.fspath(backup), folder)

@@ -249,7 +249,7 @@ def _as_it_is(one: of.Record, _: str) -> Sequence[Any]:
 
 
 _ROWS: dict[str, Callable[[Any, str], Sequence[Any]]] = {
-    "sessions": lambda one, _: msgspec.structs.astuple(one)[:7],
+    "sessions": _as_it_is,
     "deleted_sessions": _as_it_is,
     "events": _event,
     "states": _state,

@@ -31,9 +31,6 @@ class SessionRecord(Record, frozen=True):
     seq: int
     metadata: str = "{}"
     ended_at: datetime | None = None
-    parent: str | None = None
-    parent_epoch: int | None = None
-    parent_seq: int | None = None
 
 
 class DeletedSessionRecord(Record, frozen=True):
