@@ -12,6 +12,8 @@ import pytest_asyncio
 from holdfast import AgentId, ChatMessage
 from holdfast.contracts.history import History
 from holdfast.engines.postgres import migrate
+from holdfast.engines.postgres.admin import PostgresAdmin
+from holdfast.engines.postgres.capabilities import read_capabilities
 from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.queries import load
 from holdfast.engines.postgres.tenancy import for_tenant
@@ -34,7 +36,7 @@ OPEN = {
 """Tables without a tenant, and why that shows nobody's rows to another."""
 
 ACROSS = {
-    "admin": {"missing_rights", "stale_tables"},
+    "admin": {"missing_rights", "stale_tables", "unconfined"},
     "app_role": {"exists", "is_member", "login", "may_work"},
     "blob": {"purge"},
     "channel": {"echo", "purge"},
@@ -229,3 +231,17 @@ async def test_a_table_of_a_later_migration_is_confined_when_it_is_made(
         await engine.aclose()
         async with connected(url) as connection:
             assert await connection.fetchval("SELECT holdfast.confine_tables()") == 0
+
+
+async def test_it_is_told_whether_the_policies_hold_for_a_role(engine: Postgres) -> None:
+    assert (engine.capabilities.role, engine.capabilities.confined) == ("holdfast_app", True)
+    async with as_keeper(engine) as connection:
+        found = await read_capabilities(connection)
+        assert (found.role, found.confined) == ("postgres", False)
+        admin = PostgresAdmin(connection)
+        assert await admin.problems() == []
+        await connection.execute("ALTER TABLE holdfast.boards NO FORCE ROW LEVEL SECURITY")
+        [problem] = await admin.problems()
+        assert "holdfast.boards shows a statement the rows of all tenants" in problem
+        assert await connection.fetchval("SELECT holdfast.confine_tables()") == 1
+        assert await admin.problems() == []

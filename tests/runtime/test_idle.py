@@ -27,13 +27,13 @@ TICKS = load("schedules")["scheduled"]
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Every statement that is sent to Postgres, in order."""
     log: list[str] = []
-    fetch = Postgres.fetch
+    fetch = Postgres._fetch
 
     async def counted(self: Postgres, sql: Any, *args: Any, safe: bool) -> Sequence[Any]:
         log.append(sql)
         return await fetch(self, sql, *args, safe=safe)
 
-    monkeypatch.setattr(Postgres, "fetch", counted)
+    monkeypatch.setattr(Postgres, "_fetch", counted)
     return log
 
 

@@ -11,7 +11,7 @@ import pytest_asyncio
 
 import holdfast
 from holdfast import App, ChatMessage, Settings, State, TaskContext, TaskState
-from holdfast.engines.postgres import migrate, session_log
+from holdfast.engines.postgres import engine, migrate, session_log
 from holdfast.engines.postgres.tasks import client, lease, progress, work
 from holdfast.errors import ConflictError, NotFoundError
 from holdfast.runtime.ticks import Ticks
@@ -104,6 +104,7 @@ async def _before_owners(
             old.setattr(migrate, "migrations", lambda: every[:BEFORE])
             old.setattr(migrate, "function_files", lambda: ())
             old.setattr(Ticks, "run_due", _nothing)
+            old.setattr(engine, "for_tenant", lambda sql: sql)
             old.setattr(session_log, "_SQL", {**session_log._SQL, "append_one": APPEND_BEFORE})
             old.setattr(client, "_SUBMIT", {**client._SUBMIT, "submit": SUBMIT_BEFORE})
             changed = {"claim": CLAIM_BEFORE, "transition": LEAVE_BEFORE}

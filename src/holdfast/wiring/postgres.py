@@ -129,6 +129,7 @@ def connected_engine(engine: Postgres) -> ConnectedEngine:
                 ("pgvector", found.pgvector),
                 ("iterative index scans", found.iterative_scan),
                 ("AGE", found.age),
+                (f"tenants isolated by policies, as {found.role}", found.confined),
             )
             if there
         ),
@@ -139,6 +140,10 @@ def connected_engine(engine: Postgres) -> ConnectedEngine:
                 (
                     "pgvector is older than 0.8 and cannot go on scanning an index: update it",
                     found.pgvector and not found.iterative_scan,
+                ),
+                (
+                    f"no policy holds for {found.role}: log in as a mere member of holdfast_app",
+                    not found.confined,
                 ),
             )
             if wrong

@@ -68,8 +68,14 @@ class PostgresAdmin:
             if not capabilities.iterative_scan:
                 problems.append("pgvector is older than 0.8: update it for filtered index search")
             missing = await self._connection.fetch(_SQL["missing_rights"])
+            unconfined = await self._connection.fetch(_SQL["unconfined"])
         problems += [
             f"the role {row['role']} may not {row['right']} {row['name']}" for row in missing
+        ]
+        problems += [
+            f"the table {row['name']} shows a statement the rows of all tenants: run "
+            "SELECT holdfast.confine_tables() as the owner of the schema"
+            for row in unconfined
         ]
         return problems
 

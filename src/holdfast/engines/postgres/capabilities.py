@@ -1,4 +1,4 @@
-"""What a server supports, read once."""
+"""What a server supports, and what the role may, read once."""
 
 from __future__ import annotations
 
@@ -24,6 +24,9 @@ class Capabilities:
     age: str | None
     unsafe: str
     age_available: bool = False
+    role: str = ""
+    confined: bool = False
+    """Whether the policies of the tables hold for the role, so that a statement sees one tenant."""
 
     @property
     def iterative_scan(self) -> bool:
@@ -58,4 +61,6 @@ async def read_capabilities(connection: Any) -> Capabilities:
         age=row["age"],
         unsafe=" and ".join(f"{name} is off" for name in off),
         age_available=row["age_available"],
+        role=row["role"],
+        confined=row["confined"],
     )

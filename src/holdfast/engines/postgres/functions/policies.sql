@@ -38,6 +38,8 @@ BEGIN
             CONTINUE;
         END IF;
         EXECUTE format($policy$
+            DROP POLICY IF EXISTS tenant ON %1$s;
+            DROP POLICY IF EXISTS keeper ON %1$s;
             CREATE POLICY tenant ON %1$s
             USING (tenant = coalesce(
                 nullif(current_setting('holdfast.tenant', true), ''), holdfast.no_tenant()))

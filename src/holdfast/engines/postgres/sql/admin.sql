@@ -17,3 +17,15 @@ WHERE s.schemaname = 'holdfast'
     AND pg_catalog.pg_has_role(
         current_user, (SELECT relowner FROM pg_catalog.pg_class c WHERE c.oid = s.relid), 'USAGE')
 ORDER BY 1;
+
+-- name: unconfined
+-- Tables with a tenant whose policies are not in force.
+SELECT format('%I.%I', n.nspname, c.relname) AS name
+FROM pg_catalog.pg_class c
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attname = 'tenant'
+WHERE n.nspname = 'holdfast' AND c.relkind = 'r'
+    AND NOT (c.relrowsecurity AND c.relforcerowsecurity
+        AND EXISTS (
+            SELECT FROM pg_catalog.pg_policy p WHERE p.polrelid = c.oid AND p.polname = 'tenant'))
+ORDER BY 1;

@@ -3,11 +3,17 @@
 SELECT 1;
 
 -- name: settings
--- What decides about durability, and what the server is.
+-- What decides about durability, what the server is, and whether policies hold for the role.
 SELECT current_setting('server_version_num')::int AS version,
        current_setting('synchronous_commit') AS synchronous_commit,
        current_setting('fsync') AS fsync,
        current_setting('full_page_writes') AS full_page_writes,
        (SELECT extversion FROM pg_catalog.pg_extension WHERE extname = 'vector') AS pgvector,
        (SELECT extversion FROM pg_catalog.pg_extension WHERE extname = 'age') AS age,
-       (SELECT count(*) > 0 FROM pg_catalog.pg_available_extensions WHERE name = 'age') AS age_available;
+       (SELECT count(*) > 0 FROM pg_catalog.pg_available_extensions WHERE name = 'age') AS age_available,
+       current_user::text AS role,
+       (SELECT count(*) > 0 AND bool_and(
+            row_security_active(c.oid) AND NOT pg_catalog.pg_has_role(c.relowner, 'USAGE'))
+        FROM pg_catalog.pg_class c
+        JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attname = 'tenant'
+        WHERE c.relnamespace = to_regnamespace('holdfast') AND c.relkind = 'r') AS confined;
