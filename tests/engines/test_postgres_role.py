@@ -114,6 +114,15 @@ async def test_what_a_later_migration_adds_is_granted_too(
     await engine.aclose()
 
 
+async def test_what_a_later_version_of_a_function_file_adds_is_granted_too(url: str) -> None:
+    await (await Postgres.open(url)).aclose()
+    async with connected(url) as admin:
+        await admin.execute("REVOKE ALL ON FUNCTION holdfast.tenants_due(bigint) FROM holdfast_app")
+    engine = await Postgres.open(url)
+    assert await engine.fetch_across("SELECT * FROM holdfast.tenants_due(1)", safe=True) == []
+    await engine.aclose()
+
+
 async def _owner(url: str, rights: str = "") -> str:
     """The owner of the database, who is no superuser."""
     login = await _login(url, rights)

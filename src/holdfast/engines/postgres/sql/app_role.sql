@@ -20,7 +20,7 @@ SELECT current_user::text, current_setting('is_superuser') = 'on', EXISTS (
         AND pg_catalog.pg_has_role(current_user, n.nspowner, 'USAGE'));
 
 -- name: may_work
--- Whether a role may read and write every table of the schema.
+-- Whether a role may read and write every table of the schema, and call every function.
 SELECT EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = $1)
     AND NOT EXISTS (
         SELECT FROM pg_catalog.pg_class c
@@ -29,4 +29,8 @@ SELECT EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = $1)
             AND NOT (
                 pg_catalog.has_schema_privilege($1, n.oid, 'USAGE')
                 AND pg_catalog.has_table_privilege($1, c.oid, 'SELECT')
-                AND pg_catalog.has_table_privilege($1, c.oid, 'DELETE')));
+                AND pg_catalog.has_table_privilege($1, c.oid, 'DELETE')))
+    AND NOT EXISTS (
+        SELECT FROM pg_catalog.pg_proc p
+        WHERE p.pronamespace = to_regnamespace('holdfast')
+            AND NOT pg_catalog.has_function_privilege($1, p.oid, 'EXECUTE'));
