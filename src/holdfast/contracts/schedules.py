@@ -21,7 +21,7 @@ from holdfast.values.checks import (
 )
 from holdfast.values.codec import decode_json, encode_object
 from holdfast.values.content import ChatMessage
-from holdfast.values.errors import HoldfastError, InvalidInputError, NotFoundError
+from holdfast.values.errors import EngineError, HoldfastError, InvalidInputError, NotFoundError
 from holdfast.values.identity import Agent, AgentId
 from holdfast.values.ids import new_id
 from holdfast.values.owners import Owner
@@ -39,7 +39,9 @@ Tasks: TypeAlias = list[TaskRecord]
 
 MAX_NEXT_RUNS = 1000
 MAX_SCHEDULES = 1000
-"""How many schedules one call returns or runs at most."""
+"""How many schedules an owner may have, and one call returns or runs at most."""
+FAILED_SECONDS = 60.0
+"""After how long a schedule that fails is due again."""
 
 
 @runtime_checkable
@@ -86,6 +88,8 @@ class ScheduleStore(Protocol):
     - the operator lists the schedules of all owners
     - one tenant never sees another's schedules
     - a client cannot submit a task under the key of a tick
+    - an owner has at most 1000 schedules
+    - a schedule that fails is tried again later and holds up no other
     - a schedule is still there after a reopen
     """
 
@@ -247,14 +251,14 @@ class Schedules(ScheduleStore):
     ) -> ScheduleRecord:
         """Create a schedule. Its ticks begin now."""
         draft = _draft(schedule_id, cron, owner, **content)
-        return load_schedule(await self._storage.put(draft, replace=False))
+        return load_schedule(await self._storage.put(draft, replace=False, most=MAX_SCHEDULES))
 
     async def upsert(
         self, schedule_id: str, cron: str, *, owner: str | None = None, **content: Any
     ) -> ScheduleRecord:
         """Create a schedule, or replace its content."""
         draft = _draft(schedule_id, cron, owner, **content)
-        return load_schedule(await self._storage.put(draft, replace=True))
+        return load_schedule(await self._storage.put(draft, replace=True, most=MAX_SCHEDULES))
 
     async def get(self, schedule_id: str, *, owner: str | None = None) -> ScheduleRecord | None:
         """Return a schedule, or ``None``."""
@@ -309,6 +313,8 @@ class Schedules(ScheduleStore):
             except HoldfastError as error:
                 # A time zone that is not known here: it must not hold up the other schedules.
                 wrong = wrong or error
+                if not isinstance(error, EngineError):
+                    await self._storage.defer(one, FAILED_SECONDS)
         if wrong is not None:
             raise wrong
         return made

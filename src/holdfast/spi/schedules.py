@@ -83,6 +83,17 @@ class ScheduleRun(NamedTuple):
     drafts: Sequence[Draft]
 
 
+def too_many_schedules(schedule_id: str, owner: str, most: int) -> ConflictError:
+    """A schedule for which its owner has no room.
+
+    >>> str(too_many_schedules("daily", "ana", 1000))
+    "owner 'ana' has 1000 schedules: delete one first"
+    """
+    return ConflictError(
+        "schedule", schedule_id, f"owner {owner!r} has {most} schedules: delete one first"
+    )
+
+
 def other_schedule(schedule_id: str) -> ConflictError:
     """A schedule whose id is there with other content.
 
@@ -101,8 +112,10 @@ class ScheduleStorage(Protocol):
     """
 
     @abstractmethod
-    async def put(self, draft: ScheduleDraft, *, replace: bool) -> StoredSchedule:
+    async def put(self, draft: ScheduleDraft, *, replace: bool, most: int) -> StoredSchedule:
         """Store a schedule from the engine's time on; one with the same digest stays as it is.
+
+        Raises ``too_many_schedules`` for a new one if its owner has ``most`` already.
 
         If the digest differs: with ``replace`` the content is replaced, and pause and ``uid`` stay;
         ticks are decided from now on if ``cron`` or ``timezone`` changed. Else ``other_schedule``.
@@ -132,6 +145,13 @@ class ScheduleStorage(Protocol):
     @abstractmethod
     async def due(self, limit: int) -> DueSchedules:
         """Return schedules that are due and not paused, the longest due first."""
+
+    @abstractmethod
+    async def defer(self, schedule: StoredSchedule, seconds: float) -> None:
+        """Let a schedule that cannot be run be due again later; no tick is decided.
+
+        Does nothing unless the schedule still has this ``uid`` and ``version``.
+        """
 
     @abstractmethod
     async def run(self, run: ScheduleRun) -> list[TaskSnapshot]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
+from holdfast.contracts import schedules
+from holdfast.contracts.schedule_runs import run_of
 from holdfast.contracts.schedules import ScheduleStore
 from holdfast.testing.harness import Harness
 from holdfast.values.content import ChatMessage
-from holdfast.values.errors import InvalidInputError, NotFoundError
+from holdfast.values.errors import ConflictError, InvalidInputError, NotFoundError
 from holdfast.values.owners import ANY_OWNER
 
 CONTRACT = "schedules"
@@ -306,3 +309,53 @@ async def test_a_schedule_is_still_there_after_a_reopen(
     assert await again.list() == [made]
     await harness.elapse(HOUR)
     assert len(await again.run_due()) == 1
+
+
+async def test_an_owner_has_at_most_1000_schedules(
+    store: ScheduleStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert schedules.MAX_SCHEDULES == 1000
+    monkeypatch.setattr(schedules, "MAX_SCHEDULES", 3)
+    calls = [_hourly(store, f"s{at}", owner="ana") for at in range(6)]
+    made = await asyncio.gather(*calls, return_exceptions=True)
+    refused = [one for one in made if isinstance(one, BaseException)]
+    assert [type(one) for one in refused] == [ConflictError] * 3
+    assert "owner 'ana' has 3 schedules" in str(refused[0])
+    kept = await store.list(owner="ana")
+    assert len(kept) == 3
+    # What is there can be stored again, and other owners have room.
+    await store.upsert(kept[0].id, "0 9 * * *", owner="ana", **HOURLY)
+    with pytest.raises(ConflictError):
+        await store.upsert("more", "0 9 * * *", owner="ana", **HOURLY)
+    await _hourly(store, owner="ben")
+    await store.delete(kept[0].id, owner="ana")
+    await _hourly(store, "again", owner="ana")
+
+
+async def test_a_schedule_that_fails_is_tried_again_later_and_holds_up_no_other(
+    store: ScheduleStore, harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await _hourly(store, "broken", missed="all")
+    made = await _hourly(store, "works", missed="all")
+
+    def failing(stored: Any, now: datetime) -> Any:
+        if stored.draft.id == "broken":
+            raise InvalidInputError("timezone", "is not known here")
+        return run_of(stored, now)
+
+    monkeypatch.setattr(schedules, "run_of", failing)
+    await harness.elapse((made.next_run_at - made.created_at).total_seconds())
+    # Both are due, and one call takes one: the broken one is the longest due.
+    for _ in range(2):
+        try:
+            await store.run_due(limit=1)
+        except InvalidInputError:
+            continue
+    works = await store.get("works")
+    assert works is not None
+    assert works.last_run_at == made.next_run_at
+    assert await store.run_due() == []
+    # Nothing of it is lost: it is due again, and runs all its ticks.
+    monkeypatch.setattr(schedules, "run_of", run_of)
+    await harness.elapse(61)
+    assert await _ticks(store) == [made.next_run_at]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from holdfast.engines.inmemory.engine import InMemory
 from holdfast.engines.inmemory.tasks.data import Doorbell
@@ -18,6 +18,7 @@ from holdfast.spi.schedules import (
     ScheduleStorage,
     StoredSchedule,
     other_schedule,
+    too_many_schedules,
 )
 from holdfast.spi.tasks.records import TaskSnapshot
 from holdfast.values.errors import NotFoundError
@@ -49,11 +50,13 @@ class InMemorySchedules(ScheduleStorage):
         self._ledger = InMemoryLedger(engine, tenant=tenant)
         self._rows = engine.table(tenant, ScheduleData).rows
 
-    async def put(self, draft: ScheduleDraft, *, replace: bool) -> StoredSchedule:
+    async def put(self, draft: ScheduleDraft, *, replace: bool, most: int) -> StoredSchedule:
         """Store a schedule."""
         key, now = ScheduleKey(draft.owner, draft.id), self._engine.now()
         row = self._rows.get(key)
         if row is None:
+            if sum(one.owner == draft.owner for one in self._rows) >= most:
+                raise too_many_schedules(draft.id, draft.owner, most)
             stored = StoredSchedule(draft, 1, False, now, now, now, None, "")  # noqa: FBT003
         elif row.stored.draft.digest == draft.digest:
             return row.stored
@@ -109,6 +112,12 @@ class InMemorySchedules(ScheduleStorage):
             if row.next_at is not None and row.next_at <= now and not row.stored.paused
         )
         return DueSchedules(now, [self._rows[key].stored for _, key in found[:limit]])
+
+    async def defer(self, schedule: StoredSchedule, seconds: float) -> None:
+        """Let a schedule be due again later."""
+        row = self._rows.get(ScheduleKey(schedule.draft.owner, schedule.draft.id))
+        if row is not None and row.stored == schedule:
+            row.next_at = self._engine.now() + timedelta(seconds=seconds)
 
     async def run(self, run: ScheduleRun) -> list[TaskSnapshot]:
         """Submit the tasks and advance the schedule; nothing here waits."""

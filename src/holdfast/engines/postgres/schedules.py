@@ -38,14 +38,14 @@ class PostgresSchedules(ScheduleStorage):
         self._engine = engine
         self._tenant = tenant
 
-    async def put(self, draft: ScheduleDraft, *, replace: bool) -> StoredSchedule:
+    async def put(self, draft: ScheduleDraft, *, replace: bool, most: int) -> StoredSchedule:
         """Store a schedule."""
         row = await self._engine.fetchrow(
             _SQL["put"],
             *(self._tenant, draft.owner, draft.id, draft.uid, draft.cron, draft.timezone),
             *(str(draft.agent), draft.message, draft.context_id, draft.metadata),
             *(str(draft.missed), draft.missed_limit, draft.grace_seconds, draft.max_attempts),
-            *(draft.digest, replace),
+            *(draft.digest, replace, most),
             safe=True,
         )
         return self._changed(row)
@@ -84,6 +84,15 @@ class PostgresSchedules(ScheduleStorage):
         rows = await self._engine.fetch(_SQL["due"], self._tenant, limit, safe=True)
         return DueSchedules(
             rows[0]["now"], [_to_schedule(row) for row in rows if row["id"] is not None]
+        )
+
+    async def defer(self, schedule: StoredSchedule, seconds: float) -> None:
+        """Let a schedule be due again later."""
+        draft = schedule.draft
+        await self._engine.fetch(
+            _SQL["defer"],
+            *(self._tenant, draft.owner, draft.id, draft.uid, schedule.version, seconds),
+            safe=True,
         )
 
     async def run(self, run: ScheduleRun) -> list[TaskSnapshot]:

@@ -1,4 +1,4 @@
--- version: 1
+-- version: 2
 -- Schedules.
 
 -- Stores a schedule from now on; one with the same digest stays as it is. Another one is replaced, or
@@ -49,6 +49,36 @@ BEGIN
         EXIT;
     END LOOP;
     RETURN NEXT known;
+END
+$$;
+
+-- put_schedule, within what an owner may have.
+CREATE OR REPLACE FUNCTION holdfast.store_schedule(
+    in_tenant text, in_owner text, in_id text, in_uid text, in_cron text, in_timezone text,
+    in_agent text, in_message text, in_context_id text, in_metadata text, in_missed text,
+    in_missed_limit bigint, in_grace_seconds double precision, in_max_attempts bigint,
+    in_digest text, in_replace boolean, in_most bigint
+) RETURNS SETOF holdfast.schedules
+LANGUAGE plpgsql
+AS $$
+BEGIN
+    -- One after the other, so that each counts what the one before it stored.
+    PERFORM pg_advisory_xact_lock(
+        hashtextextended(E'holdfast schedules\n' || in_tenant || E'\n' || in_owner, 0));
+    IF NOT EXISTS (
+        SELECT FROM holdfast.schedules s
+        WHERE s.tenant = in_tenant AND s.owner = in_owner AND s.id = in_id
+    ) AND (
+        SELECT count(*) FROM holdfast.schedules s WHERE s.tenant = in_tenant AND s.owner = in_owner
+    ) >= in_most THEN
+        PERFORM holdfast.fail(
+            'HF001', format('owner %L has %s schedules: delete one first', in_owner, in_most),
+            jsonb_build_object('kind', 'schedule', 'key', in_id));
+    END IF;
+    RETURN QUERY SELECT * FROM holdfast.put_schedule(
+        in_tenant, in_owner, in_id, in_uid, in_cron, in_timezone, in_agent, in_message,
+        in_context_id, in_metadata, in_missed, in_missed_limit, in_grace_seconds,
+        in_max_attempts, in_digest, in_replace);
 END
 $$;
 

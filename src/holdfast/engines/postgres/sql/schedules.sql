@@ -1,7 +1,7 @@
 -- name: put
 -- Store a schedule, or find the one that is there.
-SELECT * FROM holdfast.put_schedule(
-    $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16);
+SELECT * FROM holdfast.store_schedule(
+    $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17);
 
 -- name: get
 -- A schedule.
@@ -44,6 +44,11 @@ LEFT JOIN LATERAL (
     ORDER BY d.next_at LIMIT $2
 ) s ON true
 ORDER BY s.next_at, s.owner, s.id;
+
+-- name: defer
+-- Let a schedule that cannot be run be due later ($6), unless it has changed.
+UPDATE holdfast.schedules s SET next_at = holdfast.now() + make_interval(secs => $6)
+WHERE s.tenant = $1 AND s.owner = $2 AND s.id = $3 AND s.uid = $4 AND s.version = $5;
 
 -- name: run
 -- Submit the tasks of ticks and advance the schedule.
