@@ -43,6 +43,20 @@ LONG = Plan(
     workers=4,
     limit_seconds=900,
 )
+LINKED = Plan(
+    seconds=130,
+    counts={
+        "kill worker": 60,
+        "freeze worker": 40,
+        "kill postgres": 5,
+    },
+    parts=("tasks",),
+    tasks=100,
+    linked=100,
+    workers=4,
+    task_pace_seconds=0.5,
+    limit_seconds=400,
+)
 COMMAND = "python -m pytest tests/durability/test_task_faults.py --long"
 RESULT = Path(__file__).parents[2] / "docs" / "faults" / "tasks.json"
 
@@ -63,3 +77,20 @@ async def test_tasks_survive_kill_9_and_frozen_workers_and_a_dead_postgres(
         facts = {"command": COMMAND, "plan": plan.to_json(), **verdict.to_json()}
         RESULT.parent.mkdir(exist_ok=True)
         RESULT.write_text(json.dumps(facts, indent=2) + "\n")
+
+
+async def test_children_messages_and_schedules_survive_the_same_faults(
+    request: pytest.FixtureRequest,
+) -> None:
+    if not request.config.getoption("--long"):
+        pytest.skip("a schedule needs minutes: run it with --long")
+    verdict = await ChaosRun(LINKED).run()
+    assert verdict.broken == []
+    assert verdict.faults == LINKED.counts
+    assert verdict.linked is not None
+    linked = verdict.linked
+    assert linked.completed == linked.acknowledged == LINKED.linked
+    assert (linked.children, linked.sent) == (2 * LINKED.linked, 2 * LINKED.linked)
+    assert linked.ticks >= 2
+    facts = {"command": COMMAND, "plan": LINKED.to_json(), **verdict.to_json()}
+    (RESULT.parent / "linked-tasks.json").write_text(json.dumps(facts, indent=2) + "\n")

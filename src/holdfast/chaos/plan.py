@@ -24,6 +24,8 @@ class Plan:
     seed: int = 1
     parts: tuple[Part, ...] = PARTS
     tasks: int = 40
+    linked: int = 0
+    """How many tasks with children and messages; with any, a schedule runs every minute."""
     workers: int = 3
     task_pace_seconds: float = 1.0
     agent_processes: int = 2

@@ -16,6 +16,7 @@ from pathlib import Path
 from holdfast.chaos.addresses import Given
 from holdfast.chaos.cleanup import remove_tenant
 from holdfast.chaos.job import Job
+from holdfast.chaos.linked_tasks import LinkedWork, linked_tenant
 from holdfast.chaos.memory import MemoryWork
 from holdfast.chaos.plan import Plan
 from holdfast.chaos.processes import Processes, Programs
@@ -66,6 +67,7 @@ class ChaosRun:
         names = list(SERVERS) if "memory" in plan.parts else ["postgres"]
         self._site = Servers(given, names, disks=disks)
         self._tasks: TaskWork | None = None
+        self._linked: LinkedWork | None = None
         self._memory: MemoryWork | None = None
 
     async def run(self) -> Verdict:
@@ -133,6 +135,9 @@ class ChaosRun:
                 reserve = min(RESERVE, plan.tasks // 4) if plan.counts.get("freeze worker") else 0
                 self._tasks = TaskWork(durable, plan.tasks, folder, self._findings, reserve=reserve)
                 staff.tasks = self._tasks
+                if plan.linked:
+                    apart = durable.for_tenant(linked_tenant(self._tenant))
+                    self._linked = LinkedWork(apart, plan.linked, self._findings)
                 staff.hire("worker", plan.workers, pace_seconds=plan.task_pace_seconds)
             yield staff
 
@@ -147,6 +152,8 @@ class ChaosRun:
             if self._tasks is not None:
                 # The last task is submitted early enough to be done soon after the last fault.
                 group.create_task(self._tasks.submit(over_seconds=self._plan.seconds * 0.8))
+            if self._linked is not None:
+                group.create_task(self._linked.submit(over_seconds=self._plan.seconds * 0.8))
             begun, passed = time.monotonic(), 0.0
             faults = deque(self._plan.faults)
             begun_faults: list[asyncio.Task[None]] = []
@@ -178,6 +185,8 @@ class ChaosRun:
             waits.append(self._recorded(staff, self._memory))
         if self._tasks is not None:
             waits.append(self._completed(staff, self._tasks))
+        if self._linked is not None:
+            waits.append(self._linked.done())
         waiting = asyncio.gather(*waits)
         limit = time.monotonic() + self._plan.limit_seconds
         while not waiting.done():
@@ -219,6 +228,8 @@ class ChaosRun:
     async def _check(self, staff: Processes) -> None:
         if self._tasks is not None:
             await self._tasks.check(staff.deaths)
+        if self._linked is not None:
+            await self._linked.check()
         if self._memory is not None:
             await self._memory.check()
         self._verdict.processes_ended = staff.ended
@@ -235,6 +246,8 @@ class ChaosRun:
                 verdict.unproved.append("no task was submitted")
             if not tasks.counts.zombie_writes_refused:
                 verdict.unproved.append("no worker wrote after its lease was lost (P3)")
+        if self._linked is not None:
+            verdict.linked = self._linked.counts
         if memory is not None:
             verdict.memory = memory.counts
             if not memory.counts.acknowledged:

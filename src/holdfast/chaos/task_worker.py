@@ -12,6 +12,7 @@ import random
 from pathlib import Path
 
 from holdfast.chaos.job import Job, note
+from holdfast.chaos.linked_tasks import add_linked, linked_tenant
 from holdfast.runtime.app import App
 from holdfast.runtime.context import TaskContext
 from holdfast.runtime.runner import Ending
@@ -84,6 +85,7 @@ def make_app(journal: Path, pace_seconds: float) -> App:
                 await haunt(journal, task)
             raise
 
+    add_linked(app, journal, pace_seconds)
     return app
 
 
@@ -103,7 +105,7 @@ async def main(job: Job) -> None:
             state,
             name=f"chaos-{os.getpid()}",
             concurrency=4,
-            tenants=[job.tenant],
+            tenants=[job.tenant, linked_tenant(job.tenant)],
             lease_seconds=LEASE_SECONDS,
             recovery_seconds=RECOVERY_SECONDS,
             poll_seconds=0.2,

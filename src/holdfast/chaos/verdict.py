@@ -99,6 +99,20 @@ class TaskCounts:
 
 
 @dataclass(slots=True)
+class LinkedCounts:
+    """Counts of tasks with children, messages and a schedule."""
+
+    acknowledged: int = 0
+    """Parents whose submission was acknowledged."""
+    completed: int = 0
+    children: int = 0
+    sent: int = 0
+    """Messages that were acknowledged; each parent returns those that it received."""
+    ticks: int = 0
+    retries: int = 0
+
+
+@dataclass(slots=True)
 class MemoryCounts:
     """Counts of the events by outcome."""
 
@@ -135,6 +149,7 @@ class Verdict:
     faults: dict[str, int] = field(default_factory=dict)
     sigkills: int = 0
     tasks: TaskCounts | None = None
+    linked: LinkedCounts | None = None
     memory: MemoryCounts | None = None
     recovery_seconds: dict[str, Times | None] = field(default_factory=dict)
     """Time from the death of a server until a write was acknowledged again, and from the death of a
