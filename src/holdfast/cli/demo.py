@@ -29,7 +29,7 @@ from holdfast.wiring.front_door import open as open_state
 from holdfast.wiring.settings import Settings
 
 QUESTION = "When is the stream through the Goulet of Brest slack, and why are there tides?"
-ANSWER = "sailor"
+ANSWER = '{"reader": "sailor", "copies": 2}'
 CUT_AFTER_LINES = 5
 STEPS = ("fetch", "read", "draft", "publish")
 PORT = 8000
@@ -169,7 +169,7 @@ class Play:
 
     def _answer(self, client: DemoClient, task_id: str) -> dict[str, Any]:
         client.send(ANSWER, task_id=task_id)
-        self.say(f"answered through the service with one of its options: [green]{ANSWER}[/]")
+        self.say(f"answered through the service, as its question wants it: [green]{ANSWER}[/]")
         with self._out.status("the third worker goes on"):
             done = client.until(task_id)
         self.say("a child task published the report; its parent waited without a worker")

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from holdfast.runtime.app import App
 from holdfast.runtime.context import TaskContext
@@ -25,6 +26,15 @@ PAGES = {
     "Slack water is short, and not at the time of high water.",
 }
 REPORT = "report.md"
+
+
+@dataclass
+class Order:
+    """What the agent asks for: an answer must fit it."""
+
+    reader: Literal["sailor", "tourist"]
+    copies: int
+
 
 app = App("researcher", description="Reads about tides, writes a report, asks who will read it.")
 
@@ -46,10 +56,10 @@ async def research(task: TaskContext) -> str:
         return len(lines)
 
     lines = await task.step("draft", draft)
-    reader = await task.ask(
-        "Who will read it: a sailor or a tourist?", options=["sailor", "tourist"]
+    order = await task.ask("Who will read it, and how many copies?", schema=Order)
+    printed = await task.call(
+        "printer", f"{lines} lines for a {order.reader}, {order.copies} copies"
     )
-    printed = await task.call("printer", f"{lines} lines for a {reader}")
     return f"{printed['lines']}."
 
 
