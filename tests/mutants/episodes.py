@@ -9,6 +9,7 @@ from holdfast.engines.inmemory.episodes import InMemoryEpisodes
 from holdfast.spi.episodes import NearestEvents
 from holdfast.spi.hybrid.hot_entry import PositionedEntry
 from holdfast.values.errors import InvalidInputError
+from holdfast.values.events import Session
 from holdfast.values.filters import matches
 from tests.mutants.registry import mutant
 
@@ -162,6 +163,22 @@ class WhereSeesTheWholePayload(InMemoryEpisodes):
         every = await super().recent(dataclasses.replace(scope, where=None), None)
         passing = [one for one in every if matches(scope.where, one.payload)]
         return passing[max(len(passing) - (limit or 0), 0) :]
+
+
+@mutant(
+    "episodes",
+    "test_a_fork_has_the_log_of_its_session_up_to_a_number_and_goes_on_from_there",
+    "test_a_fork_is_recalled_by_words_and_by_the_vectors_of_its_writers",
+    "test_a_fork_names_its_session_and_the_number_also_after_that_session_is_deleted",
+    "test_a_fork_that_is_repeated_is_the_same_fork",
+    "test_a_fork_into_a_session_that_is_or_was_another_is_a_conflict_and_nothing_is_written",
+)
+class ForksWhole(InMemoryEpisodes):
+    """fork copies the whole log, whatever number is given."""
+
+    async def fork(self, session: str, at: int | None, into: str) -> Session:
+        del at
+        return await super().fork(session, None, into)
 
 
 @mutant("episodes", "test_delete_session_removes_the_session_and_its_log_and_nothing_of_another")

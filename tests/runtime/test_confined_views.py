@@ -38,6 +38,7 @@ CALLS: dict[str, Callable[[State], Awaitable[Any]]] = {
         "planner", session_id=STORED, after_seq=0, messages=[], expected_last_seq=1
     ),
     "events": lambda one: one.episodes.get(STORED, ["e1"]),
+    "fork": lambda one: one.episodes.fork(STORED, "mine"),
     "delete session": lambda one: one.episodes.delete_session(STORED),
     "sessions": lambda one: one.episodes.list_sessions(PLANNER),
     "patch": lambda one: one.episodes.append([], patches=[StatePatch(STORED, {"gold": 2})]),

@@ -143,6 +143,15 @@ class EpisodicMemory(Events):
     - delete_session is idempotent and says whether there was one
     - a session created again after delete_session has nothing of the old one
     - sequence numbers are never reused after delete_session
+    - a fork has the log of its session up to a number and goes on from there
+    - a fork without a number has the whole log
+    - a fork and its session do not see what the other appends or clears
+    - a fork is recalled by words and by the vectors of its writers
+    - a fork names its session and the number, also after that session is deleted
+    - a fork that is repeated is the same fork
+    - a fork into a session that is or was another is a conflict and nothing is written
+    - a fork of an unknown session or beyond its end is refused
+    - a fork belongs to the owner of its session
     - clear removes the whole log of the session, and nothing of another
     - clear narrows by agent, run and types
     - clear is idempotent and says how many
@@ -256,6 +265,21 @@ class EpisodicMemory(Events):
             return []
         found = {one.id: one for one in await self._storage.get(session, wanted)}
         return self._own([found[one] for one in wanted if one in found])
+
+    async def fork(self, session_id: str, into: str, *, at: int | None = None) -> Session:
+        """Copy a session's log up to the ``seq`` ``at``, or all of it, into a new session.
+
+        Its events keep their ids and numbers, and the next one continues after ``at``; so a session
+        can be continued from any point of it. Its working state is not copied. A retry returns the
+        fork. Raises ``ConflictError`` if ``into`` is, or was, another session. ::
+
+            fork = await episodes.fork("s1", "s1-again", at=7)
+        """
+        source, target = self._scope.id("session_id", session_id), self._scope.id("into", into)
+        if source == target:
+            raise InvalidInputError("into", "must be another session than session_id")
+        last = None if at is None else check_count("at", at)
+        return self._scope.own_session(await self._storage.fork(source, last, target))
 
     async def delete_session(self, session_id: str) -> bool:
         """Delete a session with its log and its metadata. Returns whether there was one.

@@ -149,6 +149,7 @@ class OwnerScope:
             session,
             id=self.own(session.id),
             agent_id=AgentId.parse(self.own(str(session.agent_id))),
+            parent=None if session.parent is None else self.own(session.parent),
         )
 
 

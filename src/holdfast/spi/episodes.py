@@ -251,6 +251,15 @@ class EpisodeStorage(EventStorage, Protocol):
         """Return the events of a session that have these ids, in any order. The ids differ."""
 
     @abstractmethod
+    async def fork(self, session: str, at: int | None, into: str) -> Session:
+        """Copy the events of a session up to the number ``at``, or all, into the new session.
+
+        They keep ids and positions, and the new session continues after ``at``. If it is there as
+        the same fork, returns it. Raises ``NotFoundError``, ``ConflictError`` if ``into`` is or was
+        another session, ``InvalidInputError("at", …)`` if the session has no such number yet.
+        """
+
+    @abstractmethod
     async def delete_session(self, session: str) -> bool:
         """Delete a session with its log, and return whether there was one.
 

@@ -53,6 +53,7 @@ async def _fill_memory(store: Callable[..., Any], ttl_seconds: float) -> None:
     await episodes.append([Event(ANA, "s3", "note", {"text": str(at)}) for at in range(3)])
     await episodes.delete_session("s3")
     await episodes.end_session("s2")
+    await episodes.fork("s1", "s4", at=3)
     await store("history").append(ANA, ChatMessage.user(TEXT), session_id="s1", run_id="r2")
     await store("short_term").set_state("s1", {"b": 1e16, "a": [-0.0, None], TEXT: TEXT})
     await store("short_term").set_state("s2", {"step": 1}, ttl_seconds=ttl_seconds)

@@ -118,6 +118,10 @@ class Session:
     last_active_at: datetime | None = None
     """When its newest event occurred, or when it started if it has none; only of sessions that
     were listed by it."""
+    parent: str | None = None
+    """The session that it was forked from."""
+    parent_at: int | None = None
+    """The ``seq`` up to which it has the log of its parent."""
 
     @property
     def cursor(self) -> str:

@@ -117,6 +117,12 @@ class HybridEpisodes(EpisodeStorage):
             await self._log.commit(late)
         return await self._durable.list_sessions(scope, limit, after)
 
+    async def fork(self, session: str, at: int | None, into: str) -> Session:
+        """Copy a log into a new session."""
+        return await self._log.edits.when_durable(
+            session, lambda: self._durable.fork(session, at, into)
+        )
+
     async def delete_session(self, session: str) -> bool:
         """Delete a session with its log."""
         return await self._log.edits.delete_session(session)

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from typing import TypeVar
 
 from holdfast.engines.hybrid.circuit_breaker import CircuitBreaker, HotStoreDownError
 from holdfast.engines.hybrid.consolidation import Consolidator
@@ -24,6 +25,7 @@ from holdfast.values.errors import TimedOutError, UnavailableError
 from holdfast.values.failpoints import hit
 
 _log = logging.getLogger("holdfast.hybrid")
+T = TypeVar("T")
 
 LOCK_SECONDS = 30.0
 """How long the lock of a session is held at most."""
@@ -97,6 +99,16 @@ class LogEdits:
         mine = self._back.unflushed.of(session)
         self._back.unflushed.forget((session, one.entry.id) for one in mine)
         return removed is not None
+
+    async def when_durable(self, session: str, work: Callable[[], Awaitable[T]]) -> T:
+        """Do something in the durable log while all of a session is there, and only there.
+
+        ::
+
+            fork = await edits.when_durable("s1", lambda: durable.fork("s1", None, "s2"))
+        """
+        async with self._unloaded(session):
+            return await work()
 
     @asynccontextmanager
     async def _unloaded(self, session: str) -> AsyncIterator[dict[str, tuple[int, int]]]:

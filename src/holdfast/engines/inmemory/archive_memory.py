@@ -29,6 +29,8 @@ def dump_sessions(engine: InMemory, tenant: str, at: datetime) -> Iterator[of.Se
             one.seq,
             metadata=one.metadata,
             ended_at=one.ended_at,
+            parent=one.parent,
+            parent_at=one.parent_at,
         )
 
 
@@ -36,7 +38,9 @@ def load_session(engine: InMemory, tenant: str, one: of.SessionRecord) -> None:
     """Store a session."""
     sessions = engine.table(tenant, SessionLog).sessions
     stored = SessionRecord(
-        one.id, one.agent, one.started_at, one.ended_at, one.metadata, one.epoch, one.seq
+        *(one.id, one.agent, one.started_at, one.ended_at, one.metadata, one.epoch, one.seq),
+        parent=one.parent,
+        parent_at=one.parent_at,
     )
     sessions.setdefault(one.id, stored)
 

@@ -21,6 +21,7 @@ from holdfast.spi.episodes import (
 from holdfast.spi.hybrid.hot_entry import PositionedEntry
 from holdfast.spi.log_entry import LogEntry
 from holdfast.values.codec import decode_json
+from holdfast.values.errors import ConflictError, InvalidInputError, NotFoundError
 from holdfast.values.events import Event, Recalled, Session
 from holdfast.values.identity import AgentId
 from holdfast.values.states import ExpectedWrite, Patched
@@ -122,6 +123,20 @@ class InMemoryEpisodes(EpisodeStorage):
             found = [session for session in found if _newest(session) < _newest(after)]
         return found[:limit]
 
+    async def fork(self, session: str, at: int | None, into: str) -> Session:
+        """Copy a log into a new session."""
+        source, there = self._log.sessions.get(session), self._log.sessions.get(into)
+        if source is None:
+            raise NotFoundError("session", session)
+        if at is not None and at > source.seq:
+            raise InvalidInputError("at", f"the session ends at {source.seq}")
+        if into in self._log.deleted() or (
+            there and (there.parent != session or at not in (None, there.parent_at))
+        ):
+            raise ConflictError("session", into, "the id is in use, or was: fork into a new one")
+        last = source.seq if at is None else at
+        return _to_session(there or self._log.fork(source, last, into, self._engine.now()))
+
     async def delete_session(self, session: str) -> bool:
         """Delete a session with its log."""
         return self._log.delete(session)
@@ -162,4 +177,6 @@ def _to_session(record: SessionRecord, *, by_activity: bool = False) -> Session:
         ended_at=record.ended_at,
         metadata=decode_json(record.metadata),
         last_active_at=last if by_activity else None,
+        parent=record.parent,
+        parent_at=record.parent_at,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from holdfast.engines.inmemory.event_index import EventIndex, Row
@@ -23,6 +23,8 @@ class SessionRecord:
     metadata: str = "{}"
     epoch: int = 1
     seq: int = 0
+    parent: str | None = None
+    parent_at: int | None = None
     rows: dict[str, Row] = field(default_factory=dict)
     transcripts: dict[str, dict[str, Row]] = field(default_factory=dict)
 
@@ -135,6 +137,20 @@ class SessionLog:
         if session is not None:
             self._deleted[session_id] = session.seq
         return session is not None
+
+    def fork(self, source: SessionRecord, at: int, into: str, now: datetime) -> SessionRecord:
+        """Copy the rows of a session up to a number into a new one."""
+        fork = SessionRecord(
+            *(into, source.agent, now, None, source.metadata, source.epoch, at),
+            parent=source.id,
+            parent_at=at,
+        )
+        self.sessions[into] = fork
+        for row in source.rows.values():
+            if row.seq <= at:
+                copy = replace(row, session=into, asks=False, speaker="", borrows=False)
+                self._store(fork, copy, self.given_vector(row))
+        return fork
 
     def deleted(self) -> dict[str, int]:
         """The counters of deleted sessions, by session."""

@@ -129,6 +129,11 @@ class PostgresEpisodes(EpisodeStorage):
         )
         return [_session(row) for row in rows]
 
+    async def fork(self, session: str, at: int | None, into: str) -> Session:
+        """Copy a log into a new session."""
+        what = (self._tenant, session, at, into)
+        return _session(await self._engine.fetchrow(_SQL["fork"], *what, safe=True))
+
     async def delete_session(self, session: str) -> bool:
         """Delete a session with its log."""
         # Safe to repeat, but the repeat would not find it.
@@ -167,4 +172,6 @@ def _session(row: Any) -> Session:
         ended_at=row["ended_at"],
         metadata=decode_json(row["metadata"]),
         last_active_at=row.get("last_active_at"),
+        parent=row["parent"],
+        parent_at=row["parent_at"],
     )

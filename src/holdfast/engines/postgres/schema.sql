@@ -638,6 +638,8 @@ CREATE TABLE holdfast.sessions (
     subject text COLLATE "C",
     writers text[] COLLATE "C" NOT NULL DEFAULT '{}'::text[],
     deleted_at timestamp with time zone,
+    parent text COLLATE "C",
+    parent_at bigint,
     PRIMARY KEY (tenant, id)
 ) WITH (fillfactor=70);
 
@@ -1158,6 +1160,7 @@ CREATE VIEW holdfast.task_records AS
 --   flush_events(the_tenant text, the_sessions text[], the_epochs integer[], the_seqs bigint[], the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[]) RETURNS TABLE(place integer, outcome text, ahead integer)
 --   flush_turns(the_tenant text, the_sessions text[], the_epochs integer[], the_seqs bigint[], the_agents text[], the_types text[], the_ids text[], the_runs text[], the_times timestamp with time zone[], the_bodies text[], the_filterables text[]) RETURNS TABLE(place integer, outcome text, ahead integer)
 --   forget_task() RETURNS trigger
+--   fork_session(the_tenant text, the_session text, the_at bigint, the_into text) RETURNS SETOF holdfast.sessions
 --   fork_task(in_tenant text, in_id text, in_owner text, in_new_id text, in_new_context_id text, in_at bigint, in_failed boolean, in_submit_key text, in_digest text, in_message_id text, in_message_at timestamp with time zone, in_message_body text, in_message_digest text) RETURNS SETOF holdfast.task_records
 --   has_message(in_tenant text, in_task_id text, in_topic text) RETURNS boolean
 --   has_moves() RETURNS boolean

@@ -31,6 +31,8 @@ class SessionRecord(Record, frozen=True):
     seq: int
     metadata: str = "{}"
     ended_at: datetime | None = None
+    parent: str | None = None
+    parent_at: int | None = None
 
 
 class DeletedSessionRecord(Record, frozen=True):

@@ -188,6 +188,21 @@ class EpisodesMachine(EngineMachine):
         """By their ids."""
         self.both(lambda log: log.get(session, ids))
 
+    @rule(
+        session=SESSIONS,
+        into=st.sampled_from(["s1", "s2", "fork 1", "fork 2"]),
+        at=st.none() | st.integers(0, 8),
+    )
+    def fork(self, session: str, into: str, at: int | None) -> None:
+        """A session up to a number, as another."""
+        if session != into:
+            self.elapse(1)
+            self.both(
+                lambda log: log.fork(session, into, at=at),
+                lambda one: (one.id, one.parent, one.parent_at, one.agent_id, one.metadata),
+            )
+            self.both(lambda log: log.recent(ALL_AGENTS, session_id=into, limit=None))
+
     @rule(session=SESSIONS)
     def delete(self, session: str) -> None:
         """A session and all that is in it."""

@@ -38,6 +38,7 @@ class NaiveEpisodes:
         self._rows: list[tuple[str, Event]] = shared.table("events")
         self._sessions: list[tuple[str, Session]] = shared.table("sessions")
         self._used: list[tuple[str, str]] = shared.table("used positions")
+        self._ever: list[tuple[str, str]] = shared.table("sessions that ever were")
 
     def _mine(self, fits: Callable[[Event], bool]) -> list[Event]:
         return [event for tenant, event in self._rows if tenant == self._tenant and fits(event)]
@@ -155,6 +156,7 @@ class NaiveEpisodes:
         if await self.get_session(session_id) is None:
             opened = Session(session_id, agent_id, self._shared.now)
             self._sessions.append((self._tenant, opened))
+            self._ever.append((self._tenant, session_id))
 
     async def start_session(
         self, agent_id: AgentId, session_id: str, *, metadata: dict[str, Any] | None = None
@@ -209,6 +211,34 @@ class NaiveEpisodes:
     def _active(self, session: Session) -> datetime:
         log = self._mine(lambda one: one.session_id == session.id)
         return max(log, key=lambda one: one.seq).occurred_at if log else session.started_at
+
+    async def fork(self, session_id: str, into: str, *, at: int | None = None) -> Session:
+        """Write everything anew under the other id."""
+        source, there = await self.get_session(session_id), await self.get_session(into)
+        if source is None:
+            raise NotFoundError("session", session_id)
+        used = self._used.count((self._tenant, session_id))
+        if at is not None and at > used:
+            raise InvalidInputError("at", "too large")
+        if there is not None and there.parent == session_id and at in (None, there.parent_at):
+            return there
+        if there is not None or (self._tenant, into) in self._ever:
+            raise ConflictError("session", into)
+        last = used if at is None else at
+        fork = dataclasses.replace(
+            source,
+            id=into,
+            started_at=self._shared.now,
+            ended_at=None,
+            parent=session_id,
+            parent_at=last,
+        )
+        self._sessions.append((self._tenant, fork))
+        self._ever.append((self._tenant, into))
+        self._used.extend([(self._tenant, into)] * last)
+        for event in self._mine(lambda one: one.session_id == session_id and one.seq <= last):
+            self._rows.append((self._tenant, dataclasses.replace(event, session_id=into)))
+        return copy.deepcopy(fork)
 
     async def delete_session(self, session_id: str) -> bool:
         """Keep all other rows; used positions stay used."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from holdfast.testing.hostile import KEPT, REFUSED, Hostile, Verdict
 from holdfast.testing.probes.probe import NO_ECHO, Probe
-from holdfast.values.errors import NotSupportedError
+from holdfast.values.errors import NotFoundError, NotSupportedError
 from holdfast.values.events import Event
 from holdfast.values.filters import escape
 from holdfast.values.identity import ALL_AGENTS, AgentId
@@ -135,6 +135,17 @@ async def _delete(store: Any, value: Any) -> Any:
     return NO_ECHO
 
 
+async def _fork_of(store: Any, value: Any) -> Any:
+    with suppress(NotFoundError):
+        await store.fork(value, "fork")
+    return NO_ECHO
+
+
+async def _fork_into(store: Any, value: Any) -> Any:
+    await store.append([Event(ANA, "to fork", "observation", {})])
+    return (await store.fork("to fork", value)).id
+
+
 async def _active_cursor(store: Any, value: Any) -> Any:
     await store.list_sessions(ALL_AGENTS, cursor=value, by="last_active_at")
     return NO_ECHO
@@ -214,6 +225,8 @@ PROBES = (
     Probe("get.session_id", "id", _get_session),
     Probe("get.ids", "id", _get_id, expect=lambda value: [value]),
     Probe("delete_session.session_id", "id", _delete),
+    Probe("fork.session_id", "id", _fork_of),
+    Probe("fork.into", "id", _fork_into),
     Probe("append.patches.session_id", "id", _patched_session),
     Probe("recent.where, a key", "text", _where_key),
     Probe("recent.where, a value", "json", _where_value, judge=_no_scalar),

@@ -1,4 +1,4 @@
--- version: 5
+-- version: 6
 -- The session log: appends, clears and moves.
 
 -- The owner in the stored id of a session; empty for a session that nobody owns.
@@ -487,7 +487,8 @@ BEGIN
         CASE WHEN session.heat > 0 THEN session.epoch END, session.seq) r
     WHERE r.id IS NOT NULL;
     UPDATE holdfast.sessions s
-    SET deleted_at = holdfast.now(), ended_at = NULL, metadata = '{}', agent = '', subject = NULL
+    SET deleted_at = holdfast.now(), ended_at = NULL, metadata = '{}', agent = '', subject = NULL,
+        parent = NULL, parent_at = NULL
     WHERE s.tenant = the_tenant AND s.key = session.key;
     RETURN QUERY SELECT NULL::text, session.epoch, session.seq;
 END

@@ -1,9 +1,10 @@
 -- name: sessions
 -- Sessions, numbered here.
-INSERT INTO holdfast.sessions (tenant, id, agent, started_at, epoch, seq, metadata, ended_at)
+INSERT INTO holdfast.sessions (
+    tenant, id, agent, started_at, epoch, seq, metadata, ended_at, parent, parent_at)
 SELECT $1, r.* FROM unnest(
     $2::text[], $3::text[], $4::timestamptz[], $5::int[], $6::bigint[], $7::text[],
-    $8::timestamptz[]) AS r
+    $8::timestamptz[], $9::text[], $10::bigint[]) AS r
 ON CONFLICT DO NOTHING;
 
 -- name: deleted_sessions

@@ -93,24 +93,25 @@ ON CONFLICT (tenant, id) DO UPDATE SET
     ended_at = NULL, metadata = COALESCE($4, s.metadata), deleted_at = NULL,
     agent = CASE WHEN s.deleted_at IS NULL THEN s.agent ELSE excluded.agent END,
     started_at = CASE WHEN s.deleted_at IS NULL THEN s.started_at ELSE excluded.started_at END
-RETURNING id, agent, started_at, ended_at, metadata;
+RETURNING id, agent, started_at, ended_at, metadata, parent, parent_at;
 
 -- name: end_session
 -- Mark a session as ended; the first end stays.
 UPDATE holdfast.sessions SET ended_at = COALESCE(ended_at, holdfast.now())
 WHERE tenant = $1 AND id = $2 AND deleted_at IS NULL
-RETURNING id, agent, started_at, ended_at, metadata;
+RETURNING id, agent, started_at, ended_at, metadata, parent, parent_at;
 
 -- name: get_session
 -- One session.
-SELECT id, agent, started_at, ended_at, metadata
+SELECT id, agent, started_at, ended_at, metadata, parent, parent_at
 FROM holdfast.sessions WHERE tenant = $1 AND id = $2 AND deleted_at IS NULL;
 
 -- name: list_sessions
 -- Sessions that an agent started, newest first, after a place: $3 limit, $4 and $5 the place, $6 and $7 the
 -- filter of their metadata. Where all agents are asked for, another condition stands in place of the one
 -- that names the agent: episodes.py has it.
-SELECT s.id, s.agent, s.started_at, s.ended_at, s.metadata, NULL::timestamptz AS last_active_at
+SELECT s.id, s.agent, s.started_at, s.ended_at, s.metadata, NULL::timestamptz AS last_active_at,
+       s.parent, s.parent_at
 FROM holdfast.sessions s
 WHERE s.tenant = $1 AND /* whose */ s.agent = $2 AND s.deleted_at IS NULL
     AND ($4::timestamptz IS NULL OR (s.started_at, s.id) < ($4, $5::text))
@@ -121,7 +122,8 @@ LIMIT (SELECT $3::bigint);
 
 -- name: list_active_sessions
 -- The same, by the time of their newest event, or that of their start where there is none.
-SELECT s.id, s.agent, s.started_at, s.ended_at, s.metadata, s.last_active_at
+SELECT s.id, s.agent, s.started_at, s.ended_at, s.metadata, s.last_active_at, s.parent,
+       s.parent_at
 FROM (
     SELECT s.*, COALESCE((
         SELECT e.occurred_at FROM holdfast.events e
@@ -135,6 +137,10 @@ FROM (
 WHERE $4::timestamptz IS NULL OR (s.last_active_at, s.id) < ($4, $5::text)
 ORDER BY s.last_active_at DESC, s.id DESC
 LIMIT (SELECT $3::bigint);
+
+-- name: fork
+-- Copy the log of a session $2 up to the number $3, or all of it, into a new session $4.
+SELECT * FROM holdfast.fork_session($1, $2, $3, $4);
 
 -- name: delete_session
 -- Delete a session with its log.
