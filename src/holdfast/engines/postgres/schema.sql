@@ -687,7 +687,7 @@ CREATE TABLE holdfast.states (
     tenant text COLLATE "C" NOT NULL,
     session_id text COLLATE "C" NOT NULL,
     state jsonb NOT NULL,
-    version bigint NOT NULL DEFAULT nextval('holdfast.state_versions'::regclass),
+    version bigint NOT NULL DEFAULT ((EXTRACT(epoch FROM clock_timestamp()) * (1000000)::numeric))::bigint,
     ttl_seconds double precision,
     written_at timestamp with time zone NOT NULL,
     expires_at timestamp with time zone,
@@ -1204,6 +1204,7 @@ CREATE VIEW holdfast.task_records AS
 --   near_candidates(one holdfast.event_agents, the_vector real[], the_model text, the_limit bigint, the_key bigint, the_types text[], the_since timestamp with time zone, the_until timestamp with time zone, the_owner text, the_path jsonpath, the_values jsonb) RETURNS integer[]
 --   near_events(the_tenant text, the_agent text, the_vector real[], the_limit bigint, the_types text[], the_since timestamp with time zone, the_until timestamp with time zone, the_owner text, the_path jsonpath, the_values jsonb) RETURNS TABLE(session_key bigint, epoch integer, seq bigint, distance double precision)
 --   newest_message(the_tenant text, the_key bigint, the_agent text) RETURNS holdfast.events
+--   next_state_version(the_last bigint) RETURNS bigint
 --   no_tenant() RETURNS text
 --   now() RETURNS timestamp with time zone
 --   open_item_namespace(in_tenant text, in_owner text, in_path text[], in_make boolean) RETURNS bigint

@@ -1,5 +1,11 @@
--- version: 2
+-- version: 3
 -- Working state.
+
+-- The version after one of the same state: it tells nothing of how much others write. A new state has the
+-- time as its version, which a state that was removed before cannot have had.
+CREATE OR REPLACE FUNCTION holdfast.next_state_version(the_last bigint) RETURNS bigint
+LANGUAGE sql VOLATILE
+AS $$ SELECT greatest(the_last + 1, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint) $$;
 
 -- Replaces or merges the state of a session if it is at the expected version; 0 is no state, and NULL
 -- any version. Returns the new version.
@@ -33,7 +39,7 @@ BEGIN
             UPDATE holdfast.states s SET
                 state = CASE WHEN in_replace THEN in_state
                              ELSE (s.state - in_dropped) || in_state END,
-                version = nextval('holdfast.state_versions'),
+                version = holdfast.next_state_version(s.version),
                 ttl_seconds = coalesce(in_ttl_seconds, s.ttl_seconds),
                 written_at = moment,
                 expires_at = moment

@@ -37,7 +37,7 @@ FROM (SELECT holdfast.now() AS now) clock
 ON CONFLICT (tenant, session_id) DO UPDATE SET
     state = CASE WHEN $6 OR s.expires_at <= excluded.written_at THEN excluded.state
                  ELSE (s.state - $5::text[]) || excluded.state END,
-    version = nextval('holdfast.state_versions'),
+    version = holdfast.next_state_version(s.version),
     ttl_seconds = CASE WHEN excluded.ttl_seconds IS NOT NULL OR s.expires_at <= excluded.written_at
                        THEN excluded.ttl_seconds ELSE s.ttl_seconds END,
     written_at = excluded.written_at,
