@@ -141,8 +141,11 @@ async def _fork_of(store: Any, value: Any) -> Any:
     return NO_ECHO
 
 
-async def _fork_into(store: Any, value: Any) -> Any:
+async def _prepare_fork(store: Any) -> None:
     await store.append([Event(ANA, "to fork", "observation", {})])
+
+
+async def _fork_into(store: Any, value: Any) -> Any:
     return (await store.fork("to fork", value)).id
 
 
@@ -226,7 +229,7 @@ PROBES = (
     Probe("get.ids", "id", _get_id, expect=lambda value: [value]),
     Probe("delete_session.session_id", "id", _delete),
     Probe("fork.session_id", "id", _fork_of),
-    Probe("fork.into", "id", _fork_into),
+    Probe("fork.into", "id", _fork_into, prepare=_prepare_fork),
     Probe("append.patches.session_id", "id", _patched_session),
     Probe("recent.where, a key", "text", _where_key),
     Probe("recent.where, a value", "json", _where_value, judge=_no_scalar),
