@@ -9,7 +9,7 @@ from holdfast.engines.postgres.connect import APP_ROLE
 from holdfast.engines.postgres.engine import Postgres
 from holdfast.spi.log_entry import LogEntry
 from holdfast.values.content import ChatMessage
-from tests.engines.postgres_database import as_keeper, empty_database
+from tests.engines.postgres_database import empty_database
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -20,7 +20,7 @@ async def test_the_floor_of_a_read_is_decoded_on_a_connection_that_may_make_no_t
     ).body
     async with empty_database() as url:
         engine = await Postgres.open(url, auto_migrate=True, max_connections=1)
-        async with as_keeper(engine) as connection:
+        async with engine.connection(writes=True) as connection:
             await floors.prepare(connection, message=body, vectors=[[1.0, 0.0]], edges=[(1, 2)])
             assert await connection.fetchval("SELECT current_user") == APP_ROLE
             newest = await floors.decoded(connection, floors.LAST_20, 0)
