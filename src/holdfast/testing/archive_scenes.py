@@ -108,7 +108,7 @@ async def _fill_tasks(store: Callable[..., Any]) -> dict[str, Any]:
         push=[hook],
         owner="ana",
     )
-    [work] = await tasks.claim("w1")
+    [work] = await tasks.claim("w1", app_version="app-1")
     lease = work.lease
     step = StepKey("fetch")
     await tasks.append_artifact(lease, "a1", [TextBlock(TEXT)], name=TEXT, step=step)
@@ -122,7 +122,9 @@ async def _fill_tasks(store: Callable[..., Any]) -> dict[str, Any]:
     [entry, *_] = await tasks.claim_outbox()
     await tasks.mark_failed(entry, TEXT)
     await tasks.transition(lease, "submitted", children=[child.id], note=TEXT)
-    [child_work] = await tasks.claim("w2")
+    versions = {child.agent: ["v2", "v1"]}
+    [child_work] = await tasks.claim("w2", versions=versions, app_version="app-2")
+    assert child_work.task.handler_version == "v2"
     waits = await tasks.submit("writer", ChatMessage.user("three"), priority=3, key="k")
     later = await tasks.submit(
         "writer", ChatMessage.user("four"), run_after=NOON.replace(year=2090)

@@ -196,7 +196,7 @@ def _task(one: of_tasks.TaskRecord, _: str) -> Sequence[Any]:
         *(one.lease_seconds, one.run_after, one.due_at, one.cancel_requested),
         *(one.pause_requested, one.ask_kind, one.ask_name, one.ask_occurrence, one.ask_form),
         *(one.result, one.parent_id, one.awaited, one.waits_for, one.waits_topic),
-        *(one.priority, one.key, one.copied),
+        *(one.priority, one.key, one.copied, one.handler_version, one.app_version),
     )
 
 
@@ -211,7 +211,7 @@ def _task_event(one: of_tasks.TaskEventRecord, _: str) -> Sequence[Any]:
         *(_written(one.note), one.request, one.message_id, one.written_at, one.place),
         *(one.step_kind, one.step_name, one.step_occurrence, one.started_at, one.chunks),
         *(digest, one.artifact_id, one.append, one.last_chunk, _written(one.name)),
-        *(one.metadata, one.body),
+        *(one.metadata, one.body, one.app_version),
     )
 
 

@@ -67,6 +67,8 @@ class TaskRecord(Record, frozen=True):
     priority: int = 0
     key: str = ""
     copied: bool = False
+    handler_version: str = ""
+    app_version: str = ""
 
 
 def meaningful(task: TaskRecord) -> TaskRecord:
@@ -131,6 +133,7 @@ class TaskEventRecord(Record, frozen=True):
     name: str | None = None
     metadata: str | None = None
     body: str | None = None
+    app_version: str | None = None
 
 
 class FeedbackRecord(Record, frozen=True):

@@ -93,6 +93,8 @@ def dump_tasks(engine: InMemory, tenant: str, at: datetime) -> Iterator[of.TaskR
             priority=row.priority,
             key=row.key,
             copied=row.id not in data.uncopied,
+            handler_version=row.handler_version,
+            app_version=row.app_version,
         )
         yield of.meaningful(record)
 
@@ -142,6 +144,8 @@ def load_task(engine: InMemory, tenant: str, one: of.TaskRecord) -> None:
         waits_for=one.waits_for,
         waits_topic=one.waits_topic,
         transitions=one.transitions,
+        handler_version=one.handler_version,
+        app_version=one.app_version,
     )
     data.tasks[row.id] = row
     context.tasks.append(row.id)
@@ -178,6 +182,7 @@ def _event_record(row: TaskRow, event: StoredEvent, places: dict[str, int]) -> o
                 *(*head, "transition", *tail, move.seq, move.from_state, move.to_state),
                 *(move.worker, move.attempt, move.run_after, move.note),
                 message_id=move.message_id,
+                app_version=move.app_version or None,
             )
         case TaskRequest() as request:
             return of.TaskEventRecord(
@@ -255,6 +260,7 @@ def _body(one: of.TaskEventRecord) -> StoredBody:
             note=one.note or "",
             run_after=one.run_after,
             message_id=one.message_id or "",
+            app_version=one.app_version or "",
         )
     if one.kind == "request" and one.request is not None:
         return TaskRequest(one.request, one.note or "")

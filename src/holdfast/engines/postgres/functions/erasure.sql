@@ -72,6 +72,7 @@ BEGIN
     DELETE FROM holdfast.event_speakers s WHERE s.agent_key = ANY (agents);
     IF in_kind = 'tenant' THEN
         DELETE FROM holdfast.task_starts s WHERE s.tenant = in_tenant;
+        DELETE FROM holdfast.imports i WHERE i.tenant = in_tenant;
         DELETE FROM holdfast.event_models m WHERE m.tenant = in_tenant;
         DELETE FROM holdfast.event_dimensions d WHERE d.tenant = in_tenant;
     END IF;

@@ -159,7 +159,8 @@ SELECT t.id, t.owner, t.context_id, t.agent, t.created_at, t.state, t.updated_at
        t.lease_expires_at, t.lease_seconds, t.run_after,
        CASE WHEN isfinite(t.due_at) THEN t.due_at END AS due_at, t.cancel_requested,
        t.pause_requested, t.ask_kind, t.ask_name, t.ask_occurrence, t.ask_form, t.result,
-       t.parent_id, t.awaited, t.waits_for, t.waits_topic, t.priority, t.limit_key AS key, t.copied
+       t.parent_id, t.awaited, t.waits_for, t.waits_topic, t.priority, t.limit_key AS key, t.copied,
+       t.handler_version, t.app_version
 FROM holdfast.tasks t
 LEFT JOIN holdfast.task_events e
     ON e.tenant = $1 AND e.task_id = t.id AND e.seq = t.status_seq
@@ -172,7 +173,7 @@ SELECT e.task_id, e.seq, e.kind, e.at, e.actor, e.fence, coalesce(e.by_name, '')
        e.number, e.from_state, e.to_state, e.worker, e.attempt, e.run_after, e.note, e.request,
        e.message_id, e.written_at, p.place, e.step_kind, e.step_name, e.step_occurrence,
        e.started_at, e.chunks, CASE WHEN e.kind = 'step' THEN e.digest END AS digest,
-       e.artifact_id, e.append, e.last_chunk, e.name, e.metadata, e.body
+       e.artifact_id, e.append, e.last_chunk, e.name, e.metadata, e.body, e.app_version
 FROM holdfast.task_events e
 LEFT JOIN (
     SELECT m.task_id, m.seq, row_number() OVER (PARTITION BY m.context_key ORDER BY m.stored) AS place

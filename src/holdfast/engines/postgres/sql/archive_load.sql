@@ -168,14 +168,15 @@ INSERT INTO holdfast.tasks (
     transitions, metadata, submit_key, submit_digest, retry_of, note, status_seq, fence, attempts,
     worker, lease_expires_at, lease_seconds, run_after, due_at, cancel_requested, pause_requested,
     ask_kind, ask_name, ask_occurrence, ask_form, result, parent_id, awaited, waits_for,
-    waits_topic, priority, limit_key, copied, context_key, lane, adopted)
+    waits_topic, priority, limit_key, copied, handler_version, app_version, context_key, lane,
+    adopted)
 SELECT
     $1, r.id, r.owner, r.context_id, r.agent, r.created_at, r.state, r.updated_at, r.max_attempts,
     r.version, r.transitions, r.metadata, r.submit_key, r.submit_digest, r.retry_of, r.note,
     r.status_seq, r.fence, r.attempts, r.worker, r.lease_expires_at, r.lease_seconds, r.run_after,
     coalesce(r.due_at, 'infinity'), r.cancel_requested, r.pause_requested, r.ask_kind, r.ask_name,
     r.ask_occurrence, r.ask_form, r.result, r.parent_id, r.awaited, r.waits_for, r.waits_topic,
-    r.priority, r.limit_key, r.copied, c.key,
+    r.priority, r.limit_key, r.copied, r.handler_version, r.app_version, c.key,
     CASE WHEN r.state = 'working' OR r.max_attempts = 0 THEN r.id ELSE '' END, r.max_attempts = 0
 FROM unnest(
     $2::text[], $3::text[], $4::text[], $5::text[], $6::timestamptz[], $7::text[],
@@ -184,12 +185,12 @@ FROM unnest(
     $21::timestamptz[], $22::double precision[], $23::timestamptz[], $24::timestamptz[],
     $25::boolean[], $26::boolean[], $27::text[], $28::text[], $29::bigint[], $30::text[],
     $31::text[], $32::text[], $33::boolean[], $34::bigint[], $35::text[], $36::smallint[],
-    $37::text[], $38::boolean[]) AS r (
+    $37::text[], $38::boolean[], $39::text[], $40::text[]) AS r (
         id, owner, context_id, agent, created_at, state, updated_at, max_attempts, version,
         transitions, metadata, submit_key, submit_digest, retry_of, note, status_seq, fence,
         attempts, worker, lease_expires_at, lease_seconds, run_after, due_at, cancel_requested,
         pause_requested, ask_kind, ask_name, ask_occurrence, ask_form, result, parent_id, awaited,
-        waits_for, waits_topic, priority, limit_key, copied)
+        waits_for, waits_topic, priority, limit_key, copied, handler_version, app_version)
 JOIN holdfast.task_contexts c ON c.tenant = $1 AND c.owner = r.owner AND c.id = r.context_id
 ON CONFLICT DO NOTHING;
 
@@ -200,24 +201,24 @@ INSERT INTO holdfast.task_events (
     tenant, task_id, seq, kind, at, actor, fence, by_name, number, from_state, to_state, worker,
     attempt, run_after, note, request, message_id, written_at, stored, step_kind, step_name,
     step_occurrence, started_at, chunks, digest, artifact_id, append, last_chunk, name, metadata,
-    body, context_key, step_key)
+    body, app_version, context_key, step_key)
 SELECT
     $1, r.task_id, r.seq, r.kind, r.at, r.actor, r.fence, nullif(r.by_name, ''), r.number,
     r.from_state, r.to_state, r.worker, r.attempt, r.run_after, r.note, r.request, r.message_id,
     r.written_at, r.place - 1099511627776, r.step_kind, r.step_name, r.step_occurrence,
     r.started_at, r.chunks, r.digest, r.artifact_id, r.append, r.last_chunk, r.name, r.metadata,
-    r.body, CASE WHEN r.place IS NOT NULL THEN t.context_key END,
+    r.body, r.app_version, CASE WHEN r.place IS NOT NULL THEN t.context_key END,
     holdfast.task_step_key(r.task_id, r.step_kind, r.step_name, r.step_occurrence)
 FROM unnest(
     $2::text[], $3::bigint[], $4::text[], $5::timestamptz[], $6::text[], $7::bigint[], $8::text[],
     $9::bigint[], $10::text[], $11::text[], $12::text[], $13::bigint[], $14::timestamptz[],
     $15::text[], $16::text[], $17::text[], $18::timestamptz[], $19::bigint[], $20::text[],
     $21::text[], $22::bigint[], $23::timestamptz[], $24::bigint[], $25::text[], $26::text[],
-    $27::boolean[], $28::boolean[], $29::text[], $30::text[], $31::text[]) AS r (
+    $27::boolean[], $28::boolean[], $29::text[], $30::text[], $31::text[], $32::text[]) AS r (
         task_id, seq, kind, at, actor, fence, by_name, number, from_state, to_state, worker,
         attempt, run_after, note, request, message_id, written_at, place, step_kind, step_name,
         step_occurrence, started_at, chunks, digest, artifact_id, append, last_chunk, name,
-        metadata, body)
+        metadata, body, app_version)
 JOIN holdfast.tasks t ON t.tenant = $1 AND t.id = r.task_id
 ON CONFLICT DO NOTHING;
 
