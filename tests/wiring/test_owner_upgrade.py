@@ -11,7 +11,7 @@ import pytest_asyncio
 
 import holdfast
 from holdfast import App, ChatMessage, Settings, State, TaskContext, TaskState
-from holdfast.engines.postgres import engine, migrate, session_log
+from holdfast.engines.postgres import engine, migrate, session_log, short_term
 from holdfast.engines.postgres.tasks import client, lease, progress, work
 from holdfast.errors import ConflictError, NotFoundError
 from holdfast.runtime.ticks import Ticks
@@ -36,8 +36,11 @@ SUBMIT_BEFORE = (
 )
 """How a task was submitted then, without priority, key and the name of who did it."""
 CLAIM_BEFORE = (
-    "SELECT * FROM holdfast.claim_tasks($1, $2, $3::text[], $4, $5, $6, $7) WHERE $8::jsonb IS NULL"
+    "SELECT *, '' AS handler_version "
+    "FROM holdfast.claim_tasks($1, $2, $3::text[], $4, $5, $6, $7) "
+    "WHERE $8::jsonb IS NULL AND coalesce($9::text, $10::text, '') IS NOT NULL"
 )
+VERSION_BEFORE = ("holdfast.next_state_version(s.version)", "nextval('holdfast.state_versions')")
 SURVEY_BEFORE = (
     "SELECT 'due', tenant, NULL::float8 FROM holdfast.tasks WHERE state = 'submitted' "
     "AND due_at <= holdfast.now() AND tenant = ANY ($2::text[]) LIMIT $1"
@@ -111,6 +114,8 @@ async def _before_owners(
             old.setattr(lease, "_SQL", {**lease._SQL, **changed})
             old.setattr(progress, "_SQL", {**progress._SQL, "record_step": STEP_BEFORE})
             old.setattr(work, "_SQL", {**work._SQL, "survey": SURVEY_BEFORE})
+            put = short_term._SQL["write"].replace(*VERSION_BEFORE)
+            old.setattr(short_term, "_SQL", {**short_term._SQL, "write": put})
         old.setattr(State, "for_owner", lambda self, _owner, **_how: self)
         old.setattr(front_door, "move_sessions", _nothing)
         async with holdfast.open(url, **how) as state:

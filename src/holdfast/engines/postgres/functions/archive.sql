@@ -26,6 +26,8 @@ BEGIN
 END
 $$;
 
+REVOKE ALL ON FUNCTION holdfast.advance_versions(text, bigint) FROM PUBLIC;
+
 -- Events at their own positions, in sessions that are there; those that are new are to be indexed.
 CREATE OR REPLACE FUNCTION holdfast.load_events(
     the_tenant text, the_sessions text[], the_epochs int[], the_seqs bigint[], the_ids text[],
