@@ -14,11 +14,12 @@ from holdfast.engines.hybrid.log import HybridLog
 from holdfast.values.content import ChatMessage
 from holdfast.values.failpoints import FAILPOINTS, failpoint, hit
 from tests.engines.hybrid import HybridHarness, valkey
+from tests.erasure import test_resume
 from tests.memory.scenes import ANA, event, flush, gaps, notes, stored
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 CODE = "".join(path.read_text() for path in Path(holdfast.__file__).parent.rglob("*.py"))
-HERE = Path(__file__).read_text()
+TESTED = Path(__file__).read_text() + Path(test_resume.__file__).read_text()
 
 
 class DiedError(BaseException):
@@ -37,7 +38,7 @@ def restart(hybrid: HybridHarness) -> None:
 async def test_every_failpoint_stands_between_two_steps_and_is_tested() -> None:
     for name in FAILPOINTS:
         assert len(re.findall(rf'(?m)^\s+hit\("{re.escape(name)}"\)', CODE)) == 1, name
-        assert f'"{name}"' in HERE, name
+        assert f'"{name}"' in TESTED, name
 
 
 async def test_a_failpoint_that_is_not_there_cannot_be_set() -> None:
