@@ -14,7 +14,7 @@ from a2a.types import a2a_pb2 as a2a
 
 from holdfast import App, State, TaskContext
 from holdfast.server.options import ServiceOptions
-from holdfast.server.service import Service, listening
+from holdfast.server.service import Service
 
 MODERN = {"A2A-Version": "1.0"}
 _TLS = ssl.create_default_context()
@@ -23,13 +23,6 @@ _TLS = ssl.create_default_context()
 def http_client(**how: Any) -> httpx.AsyncClient:
     """A client; all share one TLS context, which takes longer to make than most tests."""
     return httpx.AsyncClient(verify=_TLS, **how)
-
-
-def free_port(host: str = "127.0.0.1") -> int:
-    """A port that nobody listens on, for what cannot be given a socket."""
-    with listening(host, 0) as sock:
-        port: int = sock.getsockname()[1]
-        return port
 
 
 def example_app(**gates: asyncio.Event) -> App:

@@ -15,7 +15,8 @@ from a2a.types import a2a_pb2_grpc
 
 from holdfast import App, ChatMessage, State, TaskContext
 from holdfast.content import DataBlock, DocumentBlock
-from tests.server.running import MODERN, free_port, http_client, serving
+from holdfast.testing.postgres_server import free_port
+from tests.server.running import MODERN, http_client, serving
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 MOST = 10_000

@@ -17,7 +17,8 @@ from holdfast import App, Provider, State, TaskContext
 from holdfast.errors import ConfigError, InvalidInputError
 from holdfast.server.card import agent_card
 from holdfast.server.options import ServiceOptions
-from tests.server.running import MODERN, example_app, free_port, http_client, said, sent, serving
+from holdfast.testing.postgres_server import free_port
+from tests.server.running import MODERN, example_app, http_client, said, sent, serving
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 CARD = "/.well-known/agent-card.json"

@@ -15,7 +15,8 @@ from a2a.types import a2a_pb2_grpc
 
 import holdfast
 from holdfast import App, Reply, State, TaskContext
-from tests.server.running import example_app, free_port, said, serving
+from holdfast.testing.postgres_server import free_port
+from tests.server.running import example_app, said, serving
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

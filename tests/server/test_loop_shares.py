@@ -14,10 +14,10 @@ from a2a.types import a2a_pb2_grpc
 from holdfast import State
 from holdfast.server import service as service_module
 from holdfast.server.loop_shares import NOBODY, LoopShares, Share
+from holdfast.testing.postgres_server import free_port
 from tests.server.running import (
     MODERN,
     example_app,
-    free_port,
     http_client,
     said,
     sent,

@@ -17,7 +17,8 @@ from a2a.types import a2a_pb2_grpc
 import holdfast
 from holdfast import PushConfig, State
 from holdfast.server.push_request import signature_headers
-from tests.server.running import MODERN, example_app, free_port, http_client, said, sent, talking
+from holdfast.testing.postgres_server import free_port
+from tests.server.running import MODERN, example_app, http_client, said, sent, talking
 from tests.server.running import serving as serving_app
 from tests.server.test_push import Receiver
 from tests.server.test_push_faults import _until_all_failed

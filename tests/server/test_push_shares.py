@@ -12,7 +12,8 @@ from a2a.types import a2a_pb2_grpc
 
 import holdfast
 from holdfast import State
-from tests.server.running import MODERN, example_app, free_port, http_client, serving
+from holdfast.testing.postgres_server import free_port
+from tests.server.running import MODERN, example_app, http_client, serving
 from tests.server.test_push import Receiver
 from tests.server.test_push_faults import Hanging, _answering, _stop_deliveries
 

@@ -15,7 +15,8 @@ from a2a.types import a2a_pb2_grpc
 
 from holdfast import State
 from holdfast.server.service import Service
-from tests.server.running import MODERN, example_app, free_port, http_client, serving
+from holdfast.testing.postgres_server import free_port
+from tests.server.running import MODERN, example_app, http_client, serving
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

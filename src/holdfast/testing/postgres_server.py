@@ -5,12 +5,14 @@ from __future__ import annotations
 import atexit
 import os
 import pwd
+import random
 import shutil
 import signal
 import socket
 import subprocess
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from holdfast.engines.postgres.binaries import initialise, program, system_user
@@ -97,9 +99,15 @@ class PostgresServer:
         return f"postgresql://{who}@/{database}?host={self.folder}&port={self.port}"
 
 
-def free_port() -> int:
-    """A port of loopback that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+_PORTS = range(12_000, 32_000)
+"""Below the ports that the system gives to outgoing connections: none of these takes it first."""
+
+
+def free_port(host: str = "127.0.0.1") -> int:
+    """A port of loopback that nobody listens on, for a server that cannot be given a socket."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    for port in random.SystemRandom().sample(_PORTS, 100):
+        with socket.socket(family) as probe, suppress(OSError):
+            probe.bind((host, port))
+            return port
+    raise RuntimeError(f"no port of {host} is free from {_PORTS.start} to {_PORTS.stop}")
