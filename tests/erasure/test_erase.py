@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from holdfast import ChatMessage, State
+import holdfast
+from holdfast import ChatMessage, ManualClock, State
 from holdfast.errors import InvalidInputError, NotFoundError, NotSupportedError
 from holdfast.values.ids import new_ref
 from tests.erasure.world import AGENT, ELSEWHERE, OTHER, SESSION, fill, seen
@@ -105,6 +106,15 @@ async def test_a_tenant_is_erased_with_all_its_owners_and_blobs(state: State) ->
     with pytest.raises(NotFoundError):
         await state.blobs.resolve(ref)
     assert (await state.erase(tenant=state.tenant, dry_run=True)).counts == {}
+
+
+async def test_expired_blobs_go_with_their_tenant() -> None:
+    clock = ManualClock()
+    async with holdfast.open("memory:", clock=clock) as state:
+        await state.blobs.store(b"of the tenant", ttl_seconds=60)
+        clock.advance(61)
+        await state.erase(tenant=state.tenant)
+        assert await state.blobs.sweep() == 0
 
 
 async def test_files_of_a_task_are_deleted_with_it(state: State) -> None:

@@ -271,6 +271,9 @@ class State:
         eraser = eraser_of(self._connections, self._open, self._tenant)
         if dry_run:
             return ErasureReport(await eraser.count(scope))
+        if scope.kind == "tenant" and self._open.blobs is not None:
+            # No store lists expired blobs, but their bytes are still there.
+            await self._open.blobs.sweep()
         return await eraser.erase(scope, progress)
 
     async def aclose(self) -> None:
