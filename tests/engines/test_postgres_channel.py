@@ -7,12 +7,13 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
+import asyncpg
 import pytest
 
 from holdfast.contracts.channel import Channel
 from holdfast.engines.postgres.channel import PostgresChannels
 from holdfast.engines.postgres.engine import Postgres
-from holdfast.engines.postgres.listener import Listener
+from holdfast.engines.postgres.listener import Listener, notice_digest
 from holdfast.values.channels import ChannelEvent
 from holdfast.values.errors import ConfigError
 from tests.engines.postgres_database import connected, empty_database
@@ -117,3 +118,28 @@ async def test_closing_the_engine_ends_its_subscribers_at_once(
             await _listening(engine)
         with pytest.raises(ConfigError):
             await waiting
+
+
+async def test_a_notice_does_not_tell_a_stranger_what_it_is_about() -> None:
+    heard: list[str] = []
+    async with empty_database() as url, _engine(url) as engine, connected(url) as stranger:
+        await stranger.execute("CREATE ROLE notice_stranger")
+        try:
+            await stranger.execute("SET ROLE notice_stranger")
+            await stranger.add_listener("holdfast", lambda *notice: heard.append(notice[-1]))
+            channels = Channel(PostgresChannels(engine, tenant="victim"), name="merger-with-globex")
+            await channels.publish({"n": 1})
+            await channels.publish({"n": 2})
+            async with asyncio.timeout(20):
+                while len(heard) < 2:
+                    await asyncio.sleep(0.01)
+            with pytest.raises(asyncpg.InsufficientPrivilegeError):
+                await stranger.fetch("SELECT key FROM holdfast.notice_key")
+        finally:
+            await stranger.execute("RESET ROLE")
+            await stranger.execute("DROP ROLE notice_stranger")
+    assert not [one for one in heard if "victim" in one or "merger" in one]
+    assert heard[0] == heard[1]
+    # Whoever may read no key cannot check a guess either.
+    guess = notice_digest(b"", "victim\nmerger-with-globex")
+    assert guess != heard[0]

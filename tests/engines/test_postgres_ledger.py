@@ -13,7 +13,7 @@ import pytest
 
 from holdfast.contracts.tasks.ledger import Ledger
 from holdfast.engines.postgres.engine import Postgres
-from holdfast.engines.postgres.listener import Listener
+from holdfast.engines.postgres.listener import Listener, notice_digest
 from holdfast.engines.postgres.queries import load
 from holdfast.engines.postgres.tasks.ledger import PostgresLedger
 from holdfast.spi.tasks.draft import Draft
@@ -394,5 +394,7 @@ async def test_only_tasks_that_somebody_follows_send_notices() -> None:
         for task in (quiet, followed):
             await ledger.cancel(task.id)
         await connection.execute("SELECT 1")
-        told = [notice.split("\n")[-1] for notice in heard if notice != "work"]
-        assert told == [followed.id]
+        key = await connection.fetchval("SELECT key FROM holdfast.notice_key")
+        work = notice_digest(key, "work")
+        told = [notice for notice in heard if notice != work]
+        assert told == [notice_digest(key, f"default\ntask\n{followed.id}")]

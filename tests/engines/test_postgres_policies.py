@@ -31,6 +31,7 @@ OPEN = {
     "event_speakers": "counts of an agent, by a key that only event_agents tells",
     "function_files": "what is installed",
     "migrations": "what is installed",
+    "notice_key": "the key of the digests in notices",
     "task_edges": "the states of tasks, the same for all",
 }
 """Tables without a tenant, and why that shows nobody's rows to another."""
@@ -39,7 +40,7 @@ ACROSS = {
     "admin": {"missing_rights", "stale_tables", "unconfined"},
     "app_role": {"exists", "is_member", "login", "may_work"},
     "blob": {"purge"},
-    "channel": {"echo", "purge"},
+    "channel": {"echo", "notice_key", "purge"},
     "checkpoints": {"purge"},
     "durable_log": {"overtaken", "release", "unsettled"},
     "embedding_queue": {"tenants_waiting"},

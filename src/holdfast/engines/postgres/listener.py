@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -18,7 +19,7 @@ _SQL = load("channel")
 _log = logging.getLogger("holdfast.postgres")
 
 NOTICES = "holdfast"
-"""The channel to listen on: the payload of a notification is the topic that has news."""
+"""The channel to listen on: the payload of a notification is a digest of the topic with news."""
 
 LEAST_CONNECTIONS = 3
 """One to listen, one for a stream of bytes that is being stored, one for everything else."""
@@ -82,6 +83,9 @@ class Listener:
     def __init__(self, engine: Postgres) -> None:
         self._engine = engine
         self._bells: dict[str, set[Bell]] = {}
+        self._key = b""
+        self._topics: dict[str, str] = {}
+        """The topics of the bells, by their digest."""
         self._task: asyncio.Task[None] | None = None
         self._closed = engine.max_connections < LEAST_CONNECTIONS
         self._own = new_ref()
@@ -93,12 +97,14 @@ class Listener:
         """Yield a bell that rings for a topic."""
         bell = Bell(self)
         self._bells.setdefault(topic, set()).add(bell)
+        self._topics[self._digest(topic)] = topic
         try:
             yield bell
         finally:
             self._bells[topic].discard(bell)
             if not self._bells[topic]:
                 del self._bells[topic]
+                self._topics.pop(self._digest(topic), None)
 
     def start(self) -> None:
         """Start a background task that listens for notices, until there is no bell to ring."""
@@ -137,6 +143,7 @@ class Listener:
             await connection.add_listener(NOTICES, self._heard)
             connection.add_termination_listener(end)
             try:
+                await self._read_key()
                 while self._bells and not lost.is_set():
                     await self._echoed()
                     self._set_hears(hears=True)
@@ -150,6 +157,15 @@ class Listener:
                     with suppress(TimeoutError):
                         async with asyncio.timeout(LEAVE_SECONDS):
                             await connection.remove_listener(NOTICES, self._heard)
+
+    async def _read_key(self) -> None:
+        """Read the key of the digests; a restored database may have another."""
+        rows = await self._engine.fetch_across(_SQL["notice_key"], safe=True)
+        self._key = rows[0]["key"]
+        self._topics = {self._digest(topic): topic for topic in self._bells}
+
+    def _digest(self, topic: str) -> str:
+        return notice_digest(self._key, topic)
 
     async def _echoed(self) -> None:
         """Raise unless a notification to ourselves arrives."""
@@ -166,16 +182,25 @@ class Listener:
             self.hears = hears
             self._ring_all()
 
-    def _heard(self, _connection: Any, _pid: int, _channel: str, topic: str) -> None:
-        if topic == self._own:
+    def _heard(self, _connection: Any, _pid: int, _channel: str, notice: str) -> None:
+        if notice == self._own:
             self._echo.set()
-        for bell in self._bells.get(topic, ()):
+        for bell in self._bells.get(self._topics.get(notice, ""), ()):
             bell.ring()
 
     def _ring_all(self) -> None:
         for bells in self._bells.values():
             for bell in bells:
                 bell.ring()
+
+
+def notice_digest(key: bytes, topic: str) -> str:
+    """Return what a notice of a topic carries, as ``holdfast.notify`` makes it.
+
+    >>> notice_digest(b"key", "work")
+    '000c4f464f79172247e421e584991344'
+    """
+    return hashlib.sha256(key + topic.encode()).digest()[:16].hex()
 
 
 async def _happens(event: asyncio.Event, *, within: float) -> bool:

@@ -239,11 +239,12 @@ def grants(role: str) -> list[str]:
             "GRANT USAGE ON SCHEMA holdfast TO {role}",
             "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA holdfast TO {role}",
             "REVOKE INSERT, UPDATE, DELETE ON holdfast.migrations FROM {role}",
-            # An older schema, which is migrated later, does not have this table.
-            (
-                "DO $$ BEGIN IF to_regclass('holdfast.function_files') IS NOT NULL THEN"
-                " REVOKE INSERT, UPDATE, DELETE ON holdfast.function_files FROM {role};"
+            # An older schema, which is migrated later, does not have these tables.
+            *(
+                f"DO $$ BEGIN IF to_regclass('holdfast.{table}') IS NOT NULL THEN"
+                f" REVOKE INSERT, UPDATE, DELETE ON holdfast.{table} FROM {{role}};"
                 " END IF; END $$"
+                for table in ("function_files", "notice_key")
             ),
             "GRANT USAGE ON ALL SEQUENCES IN SCHEMA holdfast TO {role}",
             "GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA holdfast TO {role}",

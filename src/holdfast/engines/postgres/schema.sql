@@ -500,6 +500,13 @@ CREATE TABLE holdfast.migrations (
     PRIMARY KEY (version)
 );
 
+CREATE TABLE holdfast.notice_key (
+    id smallint NOT NULL DEFAULT 1,
+    key bytea NOT NULL DEFAULT (uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())),
+    PRIMARY KEY (id),
+    CHECK ((id = 1))
+);
+
 CREATE TABLE holdfast.outbox (
     tenant text COLLATE "C" NOT NULL,
     task_id text COLLATE "C" NOT NULL,
@@ -1206,6 +1213,7 @@ CREATE VIEW holdfast.task_records AS
 --   newest_message(the_tenant text, the_key bigint, the_agent text) RETURNS holdfast.events
 --   next_state_version(the_last bigint) RETURNS bigint
 --   no_tenant() RETURNS text
+--   notify(in_topic text) RETURNS void
 --   now() RETURNS timestamp with time zone
 --   open_item_namespace(in_tenant text, in_owner text, in_path text[], in_make boolean) RETURNS bigint
 --   open_thread(in_tenant text, in_id text, in_ttl_seconds double precision, in_alone boolean) RETURNS bigint

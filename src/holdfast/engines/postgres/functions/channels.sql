@@ -1,4 +1,4 @@
--- version: 1
+-- version: 2
 -- Channels.
 
 -- Appends an event, or finds the one with the same id, and wakes who listens.
@@ -45,6 +45,6 @@ BEGIN
     ON CONFLICT (tenant, channel, id) DO UPDATE SET
         number = excluded.number, event = excluded.event,
         published_at = excluded.published_at, expires_at = excluded.expires_at;
-    PERFORM pg_notify('holdfast', in_tenant || E'\n' || in_channel);
+    PERFORM holdfast.notify(in_tenant || E'\n' || in_channel);
 END
 $$;

@@ -1,4 +1,4 @@
--- version: 1
+-- version: 2
 -- Tasks that somebody else runs.
 
 -- Stores what was reported of a locked task, in order; its version afterwards. The reports are
@@ -192,7 +192,7 @@ BEGIN
     DELETE FROM holdfast.task_contexts c
     WHERE c.key = context AND c.tenant = in_tenant AND NOT EXISTS (
         SELECT FROM holdfast.tasks t WHERE t.context_key = context);
-    PERFORM pg_notify('holdfast', in_tenant || E'\ntask\n' || in_id);
+    PERFORM holdfast.notify(in_tenant || E'\ntask\n' || in_id);
     RETURN true;
 END
 $$;

@@ -1,4 +1,4 @@
--- version: 2
+-- version: 3
 -- Tasks that other tasks submit and wait for.
 
 -- Counts a child less that a task waits for; the last one makes the task due. Whoever ends a child
@@ -20,7 +20,7 @@ BEGIN
                       THEN holdfast.now() ELSE t.due_at END
     WHERE t.tenant = in_tenant AND t.id = in_parent_id;
     IF parent.waits_for = 1 THEN
-        PERFORM pg_notify('holdfast', 'work');
+        PERFORM holdfast.notify('work');
     END IF;
 END
 $$;
@@ -165,7 +165,7 @@ BEGIN
             IF FOUND THEN
                 PERFORM holdfast.cancel_task(in_tenant, one, NULL, in_note);
                 IF task.state = 'working' THEN
-                    PERFORM pg_notify('holdfast', E'requests\n' || task.worker);
+                    PERFORM holdfast.notify(E'requests\n' || task.worker);
                 END IF;
             END IF;
         END LOOP;

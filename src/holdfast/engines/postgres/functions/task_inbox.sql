@@ -1,4 +1,4 @@
--- version: 2
+-- version: 3
 -- Messages to running tasks.
 
 -- Whether a task has a message of a topic that nobody received.
@@ -60,7 +60,7 @@ BEGIN
         WHERE t.tenant = in_tenant AND t.id = in_id;
     END IF;
     IF wakes THEN
-        PERFORM pg_notify('holdfast', 'work');
+        PERFORM holdfast.notify('work');
     END IF;
 END
 $$;

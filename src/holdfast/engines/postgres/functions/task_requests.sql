@@ -1,4 +1,4 @@
--- version: 4
+-- version: 5
 -- What clients ask of tasks.
 
 -- The context, made on first use; held so that clear_context waits for whoever adds a task to it.
@@ -270,7 +270,7 @@ BEGIN
     DELETE FROM holdfast.task_feedback f WHERE f.tenant = in_tenant AND f.task_id = ANY (gone);
     DELETE FROM holdfast.push_configs p WHERE p.tenant = in_tenant AND p.task_id = ANY (gone);
     DELETE FROM holdfast.outbox o WHERE o.tenant = in_tenant AND o.task_id = ANY (gone);
-    PERFORM pg_notify('holdfast', in_tenant || E'\ntask\n' || id) FROM unnest(gone) id;
+    PERFORM holdfast.notify(in_tenant || E'\ntask\n' || id) FROM unnest(gone) id;
     RETURN cardinality(gone);
 END
 $$;

@@ -1,4 +1,4 @@
--- version: 3
+-- version: 4
 -- What all functions of tasks use.
 
 -- The last messages of a task, in order, as columns of equal length.
@@ -160,7 +160,7 @@ BEGIN
             AND o.seq = (SELECT min(a.seq) FROM unnest(in_announced) a (seq));
     END IF;
     IF in_followed_until > in_now THEN
-        PERFORM pg_notify('holdfast', in_tenant || E'\ntask\n' || in_id);
+        PERFORM holdfast.notify(in_tenant || E'\ntask\n' || in_id);
     END IF;
 END
 $$;

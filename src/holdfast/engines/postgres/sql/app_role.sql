@@ -25,7 +25,8 @@ SELECT EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = $1)
     AND NOT EXISTS (
         SELECT FROM pg_catalog.pg_class c
         JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-        WHERE n.nspname = 'holdfast' AND c.relkind = 'r' AND c.relname <> 'migrations'
+        WHERE n.nspname = 'holdfast' AND c.relkind = 'r'
+            AND c.relname NOT IN ('migrations', 'function_files', 'notice_key')
             AND NOT (
                 pg_catalog.has_schema_privilege($1, n.oid, 'USAGE')
                 AND pg_catalog.has_table_privilege($1, c.oid, 'SELECT')

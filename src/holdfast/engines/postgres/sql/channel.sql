@@ -26,6 +26,10 @@ DELETE FROM holdfast.channel_events WHERE tenant = $1 AND channel = $2;
 -- The number of the newest event that ever was.
 SELECT newest FROM holdfast.channels WHERE tenant = $1 AND name = $2;
 
+-- name: notice_key
+-- The key of the digests that notices carry.
+SELECT key FROM holdfast.notice_key;
+
 -- name: echo
 -- A notice to ourselves, to know whether notices arrive.
 SELECT pg_notify('holdfast', $1);

@@ -26,4 +26,4 @@ SELECT * FROM holdfast.survey_work($1, $2);
 
 -- name: ring
 -- Notify workers: $1 topics.
-SELECT pg_notify('holdfast', topic) FROM unnest($1::text[]) AS topic;
+SELECT holdfast.notify(topic) FROM unnest($1::text[]) AS topic;
