@@ -14,13 +14,17 @@ from typing import Any
 
 import asyncpg
 
-from holdfast.engines.postgres.app_role import make_app_role
 from holdfast.engines.postgres.binaries import system_user
 from holdfast.engines.postgres.engine import Postgres
+from holdfast.engines.postgres.roles import make_roles
 from holdfast.testing.postgres_server import PASSWORD, free_port
 from tests.engines.postgres import PostgresHarness, server
 
 PROGRAM = shutil.which("pgbouncer", path="/usr/sbin:/usr/bin:/usr/local/bin")
+
+
+LOGIN = "holdfast_pooled"
+"""Who the pooler logs in as: for workers and consolidators too."""
 
 
 @cache
@@ -30,10 +34,10 @@ def pooler_port() -> int:
     behind, port = server(18), free_port()
     folder = Path(tempfile.mkdtemp(prefix="hf-pgbouncer-"))
     folder.chmod(0o755)
-    (folder / "users.txt").write_text(f'"holdfast_app" "{PASSWORD}"\n')
+    (folder / "users.txt").write_text(f'"{LOGIN}" "{PASSWORD}"\n')
     (folder / "pgbouncer.ini").write_text(
         "[databases]\n"
-        f"* = host=127.0.0.1 port={behind.port} user=holdfast_app password={PASSWORD}\n"
+        f"* = host=127.0.0.1 port={behind.port} user={LOGIN} password={PASSWORD}\n"
         "[pgbouncer]\n"
         f"listen_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n"
         f"auth_type = trust\nauth_file = {folder}/users.txt\n"
@@ -68,11 +72,21 @@ class PgBouncerHarness(PostgresHarness):
 
     async def _grant(self, connection: Any) -> None:
         # A pooler sends no settings at the start, so the role has to log in itself.
-        await make_app_role(connection)
-        await connection.execute(f"ALTER ROLE holdfast_app LOGIN PASSWORD '{PASSWORD}'")
+        await make_roles(connection)
+        await connection.execute(
+            f"""
+            DO $$ BEGIN
+                IF to_regrole('{LOGIN}') IS NULL THEN
+                    CREATE ROLE {LOGIN} LOGIN PASSWORD '{PASSWORD}'
+                    IN ROLE holdfast_worker, holdfast_consolidator;
+                END IF;
+            EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
+            END $$
+            """
+        )
 
     async def _connect(self) -> Postgres:
-        url = f"postgresql://holdfast_app:{PASSWORD}@127.0.0.1:{pooler_port()}/{self.database}"
+        url = f"postgresql://{LOGIN}:{PASSWORD}@127.0.0.1:{pooler_port()}/{self.database}"
         try:
             return await Postgres.open(url, pooler=True, max_connections=8)
         except asyncpg.PostgresError as error:

@@ -25,7 +25,6 @@ from holdfast.contracts.tasks.ledger import Ledger
 from holdfast.contracts.vectors import Vectors
 from holdfast.contracts.wakes import Wakes
 from holdfast.engines.postgres import migrate
-from holdfast.engines.postgres.app_role import make_app_role
 from holdfast.engines.postgres.archive import PostgresArchive
 from holdfast.engines.postgres.blob import PostgresBlobs
 from holdfast.engines.postgres.blob_index import PostgresBlobIndex
@@ -38,6 +37,7 @@ from holdfast.engines.postgres.graph import PostgresGraph
 from holdfast.engines.postgres.items import PostgresItems
 from holdfast.engines.postgres.keys import PostgresKeys
 from holdfast.engines.postgres.long_term import PostgresLongTerm
+from holdfast.engines.postgres.roles import make_roles
 from holdfast.engines.postgres.schedules import PostgresSchedules
 from holdfast.engines.postgres.short_term import PostgresStates
 from holdfast.engines.postgres.tasks.ledger import PostgresLedger
@@ -244,7 +244,7 @@ class BorrowedPoolHarness(PostgresHarness):
         return await Postgres.from_pool(self._pool)
 
     async def _grant(self, connection: Any) -> None:
-        await make_app_role(connection)
+        await make_roles(connection)
 
     async def close(self) -> None:
         """The engine leaves the pool open; whoever made it closes it."""

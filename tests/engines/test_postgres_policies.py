@@ -38,7 +38,6 @@ OPEN = {
 
 ACROSS = {
     "admin": {"missing_rights", "stale_tables", "unconfined"},
-    "app_role": {"exists", "is_member", "login", "may_work"},
     "blob": {"purge"},
     "channel": {"echo", "notice_key", "purge"},
     "checkpoints": {"purge"},
@@ -54,6 +53,7 @@ ACROSS = {
     "ledger_work": set(load("ledger_work")),
     "long_term": {"purge"},
     "migrate": set(load("migrate")),
+    "roles": set(load("roles")),
     "schedules": {"scheduled"},
     "session_moves": {"any", "pending", "skip_empty", "unassigned"},
     "short_term": {"purge"},

@@ -8,11 +8,11 @@ from typing import Any, Self
 import asyncpg
 
 from holdfast.engines.postgres import migrate
-from holdfast.engines.postgres.app_role import make_app_role
 from holdfast.engines.postgres.capabilities import read_capabilities
 from holdfast.engines.postgres.errors import connecting, mapped
 from holdfast.engines.postgres.maintenance import Maintenance
 from holdfast.engines.postgres.queries import load
+from holdfast.engines.postgres.roles import make_roles
 
 _SQL = load("admin")
 
@@ -48,7 +48,7 @@ class PostgresAdmin:
         """Apply the pending migrations, and grant the role ``holdfast_app`` its rights."""
         applied = await migrate.migrate(self._connection)
         with mapped(wrote=True):
-            await make_app_role(self._connection)
+            await make_roles(self._connection)
         return applied
 
     async def problems(self) -> list[str]:

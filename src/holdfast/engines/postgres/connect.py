@@ -7,8 +7,8 @@ from typing import Any
 import asyncpg
 
 from holdfast.engines.postgres import migrate
-from holdfast.engines.postgres.app_role import APP_ROLE, login_role, make_app_role, may_work
 from holdfast.engines.postgres.errors import connecting, mapped
+from holdfast.engines.postgres.roles import APP_ROLE, login_role, make_roles, may_work
 from holdfast.values.errors import ConfigError, SchemaError
 
 
@@ -47,7 +47,8 @@ async def prepare(pool: Any, *, auto_migrate: bool) -> str:
     with mapped(wrote=True):
         async with pool.acquire() as connection:
             found = await migrate.status(connection)
-            if found.have == 0 or (auto_migrate and found.pending):
+            migrates = found.have == 0 or bool(auto_migrate and found.pending)
+            if migrates:
                 try:
                     await migrate.migrate(connection)
                 except ConfigError as error:
@@ -57,7 +58,8 @@ async def prepare(pool: Any, *, auto_migrate: bool) -> str:
             login, mighty = await login_role(connection)
             if not mighty:
                 return ""
-            ready = await may_work(connection) or await make_app_role(connection)
+            # What a migration adds is granted again.
+            ready = (not migrates and await may_work(connection)) or await make_roles(connection)
             return login if ready else ""
 
 

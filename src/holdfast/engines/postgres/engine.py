@@ -110,7 +110,8 @@ class Postgres:
 
         ``pooler=True`` uses no named statements, for a transaction pooler such as PgBouncer; there
         the server's own setting limits the time of a statement.
-        ``allow_unsafe`` accepts ``synchronous_commit = off`` and ``fsync = off``.
+        ``allow_unsafe`` accepts ``synchronous_commit = off`` and ``fsync = off``, and a superuser
+        or owner that cannot work as ``holdfast_app``.
         ``revive`` is called when no server listens, to restart a server that we manage.
 
         ::
@@ -188,6 +189,12 @@ class Postgres:
             raise ConfigError(
                 f"postgres: {capabilities.unsafe}: an acknowledged write could be lost; "
                 "turn it on, or open with allow_unsafe=True"
+            )
+        if not capabilities.confined and not allow_unsafe:
+            raise ConfigError(
+                f"postgres: {capabilities.role} is a superuser or owns the schema, so that a "
+                "statement could see every tenant, and it cannot work as holdfast_app here: log in "
+                "as a member of holdfast_app, or open with allow_unsafe=True"
             )
         found = cls(
             pool,

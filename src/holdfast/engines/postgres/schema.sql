@@ -1118,6 +1118,7 @@ CREATE VIEW holdfast.task_records AS
 --   bury_turn(the_tenant text, the_letter text, the_session text, the_event text, the_epoch integer, the_seq bigint, the_payload bytea, the_reason text) RETURNS void
 --   cancel_task(in_tenant text, in_id text, in_owner text, in_note text) RETURNS SETOF holdfast.task_records
 --   cancel_task_tree(in_tenant text, in_id text, in_owner text, in_note text) RETURNS SETOF holdfast.linked_task_records
+--   check_login(VARIADIC these text[]) RETURNS void
 --   check_task_edge(in_id text, in_from text, in_to text, in_actor text) RETURNS void
 --   choose_tasks(in_tenant text, in_agents text[], in_limit bigint, in_serial boolean, in_now timestamp with time zone, in_limits jsonb, in_versions jsonb) RETURNS TABLE(place tid, context_key bigint, awaited boolean)
 --   claim_due_tasks(in_tenant text, in_worker text, in_agents text[], in_limit bigint, in_lease_seconds double precision, in_serial boolean, in_history bigint, in_limits jsonb, in_versions jsonb, in_app_version text) RETURNS SETOF holdfast.claimed_version
@@ -1169,6 +1170,7 @@ CREATE VIEW holdfast.task_records AS
 --   forget_task() RETURNS trigger
 --   fork_session(the_tenant text, the_session text, the_at bigint, the_into text) RETURNS SETOF holdfast.sessions
 --   fork_task(in_tenant text, in_id text, in_owner text, in_new_id text, in_new_context_id text, in_at bigint, in_failed boolean, in_submit_key text, in_digest text, in_message_id text, in_message_at timestamp with time zone, in_message_body text, in_message_digest text) RETURNS SETOF holdfast.task_records
+--   hand_over(in_role text) RETURNS integer
 --   has_message(in_tenant text, in_task_id text, in_topic text) RETURNS boolean
 --   has_moves() RETURNS boolean
 --   hold_dimension(the_tenant text, the_collection text, wanted integer) RETURNS integer

@@ -1,10 +1,11 @@
--- version: 1
+-- version: 2
 -- What a process of the hybrid engine, an indexer and an upgrade ask of all tenants. See all_tenants.sql.
 
 -- Sessions whose numbering was taken back from Redis and has not been granted to it again: at most so many.
 CREATE OR REPLACE FUNCTION holdfast.sessions_overtaken(at_most bigint)
 RETURNS TABLE (tenant text, session text, epoch int) LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
+SELECT holdfast.check_login('holdfast_consolidator');
 SELECT s.tenant, s.id, s.epoch FROM holdfast.sessions s WHERE s.overtaken LIMIT at_most
 $$;
 REVOKE ALL ON FUNCTION holdfast.sessions_overtaken(at_most bigint) FROM PUBLIC;
@@ -36,6 +37,7 @@ REVOKE ALL ON FUNCTION holdfast.release_writer(the_writer text) FROM PUBLIC;
 CREATE OR REPLACE FUNCTION holdfast.sessions_aside(at_most bigint)
 RETURNS TABLE (tenant text, session text) LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
+SELECT holdfast.check_login('holdfast_consolidator');
 SELECT tenant, session_id FROM holdfast.state_asides ORDER BY stamp LIMIT at_most
 $$;
 REVOKE ALL ON FUNCTION holdfast.sessions_aside(at_most bigint) FROM PUBLIC;
@@ -57,6 +59,7 @@ REVOKE ALL ON FUNCTION holdfast.tenants_to_embed(the_model text) FROM PUBLIC;
 CREATE OR REPLACE FUNCTION holdfast.agents_to_index(at_most bigint)
 RETURNS TABLE (tenant text, agent text) LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
+SELECT holdfast.check_login('holdfast_worker', 'holdfast_consolidator');
 SELECT DISTINCT tenant, agent FROM holdfast.unindexed_events LIMIT at_most
 $$;
 REVOKE ALL ON FUNCTION holdfast.agents_to_index(at_most bigint) FROM PUBLIC;

@@ -1,4 +1,4 @@
--- version: 1
+-- version: 2
 -- What concerns all tenants: which of them have work. These run as the owner of the schema, who alone sees
 -- the rows of all, and return names and numbers, no content. Whoever asks then acts for each tenant.
 
@@ -6,6 +6,7 @@
 CREATE OR REPLACE FUNCTION holdfast.tenants_due(at_most bigint)
 RETURNS TABLE (tenant text) LANGUAGE sql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
+SELECT holdfast.check_login('holdfast_worker');
 WITH RECURSIVE walk AS (
     (SELECT t.tenant, t.due_at FROM holdfast.tasks t WHERE t.state = 'submitted'
      ORDER BY t.tenant, t.due_at, t.id LIMIT 1)
@@ -24,6 +25,7 @@ REVOKE ALL ON FUNCTION holdfast.tenants_due(at_most bigint) FROM PUBLIC;
 CREATE OR REPLACE FUNCTION holdfast.tenants_at_work(at_most bigint)
 RETURNS TABLE (tenant text) LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
+SELECT holdfast.check_login('holdfast_worker');
 WITH RECURSIVE walk AS (
     (SELECT t.tenant FROM holdfast.tasks t WHERE t.state = 'working' AND NOT t.adopted
      ORDER BY t.tenant, t.context_key LIMIT 1)
@@ -42,6 +44,7 @@ REVOKE ALL ON FUNCTION holdfast.tenants_at_work(at_most bigint) FROM PUBLIC;
 CREATE OR REPLACE FUNCTION holdfast.tenants_with_news(at_most bigint)
 RETURNS TABLE (tenant text) LANGUAGE sql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
+SELECT holdfast.check_login('holdfast_worker');
 WITH RECURSIVE walk AS (
     (SELECT p.tenant, p.next_due_at FROM holdfast.push_configs p WHERE p.next_seq IS NOT NULL
      ORDER BY p.tenant, p.next_due_at, p.next_number LIMIT 1)
@@ -60,6 +63,7 @@ REVOKE ALL ON FUNCTION holdfast.tenants_with_news(at_most bigint) FROM PUBLIC;
 CREATE OR REPLACE FUNCTION holdfast.tenants_with_copies(at_most bigint)
 RETURNS TABLE (tenant text) LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
+SELECT holdfast.check_login('holdfast_worker');
 WITH RECURSIVE walk AS (
     (SELECT t.tenant FROM holdfast.tasks t
      WHERE NOT t.copied AND t.state NOT IN ('submitted', 'working')
@@ -79,6 +83,7 @@ REVOKE ALL ON FUNCTION holdfast.tenants_with_copies(at_most bigint) FROM PUBLIC;
 CREATE OR REPLACE FUNCTION holdfast.tenants_to_clean(at_most bigint)
 RETURNS TABLE (tenant text) LANGUAGE sql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
+SELECT holdfast.check_login('holdfast_worker');
 WITH RECURSIVE walk AS (
     (SELECT c.tenant, c.due_at FROM holdfast.task_cleanup c WHERE c.due_at IS NOT NULL
      ORDER BY c.tenant, c.due_at LIMIT 1)
@@ -98,6 +103,7 @@ REVOKE ALL ON FUNCTION holdfast.tenants_to_clean(at_most bigint) FROM PUBLIC;
 CREATE OR REPLACE FUNCTION holdfast.survey_work(at_most bigint, these text[])
 RETURNS TABLE (kind text, tenant text, seconds double precision) LANGUAGE sql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
+SELECT holdfast.check_login('holdfast_worker');
 WITH RECURSIVE queued AS (
     (SELECT t.tenant, t.due_at FROM holdfast.tasks t WHERE t.state = 'submitted'
      ORDER BY t.tenant, t.due_at, t.id LIMIT 1)
@@ -161,6 +167,7 @@ REVOKE ALL ON FUNCTION holdfast.survey_work(at_most bigint, these text[]) FROM P
 CREATE OR REPLACE FUNCTION holdfast.tenants_scheduled(at_most bigint, these text[])
 RETURNS TABLE (tenant text, seconds double precision) LANGUAGE sql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
+SELECT holdfast.check_login('holdfast_worker');
 WITH RECURSIVE walk AS (
     (SELECT s.tenant, s.next_at FROM holdfast.schedules s
      WHERE s.next_at IS NOT NULL AND NOT s.paused ORDER BY s.tenant, s.next_at LIMIT 1)

@@ -35,3 +35,23 @@ SELECT EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = $1)
         SELECT FROM pg_catalog.pg_proc p
         WHERE p.pronamespace = to_regnamespace('holdfast')
             AND NOT pg_catalog.has_function_privilege($1, p.oid, 'EXECUTE'));
+
+-- name: is_installed
+-- Whether the schema has the functions that roles need; an older one is migrated later.
+SELECT to_regprocedure('holdfast.hand_over(text)') IS NOT NULL;
+
+-- name: owned_by_superuser
+-- Whether a superuser owns the schema or something in it, and the login role can change that.
+SELECT current_setting('is_superuser') = 'on' AND EXISTS (
+    SELECT FROM (
+        SELECT nspowner AS owner FROM pg_catalog.pg_namespace WHERE nspname = 'holdfast'
+        UNION ALL
+        SELECT relowner FROM pg_catalog.pg_class WHERE relnamespace = to_regnamespace('holdfast')
+        UNION ALL
+        SELECT proowner FROM pg_catalog.pg_proc WHERE pronamespace = to_regnamespace('holdfast')
+    ) o
+    JOIN pg_catalog.pg_roles r ON r.oid = o.owner WHERE r.rolsuper);
+
+-- name: hand_over
+-- Make a role the owner of the schema: $1 role.
+SELECT holdfast.hand_over($1);
