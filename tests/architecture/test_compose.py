@@ -28,7 +28,9 @@ def _example() -> dict[str, str]:
 
 
 def test_every_service_is_checked_or_waits_for_those_that_are() -> None:
-    assert {"postgres", "valkey", "seaweedfs", "migrate", "serve", "worker"} == set(SERVICES)
+    assert {*("postgres", "valkey", "seaweedfs", "migrate", "login", "serve", "worker")} == set(
+        SERVICES
+    )
     for name, service in SERVICES.items():
         waits = service.get("depends_on", {})
         assert service.get("healthcheck", {}).get("test") or waits, name
@@ -39,7 +41,7 @@ def test_every_service_is_checked_or_waits_for_those_that_are() -> None:
                 assert how["condition"] == "service_completed_successfully"
                 assert SERVICES[other]["restart"] == "no", f"{other} never completes"
     for name in ("serve", "worker"):
-        assert set(SERVICES[name]["depends_on"]) == {"postgres", "valkey", "seaweedfs", "migrate"}
+        assert set(SERVICES[name]["depends_on"]) == {"postgres", "valkey", "seaweedfs", "login"}
 
 
 def test_each_of_our_processes_that_stays_is_checked_by_its_health() -> None:
@@ -59,7 +61,7 @@ def test_every_secret_comes_from_the_environment_and_must_be_set() -> None:
             password = re.match(r"\w+://\w*:([^@]*)@", value)
             assert not password or VARIABLE.fullmatch(password[1]), f"{name}: {variable}"
     secrets = {one for one in _example() if re.search(SECRET, one)}
-    assert len(secrets) == 4
+    assert len(secrets) == 5
     for variable, how, _ in VARIABLE.findall(TEXT):
         assert how == ("?" if variable in secrets else "-"), variable
     # Nothing in the example that somebody could leave as it is.
@@ -76,13 +78,22 @@ def test_the_example_names_every_variable_and_no_other() -> None:
 
 
 def test_the_environment_is_in_the_words_of_the_settings() -> None:
-    assert set(OURS) == {"migrate", "serve", "worker"}
+    assert set(OURS) == {"migrate", "login", "serve", "worker"}
     for name, service in OURS.items():
         unknown = set(service["environment"]) - set(_NAMES.values()) - DRIVER_NAMES
-        assert not unknown, f"{name}: {unknown}"
+        assert unknown == ({"HOLDFAST_LOGIN_PASSWORD"} if name == "login" else set()), name
         assert engine_of_url(service["environment"]["DATABASE_URL"]) is POSTGRES
-        assert engine_of_url(service["environment"]["REDIS_URL"]) is REDIS
+        if service["restart"] != "no":
+            assert engine_of_url(service["environment"]["REDIS_URL"]) is REDIS
         assert service["command"].split()[0] == "holdfast"
+
+
+def test_only_what_migrates_logs_in_as_the_superuser() -> None:
+    superuser = SERVICES["postgres"]["environment"]["POSTGRES_USER"]
+    for name, service in OURS.items():
+        login = service["environment"]["DATABASE_URL"].removeprefix("postgresql://").split(":")[0]
+        assert (login == superuser) == (service["restart"] == "no"), name
+        assert login in {superuser, SERVICES["login"]["command"].split()[3]}, name
 
 
 def test_images_are_pinned_ports_are_on_loopback_and_data_is_kept() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Annotated, Any
@@ -13,6 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
+from holdfast.values.errors import ConfigError
 from holdfast.wiring.admin import Administration
 
 app = typer.Typer(help="Look after the database schema.", no_args_is_help=True)
@@ -80,6 +82,35 @@ def migrate(*, as_json: Json = False) -> None:
         _out.print(f"applied {name}")
     if not applied:
         _out.print("nothing to do: the schema is up to date")
+
+
+@app.command()
+def login(
+    name: Annotated[str, typer.Argument(help="The name of the login role.")],
+    *,
+    kinds: Annotated[
+        list[str],
+        typer.Option(
+            "--for",
+            help="What its processes do: app, worker, consolidator, reader. Repeat it for several.",
+        ),
+    ],
+) -> None:
+    """Create a login role that has the rights of its processes, or change its password.
+
+    Run it as a superuser or as a role that may create roles. A service that runs a worker too:
+    `holdfast db login my_service --for worker`. Its password is in HOLDFAST_LOGIN_PASSWORD.
+    """
+
+    async def work() -> bool:
+        async with _opened() as admin:
+            return await admin.make_login(name, password, kinds)
+
+    password = os.environ.get("HOLDFAST_LOGIN_PASSWORD", "")
+    if not password:
+        raise ConfigError(f"set HOLDFAST_LOGIN_PASSWORD to the password of {name}")
+    new = asyncio.run(work())
+    _out.print(f"{'created' if new else 'changed'} the login {name}, for {', '.join(kinds)}")
 
 
 @app.command()

@@ -55,6 +55,11 @@ class Administration:
         found: Sequence[Any] = await self._admin.migrate()
         return found
 
+    async def make_login(self, name: str, password: str, kinds: Sequence[str]) -> bool:
+        """Create a login role for some kinds of processes; ``False`` if it was there."""
+        new: bool = await self._admin.make_login(name, password, kinds)
+        return new
+
     async def problems(self) -> list[str]:
         """Return the problems found, each with its fix."""
         found: list[str] = await self._admin.problems()

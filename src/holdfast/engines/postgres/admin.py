@@ -10,6 +10,7 @@ import asyncpg
 from holdfast.engines.postgres import migrate
 from holdfast.engines.postgres.capabilities import read_capabilities
 from holdfast.engines.postgres.errors import connecting, mapped
+from holdfast.engines.postgres.logins import make_login
 from holdfast.engines.postgres.maintenance import Maintenance
 from holdfast.engines.postgres.queries import load
 from holdfast.engines.postgres.roles import make_roles
@@ -50,6 +51,11 @@ class PostgresAdmin:
         with mapped(wrote=True):
             await make_roles(self._connection)
         return applied
+
+    async def make_login(self, name: str, password: str, kinds: Sequence[str]) -> bool:
+        """Create a login role for some kinds of processes, or change its password."""
+        with mapped(wrote=True):
+            return await make_login(self._connection, name, password, kinds)
 
     async def problems(self) -> list[str]:
         """Return the problems that an operator should fix, each with its fix."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.engines.postgres.queries import load
+from holdfast.values.errors import ConfigError
 
 _SQL = load("engine")
 ITERATIVE_SCAN_SINCE = (0, 8)
@@ -35,6 +36,20 @@ class Capabilities:
             return False
         version = tuple(int(part) for part in self.pgvector.split(".")[:2])
         return version >= ITERATIVE_SCAN_SINCE
+
+    def check_safe(self) -> None:
+        """Raise unless a commit is on disk when it returns, and policies hold for the role."""
+        if self.unsafe:
+            raise ConfigError(
+                f"postgres: {self.unsafe}: an acknowledged write could be lost; "
+                "turn it on, or open with allow_unsafe=True"
+            )
+        if not self.confined:
+            raise ConfigError(
+                f"postgres: {self.role} is a superuser or owns the schema, so that a statement "
+                "could see every tenant, and it cannot work as holdfast_app here: log in as a "
+                "member of holdfast_app, or open with allow_unsafe=True"
+            )
 
     def describe(self) -> str:
         """One line for a person.

@@ -28,7 +28,7 @@ from holdfast.engines.postgres.watched import (
     statement_deadlines,
 )
 from holdfast.engines.retry_log import tell_retries
-from holdfast.values.errors import ConfigError, HoldfastError, TimedOutError
+from holdfast.values.errors import HoldfastError, TimedOutError
 
 _SQL = load("engine")
 tell_retries()
@@ -185,17 +185,8 @@ class Postgres:
                     await migrate.migrate(connection)
                 migrate.check(await migrate.status(connection))
                 capabilities = await read_capabilities(connection)
-        if capabilities.unsafe and not allow_unsafe:
-            raise ConfigError(
-                f"postgres: {capabilities.unsafe}: an acknowledged write could be lost; "
-                "turn it on, or open with allow_unsafe=True"
-            )
-        if not capabilities.confined and not allow_unsafe:
-            raise ConfigError(
-                f"postgres: {capabilities.role} is a superuser or owns the schema, so that a "
-                "statement could see every tenant, and it cannot work as holdfast_app here: log in "
-                "as a member of holdfast_app, or open with allow_unsafe=True"
-            )
+        if not allow_unsafe:
+            capabilities.check_safe()
         found = cls(
             pool,
             capabilities,

@@ -55,3 +55,18 @@ SELECT current_setting('is_superuser') = 'on' AND EXISTS (
 -- name: hand_over
 -- Make a role the owner of the schema: $1 role.
 SELECT holdfast.hand_over($1);
+
+-- name: may_more
+-- Whether a role is a superuser or owns the schema: $1 role.
+SELECT EXISTS (
+    SELECT FROM pg_catalog.pg_roles r
+    WHERE r.rolname = $1 AND (r.rolsuper OR r.rolbypassrls OR EXISTS (
+        SELECT FROM pg_catalog.pg_namespace n
+        WHERE n.nspname = 'holdfast' AND pg_catalog.pg_has_role(r.oid, n.nspowner, 'MEMBER'))));
+
+-- name: login_statements
+-- The statements that make a login: $1 name, $2 password, $3 roles, $4 whether it is new.
+SELECT CASE WHEN $4 THEN format('CREATE ROLE %I LOGIN PASSWORD %L', $1::text, $2::text)
+            ELSE format('ALTER ROLE %I LOGIN PASSWORD %L', $1::text, $2::text) END
+UNION ALL
+SELECT format('GRANT %I TO %I', role, $1::text) FROM unnest($3::text[]) AS role;
