@@ -62,8 +62,10 @@ class State:
         owns: bool = True,
         owner: str | None = None,
         memory: MemoryScope = "owner",
+        confined: bool = False,
     ) -> None:
         self._connections = connections
+        self._confined = confined
         self._owns = owns
         self._tenant = check_id("tenant", tenant)
         self._owner = check_absent_id("owner", owner)
@@ -163,11 +165,13 @@ class State:
     @property
     def keys(self) -> KeyStore:
         """API keys of a service, by tenant and owner."""
+        self._refuse_confined("keys")
         return self._served("keys", self._open.keys)
 
     @property
     def ops(self) -> Ops:
         """Calls for operators and workers: health, connections, queues, backlog."""
+        self._refuse_confined("ops")
         return Ops(self, self._connections, self._refuse_owner)
 
     def memory(self, agent: Agent, *, session_id: str | None = None) -> AgentMemory:
@@ -213,8 +217,29 @@ class State:
             acme = state.for_tenant("acme")
         """
         self._connections.check_usable()
+        self._refuse_confined("for_tenant")
         self._refuse_owner("for_tenant")
         return State(self._connections, tenant, owns=False)
+
+    def confined(self) -> State:
+        """Return a view for tools and other code that needs this tenant and nothing beyond it.
+
+        It has no ``for_tenant``, ``ops``, ``keys`` and ``erase``, and cannot close the connections.
+        The views that ``for_owner`` makes of it do not have them either. ::
+
+            tools = state.for_tenant("acme").confined()
+        """
+        self._connections.check_usable()
+        if self._confined:
+            return self
+        return State(
+            self._connections,
+            self._tenant,
+            owns=False,
+            owner=self._owner if self._scoped else None,
+            memory=self._memory,
+            confined=True,
+        )
 
     def for_owner(self, owner: str, *, memory: MemoryScope = "owner") -> State:
         """Return a view for one owner of this tenant: tasks, sessions, memory, facts, documents.
@@ -239,7 +264,14 @@ class State:
             self._refuse_owner("a shared memory")
         elif self._scoped and (not owner or memory == self._memory):
             return self
-        return State(self._connections, self._tenant, owns=False, owner=owner, memory=memory)
+        return State(
+            self._connections,
+            self._tenant,
+            owns=False,
+            owner=owner,
+            memory=memory,
+            confined=self._confined,
+        )
 
     async def erase(
         self,
@@ -264,6 +296,7 @@ class State:
             report = await state.erase(subject="ana")
             print(report.counts, report.receipt)
         """
+        self._refuse_confined("erase")
         self._refuse_owner("erase")
         scope = erasure_scope(
             self._tenant, tenant=tenant, subject=subject, agent=agent, session=session
@@ -307,6 +340,15 @@ class State:
         traceback: TracebackType | None,
     ) -> None:
         await self.aclose()
+
+    def _refuse_confined(self, attribute: str) -> None:
+        """Raise if this view is confined to its tenant."""
+        if self._confined:
+            raise NotSupportedError(
+                " and ".join(sorted(set(self.engines.values()))),
+                f"{attribute} for one tenant",
+                why="this view is confined: use the state that it was made of",
+            )
 
     def _refuse_owner(self, attribute: str) -> None:
         """Raise if this is the view of one owner: the attribute would reach beyond it."""
