@@ -11,6 +11,7 @@ THOROUGH = (
     "tests/cli/test_bench.py",
     "tests/cli/test_chaos.py",
     "tests/durability/",
+    "tests/erasure/test_residue.py",
     "tests/mutants/",
     "tests/studio/test_browser.py",
     "tests/architecture/test_tutorials.py",

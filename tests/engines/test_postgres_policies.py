@@ -55,6 +55,7 @@ ACROSS = {
     "migrate": set(load("migrate")),
     "roles": set(load("roles")),
     "schedules": {"scheduled"},
+    "scrub": set(load("scrub")),
     "session_moves": {"any", "pending", "skip_empty", "unassigned"},
     "short_term": {"purge"},
     "vector": {"purge_collections"},

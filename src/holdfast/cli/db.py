@@ -146,10 +146,21 @@ def check(*, as_json: Json = False) -> None:
 
 
 @app.command()
-def maintain(*, as_json: Json = False) -> None:
+def maintain(
+    *,
+    scrub: Annotated[
+        bool,
+        typer.Option(
+            help="Also rewrite all files, so that no bytes of deleted data stay. Each table is "
+            "locked meanwhile. Needs a superuser."
+        ),
+    ] = False,
+    as_json: Json = False,
+) -> None:
     """Delete expired data, index queued documents, build missing vector indexes.
 
     It is safe to run at any time, while agents work. Run it from cron, about once an hour.
+    Run it with --scrub after an erasure, if the bytes have to be gone.
     """
 
     async def work() -> dict[str, int]:
@@ -162,7 +173,7 @@ def maintain(*, as_json: Json = False) -> None:
                 console=_out,
                 disable=as_json or not _out.is_terminal,
             ) as progress:
-                jobs = admin.jobs()
+                jobs = admin.jobs() | (admin.scrub_jobs() if scrub else {})
                 bar = progress.add_task("maintenance", total=len(jobs))
                 for name, job in jobs.items():
                     progress.update(bar, description=name)

@@ -7,8 +7,9 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
 from holdfast.values.errors import NotSupportedError
-from holdfast.wiring.engines import EMBEDDED, OBJECTS, POSTGRES, engine_of_settings, load
+from holdfast.wiring.engines import EMBEDDED, OBJECTS, POSTGRES, REDIS, engine_of_settings, load
 from holdfast.wiring.masking import mask_url
+from holdfast.wiring.request import OpenRequest
 from holdfast.wiring.settings import Settings
 
 
@@ -20,6 +21,7 @@ class Administration:
     _admin: Any
     _embedded: Any = None
     _blobs: Any = None
+    _redis: OpenRequest | None = None
 
     @classmethod
     async def open(cls, settings: Settings | None = None) -> Administration:
@@ -37,6 +39,10 @@ class Administration:
         else:
             embedded, admin = await wiring.administration(chosen.directory)
             found = cls(f"embedded in {chosen.directory}", admin, embedded)
+        if chosen.redis_url:
+            found._redis = OpenRequest(
+                url=chosen.database_url, redis=chosen.redis_url, blobs="", settings=chosen
+            )
         if chosen.blob_url:
             found._blobs = load(OBJECTS).Upkeep(chosen, wiring)
         return found
@@ -69,6 +75,14 @@ class Administration:
         """Return the maintenance jobs by name."""
         found: dict[str, Callable[[], Awaitable[int]]] = self._admin.jobs()
         return found | (self._blobs.jobs() if self._blobs else {})
+
+    def scrub_jobs(self) -> dict[str, Callable[[], Awaitable[int]]]:
+        """Return the jobs that remove the bytes of deleted data from files, by name."""
+        found: dict[str, Callable[[], Awaitable[int]]] = self._admin.scrub_jobs()
+        request = self._redis
+        if request is not None:
+            found["files of Redis rewritten"] = lambda: load(REDIS).scrub(request)
+        return found
 
     async def aclose(self) -> None:
         """Disconnect, and stop the embedded server if no other process uses it."""

@@ -15,6 +15,7 @@ from holdfast.engines.redis.engine import Redis
 from holdfast.engines.redis.episodes import RedisEvents
 from holdfast.engines.redis.erasure import RedisNames
 from holdfast.engines.redis.hot_queue import RedisHotQueue
+from holdfast.engines.redis.scrub import Scrub
 from holdfast.engines.redis.short_term import RedisStates
 from holdfast.engines.redis.transcripts import RedisTranscripts
 from holdfast.engines.redis.wake import RedisWake
@@ -101,6 +102,15 @@ def connected_engine(engine: Redis) -> ConnectedEngine:
         capabilities=(f"{engine.shards} shards",),
         warnings=found.warnings,
     )
+
+
+async def scrub(request: OpenRequest) -> int:
+    """Rewrite the files of Redis, without the bytes of deleted keys."""
+    engine = await opened(request, request.redis)
+    try:
+        return await Scrub(engine).rewrite()
+    finally:
+        await engine.aclose()
 
 
 def _hot(engine: Redis, tenant: str, request: OpenRequest, stores: Stores) -> Stores:

@@ -14,6 +14,7 @@ from holdfast.engines.postgres.logins import make_login
 from holdfast.engines.postgres.maintenance import Maintenance
 from holdfast.engines.postgres.queries import load
 from holdfast.engines.postgres.roles import make_roles
+from holdfast.engines.postgres.scrub import Scrub
 
 _SQL = load("admin")
 
@@ -88,3 +89,7 @@ class PostgresAdmin:
     def jobs(self) -> dict[str, Callable[[], Awaitable[int]]]:
         """Return the maintenance jobs by name; each returns how much it did."""
         return Maintenance(self._connection).jobs()
+
+    def scrub_jobs(self) -> dict[str, Callable[[], Awaitable[int]]]:
+        """Return the jobs that remove the bytes of deleted rows, by name."""
+        return Scrub(self._connection).jobs()
