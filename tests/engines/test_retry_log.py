@@ -30,7 +30,7 @@ async def test_a_statement_that_is_tried_again_is_told_with_its_cause(
             await admin.execute("CREATE SEQUENCE calls")
         # As the superuser, who may end its own connection.
         async with asyncpg.create_pool(url, min_size=1) as pool:
-            opened = await Postgres.from_pool(pool, auto_migrate=True)
+            opened = await Postgres.from_pool(pool, auto_migrate=True, allow_unsafe=True)
             assert await opened.fetch_across(FAILS_TWICE, safe=True)
             await opened.aclose()
     [record] = caplog.records

@@ -26,6 +26,8 @@ class Capabilities:
     unsafe: str
     age_available: bool = False
     role: str = ""
+    sees_all: bool = False
+    """Whether no policy holds for the role: it is a superuser, or owns the schema."""
     confined: bool = False
     """Whether the policies of the tables hold for the role, so that a statement sees one tenant."""
 
@@ -44,7 +46,7 @@ class Capabilities:
                 f"postgres: {self.unsafe}: an acknowledged write could be lost; "
                 "turn it on, or open with allow_unsafe=True"
             )
-        if not self.confined:
+        if self.sees_all:
             raise ConfigError(
                 f"postgres: {self.role} is a superuser or owns the schema, so that a statement "
                 "could see every tenant, and it cannot work as holdfast_app here: log in as a "
@@ -77,5 +79,6 @@ async def read_capabilities(connection: Any) -> Capabilities:
         unsafe=" and ".join(f"{name} is off" for name in off),
         age_available=row["age_available"],
         role=row["role"],
+        sees_all=row["sees_all"],
         confined=row["confined"],
     )

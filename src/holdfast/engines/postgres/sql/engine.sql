@@ -12,6 +12,10 @@ SELECT current_setting('server_version_num')::int AS version,
        (SELECT extversion FROM pg_catalog.pg_extension WHERE extname = 'age') AS age,
        (SELECT count(*) > 0 FROM pg_catalog.pg_available_extensions WHERE name = 'age') AS age_available,
        current_user::text AS role,
+       (SELECT r.rolsuper OR r.rolbypassrls OR EXISTS (
+            SELECT FROM pg_catalog.pg_namespace n
+            WHERE n.nspname = 'holdfast' AND pg_catalog.pg_has_role(n.nspowner, 'USAGE'))
+        FROM pg_catalog.pg_roles r WHERE r.rolname = current_user) AS sees_all,
        (SELECT count(*) > 0 AND bool_and(
             row_security_active(c.oid) AND NOT pg_catalog.pg_has_role(c.relowner, 'USAGE'))
         FROM pg_catalog.pg_class c
