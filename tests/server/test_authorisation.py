@@ -166,6 +166,8 @@ async def scene(state: State) -> AsyncIterator[Scene]:
         "owner": (await state.keys.create("ana")).text,
         "other owner": (await state.keys.create("max")).text,
         "other tenant": (await other.keys.create("ana")).text,
+        "other reader": (await state.keys.create("max", scope="reader")).text,
+        "other operator": (await other.keys.create("root", scope="operator")).text,
     }
     async with (
         serving(example_app(), state, auth=True) as service,
@@ -194,7 +196,7 @@ async def _ask(scene: Scene, request: Request, key: str) -> httpx.Response:
 async def test_what_is_anothers_is_answered_as_what_never_was(scene: Scene) -> None:
     mine, never = scene.mine, Ids(new_ref(), "c-none", new_ref())
     before = await scene.state.tasks.get(mine.task, owner="ana")
-    for who in ("other owner", "other tenant"):
+    for who in (one for one in scene.keys if one != "owner"):
         for name, request in EVERYTHING.items():
             if name == "metrics":
                 continue
@@ -236,12 +238,13 @@ async def test_without_auth_a_request_of_no_owner_finds_no_owners_tasks(scene: S
 
 
 async def test_without_a_key_nothing_is_answered(scene: Scene) -> None:
-    revoked = await scene.state.keys.create("ana")
+    revoked, expired = [await scene.state.keys.create("ana") for _ in range(2)]
     await scene.state.keys.revoke(revoked.key.id)
+    await scene.state.keys.rotate(expired.key.id, grace_seconds=0)
     lacking: set[str] = set()
     wrong: set[str] = set()
     for name, request in EVERYTHING.items():
-        for key in ("", revoked.text, "hf_mfrw2zi_wrong"):
+        for key in ("", revoked.text, expired.text, "hf_mfrw2zi_wrong"):
             answer = await _ask(scene, request(scene.mine), key)
             assert answer.status_code == 401, name
             assert answer.headers["www-authenticate"] == "Bearer"
