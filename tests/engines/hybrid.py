@@ -39,6 +39,7 @@ from holdfast.spi.embedding import Embedder
 from holdfast.values.ids import new_ref
 from tests.engines.postgres import PostgresHarness
 from tests.engines.redis import AGE, DUMP, MOVED_CLOCK
+from tests.engines.server_folder import server_folder
 from tests.engines.valkey_server import ValkeyServer
 
 EVICT = """
@@ -54,7 +55,7 @@ end
 @cache
 def valkey() -> ValkeyServer:
     """One server for all tests of a run, started when it is first needed."""
-    found = ValkeyServer()
+    found = ValkeyServer(folder=server_folder("hf-valkey-"))
     found.start()
     return found
 

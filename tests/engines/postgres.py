@@ -47,6 +47,7 @@ from holdfast.engines.postgres.wake import PostgresWake
 from holdfast.testing.harness import Harness, front
 from holdfast.testing.postgres_server import PASSWORD, PostgresServer
 from holdfast.values.ids import new_ref
+from tests.engines.server_folder import server_folder
 
 MOVABLE_CLOCK = """
 CREATE SCHEMA holdfast_test;
@@ -63,7 +64,7 @@ AS $$ SELECT coalesce(held, clock_timestamp()) + shift FROM holdfast_test.clock 
 @cache
 def server(major: int) -> PostgresServer:
     """One server for all tests of a run, started when it is first needed."""
-    found = PostgresServer(major)
+    found = PostgresServer(major, folder=server_folder("hf-pg-"))
     found.start()
     return found
 

@@ -18,6 +18,7 @@ from holdfast.engines.redis.engine import Redis
 from holdfast.engines.redis.short_term import RedisStates
 from holdfast.engines.redis.transcripts import RedisTranscripts
 from holdfast.testing.harness import Harness, front
+from tests.engines.server_folder import server_folder
 from tests.engines.valkey_server import ValkeyCluster, ValkeyServer
 
 MOVED_CLOCK = """
@@ -66,7 +67,7 @@ return found
 @cache
 def server() -> ValkeyServer:
     """One server for all tests of a run, started when it is first needed."""
-    found = ValkeyServer(fsync="no")
+    found = ValkeyServer(fsync="no", folder=server_folder("hf-valkey-"))
     found.start()
     return found
 
