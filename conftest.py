@@ -1,7 +1,12 @@
 """The contract suite runs on our own engines as it does on anyone's."""
 
+from collections.abc import AsyncIterator
+
 import pytest
+import pytest_asyncio
 from hypothesis import HealthCheck, settings
+
+from tests.engines.kept_engines import kept_engines
 
 pytest_plugins = ["holdfast.testing.suite"]
 
@@ -57,3 +62,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _is_thorough(item: pytest.Item) -> bool:
     path = item.path.relative_to(item.config.rootpath).as_posix()
     return path.startswith(THOROUGH)
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session", autouse=True)
+async def engines() -> AsyncIterator[None]:
+    """Engines stay connected from test to test."""
+    async with kept_engines():
+        yield

@@ -124,12 +124,15 @@ class HybridHarness(PostgresHarness):
 
     async def close(self) -> None:
         """Close both, as a process does that has nothing left to flush."""
+        await self._close_hot()
+        await super().close()
+
+    async def _close_hot(self) -> None:
         logs = [await log.is_settled() for log in self.logs.values()]
         states = [await kept.is_settled() for kept in self.kept.values()]
         if self.writer and all([*logs, *states]):
             await self.durable.release(self.writer)
         await self.redis.aclose()
-        await super().close()
 
     def die(self) -> None:
         """Go on as another process on the same connections: it remembers nothing."""
@@ -139,8 +142,8 @@ class HybridHarness(PostgresHarness):
 
     async def reopen(self) -> None:
         """New connections to both."""
-        await self.close()
-        self.engine = await self._connect()
+        await self._close_hot()
+        await super().reopen()
         await self._open_hot()
 
     async def elapse(self, seconds: float) -> None:

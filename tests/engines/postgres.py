@@ -47,6 +47,7 @@ from holdfast.engines.postgres.wake import PostgresWake
 from holdfast.testing.harness import Harness, front
 from holdfast.testing.postgres_server import PASSWORD, PostgresServer
 from holdfast.values.ids import new_ref
+from tests.engines.kept_engines import put_back, take
 from tests.engines.server_folder import server_folder
 
 MOVABLE_CLOCK = """
@@ -105,19 +106,19 @@ class PostgresHarness(Harness):
         """A tenant of this test's own, at the real time."""
         await self._prepare_database()
         self._prefix = f"{new_ref()}~"
-        self.engine = await self._connect()
+        self.engine = await take(type(self), self._connect, Postgres)
         await self._shift("shift * 0, held = NULL")
 
     async def _connect(self) -> Postgres:
         return await Postgres.open(self.url(), max_connections=8, search_timeout_seconds=60)
 
     async def close(self) -> None:
-        """Close the pool."""
-        await self.engine.aclose()
+        """Leave the engine to the next test."""
+        await put_back(type(self), self.engine)
 
     async def reopen(self) -> None:
         """A new pool on the same database."""
-        await self.close()
+        await self.engine.aclose()
         self.engine = await self._connect()
 
     async def elapse(self, seconds: float) -> None:
@@ -231,6 +232,16 @@ class Postgres16Harness(PostgresHarness):
             await connection.execute(statement)
 
 
+class _Borrower(Postgres):
+    """The engine leaves a borrowed pool open; whoever made it closes it."""
+
+    async def aclose(self) -> None:
+        """Close the engine, and then the pool."""
+        await super().aclose()
+        assert not self._pool.is_closing()
+        await self._pool.close()
+
+
 class BorrowedPoolHarness(PostgresHarness):
     """A pool that somebody else made, with the driver's defaults."""
 
@@ -239,15 +250,10 @@ class BorrowedPoolHarness(PostgresHarness):
     machine_thrift = 5
 
     async def _connect(self) -> Postgres:
-        self._pool = await asyncpg.create_pool(
+        pool = await asyncpg.create_pool(
             self.url(), min_size=1, max_size=8, server_settings={"role": "holdfast_app"}
         )
-        return await Postgres.from_pool(self._pool)
+        return await _Borrower.from_pool(pool)
 
     async def _grant(self, connection: Any) -> None:
         await make_roles(connection)
-
-    async def close(self) -> None:
-        """The engine leaves the pool open; whoever made it closes it."""
-        await self.engine.aclose()
-        await self._pool.close()
