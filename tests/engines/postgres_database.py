@@ -9,17 +9,35 @@ from typing import Any
 
 import asyncpg
 
+from holdfast.engines.postgres import migrate
 from holdfast.engines.postgres.engine import Postgres
 from holdfast.values.ids import new_ref
 from tests.engines.postgres import server
 
+_TEMPLATE = "holdfast_template"
+_with_template: set[int] = set()
+"""The servers of this process that have a database with the schema, to be copied."""
+
 
 @asynccontextmanager
-async def empty_database(major: int = 18) -> AsyncIterator[str]:
+async def migrated_database(major: int = 18) -> AsyncIterator[str]:
+    """The URL of a database with the schema and nothing else, dropped afterwards."""
+    if major not in _with_template:
+        async with connected(server(major).url()) as admin:
+            await admin.execute(f'CREATE DATABASE "{_TEMPLATE}"')
+        async with connected(server(major).url(database=_TEMPLATE)) as connection:
+            await migrate.migrate(connection)
+        _with_template.add(major)
+    async with empty_database(major, template=_TEMPLATE) as url:
+        yield url
+
+
+@asynccontextmanager
+async def empty_database(major: int = 18, *, template: str = "template1") -> AsyncIterator[str]:
     """The URL of a database with nothing in it, dropped afterwards."""
     name = f"t_{new_ref().replace('-', '_').lower()}"
     async with connected(server(major).url()) as admin:
-        await admin.execute(f'CREATE DATABASE "{name}"')
+        await admin.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
     try:
         yield server(major).url(database=name)
     finally:

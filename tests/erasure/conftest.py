@@ -7,10 +7,9 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-import holdfast
 from holdfast import Settings, State
-from holdfast.values.ids import new_ref
-from tests.engines.postgres_database import empty_database
+from tests.engines.postgres_database import migrated_database
+from tests.wiring.kept_states import fresh_state
 from tests.wiring.valkey import valkey
 
 KEY = "1f" * 32
@@ -19,10 +18,7 @@ KEY = "1f" * 32
 @pytest_asyncio.fixture(scope="session")
 async def database() -> AsyncIterator[str]:
     """A database with the schema; tests share it, each in a tenant of its own."""
-    async with (
-        empty_database() as url,
-        holdfast.open(url, settings=Settings(auto_migrate=True)),
-    ):
+    async with migrated_database() as url:
         yield url
 
 
@@ -32,5 +28,5 @@ async def state(request: pytest.FixtureRequest, database: str) -> AsyncIterator[
     url = "memory:" if request.param == "memory" else database
     redis = valkey().url if request.param == "hybrid" else ""
     settings = Settings(max_connections=6, receipt_key=KEY)
-    async with holdfast.open(url, redis=redis, tenant=new_ref(), settings=settings) as opened:
+    async with fresh_state(url, redis=redis, settings=settings) as opened:
         yield opened

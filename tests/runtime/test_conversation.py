@@ -16,6 +16,7 @@ from holdfast import App, ChatMessage, HistoryRetention, Settings, State, TaskCo
 from holdfast.runtime.cleanup import clear_context
 from holdfast.runtime.remember import Remembering
 from holdfast.values.ids import new_ref
+from tests.wiring.kept_states import fresh_state
 from tests.wiring.valkey import valkey
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -26,8 +27,7 @@ async def state(request: pytest.FixtureRequest, database: str) -> AsyncIterator[
     """A state of each wiring, in a tenant of its own."""
     url = "memory:" if request.param == "memory" else database
     redis = valkey().url if request.param == "hybrid" else ""
-    settings = Settings(max_connections=6)
-    async with holdfast.open(url, redis=redis, tenant=new_ref(), settings=settings) as opened:
+    async with fresh_state(url, redis=redis) as opened:
         yield opened
 
 

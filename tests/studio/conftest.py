@@ -7,19 +7,15 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-import holdfast
-from holdfast import Settings, State
-from holdfast.values.ids import new_ref
-from tests.engines.postgres_database import empty_database
+from holdfast import State
+from tests.engines.postgres_database import migrated_database
+from tests.wiring.kept_states import fresh_state
 
 
 @pytest_asyncio.fixture(scope="session")
 async def database() -> AsyncIterator[str]:
     """A database with the schema; tests share it, each in a tenant of its own."""
-    async with (
-        empty_database() as url,
-        holdfast.open(url, settings=Settings(auto_migrate=True)),
-    ):
+    async with migrated_database() as url:
         yield url
 
 
@@ -27,5 +23,5 @@ async def database() -> AsyncIterator[str]:
 async def state(request: pytest.FixtureRequest, database: str) -> AsyncIterator[State]:
     """A state of each kind, in a tenant of its own."""
     url = "memory:" if request.param == "memory" else database
-    async with holdfast.open(url, tenant=new_ref(), settings=Settings(max_connections=6)) as opened:
+    async with fresh_state(url) as opened:
         yield opened

@@ -22,7 +22,7 @@ from holdfast.spi.hybrid.hot_log import HotStats
 from holdfast.values.ids import new_ref
 from holdfast.wiring.hybrid import level_of
 from tests.engines.hybrid import valkey
-from tests.engines.postgres_database import empty_database
+from tests.engines.postgres_database import migrated_database
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 ANA = AgentId("writer", "ana")
@@ -31,10 +31,7 @@ FSYNC = {"appendonly": "yes", "appendfsync": "always"}
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def database() -> AsyncIterator[str]:
-    async with (
-        empty_database() as url,
-        holdfast.open(url, settings=Settings(auto_migrate=True)),
-    ):
+    async with migrated_database() as url:
         yield url
 
 

@@ -14,7 +14,8 @@ from holdfast.checkpoints import Checkpoint, TypedBytes
 from holdfast.errors import ConfigError, InvalidInputError
 from holdfast.items import ItemPut
 from holdfast.values.ids import new_ref
-from tests.engines.postgres_database import empty_database
+from tests.engines.postgres_database import migrated_database
+from tests.wiring.kept_states import fresh_state
 from tests.wiring.valkey import valkey
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -41,10 +42,7 @@ LARGE = "é" * 50  # 100 bytes as text, more as JSON
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def database() -> AsyncIterator[str]:
-    async with (
-        empty_database() as url,
-        holdfast.open(url, settings=Settings(auto_migrate=True)),
-    ):
+    async with migrated_database() as url:
         yield url
 
 
@@ -52,7 +50,7 @@ async def database() -> AsyncIterator[str]:
 async def state(request: pytest.FixtureRequest, database: str) -> AsyncIterator[State]:
     url = "memory:" if request.param == "memory" else database
     redis = valkey().url if request.param == "hybrid" else ""
-    async with holdfast.open(url, redis=redis, tenant=new_ref(), settings=TINY) as opened:
+    async with fresh_state(url, redis=redis, settings=TINY) as opened:
         yield opened
 
 

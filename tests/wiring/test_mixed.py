@@ -15,7 +15,7 @@ from holdfast.errors import NotSupportedError
 from holdfast.values.ids import new_ref
 from holdfast.wiring.connections import ATTRIBUTES
 from holdfast.wiring.front_door import Opening
-from tests.engines.postgres_database import empty_database
+from tests.engines.postgres_database import migrated_database
 from tests.engines.seaweedfs_server import s3_server
 from tests.wiring.valkey import valkey
 
@@ -25,10 +25,7 @@ AGENT = AgentId("planner", "a1")
 
 @pytest_asyncio.fixture(scope="session")
 async def database() -> AsyncIterator[str]:
-    async with (
-        empty_database() as url,
-        holdfast.open(url, settings=Settings(auto_migrate=True)),
-    ):
+    async with migrated_database() as url:
         yield url
 
 
