@@ -25,7 +25,7 @@ ENGINES_LONG := $(ENGINES_ALL) tests.engines.hybrid:FlushedHybridHarness tests.e
 	tests.engines.hybrid:CommittedHybridHarness
 PYTEST := $(PY) -m pytest -n 3 --dist worksteal
 
-.PHONY: setup run site test test-all test-adapters test-suites test-peers test-long check bench bench-publish lock docs clean
+.PHONY: setup run site test test-all test-rest test-adapters test-suites test-peers test-long check bench bench-publish lock docs clean
 
 $(STAMP): requirements/dev.txt pyproject.toml
 	@test -x $(PY) || python3 -m venv $(VENV)
@@ -49,6 +49,9 @@ test: $(STAMP)  ## every promise on the five main engines, in a few minutes
 
 test-all: $(STAMP) test-adapters test-peers  ## all tests: every engine, hostile input, faults, mutants, benchmarks, docs
 	$(PYTEST) $(ENGINES_ALL:%=--engine %)
+
+test-rest: $(STAMP) test-adapters test-peers  ## what `make test-all` runs beyond `make test`; both together are all tests
+	$(PYTEST) $(ENGINES_ALL:%=--engine %) $(ENGINES:%=--tested %)
 
 .venv-%/.installed: requirements/%.txt pyproject.toml
 	@test -x .venv-$*/bin/python || python3 -m venv .venv-$*

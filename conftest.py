@@ -1,11 +1,14 @@
 """The contract suite runs on our own engines as it does on anyone's."""
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 import pytest_asyncio
 from hypothesis import HealthCheck, settings
 
+from holdfast.testing.harness import Harness
+from holdfast.testing.suite import load_harness
 from tests.engines.kept_engines import kept_engines
 
 pytest_plugins = ["holdfast.testing.suite"]
@@ -42,6 +45,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """The long form of the fault runs is asked for; it takes many minutes."""
     parser.addoption("--long", action="store_true", help="run the long form of the fault runs")
     parser.addoption("--fast", action="store_true", help="leave out what `make test-all` adds")
+    parser.addoption(
+        "--tested",
+        action="append",
+        default=[],
+        metavar="MODULE:HARNESS",
+        help="leave out what --fast ran, here on this engine (repeatable)",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -51,10 +61,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With ``--fast``, leave out the tests that are thorough rather than quick."""
-    if not config.getoption("--fast"):
+    """Leave out the thorough tests with ``--fast``, and all others with ``--tested``."""
+    tested = {load_harness(name) for name in config.getoption("--tested")}
+    if config.getoption("--fast"):
+        left_out = {item for item in items if _is_thorough(item)}
+    elif tested:
+        left_out = {item for item in items if _was_run(item, tested)}
+    else:
         return
-    left_out = {item for item in items if _is_thorough(item)}
     config.hook.pytest_deselected(items=list(left_out))
     items[:] = [item for item in items if item not in left_out]
 
@@ -62,6 +76,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _is_thorough(item: pytest.Item) -> bool:
     path = item.path.relative_to(item.config.rootpath).as_posix()
     return path.startswith(THOROUGH)
+
+
+def _was_run(item: pytest.Item, tested: set[type[Harness]]) -> bool:
+    """Whether ``--fast`` has run a test on these engines, and not only with fewer steps."""
+    if _is_thorough(item):
+        return False
+    params: dict[str, Any] = getattr(getattr(item, "callspec", None), "params", {})
+    if "machine" in params:
+        return False
+    return "harness_class" not in params or params["harness_class"] in tested
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session", autouse=True)
