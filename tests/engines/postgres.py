@@ -62,6 +62,24 @@ AS $$ SELECT coalesce(held, clock_timestamp()) + shift FROM holdfast_test.clock 
 """The engine asks ``holdfast.now()`` for the time; in tests it can be moved."""
 
 
+TENANT_TABLES = """
+SELECT table_name FROM information_schema.columns
+JOIN information_schema.tables USING (table_schema, table_name)
+WHERE table_schema = 'holdfast' AND column_name = 'tenant' AND table_type = 'BASE TABLE'
+ORDER BY 1
+"""
+
+
+def _dump_of(tables: list[Any]) -> str:
+    """A statement that gives a fingerprint of each table's rows of some tenants."""
+    return " UNION ALL ".join(
+        f"SELECT '{table} ' || count(*) || ' ' || "  # noqa: S608 - names of the catalog
+        "coalesce(md5(string_agg(md5(t::text), '' ORDER BY md5(t::text))), '') "
+        f"FROM holdfast.{table} t WHERE t.tenant >= $1 AND t.tenant < $2"
+        for [table] in tables
+    )
+
+
 @cache
 def server(major: int) -> PostgresServer:
     """One server for all tests of a run, started when it is first needed."""
@@ -143,23 +161,19 @@ class PostgresHarness(Harness):
 
     async def raw(self, contract: str) -> list[str | bytes]:  # noqa: ARG002 - one dump serves all
         """A fingerprint of each table's rows of this test's tenants, read around the stores."""
-        if not self._dump:
-            async with self._admin() as connection:
-                tables = await connection.fetch(
-                    "SELECT table_name FROM information_schema.columns "
-                    "JOIN information_schema.tables USING (table_schema, table_name) "
-                    "WHERE table_schema = 'holdfast' AND column_name = 'tenant' "
-                    "AND table_type = 'BASE TABLE' ORDER BY 1"
-                )
-            type(self)._dump = " UNION ALL ".join(
-                f"SELECT '{table} ' || count(*) || ' ' || "  # noqa: S608 - names of the catalog
-                "coalesce(md5(string_agg(md5(t::text), '' ORDER BY md5(t::text))), '') "
-                f"FROM holdfast.{table} t WHERE t.tenant >= $1 AND t.tenant < $2"
-                for [table] in tables
-            )
-        until = f"{self._prefix}\U0010ffff"
-        async with self._admin() as connection:
-            return [row[0] for row in await connection.fetch(self._dump, self._prefix, until)]
+        keeper = await take((type(self), "keeper"), self._connect_keeper, Keeper)
+        try:
+            if not self._dump:
+                type(self)._dump = _dump_of(await keeper.connection.fetch(TENANT_TABLES))
+            until = f"{self._prefix}\U0010ffff"
+            return [
+                row[0] for row in await keeper.connection.fetch(self._dump, self._prefix, until)
+            ]
+        finally:
+            await put_back((type(self), "keeper"), keeper)
+
+    async def _connect_keeper(self) -> Keeper:
+        return Keeper(await asyncpg.connect(server(self.major).url(database=self.database)))
 
     async def damage_blob(self, ref: str, *, truncate: bool) -> None:
         """Cut off or alter the last byte of a stored blob."""
@@ -197,6 +211,17 @@ class PostgresHarness(Harness):
 
     async def _grant(self, connection: Any) -> None:
         """The superuser needs nothing."""
+
+
+class Keeper:
+    """The connection of the superuser, who reads around the stores; it stays open like engines."""
+
+    def __init__(self, connection: Any) -> None:
+        self.connection = connection
+
+    async def aclose(self) -> None:
+        """Close it."""
+        await self.connection.close()
 
 
 class _Connection:
