@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -76,6 +77,39 @@ async def test_a_session_is_erased_with_all_that_is_stored_under_its_id(state: S
             assert len(gone & {f"task {one}" for one in ids}) == 2
         else:
             assert left == was, name
+
+
+async def test_a_session_is_erased_with_its_forks_of_the_same_owner(state: State) -> None:
+    ana = state.for_owner("ana")
+    for view in (ana, state):
+        await view.history.append(AGENT, ChatMessage.user("said"), session_id=SESSION)
+        await view.episodes.fork(SESSION, "fork")
+        await view.episodes.fork("fork", "fork of the fork")
+        await view.history.append(AGENT, ChatMessage.user("more"), session_id="fork of the fork")
+        await view.short_term.set_state("fork", {"a": 1})
+        await view.history.append(AGENT, ChatMessage.user("apart"), session_id=ELSEWHERE)
+    before = await state.erase(subject="ana", session=SESSION, dry_run=True)
+    assert before.counts == {"sessions": 3, "states": 1}
+    assert (await state.erase(subject="ana", session=SESSION)).counts == before.counts
+    for session in (SESSION, "fork", "fork of the fork"):
+        assert await ana.history.get_messages(AGENT, session_id=session) == []
+        assert await ana.episodes.get_session(session) is None
+        assert len(await state.history.get_messages(AGENT, session_id=session)) > 0
+    assert len(await ana.history.get_messages(AGENT, session_id=ELSEWHERE)) == 1
+
+
+async def test_erasures_of_one_scope_at_once_leave_nothing_and_no_gap_in_the_receipts(
+    state: State,
+) -> None:
+    ids = await fill(state.for_owner("ana"), "ana")
+    reports = await asyncio.gather(*(state.erase(subject="ana") for _ in range(3)))
+    assert await seen(state.for_owner("ana"), ids) == {}
+    numbers = {report.receipt["number"] for report in reports if report.receipt}
+    assert numbers == set(range(1, len(numbers) + 1))
+    # Who came late found less, or nothing.
+    most = max(reports, key=lambda one: sum(one.counts.values()))
+    assert sum(most.counts.values()) > 20
+    assert all([one.finished async for one in state.ops.erasures()])
 
 
 async def test_an_agent_is_erased_and_other_agents_keep_what_they_wrote(state: State) -> None:

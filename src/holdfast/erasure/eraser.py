@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TypeAlias
@@ -59,12 +60,7 @@ class Eraser:
 
     async def count(self, scope: ErasureScope) -> Counts:
         """Return how many records of the scope each store has."""
-        if self._flush is not None:
-            await self._flush()
-        found = await self._storage.count(scope)
-        for store, finder in self._finders.items():
-            found[store] = len(await finder.find(scope, None))
-        return {store: found[store] for store in STORES if found.get(store)}
+        return await self._count(await self._scopes(scope))
 
     async def erase(self, scope: ErasureScope, progress: Progress | None = None) -> ErasureReport:
         """Delete all records of the scope, and return the report with the receipt.
@@ -72,16 +68,16 @@ class Eraser:
         If the process dies, the next call for the same scope goes on. Raises ``ConflictError`` if
         others go on writing; the erasure stays open then.
         """
-        draft = ErasureDraft(new_id(), scope, await self.count(scope))
+        scopes = await self._scopes(scope)
+        draft = ErasureDraft(new_id(), scope, await self._count(scopes))
         record = await self._storage.begin(draft)
         hit("erase.after_begin")
         for _ in range(PASSES):
-            for store in STORES:
-                if store in self._deletes:
-                    await self._erase_store(store, scope, progress)
-            await self._storage.forget_rest(scope)
+            for one in scopes:
+                await self._erase_scope(one, progress)
             hit("erase.after_pass")
-            if not await self.count(scope):
+            scopes = await self._scopes(scope)
+            if not await self._count(scopes):
                 finished = await self._finish(record, scope)
                 return ErasureReport(finished.counts, finished.receipt)
         raise ConflictError(
@@ -89,6 +85,28 @@ class Eraser:
             record.id,
             "others write as fast as records are deleted: stop them, and erase again",
         )
+
+    async def _scopes(self, scope: ErasureScope) -> list[ErasureScope]:
+        """Return a scope with the forks of its session, which repeat what the session has."""
+        forks = await self._storage.forks(scope.id) if scope.kind == "session" else ()
+        return [*(ErasureScope("session", one) for one in forks), scope]
+
+    async def _count(self, scopes: Sequence[ErasureScope]) -> Counts:
+        if self._flush is not None:
+            await self._flush()
+        found: Counter[str] = Counter()
+        for scope in scopes:
+            counts = await self._storage.count(scope)
+            for store, finder in self._finders.items():
+                counts[store] = len(await finder.find(scope, None))
+            found.update(counts)
+        return {store: found[store] for store in STORES if found[store]}
+
+    async def _erase_scope(self, scope: ErasureScope, progress: Progress | None) -> None:
+        for store in STORES:
+            if store in self._deletes:
+                await self._erase_store(store, scope, progress)
+        await self._storage.forget_rest(scope)
 
     async def _erase_store(
         self, store: Store, scope: ErasureScope, progress: Progress | None

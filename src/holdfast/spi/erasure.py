@@ -78,6 +78,14 @@ class ErasureStorage(Protocol):
         """Return how many records each store has in scope, without the stores that have none."""
 
     @abstractmethod
+    async def forks(self, session_id: str) -> Sequence[str]:
+        """Return the forks of a session and their forks that have the same owner, by stored ids.
+
+        A fork comes before what it was forked from. They are found while the session, or its
+        tombstone, or the fork itself is there.
+        """
+
+    @abstractmethod
     async def begin(self, draft: ErasureDraft) -> ErasureRecord:
         """Store an erasure, or return the one of the same scope that has not finished."""
 

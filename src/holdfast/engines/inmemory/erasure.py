@@ -36,6 +36,7 @@ from holdfast.spi.erasure import (
 )
 from holdfast.spi.long_term import FactScope
 from holdfast.values.codec import decode_json
+from holdfast.values.owners import split_owned
 
 
 @dataclass
@@ -63,6 +64,16 @@ class InMemoryErasures(ErasureStorage):
         """Return how many records each store has in scope."""
         found = {store: self._count(store, scope) for store in STORES}
         return {store: count for store, count in found.items() if count}
+
+    async def forks(self, session_id: str) -> Sequence[str]:
+        """Return the forks of a session and their forks, the latest first."""
+        sessions = self._engine.table(self._tenant, SessionLog).sessions
+        found, depth = [session_id], 0
+        while depth < len(found):
+            found += [one.id for one in sessions.values() if one.parent == found[depth]]
+            depth += 1
+        owner, _ = split_owned(session_id)
+        return [one for one in reversed(found[1:]) if split_owned(one)[0] == owner]
 
     async def begin(self, draft: ErasureDraft) -> ErasureRecord:
         """Store an erasure, or return the open one of its scope."""

@@ -59,6 +59,11 @@ class PostgresErasures(ErasureStorage):
         rows = await self._engine.fetch(_COUNT, *args, safe=True)
         return {row["store"]: row["records"] for row in rows if row["records"]}
 
+    async def forks(self, session_id: str) -> Sequence[str]:
+        """Return the forks of a session and their forks, the latest first."""
+        rows = await self._engine.fetch(_SQL["forks"], self._tenant, session_id, safe=True)
+        return [row["id"] for row in rows]
+
     async def forget_rest(self, scope: ErasureScope) -> None:
         """Delete dead letters, indexes and counters of the scope."""
         await self._engine.fetch(_SQL["rest"], self._tenant, scope.kind, scope.id, safe=True)

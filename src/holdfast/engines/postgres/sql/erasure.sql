@@ -93,6 +93,17 @@ WHERE b.tenant = $1 AND $2 = 'tenant' AND $3 = $1 AND b.ref IS NOT NULL AND b.ta
     AND (b.expires_at IS NULL OR b.expires_at > holdfast.now())
 LIMIT $4::bigint;
 
+-- name: forks
+-- The forks of a session and their forks, of the same owner, the latest first: $2 session.
+WITH RECURSIVE found AS (
+    SELECT $2::text COLLATE "C" AS id, 0 AS depth
+    UNION
+    SELECT s.id, f.depth + 1 FROM found f
+    JOIN holdfast.sessions s ON s.tenant = $1 AND s.parent = f.id
+    WHERE holdfast.owner_of(s.id) = holdfast.owner_of($2)
+)
+SELECT f.id FROM found f WHERE f.depth > 0 ORDER BY f.depth DESC, f.id;
+
 -- name: rest
 -- Delete what no store lists.
 SELECT holdfast.erase_rest($1, $2, $3);
