@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from functools import cache
 from typing import Any, ClassVar
 
@@ -47,7 +48,7 @@ from holdfast.engines.postgres.wake import PostgresWake
 from holdfast.testing.harness import Harness, front
 from holdfast.testing.postgres_server import PASSWORD, PostgresServer
 from holdfast.values.ids import new_ref
-from tests.engines.kept_engines import put_back, take
+from tests.engines.kept_engines import kept_engines, put_back, take
 from tests.engines.server_folder import server_folder
 
 MOVABLE_CLOCK = """
@@ -119,6 +120,11 @@ class PostgresHarness(Harness):
     def url(cls) -> str:
         """How the engine connects."""
         return server(cls.major).url(database=cls.database)
+
+    @classmethod
+    def keep_engines(cls) -> AbstractAsyncContextManager[None]:
+        """The engines of these tests."""
+        return kept_engines()
 
     async def open(self) -> None:
         """A tenant of this test's own, at the real time."""

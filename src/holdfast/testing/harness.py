@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
 from typing import Any, ClassVar
 
@@ -83,6 +84,14 @@ class Harness(ABC):
         from holdfast.testing.inmemory import InMemoryHarness  # noqa: PLC0415 - it subclasses this
 
         return InMemoryHarness
+
+    @classmethod
+    def keep_engines(cls) -> AbstractAsyncContextManager[None]:
+        """While it is open, engines may stay connected on this loop from instance to instance.
+
+        A state machine opens an instance for each of its sequences. By default nothing is kept.
+        """
+        return nullcontext()
 
     @abstractmethod
     async def open(self) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import importlib
 import pkgutil
 from collections.abc import Iterator
+from contextlib import AsyncExitStack
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -55,5 +56,10 @@ def test_the_engine_and_its_reference_give_the_same_answers_step_by_step(
     machine.steps = 0
     with asyncio.Runner() as runner:
         machine.subject, machine.runner = harness_class, runner
-        run_state_machine_as_test(machine, settings=rules)
+        kept = AsyncExitStack()
+        runner.run(kept.enter_async_context(harness_class.keep_engines()))
+        try:
+            run_state_machine_as_test(machine, settings=rules)
+        finally:
+            runner.run(kept.aclose())
     assert machine.steps >= wanted
