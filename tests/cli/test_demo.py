@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import re
 import runpy
 import signal
 import socket
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from rich.console import Console
 
@@ -77,6 +79,29 @@ def test_a_demo_that_is_ended_in_the_middle_leaves_nothing_running(place: Path) 
         demo.wait()
     assert _nobody_serves(place / "kept")
     assert "Traceback" not in (place / "err").read_text()
+
+
+@pytest.mark.timeout(300)
+def test_a_demo_that_stays_opens_studio_on_a_world_with_everything(place: Path) -> None:
+    demo = start(place, "demo", "--stay", "--port", "0", "--folder", str(place / "kept"))
+    out = place / "out"
+    try:
+        wait_until(lambda: "holdfast tasks list" in out.read_text(), "all", demo, place / "err")
+        found = re.search(r"http://\S+/studio/login\?token=\S+", out.read_text())
+        assert found
+        with httpx.Client(follow_redirects=True) as browser:
+            inbox = browser.get(found[0])
+            assert (inbox.status_code, inbox.url.path) == (200, "/studio")
+            assert "Refund 1,240.00 EUR" in inbox.text
+            tasks = browser.get(inbox.url.join("/studio/tasks"))
+            assert "is not a price" in tasks.text
+            assert "Goulet of Brest" in tasks.text
+        demo.send_signal(signal.SIGINT)
+        assert demo.wait(60) == 0
+    finally:
+        demo.kill()
+        demo.wait()
+    assert _nobody_serves(place / "kept")
 
 
 @pytest.mark.parametrize(

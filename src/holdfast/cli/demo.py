@@ -23,6 +23,7 @@ from holdfast.cli.demo_agent import REPORT
 from holdfast.cli.demo_agent import app as agent
 from holdfast.cli.demo_client import DemoClient, artifact_of, question_of, state_of
 from holdfast.cli.demo_stage import Stage
+from holdfast.cli.demo_studio import fill_world, has_studio, studio_link
 from holdfast.values.content import TextBlock
 from holdfast.values.errors import ConfigError
 from holdfast.wiring.front_door import open as open_state
@@ -61,8 +62,9 @@ def demo(
     kills the worker with SIGKILL while it streams an artifact, and starts another one, which
     continues without repeating a finished step. The agent asks a question. Then the worker, the
     service and Postgres are all killed and started again; the question is still there and is
-    answered. In a terminal the service then keeps running, with three curl commands to try, until
-    Ctrl-C.
+    answered. In a terminal the service then keeps running until Ctrl-C, with a link to Studio, in
+    which there is a small world to look at, and with three curl commands to try. Elsewhere, for
+    example in CI, it ends by itself, as with --once.
 
     The processes count in a file how often each step ran, so the count does not rely on the
     ledger. Exit code 0 only if the task is completed, no finished step ran twice, and the artifact
@@ -230,6 +232,7 @@ class Play:
             }
         }
         version = "-H 'A2A-Version: 1.0'"
+        self._open_studio()
         self._out.print(f"\n[bold]The service stays at {stage.url} until Ctrl-C. Try:[/]\n")
         sent = f"-H 'Content-Type: application/json' -d {shlex.quote(json.dumps(body))}"
         for line in (
@@ -246,6 +249,18 @@ class Play:
                 time.sleep(0.5)
         self._out.print()
         self.say("ending all processes")
+
+    def _open_studio(self) -> None:
+        if not has_studio():
+            self._out.print("\nFor Studio, the same in a browser: pip install 'holdfast\\[studio]'")
+            return
+        with self._out.status("adding a small world to look at in Studio") as status:
+            fill_world(self._stage, lambda what: status.update(f"adding {what} for Studio"))
+        self._out.print("\n[bold]Look at it in a browser:[/]\n")
+        self._out.print(f"  {escape(studio_link(self._stage))}", soft_wrap=True)
+        own = f"STORAGE_TYPE=embedded HOLDFAST_DIR={shlex.quote(str(self._stage.state))}"
+        text = f"\nThe link works once, within five minutes. Another: {own} holdfast studio"
+        self._out.print(escape(text), soft_wrap=True)
 
 
 def free_port(wanted: int) -> int:

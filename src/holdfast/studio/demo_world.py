@@ -12,6 +12,7 @@ from holdfast.values.content import ChatMessage, TextBlock
 from holdfast.values.events import Event
 from holdfast.values.graph import Entity, Relationship
 from holdfast.values.identity import AgentId
+from holdfast.values.lifecycle import TaskState
 from holdfast.values.tasks.events import StepKey
 from holdfast.values.tasks.records import ClaimedTask
 from holdfast.wiring.state import State
@@ -128,7 +129,7 @@ class _Ledger:
 
     async def takeover(self) -> str:
         """A worker dies after two steps; the next one goes on from there."""
-        agent = "researcher"
+        agent = "scout"
         text = "Compare three managed Postgres offers for the migration, and recommend one."
         task = await self._tasks.submit(agent, ChatMessage.user(text), context_id=CONVERSATION)
         claimed = await self._claim(agent, lease=max(_LEASE_SECONDS * 3 * self._pace, 1.0))
@@ -141,7 +142,9 @@ class _Ledger:
         await self._tasks.append_message(claimed.lease, said)
         await self._draft(claimed, _REPORT[:2])
         # From here on nothing is heard of this worker: kill -9.
-        while not await self._tasks.recover_expired():  # noqa: ASYNC110 - the database's clock decides
+        while await self._is_working(task.id):
+            # The database's clock decides. A worker beside this process may recover it first.
+            await self._tasks.recover_expired()
             await asyncio.sleep(0.1)
         claimed = await self._claim(agent, _SECOND)
         await self._draft(claimed, _REPORT, complete=True)
@@ -161,6 +164,10 @@ class _Ledger:
         said = ChatMessage.assistant("Sent: offer A, 210 a month, fails over in 30 seconds.")
         await self._tasks.transition(claimed.lease, "completed", message=said)
         return task.id
+
+    async def _is_working(self, task_id: str) -> bool:
+        found = await self._tasks.get(task_id, messages_limit=0, artifacts=False)
+        return found is not None and found.state is TaskState.WORKING
 
     async def _draft(
         self, claimed: ClaimedTask, lines: list[str], *, complete: bool = False
