@@ -17,6 +17,7 @@ from holdfast.engines.postgres.index_key import index_key
 from holdfast.engines.postgres.queries import load
 from holdfast.spi.graph import CypherStorage
 from holdfast.spi.graph_draft import EntityDraft, RelationshipDraft, Walk
+from holdfast.spi.id_page import IdPage
 from holdfast.values.codec import decode_json
 from holdfast.values.errors import InvalidInputError, NotFoundError, SchemaError
 from holdfast.values.graph import Entity, Relationship, SubGraph
@@ -99,6 +100,12 @@ class AgeGraph(CypherStorage):
         wanted = to_agtype(list(map(index_key, names)))
         rows = await self._fetch(_SQL["find_entities"], wanted, safe=True)
         return list(map(_entity, rows))
+
+    async def page(self, page: IdPage) -> list[Entity]:
+        """Return a page of the entities, by id."""
+        low, high, rest = page.ranges()
+        args = (page.after, low, high, rest, page.limit)
+        return list(map(_entity, await self._fetch(_SQL["page"], *args, safe=True)))
 
     async def query(
         self, text: str, params: dict[str, Any], columns: int, *, write: bool

@@ -7,7 +7,8 @@ from dataclasses import replace
 from holdfast.contracts.boards import Boards
 from holdfast.engines.inmemory.boards import InMemoryBoards
 from holdfast.spi.boards import CardMove
-from holdfast.values.boards import Task, TaskList, TaskStatus
+from holdfast.spi.id_page import IdPage
+from holdfast.values.boards import ConversationSummary, Task, TaskList, TaskStatus
 from holdfast.values.errors import IllegalTransitionError
 from tests.mutants.registry import mutant
 
@@ -116,3 +117,20 @@ class EarliestBoardWins(Boards):
     async def get_by_conversation(self, conversation_id: str) -> TaskList | None:
         boards = await self.get_boards_by_conversation(conversation_id)
         return boards[0] if boards else None
+
+
+@mutant("boards", "test_conversations_are_those_of_the_owner_who_asks_or_those_that_nobody_owns")
+class ListsConversationsOfEveryOwner(InMemoryBoards):
+    """The page of a tenant has the conversations of its owners too."""
+
+    async def conversations(self, page: IdPage) -> Sequence[ConversationSummary]:
+        return await super().conversations(replace(page, other=""))
+
+
+@mutant("boards", "test_conversations_with_boards_are_listed_by_code_points_with_their_counts")
+class CountsFailedCardsAsDone(InMemoryBoards):
+    """A card that failed is not open."""
+
+    async def conversations(self, page: IdPage) -> Sequence[ConversationSummary]:
+        found = await super().conversations(page)
+        return [replace(one, open_cards=max(one.open_cards - 1, 0)) for one in found]

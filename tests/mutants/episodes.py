@@ -8,6 +8,7 @@ from holdfast.contracts.episodes import EpisodicMemory
 from holdfast.engines.inmemory.episodes import InMemoryEpisodes
 from holdfast.spi.episodes import NearestEvents
 from holdfast.spi.hybrid.hot_entry import PositionedEntry
+from holdfast.spi.id_page import IdPage
 from holdfast.values.errors import InvalidInputError
 from holdfast.values.events import Session
 from holdfast.values.filters import matches
@@ -283,3 +284,11 @@ class ARetryPatchesAgain(InMemoryEpisodes):
         for write, _ in patches:
             self._states.put(write)
         return stored
+
+
+@mutant("episodes", "test_listed_agents_are_those_of_the_owner_who_asks_or_those_that_nobody_owns")
+class ListsAgentsOfEveryOwner(InMemoryEpisodes):
+    """The page of a tenant has the agents of its owners too."""
+
+    async def agents(self, page: IdPage) -> list[str]:
+        return await super().agents(dataclasses.replace(page, other=""))

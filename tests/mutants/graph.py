@@ -7,8 +7,9 @@ from typing import Any
 from holdfast.contracts.graph import MAX_ENTITIES, KnowledgeGraph
 from holdfast.engines.inmemory.graph import InMemoryGraph
 from holdfast.spi.graph_draft import EntityDraft, RelationshipDraft, Walk
+from holdfast.spi.id_page import IdPage
 from holdfast.values.errors import NotFoundError
-from holdfast.values.graph import SubGraph
+from holdfast.values.graph import Entity, SubGraph
 from tests.mutants.registry import mutant
 
 
@@ -131,3 +132,11 @@ class OldNamesStay(InMemoryGraph):
     def _forget_names(self, key: str, node: Any) -> None:
         if len(node.keys) < 2:
             super()._forget_names(key, node)
+
+
+@mutant("graph", "test_entities_are_those_of_the_owner_who_asks_or_those_that_nobody_owns")
+class ListsEntitiesOfEveryOwner(InMemoryGraph):
+    """The page of a tenant has the entities of its owners too."""
+
+    async def page(self, page: IdPage) -> list[Entity]:
+        return await super().page(dataclasses.replace(page, other=""))

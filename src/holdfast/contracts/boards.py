@@ -6,18 +6,19 @@ from abc import abstractmethod
 from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
+from holdfast.contracts.board_checks import (
+    check_status,
+    check_title,
+    check_titles,
+    new_board,
+    new_cards,
+)
 from holdfast.contracts.front import Front
 from holdfast.spi.boards import BoardStorage, CardMove
-from holdfast.values.boards import Task, TaskList, TaskStatus
-from holdfast.values.checks import (
-    check_count,
-    check_id,
-    check_list,
-    check_optional_id,
-    check_text,
-)
-from holdfast.values.errors import IllegalTransitionError, InvalidInputError
-from holdfast.values.ids import new_id
+from holdfast.spi.id_page import IdPage
+from holdfast.values.boards import ConversationSummary, Task, TaskList, TaskStatus
+from holdfast.values.checks import check_count, check_id, check_text
+from holdfast.values.errors import IllegalTransitionError
 
 
 @runtime_checkable
@@ -81,6 +82,9 @@ class TaskStore(Protocol):
     - what a store returns is the caller's to mutate
     - what a caller passed in may be changed afterwards
     - a board is still there after a reopen
+    - conversations with boards are listed by code points, with their counts
+    - a limit and after select a page of the conversations
+    - conversations are those of the owner who asks, or those that nobody owns
     """
 
     @abstractmethod
@@ -267,6 +271,22 @@ class Boards(Front, TaskStore):
         first = await self._storage.add_cards(board_id, cards)
         return [replace(card, order=first + card.order) for card in cards]
 
+    async def list_conversations(
+        self, *, limit: int = 50, after: str | None = None
+    ) -> list[ConversationSummary]:
+        """Return the conversations that have a board, by id, with how many cards they have.
+
+        ``after`` is the id of the last one of the previous page. ::
+
+            for one in await boards.list_conversations():
+                print(one.id, one.open_cards)
+        """
+        prefix, other = self._scope.threads()
+        last = "" if after is None else self._scope.id("after", after)
+        page = IdPage(prefix, other, last, check_count("limit", limit))
+        found = await self._storage.conversations(page) if page.limit else ()
+        return [replace(one, id=self._scope.own(one.id)) for one in found]
+
     async def delete_task_list(self, task_list_id: str) -> bool:
         """Delete a board with its cards. Returns whether there was one.
 
@@ -311,77 +331,3 @@ def _moved(card_id: str, moved: CardMove | None, wanted: TaskStatus) -> Task | N
             "card", card_id, from_state=moved.was.value, to_state=wanted.value
         )
     return moved and moved.card
-
-
-def new_board(
-    conversation_id: str,
-    task_titles: list[str],
-    *,
-    agent_id: str,
-    agent_label: str,
-    parent_agent_id: str | None,
-    max_retries: int,
-) -> TaskList:
-    """Check the input of ``create_task_list``, and return the board with its cards.
-
-    >>> facts = {"agent_label": "", "parent_agent_id": None, "max_retries": 3}
-    >>> [card.order for card in new_board("c1", ["read", "write"], agent_id="a", **facts).tasks]
-    [0, 1]
-    """
-    if parent_agent_id is not None:
-        check_optional_id("parent_agent_id", parent_agent_id)
-    return TaskList(
-        id=new_id(),
-        conversation_id=check_id("conversation_id", conversation_id),
-        max_retries=check_count("max_retries", max_retries),
-        agent_id=check_optional_id("agent_id", agent_id),
-        agent_label=check_text("agent_label", agent_label),
-        parent_agent_id=parent_agent_id,
-        tasks=new_cards(check_titles("task_titles", task_titles)),
-    )
-
-
-def new_cards(titles: list[str], *, first: int = 0) -> list[Task]:
-    """Return planned cards with these titles, in their order.
-
-    >>> [(card.title, card.order) for card in new_cards(["read"], first=7)]
-    [('read', 7)]
-    """
-    return [Task(new_id(), title, order=order) for order, title in enumerate(titles, first)]
-
-
-def check_titles(field: str, titles: object) -> list[str]:
-    """Check the titles of new cards, strip them and drop blank ones.
-
-    >>> check_titles("titles", [" read ", ""])
-    ['read']
-    """
-    listed = check_list(field, titles)
-    texts = [check_text(f"{field}[{at}]", title).strip() for at, title in enumerate(listed)]
-    return [text for text in texts if text]
-
-
-def check_title(title: object) -> str:
-    """Check the new title of a card, and strip it. It must not be blank.
-
-    >>> check_title(" read ")
-    'read'
-    """
-    text = check_text("title", title).strip()
-    if not text:
-        raise InvalidInputError("title", "must not be blank: delete the card instead")
-    return text
-
-
-def check_status(status: object) -> TaskStatus:
-    """Check a status, given as the enum or its string.
-
-    >>> check_status("blocked")
-    <TaskStatus.BLOCKED: 'blocked'>
-    """
-    text = check_text("status", status)
-    try:
-        return TaskStatus(text)
-    except ValueError:
-        known = ", ".join(TaskStatus)
-        raise InvalidInputError("status", f"is not one of {known}") from None

@@ -7,12 +7,13 @@ from typing import Any, Literal, TypeAlias, get_args
 from holdfast.contracts.event_log import Events
 from holdfast.contracts.paging import cursor_of_session, session_before
 from holdfast.spi.episodes import EpisodeStorage, SessionScope
+from holdfast.spi.id_page import IdPage
 from holdfast.values.checks import check_count, check_id, check_ids
 from holdfast.values.codec import encode_object
 from holdfast.values.deprecation import renamed
 from holdfast.values.errors import InvalidInputError, NotFoundError
 from holdfast.values.events import Event, Session
-from holdfast.values.identity import Agent, AnyAgent
+from holdfast.values.identity import ALL_AGENTS, Agent, AgentId, AnyAgent
 from holdfast.values.ids import new_id
 
 SessionOrder: TypeAlias = Literal["started_at", "last_active_at"]
@@ -133,6 +134,9 @@ class EpisodicMemory(Events):
     - sessions of all agents are those of the owner who asks, or those that nobody owns
     - sessions are filtered by their metadata
     - a listing of sessions in an unknown order is refused
+    - agents that have events are listed by code points
+    - a limit and after select a page of the agents
+    - listed agents are those of the owner who asks, or those that nobody owns
     - get returns events by their ids, in the order of the ids
     - get of unknown ids is an empty result
     - get sees no other session and no other tenant
@@ -245,6 +249,20 @@ class EpisodicMemory(Events):
             if len(page) < limit or len(found) >= limit:
                 return found[:limit]
             after = page[-1]
+
+    async def list_agents(self, *, limit: int = 100, after: Agent | None = None) -> list[AgentId]:
+        """Return the agents that have events, in order of their names.
+
+        ``after`` is the last one of the previous page. ::
+
+            for agent in await episodes.list_agents():
+                print(agent)
+        """
+        count = check_count("limit", limit)
+        last = "" if after is None else self._scope.known("after", str(AgentId.parse(after)))
+        page = IdPage(*self._events_of(ALL_AGENTS, None, None, None).names, last, count)
+        found = await self._storage.agents(page) if count else []
+        return [AgentId.parse(self._scope.own(one)) for one in found]
 
     def _sessions_of(
         self, agent_id: AnyAgent, where: dict[str, Any] | None, *, by_activity: bool

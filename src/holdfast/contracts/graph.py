@@ -17,6 +17,7 @@ from holdfast.spi.graph_draft import (
     draft_relationships,
     folded_names,
 )
+from holdfast.spi.id_page import IdPage
 from holdfast.values.checks import (
     check_count,
     check_ids,
@@ -141,6 +142,9 @@ class Graph(GraphStore, Protocol):
     - find_entities finds by id and by name, however they are written
     - find_entities follows a changed name
     - find_entities of an unknown name is empty
+    - entities are listed by code points of their ids
+    - a limit and after select a page of the entities
+    - entities are those of the owner who asks, or those that nobody owns
     - concurrent adds are all kept
     - a relationship never outlives a concurrent delete of its entity
     - properties come back exactly as they went in
@@ -160,6 +164,17 @@ class Graph(GraphStore, Protocol):
         ::
 
             [ravi] = await graph.find_entities(["RAVI"])
+        """
+        ...
+
+    @abstractmethod
+    async def list_entities(self, *, limit: int = 100, after: str | None = None) -> list[Entity]:
+        """Return the entities in order of their ids.
+
+        ``after`` is the id of the last one of the previous page. ::
+
+            page = await graph.list_entities(limit=20)
+            more = await graph.list_entities(limit=20, after=page[-1].id)
         """
         ...
 
@@ -259,6 +274,12 @@ class KnowledgeGraph(Front, Graph):
         """Return entities by id or name, ignoring case and punctuation, in order of their ids."""
         wanted = [owned_id(self._scope.knower, name) for name in folded_names(names)]
         return self._own_entities(await self._storage.find(wanted)) if wanted else []
+
+    async def list_entities(self, *, limit: int = 100, after: str | None = None) -> list[Entity]:
+        """Return the entities in order of their ids."""
+        last = "" if after is None else self._scope.known("after", after)
+        page = IdPage(*self._scope.names(), last, check_count("limit", limit))
+        return self._own_entities(await self._storage.page(page)) if page.limit else []
 
     def _stored_entities(self, drafts: list[EntityDraft]) -> list[EntityDraft]:
         knower = self._scope.knower

@@ -6,7 +6,8 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from holdfast.values.boards import Task, TaskList, TaskStatus
+from holdfast.spi.id_page import IdPage
+from holdfast.values.boards import ConversationSummary, Task, TaskList, TaskStatus
 
 
 class CardMove(NamedTuple):
@@ -33,6 +34,10 @@ class BoardStorage(Protocol):
     @abstractmethod
     async def list(self, conversation_id: str) -> Sequence[TaskList]:
         """Return the boards of a conversation in order of creation."""
+
+    @abstractmethod
+    async def conversations(self, page: IdPage) -> Sequence[ConversationSummary]:
+        """Return a page of the conversations that have a board, by id."""
 
     @abstractmethod
     async def main(self, conversation_id: str) -> TaskList | None:

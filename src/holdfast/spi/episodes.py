@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from holdfast.spi.hybrid.hot_entry import PositionedEntry
+from holdfast.spi.id_page import IdPage
 from holdfast.spi.log_entry import LogEntry
 from holdfast.values.codec import decode_json
 from holdfast.values.errors import InvalidInputError, NotSupportedError
@@ -245,6 +246,10 @@ class EpisodeStorage(EventStorage, Protocol):
 
         By activity each has ``last_active_at``, and so has ``after``.
         """
+
+    @abstractmethod
+    async def agents(self, page: IdPage) -> list[str]:
+        """Return a page of the agents that have events, by name."""
 
     @abstractmethod
     async def get(self, session: str, ids: list[str]) -> list[Event]:

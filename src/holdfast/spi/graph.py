@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from holdfast.spi.graph_draft import EntityDraft, RelationshipDraft, Walk
+from holdfast.spi.id_page import IdPage
 from holdfast.values.graph import Entity, SubGraph
 
 
@@ -39,6 +40,10 @@ class GraphStorage(Protocol):
     @abstractmethod
     async def find(self, names: Sequence[str]) -> list[Entity]:
         """Return the entities that have one of these folded names, by id."""
+
+    @abstractmethod
+    async def page(self, page: IdPage) -> list[Entity]:
+        """Return a page of the entities, by id."""
 
 
 @runtime_checkable

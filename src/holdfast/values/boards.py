@@ -49,6 +49,21 @@ Card = Task
 
 
 @dataclass(frozen=True, slots=True)
+class ConversationSummary:
+    """A conversation that has boards: how many, and how many cards they have.
+
+    >>> ConversationSummary("c1", boards=1, cards=3, open_cards=2).open_cards
+    2
+    """
+
+    id: str
+    boards: int
+    cards: int
+    open_cards: int
+    """How many of the cards are not in a terminal state."""
+
+
+@dataclass(frozen=True, slots=True)
 class TaskList:
     """One agent's board within a conversation.
 

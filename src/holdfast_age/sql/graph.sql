@@ -124,3 +124,11 @@ WHERE ag_catalog.agtype_access_operator(
     VARIADIC ARRAY[e.properties, '"_holdfast_names"'::ag_catalog.agtype])
         OPERATOR(ag_catalog.?|) ag_catalog.agtype_in($1::text::cstring)
 ORDER BY ag_catalog.agtype_object_field_text(e.properties, 'id') COLLATE "C";
+
+-- name: page
+-- A page of the entities, after $1, in the ranges $2 to $3 and from $4 on.
+SELECT ag_catalog.agtype_out(e.properties)::text AS properties
+FROM holdfast_graph."Entity" e,
+    LATERAL (SELECT ag_catalog.agtype_object_field_text(e.properties, 'id') COLLATE "C") AS of (id)
+WHERE of.id > $1 AND ((of.id >= $2 AND of.id < $3) OR of.id >= $4::text)
+ORDER BY of.id LIMIT $5;

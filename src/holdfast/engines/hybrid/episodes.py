@@ -16,6 +16,7 @@ from holdfast.spi.episodes import (
     no_patches,
 )
 from holdfast.spi.hybrid.hot_entry import PositionedEntry
+from holdfast.spi.id_page import IdPage
 from holdfast.spi.log_entry import LogEntry
 from holdfast.values.errors import TimedOutError
 from holdfast.values.events import Event, Recalled, Session
@@ -116,6 +117,11 @@ class HybridEpisodes(EpisodeStorage):
             # The newest event of a session may be of any agent.
             await self._log.commit(late)
         return await self._durable.list_sessions(scope, limit, after)
+
+    async def agents(self, page: IdPage) -> list[str]:
+        """Return a page of the agents that have events."""
+        late = {one.entry.agent for one in await self._log.tail(None)}
+        return page.of({*late, *await self._durable.agents(page)})
 
     async def fork(self, session: str, at: int | None, into: str) -> Session:
         """Copy a log into a new session."""

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from holdfast.engines.inmemory.engine import InMemory
 from holdfast.spi.boards import BoardStorage, CardMove
-from holdfast.values.boards import Task, TaskList, TaskStatus
+from holdfast.spi.id_page import IdPage
+from holdfast.values.boards import ConversationSummary, Task, TaskList, TaskStatus
 from holdfast.values.errors import NotFoundError
 
 
@@ -53,6 +54,16 @@ class InMemoryBoards(BoardStorage):
         """Return the boards of a conversation in order of creation."""
         boards = self._data.conversations.get(conversation_id, {})
         return [board.view() for board in boards.values()]
+
+    async def conversations(self, page: IdPage) -> Sequence[ConversationSummary]:
+        """Return a page of the conversations that have a board."""
+        return [self._summary(one) for one in page.of(self._data.conversations)]
+
+    def _summary(self, conversation: str) -> ConversationSummary:
+        boards = self._data.conversations[conversation].values()
+        cards = [card for board in boards for card in board.cards.values()]
+        left = sum(not card.status.terminal for card in cards)
+        return ConversationSummary(conversation, len(boards), len(cards), left)
 
     async def main(self, conversation_id: str) -> TaskList | None:
         """Return the board of the agent without a name, or else the earliest."""

@@ -19,6 +19,7 @@ from holdfast.spi.episodes import (
     SessionScope,
 )
 from holdfast.spi.hybrid.hot_entry import PositionedEntry
+from holdfast.spi.id_page import IdPage
 from holdfast.spi.log_entry import LogEntry
 from holdfast.values.codec import decode_json
 from holdfast.values.errors import ConflictError, InvalidInputError, NotFoundError
@@ -122,6 +123,10 @@ class InMemoryEpisodes(EpisodeStorage):
         if after is not None:
             found = [session for session in found if _newest(session) < _newest(after)]
         return found[:limit]
+
+    async def agents(self, page: IdPage) -> list[str]:
+        """Return a page of the agents that have events."""
+        return page.of(agent for agent, rows in self._log.agents.items() if rows)
 
     async def fork(self, session: str, at: int | None, into: str) -> Session:
         """Copy a log into a new session."""

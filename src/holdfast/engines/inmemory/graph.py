@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from holdfast.engines.inmemory.engine import InMemory
 from holdfast.spi.graph import GraphStorage
 from holdfast.spi.graph_draft import EntityDraft, RelationshipDraft, Walk
+from holdfast.spi.id_page import IdPage
 from holdfast.values.codec import decode_json
 from holdfast.values.errors import NotFoundError
 from holdfast.values.graph import Direction, Entity, Relationship, SubGraph
@@ -138,6 +139,10 @@ class InMemoryGraph(GraphStorage):
 
     def _fits(self, edge: str, types: set[str] | None) -> bool:
         return types is None or self._data.edges[edge].type in types
+
+    async def page(self, page: IdPage) -> list[Entity]:
+        """Return a page of the entities, by id."""
+        return list(map(self._entity, page.of(self._data.nodes)))
 
     def _cut(self, key: str) -> bool:
         edge = self._data.edges.pop(key, None)

@@ -9,7 +9,8 @@ from typing import Any, LiteralString
 from holdfast.engines.postgres.engine import Postgres
 from holdfast.engines.postgres.queries import load
 from holdfast.spi.boards import BoardStorage, CardMove
-from holdfast.values.boards import Task, TaskList, TaskStatus
+from holdfast.spi.id_page import IdPage
+from holdfast.values.boards import ConversationSummary, Task, TaskList, TaskStatus
 from holdfast.values.codec import decode_json, encode_json
 
 _SQL = load("boards")
@@ -46,6 +47,12 @@ class PostgresBoards(BoardStorage):
     async def list(self, conversation_id: str) -> Sequence[TaskList]:
         """Return the boards of a conversation in order of creation."""
         return await self._of(conversation_id, main=False)
+
+    async def conversations(self, page: IdPage) -> Sequence[ConversationSummary]:
+        """Return a page of the conversations that have a board."""
+        args = (self._tenant, page.after, *page.ranges(), page.limit, _TERMINAL)
+        rows = await self._engine.fetch(_SQL["conversations"], *args, safe=True)
+        return [ConversationSummary(*row) for row in rows]
 
     async def main(self, conversation_id: str) -> TaskList | None:
         """Return the board of the agent without a name, or else the earliest."""

@@ -24,6 +24,7 @@ from holdfast.spi.episodes import (
     SessionScope,
 )
 from holdfast.spi.hybrid.hot_entry import PositionedEntry
+from holdfast.spi.id_page import IdPage
 from holdfast.spi.log_entry import LogEntry
 from holdfast.values.codec import decode_json
 from holdfast.values.events import Event, Recalled, Session
@@ -128,6 +129,11 @@ class PostgresEpisodes(EpisodeStorage):
             sql, self._tenant, whom, limit, *position, *metadata_filter(scope)
         )
         return [_session(row) for row in rows]
+
+    async def agents(self, page: IdPage) -> list[str]:
+        """Return a page of the agents that have events."""
+        args = (self._tenant, page.after, *page.ranges(), page.limit)
+        return [name for [name] in await self._engine.fetch(_SQL["agents"], *args, safe=True)]
 
     async def fork(self, session: str, at: int | None, into: str) -> Session:
         """Copy a log into a new session."""

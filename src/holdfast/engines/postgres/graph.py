@@ -16,6 +16,7 @@ from holdfast.engines.postgres.index_key import index_key
 from holdfast.engines.postgres.queries import load
 from holdfast.spi.graph import GraphStorage
 from holdfast.spi.graph_draft import EntityDraft, RelationshipDraft, Walk
+from holdfast.spi.id_page import IdPage
 from holdfast.values.graph import Entity, SubGraph
 
 _SQL = load("graph")
@@ -89,6 +90,11 @@ class PostgresGraph(GraphStorage):
         wanted = list(map(index_key, names))
         found = await self._engine.fetchval(_SQL["find_entities"], self._tenant, wanted, safe=True)
         return read_entities(found)
+
+    async def page(self, page: IdPage) -> list[Entity]:
+        """Return a page of the entities, by id."""
+        args = (self._tenant, page.after, *page.ranges(), page.limit)
+        return read_entities(await self._engine.fetchval(_SQL["page"], *args, safe=True))
 
 
 def _ordered(nearer: str | None, numbers: str | None, entities: list[Entity]) -> tuple[Entity, ...]:

@@ -76,6 +76,11 @@ class BoardsMachine(EngineMachine):
         self.both(lambda store: store.get_boards_by_conversation("c1"), _seen)
         self.both(lambda store: store.get_boards_by_conversation("c2"), _seen)
 
+    @rule(limit=st.integers(0, 3), after=st.none() | CONVERSATIONS)
+    def list_conversations(self, limit: int, after: str | None) -> None:
+        """Count the cards of each."""
+        self.both(lambda store: store.list_conversations(limit=limit, after=after))
+
     @rule(conversation=CONVERSATIONS)
     def read_conversation(self, conversation: str) -> None:
         """Look at the main board."""

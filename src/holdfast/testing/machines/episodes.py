@@ -208,6 +208,11 @@ class EpisodesMachine(EngineMachine):
         """A session and all that is in it."""
         self.both(lambda log: log.delete_session(session))
 
+    @rule(limit=st.integers(0, 3), after=st.none() | AGENTS)
+    def agents(self, limit: int, after: AgentId | None) -> None:
+        """List those that have events."""
+        self.both(lambda log: log.list_agents(limit=limit, after=after))
+
     @rule(
         agent=ASKED,
         limit=LIMITS,

@@ -64,6 +64,11 @@ class GraphMachine(EngineMachine):
             )
         )
 
+    @rule(limit=st.integers(0, 3), after=st.none() | NAMES)
+    def list_entities(self, limit: int, after: str | None) -> None:
+        """A page."""
+        self.both(lambda store: store.list_entities(limit=limit, after=after))
+
     @rule(name=NAMES)
     def delete_entity(self, name: str) -> None:
         """With its edges."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from holdfast.testing.models.shared import Shared
-from holdfast.values.boards import Task, TaskList, TaskStatus
+from holdfast.values.boards import ConversationSummary, Task, TaskList, TaskStatus
 from holdfast.values.errors import IllegalTransitionError, NotFoundError
 
 
@@ -78,6 +78,20 @@ class NaiveBoards:
             for board in self.boards
             if board["key"][:2] == (self.tenant, conversation_id)
         ]
+
+    async def list_conversations(
+        self, *, limit: int = 50, after: str | None = None
+    ) -> list[ConversationSummary]:
+        """Count the cards of each, one by one."""
+        mine = [board for board in self.boards if board["tenant"] == self.tenant]
+        found = []
+        for name in sorted({board["key"][1] for board in mine}):
+            boards = [board for board in mine if board["key"][1] == name]
+            states = [card["status"] for board in boards for card in board["cards"]]
+            left = [one for one in states if one not in ("succeeded", "abandoned")]
+            if after is None or name > after:
+                found.append(ConversationSummary(name, len(boards), len(states), len(left)))
+        return found[:limit]
 
     async def update_status(
         self, task_list_id: str, task_id: str, status: str, note: str = ""

@@ -88,6 +88,12 @@ class NaiveEpisodes:
             found = [one for one in found if one.seq > after_seq]
         return copy.deepcopy(found if limit is None else found[max(0, len(found) - limit) :])
 
+    async def list_agents(self, *, limit: int = 100, after: AgentId | None = None) -> list[AgentId]:
+        """Sort the names of all events."""
+        names = sorted({str(one.agent_id) for one in self._mine(lambda _: True)})
+        found = [one for one in names if after is None or one > str(after)]
+        return [AgentId.parse(one) for one in found[:limit]]
+
     async def get(self, session_id: str, ids: list[str]) -> list[Event]:
         """Look at each event for each id."""
         every = self._mine(lambda one: one.session_id == session_id)

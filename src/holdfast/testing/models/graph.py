@@ -47,6 +47,11 @@ class NaiveGraph:
                 raise NotFoundError("entity", one.id)
         return self._put(relationships, Relationship)
 
+    async def list_entities(self, *, limit: int = 100, after: str | None = None) -> list[Entity]:
+        """Sort all of them."""
+        found = sorted(self._all(Entity), key=lambda one: str(one.id))
+        return copy.deepcopy([one for one in found if after is None or one.id > after][:limit])
+
     async def get_neighbors(
         self,
         entity_id: str,

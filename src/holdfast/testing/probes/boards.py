@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from holdfast.contracts.boards import TaskStore
+from holdfast.contracts.boards import Boards, TaskStore
 from holdfast.testing.hostile import KEPT, REFUSED, Hostile, Verdict
 from holdfast.testing.probes.probe import NO_ECHO, Probe
 from holdfast.values.errors import NotFoundError
@@ -87,6 +87,11 @@ def _unknown(method: str, arguments: Callable[[Any], tuple[Any, ...]]) -> Use:
     return use
 
 
+async def _after(store: Boards, value: Any) -> Any:
+    assert await store.list_conversations(after=value) == []
+    return NO_ECHO
+
+
 def _refuse_blank(hostile: Hostile) -> Verdict | None:
     return REFUSED if isinstance(hostile.value, str) and not hostile.value.strip() else None
 
@@ -132,6 +137,7 @@ PROBES = (
         _titles,
         expect=lambda value: ["a", *_stripped(value)],
     ),
+    Probe("list_conversations.after", "id", _after, judge=_keep_none),
     Probe("add_tasks.titles", "text", _added, _one_board, _stripped),
     Probe("update_status.note", "text", _note, _one_board),
     Probe("update_status.status", "text", _status, _one_board, judge=_refuse_all),

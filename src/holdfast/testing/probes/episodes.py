@@ -203,7 +203,17 @@ def _no_bound(hostile: Hostile) -> Verdict | None:
     return _no_scalar(hostile)
 
 
+async def _after(store: Any, value: Any) -> Any:
+    assert await store.list_agents(after=value) == []
+    return NO_ECHO
+
+
+def _keep_none(hostile: Hostile) -> Verdict | None:
+    return KEPT if hostile.value is None else None
+
+
 PROBES = (
+    Probe("list_agents.after", "id", _after, judge=_keep_none),
     Probe("append.agent_id", "id", _agent),
     Probe("append.session_id", "id", _session),
     Probe("append.type", "id", _type),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from holdfast.contracts.graph import Graph
+from holdfast.testing.hostile import KEPT, Hostile, Verdict
 from holdfast.testing.probes.probe import NO_ECHO, Probe
 from holdfast.values.graph import Entity, Relationship
 
@@ -97,6 +98,15 @@ async def _find(store: Graph, value: Any) -> Any:
     return NO_ECHO
 
 
+async def _after(store: Graph, value: Any) -> Any:
+    assert await store.list_entities(after=value) == []
+    return NO_ECHO
+
+
+def _keep_none(hostile: Hostile) -> Verdict | None:
+    return KEPT if hostile.value is None else None
+
+
 PROBES = (
     Probe("add_entities.id", "id", _entity_id),
     Probe("add_entities.label", "id", _entity_label),
@@ -112,4 +122,5 @@ PROBES = (
     Probe("delete_entity.entity_id", "id", _delete_entity),
     Probe("delete_relationship.relationship_id", "id", _delete_relationship),
     Probe("find_entities.names", "text", _find),
+    Probe("list_entities.after", "id", _after, judge=_keep_none),
 )

@@ -24,6 +24,30 @@ FROM (
 LEFT JOIN holdfast.cards c ON c.tenant = b.tenant AND c.board_id = b.id
 ORDER BY b.created, c.position;
 
+-- name: conversations
+-- A page of the conversations that have boards, after $2, in the ranges $3 to $4 and from $5 on: how many
+-- boards, cards, and cards that are not in one of the states $7 each has.
+SELECT found.conversation_id, counted.boards, counted.cards, counted.left
+FROM (
+    (SELECT DISTINCT b.conversation_id FROM holdfast.boards b
+     WHERE b.tenant = $1 AND b.conversation_id > $2 AND b.conversation_id >= $3
+       AND b.conversation_id < $4
+     ORDER BY b.conversation_id LIMIT $6)
+    UNION ALL
+    (SELECT DISTINCT b.conversation_id FROM holdfast.boards b
+     WHERE b.tenant = $1 AND b.conversation_id > $2 AND b.conversation_id >= $5
+     ORDER BY b.conversation_id LIMIT $6)
+    ORDER BY 1 LIMIT $6
+) found
+CROSS JOIN LATERAL (
+    SELECT count(DISTINCT b.id) AS boards, count(c.id) AS cards,
+           count(c.id) FILTER (WHERE c.status <> ALL ($7::text[])) AS left
+    FROM holdfast.boards b
+    LEFT JOIN holdfast.cards c ON c.tenant = b.tenant AND c.board_id = b.id
+    WHERE b.tenant = $1 AND b.conversation_id = found.conversation_id
+) counted
+ORDER BY found.conversation_id;
+
 -- name: add
 -- Append cards; the first of their positions.
 SELECT holdfast.add_cards($1, $2, $3::text[], $4::text[]);

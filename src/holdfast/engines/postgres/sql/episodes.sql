@@ -166,3 +166,27 @@ SELECT count(*) FROM gone;
 -- Remove events: $3 agent, $4 run, $5 types, each NULL for all.
 SELECT holdfast.clear_events($1, $2, $3, $4, $5);
 
+-- name: agents
+-- A page of the agents that have events, after $2, in the ranges $3 to $4 and from $5 on. It goes from
+-- agent to agent in the index, however many events each has.
+WITH RECURSIVE one AS (
+    (SELECT e.agent FROM holdfast.events e
+     WHERE e.tenant = $1 AND e.agent > $2 AND e.agent >= $3 AND e.agent < $4
+     ORDER BY e.agent LIMIT 1)
+    UNION ALL
+    SELECT (SELECT e.agent FROM holdfast.events e
+            WHERE e.tenant = $1 AND e.agent > one.agent AND e.agent < $4 ORDER BY e.agent LIMIT 1)
+    FROM one WHERE one.agent IS NOT NULL
+), rest AS (
+    (SELECT e.agent FROM holdfast.events e
+     WHERE e.tenant = $1 AND e.agent > $2 AND e.agent >= $5 ORDER BY e.agent LIMIT 1)
+    UNION ALL
+    SELECT (SELECT e.agent FROM holdfast.events e
+            WHERE e.tenant = $1 AND e.agent > rest.agent ORDER BY e.agent LIMIT 1)
+    FROM rest WHERE rest.agent IS NOT NULL
+)
+SELECT agent FROM (
+    (SELECT agent FROM one WHERE agent IS NOT NULL LIMIT $6)
+    UNION ALL
+    (SELECT agent FROM rest WHERE agent IS NOT NULL LIMIT $6)
+) found ORDER BY agent LIMIT $6;

@@ -26,3 +26,14 @@ WHERE e.tenant = $1
     AND e.id IN (
         SELECT n.entity FROM holdfast.entity_names n
         WHERE n.tenant = $1 AND n.name = ANY ($2::text[]));
+
+-- name: page
+-- A page of the entities, after $2, in the ranges $3 to $4 and from $5 on.
+SELECT string_agg(found.body, ',' ORDER BY found.id) FROM (
+    (SELECT e.id, e.body FROM holdfast.entities e
+     WHERE e.tenant = $1 AND e.id > $2 AND e.id >= $3 AND e.id < $4 ORDER BY e.id LIMIT $6)
+    UNION ALL
+    (SELECT e.id, e.body FROM holdfast.entities e
+     WHERE e.tenant = $1 AND e.id > $2 AND e.id >= $5 ORDER BY e.id LIMIT $6)
+    ORDER BY 1 LIMIT $6
+) found;
