@@ -96,6 +96,7 @@ def _pages(stage: Stage) -> list[str]:
         "/boards/none",
         "/sessions",
         f"/sessions/{CONVERSATION}",
+        f"/sessions/{CONVERSATION}?at=3",
         "/recall",
         f"/recall?agent=planner&session={CONVERSATION}&q=which+database",
         "/facts",

@@ -21,9 +21,11 @@ from holdfast.values.errors import (
     NotFoundError,
     NotSupportedError,
 )
+from holdfast.values.identity import AgentId
 from holdfast.wiring.state import State
 
 _MOST_VIEWS = 1_000
+_MOST_AGENTS = 100
 _STATUS = {
     NotFoundError: 404,
     InvalidInputError: 422,
@@ -74,6 +76,14 @@ class Desk:
         if session.operator and chosen:
             return self._view(session.tenant, chosen)
         return self._view(session.tenant, session.owner)
+
+    async def agents(self, request: Request) -> list[AgentId]:
+        """Return agents whose memory the session may see, to choose from."""
+        try:
+            return await self.memory_state(request).episodes.list_agents(limit=_MOST_AGENTS)
+        except NotSupportedError:
+            # No log of events here: the reader types the name.
+            return []
 
     def _view(self, tenant: str, owner: str | None) -> State:
         key = (tenant, owner)

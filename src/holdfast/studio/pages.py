@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 import jinja2
+import msgspec
 from markupsafe import Markup
 
 from holdfast.values.as_json import jsonable
@@ -80,11 +81,37 @@ def _environment() -> jinja2.Environment:
         options=options,
         has_schema=has_schema,
         bytes=size,
-        line=lambda value: json.dumps(jsonable(value), ensure_ascii=False),
-        pretty=lambda value: json.dumps(jsonable(value), ensure_ascii=False, indent=2),
+        line=lambda value: json_text(value, most=500),
+        pretty=lambda value, most=20_000: json_text(value, indent=2, most=most),
         initial=lambda name: next((one for one in str(name) if one.isalnum()), "?").upper(),
     )
     return found
+
+
+def json_text(value: Any, *, indent: int | None = None, most: int) -> str:
+    """Return the beginning of a value's JSON, and write no more of it than that.
+
+    >>> json_text({"at": [1, 2]}, most=100), json_text(list(range(1000)), most=6)
+    ('{"at": [1, 2]}', '[0, 1,…')
+    """
+    found, size = [], 0
+    for piece in json.JSONEncoder(ensure_ascii=False, indent=indent, default=jsonable).iterencode(
+        value
+    ):
+        found.append(piece)
+        size += len(piece)
+        if size > most:
+            return "".join(found)[:most] + "…"
+    return "".join(found)
+
+
+def json_size(value: Any) -> int:
+    """Return how many bytes a value's JSON has.
+
+    >>> json_size({"tide": "é"})
+    13
+    """
+    return len(msgspec.json.encode(value, enc_hook=jsonable))
 
 
 def options(task: TaskRecord) -> list[str]:

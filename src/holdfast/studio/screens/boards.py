@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -23,13 +23,17 @@ SHOWN = 50
 
 
 async def boards(desk: Desk, request: Request) -> Response:
-    """Show the conversations that have tasks; a board is found by its conversation's id too."""
-    wanted = request.query_params.get("id", "")
-    if wanted:
-        return RedirectResponse(f"/studio/boards/{quote(wanted, safe='')}", 303)
-    cursor = request.query_params.get("cursor") or None
-    page = await desk.state(request).tasks.list_contexts(limit=SHOWN, cursor=cursor)
-    return desk.page(request, "boards.html", contexts=page.contexts, next=page.next_cursor)
+    """Show the conversations that have boards; a board is found by its conversation's id too."""
+    query = request.query_params
+    if query.get("id"):
+        owned = f"?{urlencode({'owner': query['owner']})}" if query.get("owner") else ""
+        return RedirectResponse(f"/studio/boards/{quote(query['id'], safe='')}{owned}", 303)
+    found = await desk.memory_state(request).boards.list_conversations(
+        limit=SHOWN, after=query.get("after") or None
+    )
+    kept = [(name, value) for name, value in query.multi_items() if name != "after"]
+    more = urlencode([*kept, ("after", found[-1].id)]) if len(found) == SHOWN else ""
+    return desk.page(request, "boards.html", conversations=found, next=more)
 
 
 async def board(desk: Desk, request: Request) -> Response:

@@ -44,6 +44,7 @@ async def facts(desk: Desk, request: Request) -> Response:
         request,
         "facts.html",
         query=query,
+        agents=await desk.agents(request),
         agent=agent,
         namespace=namespace,
         names=sorted({DEFAULT, *names}),

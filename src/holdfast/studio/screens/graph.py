@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -13,6 +14,7 @@ from holdfast.values.errors import NotFoundError
 from holdfast.values.graph import Entity, SubGraph
 
 SHOWN = 200
+LISTED = 50
 DEPTHS = (1, 2, 3)
 
 
@@ -22,6 +24,9 @@ async def graph(desk: Desk, request: Request) -> Response:
     store = desk.memory_state(request).graph
     words, start = query.get("q", "").strip(), query.get("from", "")
     found: list[Entity] = await store.find_entities([words]) if words else []
+    listed = []
+    if not words and not start:
+        listed = await store.list_entities(limit=LISTED, after=query.get("after") or None)
     if not start and len(found) == 1:
         start = found[0].id
     depth = int(query["depth"]) if query.get("depth", "") in {"1", "2", "3"} else 1
@@ -36,6 +41,8 @@ async def graph(desk: Desk, request: Request) -> Response:
         request,
         "graph.html",
         query=query,
+        listed=listed,
+        next=_next(query.multi_items(), listed),
         words=words,
         found=found,
         start=start,
@@ -49,6 +56,13 @@ async def graph(desk: Desk, request: Request) -> Response:
         name_of=name,
         shown=SHOWN,
     )
+
+
+def _next(query: list[tuple[str, str]], listed: list[Entity]) -> str:
+    if len(listed) < LISTED:
+        return ""
+    kept = [(name, value) for name, value in query if name != "after"]
+    return urlencode([*kept, ("after", str(listed[-1].id))])
 
 
 def name(entity: Entity) -> str:

@@ -54,6 +54,7 @@ async def recall(desk: Desk, request: Request) -> Response:
         request,
         "recall.html",
         query=query,
+        agents=await desk.agents(request),
         question=question,
         agent=agent,
         found=found,

@@ -1,4 +1,4 @@
-"""Sessions: the log of all agents in one, its working state, and the tasks of its context."""
+"""Sessions: the log of all agents in one, at any number of it, its working state, and its tasks."""
 
 from __future__ import annotations
 
@@ -10,20 +10,18 @@ from starlette.responses import RedirectResponse, Response
 from holdfast.studio.desk import Desk, back
 from holdfast.studio.screens.owner_view import seen_tasks
 from holdfast.studio.screens.screen import Screen
+from holdfast.studio.screens.session_log import WINDOW, read_part
 from holdfast.values.errors import InvalidInputError, NotFoundError
 from holdfast.values.identity import ALL_AGENTS
 
 SHOWN = 50
-WINDOW = 100
 
 
 async def sessions(desk: Desk, request: Request) -> Response:
     """Show the sessions of all agents, or of one, the last active first."""
     query = request.query_params
     if query.get("id"):
-        owned = {"owner": query["owner"]} if query.get("owner") else {}
-        path = f"/studio/sessions/{quote(query['id'], safe='')}"
-        return RedirectResponse(f"{path}?{urlencode(owned)}" if owned else path, 303)
+        return RedirectResponse(_path(request, query["id"]), 303)
     found = await desk.memory_state(request).episodes.list_sessions(
         query.get("agent") or ALL_AGENTS,
         limit=SHOWN,
@@ -37,19 +35,19 @@ async def sessions(desk: Desk, request: Request) -> Response:
         "sessions.html",
         sessions=found,
         query=query,
+        agents=await desk.agents(request),
         next=urlencode([*kept, ("cursor", more)]) if more else "",
     )
 
 
 async def session(desk: Desk, request: Request) -> Response:
-    """Show a part of a session's log: the newest events, or those after ``?after=``."""
+    """Show the newest events of a session's log, or those around the number ``?at=``."""
     key, query = request.path_params["id"], request.query_params
     state = desk.memory_state(request)
     known = await state.episodes.get_session(key)
-    types = [query["type"]] if query.get("type") else None
-    events = await state.episodes.recent(ALL_AGENTS, session_id=key, limit=WINDOW, types=types)
+    part = await read_part(state.episodes, key, _number(query.get("at", "")), query.get("type", ""))
     snapshot = await state.short_term.snapshot(key)
-    if known is None and not events and not snapshot.version:
+    if known is None and not part.last and not snapshot.version:
         raise NotFoundError("session", key)
     # The context of a task has the id of its session.
     tasks = await state.tasks.list(context_id=key, limit=20, first_message=True)
@@ -58,21 +56,30 @@ async def session(desk: Desk, request: Request) -> Response:
         "session.html",
         id=key,
         session_of=known,
-        events=events,
-        full=len(events) == WINDOW,
-        window=WINDOW,
-        types=sorted({event.type for event in events}),
+        part=part,
+        full=part.last > WINDOW,
+        types=sorted({event.type for event in part.events}),
         chosen=query.get("type", ""),
         snapshot=snapshot,
         tasks=seen_tasks(desk.session(request), tasks.tasks),
     )
 
 
+async def fork(desk: Desk, request: Request) -> Response:
+    """Copy the log up to a number into a new session, and go there; sent twice, it is one fork."""
+    key, form = request.path_params["id"], desk.form(request)
+    into, at = form.get("into", "").strip(), _number(form.get("at", ""))
+    if at is None:
+        raise InvalidInputError("at", "must be the number of an event")
+    made = await desk.memory_state(request).episodes.fork(key, into, at=at)
+    return RedirectResponse(_path(request, made.id), 303)
+
+
 async def end(desk: Desk, request: Request) -> Response:
     """End a session."""
     key = request.path_params["id"]
     await desk.memory_state(request).episodes.end_session(key)
-    return back(desk.form(request), f"/studio/sessions/{quote(key, safe='')}")
+    return back(desk.form(request), _path(request, key))
 
 
 async def erase(desk: Desk, request: Request) -> Response:
@@ -86,5 +93,15 @@ async def erase(desk: Desk, request: Request) -> Response:
     return RedirectResponse("/studio/sessions", 303)
 
 
+def _path(request: Request, session_id: str) -> str:
+    owner = request.query_params.get("owner", "")
+    path = f"/studio/sessions/{quote(session_id, safe='')}"
+    return f"{path}?{urlencode({'owner': owner})}" if owner else path
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
+
+
 LIST = Screen("/studio/sessions", sessions)
-SCREEN = Screen("/studio/sessions/{id:path}", session, {"end": end, "erase": erase})
+SCREEN = Screen("/studio/sessions/{id:path}", session, {"fork": fork, "end": end, "erase": erase})
