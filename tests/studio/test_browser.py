@@ -185,6 +185,59 @@ async def test_a_question_is_answered_by_keys_alone(stage: Stage) -> None:
     assert found.messages[-1].text == "Brest"
 
 
+async def test_a_form_with_a_schema_is_filled_and_mended_by_keys_alone(stage: Stage) -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            "harbour": {"enum": ["Brest", "Le Conquet"]},
+            "nights": {"type": "integer", "maximum": 9},
+        },
+        "required": ["harbour", "nights"],
+    }
+    made = await stage.state.tasks.submit("berths", ChatMessage.user("Book a berth"))
+    [claimed] = await stage.state.tasks.claim("w1", agents=["berths"])
+    await stage.state.tasks.transition(
+        claimed.lease,
+        "input-required",
+        message=ChatMessage.assistant("Which harbour?", metadata={"schema": schema}),
+        ask=StepKey("ask", kind="ask"),
+        schema=schema,
+    )
+    async with stage.context() as context:
+        page = await stage.open(context, f"/tasks/{made.id}")
+        await page.keyboard.press("a")
+        await page.keyboard.press("B")
+        await page.keyboard.press("Tab")
+        await page.keyboard.type("77")
+        await page.keyboard.press("Enter")
+        field = page.locator("[aria-invalid]")
+        await expect(field).to_have_value("77")
+        await field.focus()
+        await page.keyboard.press("Control+a")
+        await page.keyboard.type("7")
+        await page.keyboard.press("Enter")
+        await expect(page.locator(".facts .pill")).to_have_text("Queued")
+    found = await stage.state.tasks.get(made.id)
+    assert found is not None
+    assert found.messages[-1].text == '{"harbour": "Brest", "nights": 7}'
+
+
+async def test_a_session_goes_back_in_time_and_is_forked_by_keys_alone(stage: Stage) -> None:
+    async with stage.context() as context:
+        page = await stage.open(context, f"/sessions/{CONVERSATION}")
+        await page.keyboard.press("Home")
+        await expect(page.locator(".scrub output")).to_contain_text("number 1")
+        await page.keyboard.press("ArrowRight")
+        await expect(page.locator(".scrub output")).to_contain_text("number 2")
+        await expect(page.locator(".ev.here")).to_have_count(1)
+        await page.locator("[data-fork] summary").focus()
+        await page.keyboard.press("Enter")
+        await page.locator("[data-fork] input[name=into]").focus()
+        await page.keyboard.press("Enter")
+        await page.wait_for_url(f"**/sessions/{CONVERSATION}-2")
+        await expect(page.locator(".ev")).to_have_count(2)
+
+
 async def test_rows_open_and_are_selected_by_keys(stage: Stage) -> None:
     async with stage.context() as context:
         page = await stage.open(context, "/tasks?agent=writer")

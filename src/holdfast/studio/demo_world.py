@@ -120,6 +120,19 @@ class _Ledger:
                 ask=StepKey("ask", kind="ask"),
             )
 
+        text = "Book rooms for the launch team in Brest"
+        await self._tasks.submit("traveller", ChatMessage.user(text), owner="ravi")
+        claimed = await self._claim("traveller")
+        await self._tasks.transition(
+            claimed.lease,
+            "input-required",
+            message=ChatMessage.assistant(
+                "Which rooms, and for how many nights?", metadata={"schema": _ROOMS}
+            ),
+            ask=StepKey("ask", kind="ask"),
+            schema=_ROOMS,
+        )
+
     async def held(self) -> None:
         text = ChatMessage.user("Rewrite the landing page for developers")
         paused = await self._tasks.submit("writer", text, owner="mei")
@@ -184,6 +197,16 @@ class _Ledger:
             )
 
 
+_ROOMS = {
+    "type": "object",
+    "properties": {
+        "room": {"title": "Room", "enum": ["single", "double"]},
+        "nights": {"title": "Nights", "type": "integer", "minimum": 1, "maximum": 14},
+        "breakfast": {"title": "Breakfast", "type": "boolean"},
+        "note": {"title": "Note for the hotel", "type": "string"},
+    },
+    "required": ["room", "nights", "breakfast"],
+}
 _OFFERS = (("A", 210), ("B", 185), ("C", 260))
 _REPORT = [
     "# Managed Postgres, compared\n\n",

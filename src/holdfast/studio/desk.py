@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Any
 
 from starlette.requests import Request
@@ -13,6 +14,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from holdfast.studio.access import Access, Session
 from holdfast.studio.guard import FORM, PREFIX, SESSION, theme_of
 from holdfast.studio.pages import render
+from holdfast.studio.problems import PROBLEM
 from holdfast.values.errors import (
     ConflictError,
     EngineError,
@@ -105,9 +107,12 @@ class Desk:
 
     def page(self, request: Request, name: str, status: int = 200, **values: Any) -> Response:
         """Return a page, with what all pages need."""
-        session = self.session(request)
+        session, problem = self.session(request), request.scope.get(PROBLEM)
+        if problem is not None and status == HTTPStatus.OK:
+            status = HTTPStatus.UNPROCESSABLE_ENTITY
         text = render(
             name,
+            problem=problem,
             csrf=self.access.form_token(session),
             theme=theme_of(request),
             session=session,

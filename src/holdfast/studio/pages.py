@@ -79,7 +79,6 @@ def _environment() -> jinja2.Environment:
         stamp=lambda when: when.astimezone(UTC).strftime("%d %b %Y %H:%M:%S UTC"),
         last_line=last_line,
         options=options,
-        has_schema=has_schema,
         bytes=size,
         line=lambda value: json_text(value, most=500),
         pretty=lambda value, most=20_000: json_text(value, indent=2, most=most),
@@ -124,17 +123,6 @@ def options(task: TaskRecord) -> list[str]:
     said = task.status_message
     found = said.metadata.get("options") if said is not None else None
     return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
-
-
-def has_schema(task: TaskRecord) -> bool:
-    """Return whether the answer that a task waits for must fit a JSON Schema.
-
-    ::
-
-        has_schema(await state.tasks.get(task_id))
-    """
-    said = task.status_message
-    return said is not None and isinstance(said.metadata.get("schema"), dict)
 
 
 def last_line(text: str) -> str:

@@ -6,9 +6,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from holdfast.studio.desk import Desk
+from holdfast.studio.screens.answer_form import form_of
 from holdfast.studio.screens.owner_view import seen_tasks
 from holdfast.studio.screens.screen import Screen
-from holdfast.studio.screens.task_actions import answer, cancel
+from holdfast.studio.screens.task_actions import answer_on, cancel
 from holdfast.values.ids import new_id
 from holdfast.values.lifecycle import TaskState
 
@@ -26,8 +27,9 @@ async def inbox(desk: Desk, request: Request) -> Response:
         "inbox.html",
         asks=seen_tasks(desk.session(request), page.tasks),
         total=page.total,
+        form_of=form_of,
         new_id=new_id,
     )
 
 
-SCREEN = Screen("/studio", inbox, {"answer": answer, "cancel": cancel})
+SCREEN = Screen("/studio", inbox, {"answer": answer_on(inbox), "cancel": cancel})

@@ -8,9 +8,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from holdfast.studio.desk import Desk, back
+from holdfast.studio.screens.answer_form import form_of
 from holdfast.studio.screens.owner_view import seen_events, seen_task, seen_tasks
 from holdfast.studio.screens.screen import Screen
-from holdfast.studio.screens.task_actions import ACTIONS, task_path
+from holdfast.studio.screens.task_actions import ACTIONS, answer_on, task_path
 from holdfast.studio.screens.timeline import SHOWS, picture, rows
 from holdfast.values.content import ChatMessage
 from holdfast.values.errors import InvalidInputError, NotFoundError
@@ -65,6 +66,7 @@ async def task(desk: Desk, request: Request) -> Response:
         request,
         "task.html",
         task=found,
+        form_of=form_of,
         then=None if then is None else seen_task(session, then),
         at=at,
         last=last,
@@ -114,4 +116,6 @@ def _at(text: str, last: int) -> int:
     return min(max(int(text), 1), last)
 
 
-SCREEN = Screen("/studio/tasks/{id:path}", task, {**ACTIONS, "feedback": feedback})
+SCREEN = Screen(
+    "/studio/tasks/{id:path}", task, {**ACTIONS, "answer": answer_on(task), "feedback": feedback}
+)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from holdfast.studio.desk import Desk, back
+from holdfast.studio.problems import PROBLEM, Problem
+from holdfast.studio.screens.answer_form import schema_of, value_of
 from holdfast.studio.screens.screen import Handler
 from holdfast.values.content import ChatMessage
 from holdfast.values.errors import InvalidInputError
@@ -33,7 +36,7 @@ def task_id(desk: Desk, request: Request) -> str:
 async def answer(desk: Desk, request: Request) -> Response:
     """Answer the question of a task. The form has the message's id: sent twice, it counts once."""
     key, form = task_id(desk, request), desk.form(request)
-    text = form.get("text", "")
+    text = await _typed(desk, request, key) if "typed" in form else form.get("text", "")
     if not text.strip():
         raise InvalidInputError("text", "is empty: write an answer")
     message = ChatMessage.user(text)
@@ -41,6 +44,37 @@ async def answer(desk: Desk, request: Request) -> Response:
         message = ChatMessage("user", message.content, id=form["message_id"])
     await desk.state(request).tasks.respond(key, message, by=_by(desk, request))
     return back(form, task_path(key))
+
+
+async def _typed(desk: Desk, request: Request, key: str) -> str:
+    """Return the answer that the form of a schema gives, as JSON text."""
+    task = await desk.state(request).tasks.get(key, messages_limit=1, artifacts=False)
+    schema = None if task is None else schema_of(task)
+    if schema is None:
+        raise InvalidInputError("message", "the question has been answered: load the page again")
+    value = value_of(schema, desk.form(request))
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def answer_on(page: Handler) -> Handler:
+    """Return the action that answers; a form that was refused is shown on the page again.
+
+    ::
+
+        Screen("/studio", inbox, {"answer": answer_on(inbox)})
+    """
+
+    async def act(desk: Desk, request: Request) -> Response:
+        try:
+            return await answer(desk, request)
+        except InvalidInputError as error:
+            form = desk.form(request)
+            if "typed" not in form:
+                raise
+            request.scope[PROBLEM] = Problem(task_id(desk, request), error, form)
+            return await page(desk, request)
+
+    return act
 
 
 async def cancel(desk: Desk, request: Request) -> Response:
@@ -109,7 +143,6 @@ def _by(desk: Desk, request: Request) -> str:
 
 
 ACTIONS: dict[str, Handler] = {
-    "answer": answer,
     "cancel": cancel,
     "pause": pause,
     "resume": resume,

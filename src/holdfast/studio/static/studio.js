@@ -205,7 +205,7 @@ addEventListener("keydown", (event) => {
   else if (key === "g") going = Date.now();
   else if (key === "?") one("#help").showModal();
   else if (key === "/") { const field = one("main input[type=search]"); if (field) { event.preventDefault(); field.focus(); } }
-  else if (key === "a") { const field = one(".ask input[name=text]"); if (field) { event.preventDefault(); field.focus(); } }
+  else if (key === "a") { const field = one(".ask input:not([type=hidden]),.ask select,.ask textarea,.ask .options button"); if (field) { event.preventDefault(); field.focus(); } }
   else if (key === "e") {
     const problems = all("[data-problem]"), last = problems.findIndex((row) => row.classList.contains("cur"));
     problems[last]?.classList.remove("cur");
