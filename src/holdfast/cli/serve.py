@@ -19,6 +19,8 @@ from holdfast.wiring.settings import Settings
 from holdfast.wiring.state import State
 
 if TYPE_CHECKING:
+    from holdfast.server.limits import KeyLimits
+    from holdfast.server.loop_shares import LoopShares
     from holdfast.server.options import ServiceOptions
     from holdfast.studio.mount import StudioMount
 
@@ -124,6 +126,8 @@ def serve(
     """
     try:
         # Imported here: the service is a separate extra.
+        from holdfast.server.limits import KeyLimits  # noqa: PLC0415
+        from holdfast.server.loop_shares import LoopShares  # noqa: PLC0415
         from holdfast.server.options import ServiceOptions, is_loopback  # noqa: PLC0415
         from holdfast.server.service import Service  # noqa: PLC0415
     except ModuleNotFoundError as error:
@@ -170,8 +174,10 @@ def serve(
         async with open_shared(alone=alone) as state:
             if set(state.engines.values()) == {"inmemory"}:
                 _log.warning("state is in memory, for development: it ends with this process")
-            closing = asyncio.Event()
-            mount = _studio(state, options, settings, closing) if studio else None
+            closing, limits, shares = asyncio.Event(), KeyLimits(options), LoopShares()
+            mount = None
+            if studio:
+                mount = _studio(state, options, settings, closing, limits=limits, shares=shares)
             service = Service(
                 found,
                 state,
@@ -179,6 +185,8 @@ def serve(
                 workers=0 if no_worker else concurrency,
                 mounts={"/studio": mount.asgi} if mount else None,
                 closing=closing,
+                limits=limits,
+                shares=shares,
             )
             keys = "with API keys" if options.auth else "without API keys"
             _log.info("app %s: serving on %s, %s", found.name, service.url, keys)
@@ -190,11 +198,24 @@ def serve(
 
 
 def _studio(
-    state: State, options: ServiceOptions, settings: Settings, closing: asyncio.Event
+    state: State,
+    options: ServiceOptions,
+    settings: Settings,
+    closing: asyncio.Event,
+    *,
+    limits: KeyLimits,
+    shares: LoopShares,
 ) -> StudioMount | None:
     """Return Studio for the service, if its extra is installed."""
     if find_spec("jinja2") is None:
         return None
     from holdfast.studio.mount import StudioMount  # noqa: PLC0415 - the extra is there
 
-    return StudioMount(state, options, secret=settings.studio_secret, closing=closing)
+    return StudioMount(
+        state,
+        options,
+        secret=settings.studio_secret,
+        closing=closing,
+        limits=limits,
+        shares=shares,
+    )

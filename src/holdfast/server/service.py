@@ -51,7 +51,8 @@ class Service:
     """Serves an app over HTTP, on the stores of a ``State``. Any number of instances may run.
 
     An instance keeps no state of tasks. ``mounts`` are other apps by their path: they check their
-    callers themselves. ``closing`` is set when the service stops.
+    callers themselves, with the same ``limits`` and ``shares`` if these are given. ``closing`` is
+    set when the service stops.
 
     ::
 
@@ -71,6 +72,8 @@ class Service:
         delivery_poll_seconds: float = 1.0,
         mounts: Mapping[str, ASGIApp] | None = None,
         closing: asyncio.Event | None = None,
+        limits: KeyLimits | None = None,
+        shares: LoopShares | None = None,
     ) -> None:
         chosen = options or ServiceOptions()
         self._listener = listener or listening(chosen.host, chosen.port)
@@ -85,8 +88,8 @@ class Service:
         timeline = Timeline(files, self._closing)
         guard = AddressGuard(allow_private=chosen.push_allow_private)
         self._doors = Doors(state, auth=chosen.auth)
-        self._limits = KeyLimits(self.options)
-        self._shares = LoopShares()
+        self._limits = limits or KeyLimits(self.options)
+        self._shares = shares or LoopShares()
         self._cards = Cards.of(app, self.options)
         self._handler = LedgerRequestHandler(
             Intake(app, guard, chosen),

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 
 import msgspec
 
+from holdfast.values.checks import check_id
+from holdfast.values.errors import NotFoundError
+
 LINK_SECONDS = 300.0
 """How long a login link works."""
 
@@ -99,6 +102,12 @@ class Access:
         until = self._clock() + SESSION_SECONDS
         return Session(secrets.token_urlsafe(18), tenant, until, owner, key_id, writes)
 
+    def switch(self, session: Session, tenant: str) -> Session:
+        """Return the session with another tenant; only that of this machine's operator may."""
+        if not session.local or not session.operator:
+            raise NotFoundError("tenant", tenant)
+        return msgspec.structs.replace(session, tenant=check_id("tenant", tenant))
+
     def seal(self, session: Session) -> str:
         """Return the value of a session's cookie."""
         text = base64.urlsafe_b64encode(msgspec.json.encode(session)).decode().rstrip("=")
@@ -118,8 +127,8 @@ class Access:
         return session.until > self._clock()
 
     def form_token(self, session: Session) -> str:
-        """Return the token that every form of a session carries."""
-        return self._sign("form", session.id)
+        """Return the token that every form of a session carries, as long as it has this tenant."""
+        return self._sign("form", f"{session.id}:{session.tenant}")
 
     def holds(self, session: Session, token: str) -> bool:
         """Return whether a form token belongs to the session."""

@@ -14,6 +14,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from holdfast.server.limits import KeyLimits
+from holdfast.server.loop_shares import LoopShares
 from holdfast.studio import live
 from holdfast.studio.access import Access
 from holdfast.studio.desk import Desk
@@ -69,12 +70,14 @@ def studio(
     login: Login | None = None,
     valid: Valid | None = None,
     limits: KeyLimits | None = None,
+    shares: LoopShares | None = None,
 ) -> Guard:
     """Return Studio on the stores of a state, mounted at ``/studio``.
 
     With ``read_only`` no route takes a POST. ``login`` opens sessions by API keys, ``valid`` says
-    whether the key of a session still is, and ``limits`` bound the requests of a key. Streams end
-    when ``closing`` is set. ::
+    whether the key of a session still is, ``limits`` bound the requests of a key, and ``shares``
+    divide the time of the event loop with the callers of a service. Streams end when ``closing``
+    is set. ::
 
         app = studio(state, Access(), hosts=frozenset({"localhost"}))
     """
@@ -97,7 +100,14 @@ def studio(
     inner = Starlette(routes=routes, exception_handlers={404: lost, 405: lost})
     inner.router.redirect_slashes = False
     guard = Guard(
-        inner, access, hosts=hosts, secure=secure, login=login, valid=valid, limits=limits
+        inner,
+        access,
+        hosts=hosts,
+        secure=secure,
+        login=login,
+        valid=valid,
+        limits=limits,
+        shares=shares,
     )
     desk.valid = guard.valid
     return guard
@@ -125,6 +135,8 @@ def _handled(desk: Desk, screen: Screen, handler: Handler) -> Endpoint:
         if screen.operators and not desk.session(request).operator:
             # As if there were no such page: an owner learns nothing of the operators'.
             raise HTTPException(404)
+        if desk.session(request).operator:
+            desk.samples(request)
         try:
             return await handler(desk, request)
         except HoldfastError as error:

@@ -15,6 +15,7 @@ from holdfast.studio.access import Access, Session
 from holdfast.studio.guard import FORM, PREFIX, SESSION, theme_of
 from holdfast.studio.pages import render
 from holdfast.studio.problems import PROBLEM
+from holdfast.studio.samples import Samples
 from holdfast.values.errors import (
     ConflictError,
     EngineError,
@@ -28,6 +29,7 @@ from holdfast.wiring.state import State
 
 _MOST_VIEWS = 1_000
 _MOST_AGENTS = 100
+_MOST_SAMPLED = 20
 _STATUS = {
     NotFoundError: 404,
     InvalidInputError: 422,
@@ -59,6 +61,7 @@ class Desk:
     valid: Callable[[Session], Awaitable[bool]] = field(default=_always)
     """Whether a session may go on."""
 
+    _samples: dict[str, Samples] = field(default_factory=dict)
     _states: dict[tuple[str, str | None], State] = field(default_factory=dict)
 
     def session(self, request: Request) -> Session:
@@ -86,6 +89,16 @@ class Desk:
         except NotSupportedError:
             # No log of events here: the reader types the name.
             return []
+
+    def samples(self, request: Request) -> Samples:
+        """Return the figures of the session's tenant; they are measured from now on."""
+        tenant = self.session(request).tenant
+        if tenant not in self._samples and len(self._samples) >= _MOST_SAMPLED:
+            # Not kept: so many tenants are measured already.
+            return Samples(self._view(tenant, None), self.closing)
+        found = self._samples.setdefault(tenant, Samples(self._view(tenant, None), self.closing))
+        found.start()
+        return found
 
     def _view(self, tenant: str, owner: str | None) -> State:
         key = (tenant, owner)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 from starlette.datastructures import Headers
 from starlette.requests import Request
@@ -13,9 +13,10 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holdfast.server.limits import KeyLimits, TooManyRequestsError
+from holdfast.server.loop_shares import NOBODY, LoopShares, Share
 from holdfast.studio.access import SESSION_SECONDS, Access, Session
 from holdfast.studio.pages import render
-from holdfast.values.errors import HoldfastError
+from holdfast.values.errors import HoldfastError, InvalidInputError, NotFoundError
 
 PREFIX = "/studio"
 SESSION = "holdfast.studio.session"
@@ -77,8 +78,10 @@ class Guard:
         login: Login | None = None,
         valid: Valid | None = None,
         limits: KeyLimits | None = None,
+        shares: LoopShares | None = None,
     ) -> None:
         self._limits = limits
+        self._shares = shares
         self._inner = inner
         self._access = access
         self._hosts = hosts
@@ -108,7 +111,12 @@ class Guard:
             except TooManyRequestsError as error:
                 busy = RefusedError(429, "Too many requests", f"{error}. Try again.")
                 response = self._refused(request, busy)
-            await response(scope, receive, _headed(send, cached=fixed))
+            answering = response(scope, receive, _headed(send, cached=fixed))
+            session = request.scope.get(SESSION)
+            if self._shares is None or session is None or request.url.path == f"{PREFIX}/live":
+                await answering
+            else:
+                await self._shares.run(_share(session), _awaited(answering))
 
     def _count(self, request: Request, held: ExitStack) -> None:
         """Count a request of an API key until it is answered; the stream counts for itself."""
@@ -126,6 +134,8 @@ class Guard:
             return await self._log_in(request)
         session = await self._session(request)
         request.scope[SESSION] = session
+        if "tenant" in request.query_params and request.method == "GET":
+            return self._switched(request, session)
         if request.method == "POST":
             form = await self._form(request)
             if not self._access.holds(session, form.get("csrf", "")):
@@ -133,6 +143,18 @@ class Guard:
                 raise RefusedError(403, "Not done", text)
             request.scope[FORM] = form
         return self._inner
+
+    def _switched(self, request: Request, session: Session) -> Response:
+        """Return to the same page, with the tenant of ``?tenant=`` from now on."""
+        try:
+            other = self._access.switch(session, request.query_params["tenant"])
+        except NotFoundError:
+            text = "Only the operator of this machine looks at other tenants."
+            raise RefusedError(403, "Not done", text) from None
+        except InvalidInputError as error:
+            raise RefusedError(422, "Not done", f"{error}.") from None
+        kept = [one for one in request.query_params.multi_items() if one[0] != "tenant"]
+        return self._opened(other, request.url.path + (f"?{urlencode(kept)}" if kept else ""))
 
     async def _session(self, request: Request) -> Session:
         session = self._access.unseal(request.cookies.get(self._cookie, ""))
@@ -166,7 +188,10 @@ class Guard:
         if session is None:
             raise RefusedError(403, "Log in", wrong)
         # A redirect, so that no token stays in the address.
-        response = RedirectResponse(PREFIX, 303)
+        return self._opened(session, PREFIX)
+
+    def _opened(self, session: Session, path: str) -> Response:
+        response = RedirectResponse(path, 303)
         response.set_cookie(
             self._cookie,
             self._access.seal(session),
@@ -211,6 +236,17 @@ class Guard:
             theme=theme_of(request),
         )
         return HTMLResponse(text, refusal.status)
+
+
+def _share(session: Session) -> Share:
+    """Return the caller whose time a session uses, as the service counts it."""
+    if not session.key_id:
+        return NOBODY
+    return session.tenant, session.key_id if session.owner is None else session.owner
+
+
+async def _awaited(answering: Awaitable[None]) -> None:
+    await answering
 
 
 def _same_origin(headers: Headers) -> bool:

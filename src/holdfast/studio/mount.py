@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 
 from holdfast.server.limits import KeyLimits
+from holdfast.server.loop_shares import LoopShares
 from holdfast.server.options import LOOPBACK_NAMES, ServiceOptions
 from holdfast.studio.access import Access, Session
 from holdfast.studio.app import studio
@@ -22,7 +23,8 @@ class StudioMount:
     """Studio for a service.
 
     A key of an owner sees what the owner sees, a reader's changes nothing, and an operator's sees
-    the tenant. Instances with the same ``secret`` accept each other's sessions. ::
+    the tenant. Instances with the same ``secret`` accept each other's sessions. ``limits`` and
+    ``shares`` are those of the service, so that a key has them once. ::
 
         mount = StudioMount(state, options, secret="…")
         service = Service(app, state, options, mounts={"/studio": mount.asgi})
@@ -36,6 +38,7 @@ class StudioMount:
         secret: str = "",
         closing: asyncio.Event | None = None,
         limits: KeyLimits | None = None,
+        shares: LoopShares | None = None,
     ) -> None:
         if 0 < len(secret) < SECRET_CHARACTERS:
             raise ConfigError(
@@ -54,6 +57,7 @@ class StudioMount:
             login=self._login if options.auth else None,
             valid=self._valid,
             limits=limits or KeyLimits(options),
+            shares=shares,
         )
 
     def link(self, url: str) -> str:

@@ -18,7 +18,14 @@ async def health(desk: Desk, request: Request) -> Response:
         "events not yet in the index of words": await state.ops.unindexed_events(),
     }
     workers = await state.tasks.workers()
-    return desk.page(request, "health.html", health=found, waits=waits, workers=workers)
+    return desk.page(
+        request,
+        "health.html",
+        health=found,
+        waits=waits,
+        workers=workers,
+        charts=desk.samples(request).charts(),
+    )
 
 
 SCREEN = Screen("/studio/health", health, operators=True)

@@ -7,6 +7,7 @@ const one = (selector) => document.querySelector(selector);
 const all = (selector) => [...document.querySelectorAll(selector)];
 
 if (one("hf-timeline")) import("/studio/static/timeline.js");
+if (one("hf-chart")) import("/studio/static/charts.js");
 if (one("hf-graph")) import("/studio/static/graph.js");
 
 let quiet;

@@ -1,0 +1,112 @@
+"""Figures over time, for the charts of the health page: kept in this process, for a day."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from holdfast.values.errors import HoldfastError
+from holdfast.values.lifecycle import TaskState
+from holdfast.wiring.state import State
+
+EVERY_SECONDS = 30.0
+KEPT_SECONDS = 24 * 3600.0
+SHOWN = 600
+"""How many points a chart shows at most."""
+
+TASKS = {
+    "Queued": (TaskState.SUBMITTED,),
+    "Working": (TaskState.WORKING,),
+    "Waits for a person": (TaskState.INPUT_REQUIRED, TaskState.AUTH_REQUIRED),
+}
+UNFLUSHED, UNINDEXED = "Not yet in Postgres", "Not yet in the index of words"
+_OPEN = [state for states in TASKS.values() for state in states]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What was measured at one time."""
+
+    at: float
+    tasks: dict[str, float] = field(default_factory=dict)
+    events: dict[str, float] = field(default_factory=dict)
+    milliseconds: dict[str, float] = field(default_factory=dict)
+    """The latency of each engine."""
+
+
+class Samples:
+    """Measures a tenant every 30 seconds.
+
+    ::
+
+        samples = Samples(state, closing)
+        samples.start()
+    """
+
+    def __init__(self, state: State, closing: asyncio.Event) -> None:
+        self._state = state
+        self._closing = closing
+        self._task: asyncio.Task[None] | None = None
+        self._kept: deque[Sample] = deque(maxlen=int(KEPT_SECONDS / EVERY_SECONDS))
+
+    def start(self) -> None:
+        """Begin to measure, unless it has begun."""
+        if self._task is None:
+            self._task = asyncio.create_task(self._run(), name="studio samples")
+
+    async def _run(self) -> None:
+        while not self._closing.is_set():
+            await self.take()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._closing.wait(), EVERY_SECONDS)
+
+    async def take(self) -> None:
+        """Measure once. An engine that does not answer leaves a gap in the charts."""
+        now = time.time()
+        try:
+            found = await self._measured(now)
+        except HoldfastError:
+            found = Sample(now)
+        self._kept.append(found)
+
+    async def _measured(self, now: float) -> Sample:
+        ledger, ops = self._state.tasks, self._state.ops
+        counts = (await ledger.counts("state", states=_OPEN)).counts
+        health = await ops.health()
+        return Sample(
+            now,
+            {name: sum(counts.get(one, 0) for one in states) for name, states in TASKS.items()},
+            {UNFLUSHED: await ops.pending_events(), UNINDEXED: await ops.unindexed_events()},
+            {one.engine: one.latency_seconds * 1000 for one in health.engines},
+        )
+
+    def charts(self) -> list[dict[str, Any]]:
+        """Return the charts as plain JSON, with at most 600 points each."""
+        kept = list(self._kept)
+        step = -(-len(kept) // SHOWN) or 1
+        shown = kept[::-step][::-1]
+        return [
+            _chart("Tasks", "", [one.at for one in shown], [one.tasks for one in shown]),
+            _chart(
+                "Events that wait", "", [one.at for one in shown], [one.events for one in shown]
+            ),
+            _chart(
+                "Latency of engines",
+                "ms",
+                [one.at for one in shown],
+                [one.milliseconds for one in shown],
+            ),
+        ]
+
+
+def _chart(
+    title: str, unit: str, times: list[float], rows: Sequence[dict[str, float]]
+) -> dict[str, Any]:
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    series = [{"name": name, "values": [row.get(name) for row in rows]} for name in names]
+    return {"title": title, "unit": unit, "times": times, "series": series}
