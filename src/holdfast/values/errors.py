@@ -12,6 +12,7 @@
     ├── InvalidInputError (ValueError)         change the named field
     ├── NotSupportedError                      choose another engine, or configure this one
     ├── CodecError                             stored bytes cannot be read
+    ├── SealedError                            a sealed value cannot be opened with these keys
     ├── ConfigError                            change the configuration
     │   ├── UnknownSchemeError
     │   ├── MissingExtraError (ImportError)
@@ -171,6 +172,14 @@ class CodecError(HoldfastError):
 
     >>> str(CodecError("not JSON"))
     'not JSON'
+    """
+
+
+class SealedError(HoldfastError):
+    """A sealed value cannot be opened: its key is missing or destroyed, or it was changed.
+
+    >>> str(SealedError("the data key 7 was destroyed"))
+    'the data key 7 was destroyed'
     """
 
 

@@ -12,6 +12,7 @@ FAILPOINTS = (
     "erase.after_begin",
     "erase.after_delete",
     "erase.after_pass",
+    "keys.before_rewrap",
     "append.after_hot",
     "append.after_reserve",
     "append.after_fallback",

@@ -207,6 +207,17 @@ CREATE TABLE holdfast.collections (
     PRIMARY KEY (tenant, name)
 );
 
+CREATE TABLE holdfast.data_keys (
+    tenant text COLLATE "C" NOT NULL,
+    number bigint NOT NULL,
+    subject text COLLATE "C" NOT NULL,
+    kek text COLLATE "C" NOT NULL,
+    wrapped bytea NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    PRIMARY KEY (tenant, number),
+    UNIQUE (tenant, subject)
+);
+
 CREATE TABLE holdfast.dead_letters (
     tenant text COLLATE "C" NOT NULL,
     id text COLLATE "C" NOT NULL,

@@ -1,0 +1,1 @@
+"""Providers of keys that encrypt keys."""

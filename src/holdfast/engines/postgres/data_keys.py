@@ -1,0 +1,58 @@
+"""Wrapped data keys, on Postgres."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from holdfast.engines.postgres.engine import Postgres
+from holdfast.engines.postgres.queries import load
+from holdfast.spi.data_keys import DataKey, DataKeyStorage
+
+_SQL = load("data_keys")
+
+
+class PostgresDataKeys(DataKeyStorage):
+    """``DataKeyStorage`` in one row per key.
+
+    ::
+
+        keys = PostgresDataKeys(engine, tenant="acme")
+    """
+
+    def __init__(self, engine: Postgres, *, tenant: str = "default") -> None:
+        self._engine = engine
+        self._tenant = tenant
+
+    async def add(self, key: DataKey) -> DataKey:
+        """Store a key unless its subject has one."""
+        # Two statements, since the first one does not see the row of a concurrent one.
+        while True:
+            await self._engine.fetch(_SQL["add"], self._tenant, *key, safe=True)
+            found = await self.of_subject(key.subject)
+            if found is not None:
+                return found
+
+    async def of_subject(self, subject: str) -> DataKey | None:
+        """Return the key of a subject."""
+        row = await self._engine.fetchrow(_SQL["of_subject"], self._tenant, subject, safe=True)
+        return None if row is None else DataKey(*row)
+
+    async def of_numbers(self, numbers: Sequence[int]) -> Sequence[DataKey]:
+        """Return keys by their numbers."""
+        rows = await self._engine.fetch(_SQL["of_numbers"], self._tenant, list(numbers), safe=True)
+        return [DataKey(*row) for row in rows]
+
+    async def page(self, after: int, limit: int) -> Sequence[DataKey]:
+        """Return keys by number."""
+        rows = await self._engine.fetch(_SQL["page"], self._tenant, after, limit, safe=True)
+        return [DataKey(*row) for row in rows]
+
+    async def rewrap(self, key: DataKey, was: str) -> bool:
+        """Replace KEK and wrapped bytes."""
+        args = (self._tenant, key.number, was, key.kek, key.wrapped)
+        return bool(await self._engine.fetch(_SQL["rewrap"], *args, safe=True))
+
+    async def destroy(self, subject: str | None) -> Sequence[int]:
+        """Delete the key of a subject, or all keys."""
+        rows = await self._engine.fetch(_SQL["destroy"], self._tenant, subject, safe=False)
+        return sorted(row[0] for row in rows)

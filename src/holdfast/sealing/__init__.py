@@ -1,0 +1,1 @@
+"""Sealed mode: content is encrypted between the contracts and the engines."""

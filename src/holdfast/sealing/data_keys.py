@@ -1,0 +1,200 @@
+"""The data keys of one tenant: made on first use, unwrapped, and kept for at most a minute."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field
+from hashlib import blake2b
+
+from holdfast.spi.data_keys import DataKey, DataKeyStorage
+from holdfast.spi.key_provider import KeyProvider
+from holdfast.values.codec import encode_json
+from holdfast.values.errors import SealedError
+from holdfast.values.failpoints import hit
+
+KEPT_SECONDS = 60
+"""How long a process keeps an unwrapped key."""
+
+INDEX = "holdfast.index"
+"""The subject whose key makes the keyed digests of a tenant. No owner can have this name."""
+
+_KEY_BYTES = 32
+_NUMBER_BITS = 62
+_MOST = 10_000
+_PAGE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class OpenKey:
+    """An unwrapped data key.
+
+    >>> OpenKey(7, "ana", bytes(32))
+    OpenKey(number=7, subject='ana')
+    """
+
+    number: int
+    subject: str
+    secret: bytes = field(repr=False)
+
+    def derived(self, purpose: bytes) -> bytes:
+        """Return a key for one purpose.
+
+        >>> len(OpenKey(7, "ana", bytes(32)).derived(b"nonce"))
+        32
+        """
+        return blake2b(purpose, key=self.secret, digest_size=_KEY_BYTES).digest()
+
+
+class DataKeys:
+    """The unwrapped keys of a tenant; a destroyed one is gone from a process within a minute.
+
+    ::
+
+        keys = DataKeys(storage, provider, tenant="acme")
+        key = await keys.of_subject("ana")
+    """
+
+    def __init__(
+        self,
+        storage: DataKeyStorage,
+        provider: KeyProvider,
+        *,
+        tenant: str,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._storage = storage
+        self._provider = provider
+        self._tenant = tenant
+        self._clock = clock
+        self._kept: dict[int, tuple[float, OpenKey]] = {}
+        self._numbers: dict[str, int] = {}
+
+    async def of_subject(self, subject: str) -> OpenKey:
+        """Return the key of a subject; made if it has none. Of two that make one, the first counts.
+
+        ::
+
+            key = await keys.of_subject("")
+        """
+        number = self._numbers.get(subject)
+        if number is not None and (kept := self._get(number)) is not None:
+            return kept
+        found = await self._storage.of_subject(subject) or await self._make(subject)
+        key = await self._unwrap(found)
+        self._numbers[subject] = key.number
+        return key
+
+    async def load(self, numbers: Iterable[int]) -> dict[int, OpenKey]:
+        """Return keys by their numbers. Raises ``SealedError`` if one of them was destroyed.
+
+        ::
+
+            keys = await data_keys.load({7})
+        """
+        wanted = set(numbers)
+        found = {one: kept for one in wanted if (kept := self._get(one)) is not None}
+        missing = wanted - found.keys()
+        if missing:
+            for stored in await self._storage.of_numbers(sorted(missing)):
+                found[stored.number] = await self._unwrap(stored)
+        if gone := wanted - found.keys():
+            raise SealedError(
+                f"the data key {min(gone)} is not stored: it was destroyed by an erasure, "
+                "or the value was copied from elsewhere"
+            )
+        return found
+
+    def forget(self, numbers: Collection[int]) -> None:
+        """Drop unwrapped keys at once.
+
+        ::
+
+            keys.forget([7])
+        """
+        for number in numbers:
+            self._kept.pop(number, None)
+        self._numbers = {
+            subject: number for subject, number in self._numbers.items() if number in self._kept
+        }
+
+    async def destroy(self, subject: str | None) -> list[int]:
+        """Delete the key of a subject, or all keys of the tenant. Returns their numbers.
+
+        ::
+
+            numbers = await keys.destroy("ana")
+        """
+        numbers = list(await self._storage.destroy(subject))
+        self.forget(numbers)
+        return numbers
+
+    async def rewrap(self, progress: Callable[[int], None] | None = None) -> int:
+        """Wrap all keys with the provider's current KEK. Returns how many were not yet.
+
+        A call that was interrupted is continued by the next one. ::
+
+            changed = await keys.rewrap()
+        """
+        changed = after = 0
+        kek = self._provider.current
+        while page := await self._storage.page(after, _PAGE):
+            for one in page:
+                after = one.number
+                if one.kek == kek:
+                    continue
+                context = self._context(one)
+                secret = await self._provider.unwrap(one.kek, one.wrapped, context)
+                wrapped = await self._provider.wrap(kek, secret, context)
+                hit("keys.before_rewrap")
+                if await self._storage.rewrap(one._replace(kek=kek, wrapped=wrapped), one.kek):
+                    changed += 1
+                    if progress is not None:
+                        progress(1)
+        return changed
+
+    async def count(self) -> dict[str, int]:
+        """Return how many keys each KEK wraps.
+
+        ::
+
+            print(await keys.count())
+        """
+        found: dict[str, int] = {}
+        after = 0
+        while page := await self._storage.page(after, _PAGE):
+            for one in page:
+                found[one.kek] = found.get(one.kek, 0) + 1
+            after = page[-1].number
+        return found
+
+    async def _make(self, subject: str) -> DataKey:
+        number = secrets.randbits(_NUMBER_BITS) + 1
+        draft = DataKey(number, subject, self._provider.current, b"")
+        secret = secrets.token_bytes(_KEY_BYTES)
+        wrapped = await self._provider.wrap(draft.kek, secret, self._context(draft))
+        return await self._storage.add(draft._replace(wrapped=wrapped))
+
+    async def _unwrap(self, stored: DataKey) -> OpenKey:
+        secret = await self._provider.unwrap(stored.kek, stored.wrapped, self._context(stored))
+        if len(secret) != _KEY_BYTES:
+            raise SealedError(f"the data key {stored.number} has another length than 32 bytes")
+        key = OpenKey(stored.number, stored.subject, secret)
+        now = self._clock()
+        if len(self._kept) >= _MOST:
+            self.forget([one for one, (until, _) in self._kept.items() if until <= now])
+        if len(self._kept) >= _MOST:
+            self.forget(list(self._kept)[: _MOST // 2])
+        self._kept[key.number] = (now + KEPT_SECONDS, key)
+        return key
+
+    def _get(self, number: int) -> OpenKey | None:
+        kept = self._kept.get(number)
+        if kept is None or kept[0] <= self._clock():
+            return None
+        return kept[1]
+
+    def _context(self, key: DataKey) -> bytes:
+        """What a wrapped key is bound to, so that its row cannot be moved."""
+        return encode_json(["holdfast", self._tenant, key.subject, key.number]).encode()
