@@ -42,7 +42,7 @@ class EmptyRunIsAllUntagged(History):
         if run_id:
             await super().clear_run(agent_id, session_id=session_id, run_id=run_id)
         else:
-            await self._transcripts.clear(TranscriptKey(str(agent_id), session_id), "")
+            await self._storage.clear(TranscriptKey(str(agent_id), session_id), "")
 
 
 @mutant(

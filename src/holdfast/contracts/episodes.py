@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal, TypeAlias, get_args
 
 from holdfast.contracts.event_log import Events
@@ -170,6 +171,11 @@ class EpisodicMemory(Events):
     def __init__(self, storage: EpisodeStorage, *, state_ttl_seconds: float | None = None) -> None:
         super().__init__(storage, state_ttl_seconds=state_ttl_seconds)
         self._storage = storage
+
+    def add_layer(self, layer: Callable[[Any], Any]) -> None:
+        """Put a layer between the log and its engine."""
+        super().add_layer(layer)
+        self._events = self._storage
 
     async def start_session(
         self,

@@ -31,6 +31,16 @@ class Front:
         """
         self._limits = limits
 
+    def add_layer(self, layer: Callable[[Any], Any]) -> None:
+        """Put a layer between the contract and its engine: it has the interface of the engine.
+
+        ::
+
+            history.add_layer(lambda storage: SealedTranscripts(storage, seal))
+        """
+        own = vars(self)
+        own["_storage"] = layer(own["_storage"])
+
     def for_owner(self, scope: OwnerScope) -> Self:
         """Return the same contract for one owner; its errors name ids as the caller wrote them.
 

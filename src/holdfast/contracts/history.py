@@ -227,7 +227,7 @@ class History(Front, HistoryStore):
     """
 
     def __init__(self, transcripts: Transcripts) -> None:
-        self._transcripts = transcripts
+        self._storage = transcripts
 
     async def append(
         self, agent_id: Agent, message: ChatMessage, *, session_id: str, run_id: str | None = None
@@ -246,7 +246,7 @@ class History(Front, HistoryStore):
         """Append messages next to each other, all or none."""
         entries = self._entries(self._key(agent_id, session_id), messages, run_id)
         if entries:
-            await self._transcripts.append(entries)
+            await self._storage.append(entries)
 
     @renamed(last="recent_limit")
     async def get_messages(
@@ -264,24 +264,24 @@ class History(Front, HistoryStore):
         page = TranscriptPage.of(
             limit=limit, offset=offset, recent_limit=recent_limit, after_seq=after_seq
         )
-        return messages_from_rows(await self._transcripts.read(key, page))
+        return messages_from_rows(await self._storage.read(key, page))
 
     async def clear(self, agent_id: Agent, *, session_id: str) -> None:
         """Delete the agent's messages in a session."""
-        await self._transcripts.clear(self._key(agent_id, session_id), None)
+        await self._storage.clear(self._key(agent_id, session_id), None)
 
     async def clear_run(self, agent_id: Agent, *, session_id: str, run_id: str) -> None:
         """Delete the agent's messages of one run; the rest of the session stays."""
         key = self._key(agent_id, session_id)
-        await self._transcripts.clear(key, check_id("run_id", run_id))
+        await self._storage.clear(key, check_id("run_id", run_id))
 
     async def count_messages(self, agent_id: Agent, *, session_id: str) -> int:
         """Return how many messages the agent has in a session."""
-        return await self._transcripts.count(self._key(agent_id, session_id))
+        return await self._storage.count(self._key(agent_id, session_id))
 
     async def pop(self, agent_id: Agent, *, session_id: str) -> ChatMessage | None:
         """Remove the agent's newest message in a session and return it, in one step."""
-        row = await self._transcripts.pop(self._key(agent_id, session_id))
+        row = await self._storage.pop(self._key(agent_id, session_id))
         return None if row is None else messages_from_rows([row])[0]
 
     async def replace_tail(
@@ -301,7 +301,7 @@ class History(Front, HistoryStore):
             check_count("expected_last_seq", expected_last_seq),
             self._entries(key, messages, run_id),
         )
-        return await self._transcripts.replace_tail(key, tail)
+        return await self._storage.replace_tail(key, tail)
 
     def _entries(
         self, key: TranscriptKey, messages: list[ChatMessage], run_id: str | None

@@ -8,6 +8,7 @@ from typing import Any
 from holdfast.values.codec import blocks_from_json
 from holdfast.values.content import text_of
 from holdfast.values.errors import CodecError
+from holdfast.values.sealed import blind_words
 
 
 def event_text(type: str, payload: dict[str, Any]) -> str:
@@ -18,6 +19,8 @@ def event_text(type: str, payload: dict[str, Any]) -> str:
     >>> event_text("decision", {"use": "postgres", "because": ["durable"]})
     'use: postgres because: durable'
     """
+    if (blind := blind_words(payload)) is not None:
+        return f"{blind.text} {blind.said}"
     return _BY_TYPE.get(type, _all_words)(payload)
 
 

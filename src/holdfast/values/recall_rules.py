@@ -17,6 +17,7 @@ from typing import Any
 
 from holdfast.values.event_text import event_text, message_speaker, message_text
 from holdfast.values.ranking import normalise
+from holdfast.values.sealed import blind_words
 from holdfast.values.text import MAX_NAME_WORDS, name_key
 
 CANDIDATES = 100
@@ -81,6 +82,8 @@ def utterance(type: str, payload: dict[str, Any]) -> Utterance | None:
     Utterance(speaker='Ana', text='low tide')
     >>> utterance("decision", {"use": "postgres"})
     """
+    if (blind := blind_words(payload)) is not None:
+        return Utterance(blind.by, blind.said) if blind.by else None
     if type != "message" or payload.get("role") == "tool":
         return None
     text = message_text(payload)
@@ -119,7 +122,12 @@ def own_text(type: str, payload: dict[str, Any], when: datetime) -> str:
     >>> own_text("decision", {"use": "postgres"}, datetime(2023, 5, 8, tzinfo=UTC))
     'use: postgres 8 May 2023'
     """
-    return f"{event_text(type, payload)} {day_words(when)}"
+    return f"{event_text(type, payload)} {_day(payload, when)}"
+
+
+def _day(payload: dict[str, Any], when: datetime) -> str:
+    blind = blind_words(payload)
+    return day_words(when) if blind is None else blind.day
 
 
 def index_text(
@@ -175,6 +183,8 @@ def speaker_key(type: str, payload: dict[str, Any]) -> str:
     >>> speaker_key("message", {"role": "user", "name": "Ana B", "content": "low tide"})
     'ana b'
     """
+    if (blind := blind_words(payload)) is not None:
+        return blind.name
     if type != "message":
         return ""
     name = payload.get("name")
@@ -212,9 +222,11 @@ def read_event(
     'tide: low 8 May 2023'
     """
     said = utterance(type, payload)
-    text = f"{said.speaker}: {said.text}" if said else event_text(type, payload)
+    blind = blind_words(payload)
+    plain = said is not None and blind is None
+    text = f"{said.speaker}: {said.text}" if said and plain else event_text(type, payload)
     lent = borrowed_from(said.speaker, before) if said else None
-    own = f"{text} {day_words(when)}"
+    own = f"{text} {day_words(when) if blind is None else blind.day}"
     return Reading(
         text,
         f"{own} {lent.text}" if lent else own,

@@ -1,0 +1,150 @@
+"""Sealed to-do boards: titles, notes and labels are sealed."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from holdfast.sealing.cipher import Place
+from holdfast.sealing.seal import Opener, Seal, Sealer
+from holdfast.spi.boards import BoardStorage, CardMove
+from holdfast.values.boards import Task, TaskList, TaskStatus
+from holdfast.values.owners import split_owned
+
+Cards: TypeAlias = list[Task]
+Lists: TypeAlias = list[TaskList]
+
+
+class SealedBoards(BoardStorage):
+    """``BoardStorage`` in front of an engine's.
+
+    ::
+
+        boards = SealedBoards(PostgresBoards(engine), sealing)
+    """
+
+    def __init__(self, inner: BoardStorage, seal: Seal) -> None:
+        self._inner = inner
+        self._seal = seal
+
+    async def put(self, board: TaskList) -> None:
+        """Store a board with its cards."""
+        self._seal.check("agent_label", board.agent_label)
+        sealer = await self._sealer(board.id)
+        if sealer is not None:
+            label = sealer.text(_place(board.id, "", "label"), board.agent_label)
+            board = dataclasses.replace(board, agent_label=label)
+        await self._inner.put(dataclasses.replace(board, tasks=await self._cards(board)))
+
+    async def get(self, board_id: str) -> TaskList | None:
+        """Return a board."""
+        found = await self._inner.get(board_id)
+        return None if found is None else (await self._boards([found]))[0]
+
+    async def list(self, conversation_id: str) -> Sequence[TaskList]:
+        """Return the boards of a conversation."""
+        return await self._boards(await self._inner.list(conversation_id))
+
+    async def main(self, conversation_id: str) -> TaskList | None:
+        """Return the main board of a conversation."""
+        found = await self._inner.main(conversation_id)
+        return None if found is None else (await self._boards([found]))[0]
+
+    async def delete(self, board_id: str) -> bool:
+        """Delete a board."""
+        return await self._inner.delete(board_id)
+
+    async def add_cards(self, board_id: str, cards: Sequence[Task]) -> int:
+        """Append cards."""
+        sealed = await self._cards(TaskList(board_id, "", [*cards]))
+        return await self._inner.add_cards(board_id, sealed)
+
+    async def delete_card(self, board_id: str, card_id: str) -> bool:
+        """Delete a card."""
+        return await self._inner.delete_card(board_id, card_id)
+
+    async def move_card(
+        self, board_id: str, card_id: str, status: TaskStatus, note: str
+    ) -> CardMove | None:
+        """Set status and note."""
+        self._seal.check("note", note)
+        sealer = await self._sealer(board_id)
+        if sealer is not None:
+            note = sealer.text(_place(board_id, card_id, "note"), note)
+        return await self._moved(
+            board_id, await self._inner.move_card(board_id, card_id, status, note)
+        )
+
+    async def retry_card(self, board_id: str, card_id: str) -> CardMove | None:
+        """Count one more try."""
+        return await self._moved(board_id, await self._inner.retry_card(board_id, card_id))
+
+    async def reset_card(self, board_id: str, card_id: str) -> Task | None:
+        """Reset the card."""
+        return await self._card(board_id, await self._inner.reset_card(board_id, card_id))
+
+    async def rename_card(self, board_id: str, card_id: str, title: str) -> Task | None:
+        """Set the title."""
+        self._seal.check("title", title)
+        sealer = await self._sealer(board_id)
+        if sealer is not None:
+            title = sealer.text(_place(board_id, card_id, "title"), title)
+        return await self._card(board_id, await self._inner.rename_card(board_id, card_id, title))
+
+    async def _sealer(self, board_id: str) -> Sealer | None:
+        return await self._seal.sealer(split_owned(board_id)[0])
+
+    async def _cards(self, board: TaskList) -> Cards:
+        sealer = await self._sealer(board.id)
+        for card in board.tasks:
+            self._seal.check("title", card.title, card.note)
+        if sealer is None:
+            return board.tasks
+        return [
+            dataclasses.replace(
+                card,
+                title=sealer.text(_place(board.id, card.id, "title"), card.title),
+                note=sealer.text(_place(board.id, card.id, "note"), card.note),
+            )
+            for card in board.tasks
+        ]
+
+    async def _boards(self, boards: Sequence[TaskList]) -> Lists:
+        cards = (card for board in boards for card in board.tasks)
+        texts = (text for card in cards for text in (card.title, card.note))
+        opener = await self._seal.opener(*(board.agent_label for board in boards), *texts)
+        return [_opened(opener, board) for board in boards]
+
+    async def _moved(self, board_id: str, moved: CardMove | None) -> CardMove | None:
+        if moved is None:
+            return None
+        return moved._replace(card=await self._card(board_id, moved.card))
+
+    async def _card(self, board_id: str, card: Task | None) -> Task | None:
+        if card is None:
+            return None
+        opener = await self._seal.opener(card.title, card.note)
+        return _opened_card(opener, board_id, card)
+
+
+def _place(board_id: str, card_id: str, field: str) -> Place:
+    return Place(f"board {field}", split_owned(board_id)[1], card_id)
+
+
+def _opened(opener: Opener, board: TaskList) -> TaskList:
+    owner, _ = split_owned(board.id)
+    return dataclasses.replace(
+        board,
+        agent_label=opener.text(owner, _place(board.id, "", "label"), board.agent_label),
+        tasks=[_opened_card(opener, board.id, card) for card in board.tasks],
+    )
+
+
+def _opened_card(opener: Opener, board_id: str, card: Task) -> Task:
+    owner, _ = split_owned(board_id)
+    return dataclasses.replace(
+        card,
+        title=opener.text(owner, _place(board_id, card.id, "title"), card.title),
+        note=opener.text(owner, _place(board_id, card.id, "note"), card.note),
+    )

@@ -1,0 +1,116 @@
+"""The sealed value: version, number of the data key, nonce, ciphertext."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+import struct
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import TYPE_CHECKING, NamedTuple
+
+from holdfast.sealing.data_keys import OpenKey
+from holdfast.values.codec import encode_json
+from holdfast.values.errors import ConfigError, MissingExtraError, SealedError
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCMSIV
+
+VERSION = 1
+_HEAD = struct.Struct(">BQ12s")
+_NONCE_BYTES = 12
+
+
+class Place(NamedTuple):
+    """Where a value is stored: nothing sealed for one place opens in another."""
+
+    store: str
+    id: str
+    field: str
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A sealed value, taken apart."""
+
+    number: int
+    nonce: bytes
+    ciphertext: bytes
+
+    @classmethod
+    def of(cls, data: bytes) -> Box:
+        """Take sealed bytes apart. Raises ``SealedError`` if they are none."""
+        if len(data) < _HEAD.size or data[0] != VERSION:
+            raise SealedError(
+                "a sealed value is damaged, or was written by a newer version of Holdfast"
+            )
+        _, number, nonce = _HEAD.unpack_from(data)
+        return cls(number, nonce, data[_HEAD.size :])
+
+    @classmethod
+    def of_text(cls, text: object) -> Box:
+        """Take a sealed text apart."""
+        try:
+            return cls.of(base64.b64decode(str(text), validate=True))
+        except (binascii.Error, ValueError):
+            raise SealedError("a sealed value is damaged: it is not base64") from None
+
+    def open(self, key: OpenKey, bound: bytes) -> bytes:
+        """Return the plain bytes. ``bound`` must be what they were sealed with."""
+        from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - an extra
+
+        try:
+            return _cipher(key.derived(b"values")).decrypt(self.nonce, self.ciphertext, bound)
+        except InvalidTag:
+            raise SealedError(
+                "a sealed value does not open here: it was changed, or belongs to another record"
+            ) from None
+
+
+def bound_to(tenant: str, place: Place) -> bytes:
+    """Return what a sealed value is bound to.
+
+    >>> bound_to("acme", Place("state", "s1", "step"))
+    b'["acme","state","s1","step"]'
+    """
+    return encode_json([tenant, *place]).encode()
+
+
+def seal(key: OpenKey, data: bytes, bound: bytes, *, again: bool) -> bytes:
+    """Seal bytes. With ``again`` the same bytes for the same place give the same result.
+
+    ::
+
+        sealed = seal(key, b"hello", bound_to("acme", place), again=False)
+    """
+    nonce = (
+        blake2b(bound, key=key.derived(b"nonces"), digest_size=_NONCE_BYTES).digest()
+        if again
+        else os.urandom(_NONCE_BYTES)
+    )
+    ciphertext = _cipher(key.derived(b"values")).encrypt(nonce, data, bound)
+    return _HEAD.pack(VERSION, key.number, nonce) + ciphertext
+
+
+def check_cipher() -> None:
+    """Raise if AES-GCM-SIV cannot be used here, before anything is opened.
+
+    >>> check_cipher()
+    """
+    _cipher(bytes(32))
+
+
+def _cipher(key: bytes) -> AESGCMSIV:
+    try:
+        from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415 - an extra
+        from cryptography.hazmat.primitives.ciphers import aead  # noqa: PLC0415
+    except ImportError as error:
+        raise MissingExtraError("sealed mode", "sealing") from error
+    try:
+        return aead.AESGCMSIV(key)
+    except UnsupportedAlgorithm:
+        raise ConfigError(
+            "sealed mode needs AES-GCM-SIV, and this OpenSSL is older than 3.2: "
+            "install the wheel of cryptography"
+        ) from None

@@ -1,0 +1,375 @@
+"""Sealed session logs: bodies and metadata sealed, words and filters by keyed digests."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import TypeAlias
+
+from holdfast.sealing.cipher import Place
+from holdfast.sealing.seal import Opener, Seal
+from holdfast.sealing.states import open_state, seal_patches
+from holdfast.spi.episodes import (
+    EpisodeStorage,
+    EventScope,
+    NearestEvents,
+    RecallQuestion,
+    SessionScope,
+)
+from holdfast.spi.hybrid.hot_entry import PositionedEntry
+from holdfast.spi.log_entry import LogEntry, TranscriptPage
+from holdfast.spi.transcripts import MessageRow, Tail, TranscriptKey, Transcripts
+from holdfast.spi.wake import SessionWake
+from holdfast.values.codec import decode_json, encode_json
+from holdfast.values.errors import ConflictError
+from holdfast.values.events import Event, Recalled, Session
+from holdfast.values.explanations import Explanation
+from holdfast.values.filters import Filter
+from holdfast.values.identity import AgentId
+from holdfast.values.owners import split_owned
+from holdfast.values.sealed import WORDS
+from holdfast.values.states import ExpectedWrite, Patched
+from holdfast.values.wakes import Wake
+
+Stored: TypeAlias = Callable[[str, list[str]], Awaitable[Sequence[Event]]]
+"""Reads events of a session by their ids, as they are stored."""
+
+_METADATA = Place("session", "", "metadata")
+"""A fork copies the metadata of its session, so it is not bound to the id."""
+
+
+async def seal_entries(sealing: Seal, entries: Iterable[LogEntry]) -> list[LogEntry]:
+    """Return entries with their bodies sealed; the same entry gives the same bytes again.
+
+    ::
+
+        await storage.append(await seal_entries(sealing, entries))
+    """
+    found = []
+    blind = await sealing.blind()
+    for entry in entries:
+        sealing.check("payload", entry.body)
+        sealer = await sealing.sealer(split_owned(entry.session)[0])
+        if sealer is None or blind is None:
+            found.append(entry)
+            continue
+        payload = decode_json(entry.body)
+        words = blind.event(entry.type, payload, entry.occurred_at)
+        body = sealer.json(
+            _body(entry.id),
+            entry.body,
+            {WORDS: words.to_json(), **blind.scalars(payload)},
+            again=True,
+        )
+        found.append(dataclasses.replace(entry, body=body))
+    return found
+
+
+async def as_stored(
+    sealing: Seal, stored: Stored, entries: Sequence[LogEntry], sealed: Sequence[LogEntry]
+) -> list[LogEntry] | None:
+    """Return sealed entries again, those that are stored with their stored bodies.
+
+    The bytes of a retry differ if it has another day, or if the event was stored before the tenant
+    was sealed. Returns ``None`` if no entry is stored with other bytes and the same content. ::
+
+        again = await as_stored(sealing, storage.get, entries, sealed)
+    """
+    ids: dict[str, list[str]] = {}
+    for one in entries:
+        ids.setdefault(one.session, []).append(one.id)
+    found = [one for session in ids for one in await stored(session, ids[session])]
+    opened = await open_events(sealing, found)
+    bodies = {
+        (one.session_id, one.id): (encode_json(one.payload), encode_json(plain.payload))
+        for one, plain in zip(found, opened, strict=True)
+    }
+    again = []
+    for entry, one in zip(entries, sealed, strict=True):
+        body, content = bodies.get((entry.session, entry.id), (one.body, ""))
+        again.append(dataclasses.replace(one, body=body) if content == entry.body else one)
+    return None if again == list(sealed) else again
+
+
+class SealedTranscripts(Transcripts):
+    """``Transcripts`` in front of an engine's; ``stored`` reads events of the log by their ids.
+
+    ::
+
+        transcripts = SealedTranscripts(PostgresTranscripts(engine), sealing, episodes.get)
+    """
+
+    def __init__(self, inner: Transcripts, seal: Seal, stored: Stored | None = None) -> None:
+        self._inner = inner
+        self._seal = seal
+        self._stored = stored
+
+    async def append(self, entries: Sequence[LogEntry]) -> None:
+        """Append entries."""
+        sealed = await seal_entries(self._seal, entries)
+        try:
+            await self._inner.append(sealed)
+        except ConflictError:
+            again = await self._again(entries, sealed)
+            if again is None:
+                raise
+            await self._inner.append(again)
+
+    async def read(self, key: TranscriptKey, page: TranscriptPage) -> Sequence[MessageRow]:
+        """Return a page of messages."""
+        rows = await self._inner.read(key, page)
+        opener = await self._seal.opener(*(row[0] for row in rows))
+        return [_opened_row(opener, key.session, row) for row in rows]
+
+    async def pop(self, key: TranscriptKey) -> MessageRow | None:
+        """Remove the newest message and return it."""
+        row = await self._inner.pop(key)
+        return row and _opened_row(await self._seal.opener(row[0]), key.session, row)
+
+    async def replace_tail(self, key: TranscriptKey, tail: Tail) -> int:
+        """Replace the messages after a number."""
+        sealed = await seal_entries(self._seal, tail.entries)
+        try:
+            return await self._inner.replace_tail(key, tail._replace(entries=sealed))
+        except ConflictError:
+            again = await self._again(tail.entries, sealed)
+            if again is None:
+                raise
+            return await self._inner.replace_tail(key, tail._replace(entries=again))
+
+    async def clear(self, key: TranscriptKey, run: str | None) -> None:
+        """Delete the messages of one run, or of all runs."""
+        await self._inner.clear(key, run)
+
+    async def count(self, key: TranscriptKey) -> int:
+        """Return the number of messages."""
+        return await self._inner.count(key)
+
+    async def _again(
+        self, entries: Sequence[LogEntry], sealed: Sequence[LogEntry]
+    ) -> list[LogEntry] | None:
+        if self._stored is None or self._seal.keys is None:
+            return None
+        return await as_stored(self._seal, self._stored, entries, sealed)
+
+
+class SealedEpisodes(EpisodeStorage):
+    """``EpisodeStorage`` in front of an engine's, with the same hits of a recall by words.
+
+    ::
+
+        episodes = SealedEpisodes(PostgresEpisodes(engine), sealing)
+    """
+
+    def __init__(self, inner: EpisodeStorage, seal: Seal) -> None:
+        self._inner = inner
+        self._seal = seal
+
+    async def append(
+        self,
+        entries: Sequence[LogEntry],
+        vectors: Sequence[list[float]] | None,
+        patches: Sequence[ExpectedWrite] = (),
+    ) -> list[PositionedEntry] | Patched[PositionedEntry]:
+        """Append entries and patch states, all or none."""
+        self._seal.check_vectors(vectors)
+        sealed = await seal_entries(self._seal, entries)
+        writes = await seal_patches(self._seal, patches)
+        # Engines without patches do not have the third argument.
+        more = (writes,) if writes else ()
+        try:
+            stored = await self._inner.append(sealed, vectors, *more)
+        except ConflictError:
+            again = None
+            if self._seal.keys is not None:
+                again = await as_stored(self._seal, self._inner.get, entries, sealed)
+            if again is None:
+                raise
+            stored = await self._inner.append(again, vectors, *more)
+        # What is stored has the same content: the caller's bodies need not be opened again.
+        found = [
+            dataclasses.replace(
+                one, entry=dataclasses.replace(own, occurred_at=one.entry.occurred_at)
+            )
+            for one, own in zip(stored, entries, strict=True)
+        ]
+        return Patched(found, versions=stored.versions) if isinstance(stored, Patched) else found
+
+    async def recent(self, scope: EventScope, limit: int | None, after_seq: int = 0) -> list[Event]:
+        """Return the newest events, ascending."""
+        return await self._open(
+            await self._inner.recent(await self._blind(scope), limit, after_seq)
+        )
+
+    async def between(self, scope: EventScope, after: Event | None, limit: int) -> list[Event]:
+        """Return the oldest events after one, ascending."""
+        return await self._open(await self._inner.between(await self._blind(scope), after, limit))
+
+    async def search(self, scope: EventScope, question: RecallQuestion) -> list[Recalled]:
+        """Return the best events by words."""
+        blind = await self._seal.blind()
+        if blind is None:
+            return await self._open_hits(await self._inner.search(scope, question))
+        asked = blind.question(question.text)
+        found = await self._inner.search(
+            await self._blind(scope), dataclasses.replace(question, text=asked.text)
+        )
+        return await self._open_hits(
+            dataclasses.replace(hit, explanation=_readable(hit.explanation, asked.lexemes))
+            for hit in found
+        )
+
+    async def nearest(self, scope: EventScope, vector: list[float], limit: int) -> NearestEvents:
+        """Return the events whose vectors are closest."""
+        self._seal.check_vectors(vector)
+        found = await self._inner.nearest(await self._blind(scope), vector, limit)
+        return found._replace(found=await self._open_hits(found.found))
+
+    async def start_session(self, session: str, agent: str, metadata: str | None) -> Session:
+        """Create or reopen a session."""
+        blind, sealer = await self._seal.blind(), await self._seal.sealer(split_owned(session)[0])
+        if metadata is not None:
+            self._seal.check("metadata", metadata)
+            if sealer is not None and blind is not None:
+                scalars = blind.scalars(decode_json(metadata))
+                metadata = sealer.json(_METADATA, metadata, scalars)
+        [found] = await self._open_sessions(
+            [await self._inner.start_session(session, agent, metadata)]
+        )
+        return found
+
+    async def end_session(self, session: str) -> Session | None:
+        """End a session."""
+        return await self._session(await self._inner.end_session(session))
+
+    async def get_session(self, session: str) -> Session | None:
+        """Return a session."""
+        return await self._session(await self._inner.get_session(session))
+
+    async def list_sessions(
+        self, scope: SessionScope, limit: int, after: Session | None
+    ) -> list[Session]:
+        """Return sessions, newest first."""
+        wanted = dataclasses.replace(scope, where=await self._filter(scope.where))
+        return await self._open_sessions(await self._inner.list_sessions(wanted, limit, after))
+
+    async def get(self, session: str, ids: list[str]) -> list[Event]:
+        """Return events by their ids."""
+        return await self._open(await self._inner.get(session, ids))
+
+    async def fork(self, session: str, at: int | None, into: str) -> Session:
+        """Copy a log into a new session."""
+        [found] = await self._open_sessions([await self._inner.fork(session, at, into)])
+        return found
+
+    async def delete_session(self, session: str) -> bool:
+        """Delete a session with its log."""
+        return await self._inner.delete_session(session)
+
+    async def clear(
+        self, session: str, agent: str | None, run: str | None, types: list[str] | None
+    ) -> int:
+        """Delete events."""
+        return await self._inner.clear(session, agent, run, types)
+
+    async def _blind(self, scope: EventScope) -> EventScope:
+        if scope.where is None:
+            return scope
+        return dataclasses.replace(scope, where=await self._filter(scope.where))
+
+    async def _filter(self, wanted: Filter | None) -> Filter | None:
+        blind = await self._seal.blind()
+        if wanted is None or blind is None:
+            return wanted
+        return blind.filter(wanted, whole=True)
+
+    async def _open(self, events: Sequence[Event]) -> list[Event]:
+        return await open_events(self._seal, events)
+
+    async def _open_hits(self, hits: Iterable[Recalled]) -> list[Recalled]:
+        found = list(hits)
+        events = await self._open([hit.event for hit in found])
+        return [
+            dataclasses.replace(hit, event=event) for hit, event in zip(found, events, strict=True)
+        ]
+
+    async def _session(self, session: Session | None) -> Session | None:
+        if session is None:
+            return None
+        [found] = await self._open_sessions([session])
+        return found
+
+    async def _open_sessions(self, sessions: Sequence[Session]) -> list[Session]:
+        opener = await self._seal.opener(*(one.metadata for one in sessions))
+        return [
+            dataclasses.replace(
+                one, metadata=opener.json(split_owned(one.id)[0], _METADATA, one.metadata)
+            )
+            for one in sessions
+        ]
+
+
+class SealedWake(SessionWake):
+    """``SessionWake`` in front of an engine's.
+
+    ::
+
+        wakes = SealedWake(PostgresWake(engine), sealing)
+    """
+
+    def __init__(self, inner: SessionWake, seal: Seal) -> None:
+        self._inner = inner
+        self._seal = seal
+        self.brings_events = inner.brings_events
+
+    async def wake(self, session_id: str) -> Wake:
+        """Return the status of a session."""
+        found = await self._inner.wake(session_id)
+        events = await open_events(self._seal, found.events)
+        state = found.state and await open_state(self._seal, session_id, found.state)
+        return dataclasses.replace(found, events=events, state=state)
+
+    async def wake_all(self, agent_id: AgentId) -> Wake | None:
+        """Return one status for all sessions that an agent started."""
+        found = await self._inner.wake_all(agent_id)
+        if found is None:
+            return None
+        return dataclasses.replace(found, events=await open_events(self._seal, found.events))
+
+
+async def open_events(sealing: Seal, events: Sequence[Event]) -> list[Event]:
+    """Return events with their payloads opened.
+
+    ::
+
+        events = await open_events(sealing, stored)
+    """
+    opener = await sealing.opener(*(one.payload for one in events))
+    return [
+        dataclasses.replace(
+            one,
+            payload=opener.json(split_owned(one.session_id)[0], _body(one.id), one.payload),
+        )
+        for one in events
+    ]
+
+
+def _body(event_id: str) -> Place:
+    # A fork keeps the ids of its events, so they are not bound to the session.
+    return Place("log", event_id, "body")
+
+
+def _opened_row(opener: Opener, session: str, row: MessageRow) -> MessageRow:
+    body, event_id, when, seq = row
+    text = body.decode() if isinstance(body, bytes) else body
+    return (opener.json_text(split_owned(session)[0], _body(event_id), text), event_id, when, seq)
+
+
+def _readable(found: Explanation | None, lexemes: Mapping[str, str]) -> Explanation | None:
+    if found is None:
+        return None
+    return dataclasses.replace(
+        found,
+        words=tuple(lexemes.get(one, one) for one in found.words),
+        borrowed=tuple(lexemes.get(one, one) for one in found.borrowed),
+    )

@@ -1,0 +1,191 @@
+"""Seals and opens the values of one tenant."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from holdfast.sealing.blind import Blind
+from holdfast.sealing.cipher import Box, Place, bound_to, seal
+from holdfast.sealing.data_keys import INDEX, DataKeys, OpenKey
+from holdfast.values.checkpoints import TypedBytes
+from holdfast.values.codec import decode_json, encode_json
+from holdfast.values.errors import NotSupportedError, SealedError
+from holdfast.values.sealed import SEALED, SEALED_TEXT, check_unsealed, is_sealed
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Sealer:
+    """Seals the values of one subject."""
+
+    tenant: str
+    key: OpenKey
+
+    def bytes(self, place: Place, data: bytes, *, again: bool = False) -> bytes:
+        """Seal bytes; see ``cipher.seal`` for ``again``."""
+        return seal(self.key, data, bound_to(self.tenant, place), again=again)
+
+    def box(self, place: Place, text: str, *, again: bool = False) -> str:
+        """Seal a text, as base64."""
+        return base64.b64encode(self.bytes(place, text.encode(), again=again)).decode()
+
+    def json(
+        self,
+        place: Place,
+        text: str,
+        beside: Mapping[str, Any] | None = None,
+        *,
+        again: bool = False,
+    ) -> str:
+        """Seal a JSON text as the text of an object, which has ``beside`` too."""
+        return encode_json({SEALED: self.box(place, text, again=again), **(beside or {})})
+
+    def text(self, place: Place, text: str) -> str:
+        """Seal a text as a text; an empty one stays empty."""
+        return SEALED_TEXT + self.box(place, text) if text else text
+
+    def typed(self, place: Place, value: TypedBytes) -> TypedBytes:
+        """Seal bytes with their kind."""
+        head = encode_json(value.kind).encode() + b"\n"
+        return TypedBytes(SEALED, self.bytes(place, head + value.data))
+
+
+class Opener:
+    """Opens values whose keys are loaded."""
+
+    def __init__(self, tenant: str, keys: Mapping[int, OpenKey]) -> None:
+        self._tenant = tenant
+        self._keys = keys
+
+    def bytes(self, subject: str, place: Place, box: Box) -> bytes:
+        """Open bytes. Their key must be the subject's, or that of what belongs to nobody."""
+        key = self._keys[box.number]
+        if key.subject not in ("", subject):
+            raise SealedError(
+                "a sealed value does not open here: it was sealed with the key of another owner"
+            )
+        return box.open(key, bound_to(self._tenant, place))
+
+    def json(self, subject: str, place: Place, value: Any) -> Any:
+        """Open a decoded JSON value; a plain one stays as it is."""
+        if not is_sealed(value):
+            return value
+        return decode_json(self.bytes(subject, place, Box.of_text(value[SEALED])))
+
+    def json_text(self, subject: str, place: Place, text: str) -> str:
+        """Open a JSON text; a plain one stays as it is."""
+        value = sealed_object(text)
+        if value is None:
+            return text
+        return self.bytes(subject, place, Box.of_text(value[SEALED])).decode()
+
+    def text(self, subject: str, place: Place, text: str) -> str:
+        """Open a text; a plain one stays as it is."""
+        if not text.startswith(SEALED_TEXT):
+            return text
+        return self.bytes(subject, place, Box.of_text(text[len(SEALED_TEXT) :])).decode()
+
+    def typed(self, subject: str, place: Place, value: TypedBytes) -> TypedBytes:
+        """Open bytes with their kind; plain ones stay as they are."""
+        if value.kind != SEALED:
+            return value
+        head, _, data = self.bytes(subject, place, Box.of(value.data)).partition(b"\n")
+        return TypedBytes(decode_json(head), data)
+
+
+class Seal:
+    """How a tenant's values are sealed; without keys it seals nothing, and opens nothing sealed.
+
+    ::
+
+        sealing = Seal("acme", DataKeys(storage, provider, tenant="acme"))
+    """
+
+    def __init__(
+        self, tenant: str, keys: DataKeys | None = None, *, plain_vectors: bool = False
+    ) -> None:
+        self._tenant = tenant
+        self.keys = keys
+        self._plain_vectors = plain_vectors
+
+    async def sealer(self, subject: str) -> Sealer | None:
+        """Return what seals the values of a subject; ``None`` without keys.
+
+        ::
+
+            sealer = await sealing.sealer("ana")
+        """
+        if self.keys is None:
+            return None
+        return Sealer(self._tenant, await self.keys.of_subject(subject))
+
+    async def blind(self) -> Blind | None:
+        """Return what makes keyed digests; ``None`` without keys.
+
+        ::
+
+            blind = await sealing.blind()
+        """
+        if self.keys is None:
+            return None
+        return Blind((await self.keys.of_subject(INDEX)).secret)
+
+    async def opener(self, *values: Any) -> Opener:
+        """Return what opens these values, with their keys loaded: plain ones need none.
+
+        A value is decoded JSON, a text, a JSON text, or typed bytes. ::
+
+            opener = await sealing.opener(body)
+        """
+        numbers = set(_numbers(values))
+        if not numbers:
+            return Opener(self._tenant, {})
+        if self.keys is None:
+            raise SealedError(
+                "this value is sealed, and the state was opened without keys: "
+                "set HOLDFAST_SEAL, or pass seal= to holdfast.open()"
+            )
+        return Opener(self._tenant, await self.keys.load(numbers))
+
+    def check(self, field: str, *texts: str) -> None:
+        """Raise ``InvalidInputError`` if a text of a caller has the form of a sealed value."""
+        for text in texts:
+            check_unsealed(field, text)
+
+    def check_vectors(self, vectors: object) -> None:
+        """Raise if there are vectors, and they may not be stored as they are."""
+        if vectors and self.keys is not None and not self._plain_vectors:
+            raise NotSupportedError(
+                "sealed",
+                "vectors",
+                why="a text can be guessed from its vector: set HOLDFAST_SEAL_VECTORS=plain "
+                "to store vectors unsealed",
+            )
+
+
+def sealed_object(text: str | bytes) -> dict[str, Any] | None:
+    """Return a JSON text decoded if it is a sealed object, else ``None``.
+
+    >>> sealed_object('{"step":1}')
+    """
+    found = text.decode() if isinstance(text, bytes) else text
+    if f'"{SEALED}":' not in found:
+        return None
+    value = decode_json(found)
+    return dict(value) if is_sealed(value) else None
+
+
+def _numbers(values: Iterable[Any]) -> Iterable[int]:
+    for value in values:
+        if isinstance(value, TypedBytes):
+            if value.kind == SEALED:
+                yield Box.of(value.data).number
+        elif is_sealed(value):
+            yield Box.of_text(value[SEALED]).number
+        elif isinstance(value, str | bytes):
+            if isinstance(value, str) and value.startswith(SEALED_TEXT):
+                yield Box.of_text(value[len(SEALED_TEXT) :]).number
+            elif (found := sealed_object(value)) is not None:
+                yield Box.of_text(found[SEALED]).number

@@ -1,0 +1,86 @@
+"""The forms of a sealed value, which every engine stores like any other value.
+
+A JSON object becomes one with the key ``holdfast.sealed``, a text begins with ``holdfast.sealed:``,
+and bytes have the kind ``holdfast.sealed``. Callers cannot store these forms themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeGuard
+
+from holdfast.values.errors import InvalidInputError
+
+SEALED = "holdfast.sealed"
+"""The key of the box in a sealed object, and the kind of sealed bytes."""
+
+SEALED_TEXT = f"{SEALED}:"
+"""The prefix of a sealed text."""
+
+WORDS = "words"
+"""The key of the blind words of a sealed event."""
+
+_KEY = f'"{SEALED}":'
+
+
+def is_sealed(value: Any) -> TypeGuard[Mapping[str, Any]]:
+    """Return whether a decoded JSON value is sealed.
+
+    >>> is_sealed({"holdfast.sealed": "AQ"}), is_sealed({"step": 1})
+    (True, False)
+    """
+    return isinstance(value, Mapping) and SEALED in value
+
+
+def check_unsealed(field: str, text: str) -> str:
+    """Check that a JSON text, or any text, does not pretend to be a sealed value.
+
+    >>> check_unsealed("state", '{"step":1}')
+    '{"step":1}'
+    """
+    if _KEY in text or text.startswith(SEALED_TEXT):
+        raise InvalidInputError(field, f"must not have {SEALED!r} in it: the name is reserved")
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class BlindWords:
+    """The words of a sealed event, each as a keyed digest; recall reads nothing else of it."""
+
+    text: str
+    """The words of the event's text; of an utterance, those of the speaker only."""
+
+    day: str
+    """The words of its day."""
+
+    by: str = ""
+    """The speaker of an utterance; empty if it is none."""
+
+    said: str = ""
+    """The words of an utterance, with a question mark before them or after them."""
+
+    name: str = ""
+    """See ``recall_rules.speaker_key``."""
+
+    def to_json(self) -> list[str]:
+        """Return the words as they are stored.
+
+        >>> BlindWords("b7", "c2").to_json()
+        ['b7', 'c2']
+        """
+        found = [self.text, self.day, self.by, self.said, self.name]
+        while found and not found[-1]:
+            found.pop()
+        return found
+
+
+def blind_words(payload: Mapping[str, Any]) -> BlindWords | None:
+    """Return the blind words of a sealed payload; ``None`` for a plain one.
+
+    >>> blind_words({"holdfast.sealed": "AQ", "words": ["b7", "c2"]}).day
+    'c2'
+    """
+    if SEALED not in payload:
+        return None
+    return BlindWords(*[*payload.get(WORDS, ()), "", ""][:5])
