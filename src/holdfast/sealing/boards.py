@@ -9,7 +9,8 @@ from typing import TypeAlias
 from holdfast.sealing.cipher import Place
 from holdfast.sealing.seal import Opener, Seal, Sealer
 from holdfast.spi.boards import BoardStorage, CardMove
-from holdfast.values.boards import Task, TaskList, TaskStatus
+from holdfast.spi.id_page import IdPage
+from holdfast.values.boards import ConversationSummary, Task, TaskList, TaskStatus
 from holdfast.values.owners import split_owned
 
 Cards: TypeAlias = list[Task]
@@ -45,6 +46,10 @@ class SealedBoards(BoardStorage):
     async def list(self, conversation_id: str) -> Sequence[TaskList]:
         """Return the boards of a conversation."""
         return await self._boards(await self._inner.list(conversation_id))
+
+    async def conversations(self, page: IdPage) -> Sequence[ConversationSummary]:
+        """Return a page of the conversations that have boards."""
+        return await self._inner.conversations(page)
 
     async def main(self, conversation_id: str) -> TaskList | None:
         """Return the main board of a conversation."""

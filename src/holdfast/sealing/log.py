@@ -17,6 +17,7 @@ from holdfast.spi.episodes import (
     SessionScope,
 )
 from holdfast.spi.hybrid.hot_entry import PositionedEntry
+from holdfast.spi.id_page import IdPage
 from holdfast.spi.log_entry import LogEntry, TranscriptPage
 from holdfast.spi.transcripts import MessageRow, Tail, TranscriptKey, Transcripts
 from holdfast.spi.wake import SessionWake
@@ -252,6 +253,10 @@ class SealedEpisodes(EpisodeStorage):
         """Return sessions, newest first."""
         wanted = dataclasses.replace(scope, where=await self._filter(scope.where))
         return await self._open_sessions(await self._inner.list_sessions(wanted, limit, after))
+
+    async def agents(self, page: IdPage) -> list[str]:
+        """Return a page of the agents that have events."""
+        return await self._inner.agents(page)
 
     async def get(self, session: str, ids: list[str]) -> list[Event]:
         """Return events by their ids."""

@@ -71,6 +71,12 @@ class Harness(ABC):
     contracts: ClassVar[frozenset[str]]
     """Which of ``CONTRACTS`` the engine provides: only their tests run on it."""
 
+    without: ClassVar[frozenset[str]] = frozenset()
+    """Names of tests of abilities that it refuses by design."""
+
+    refuses: ClassVar[str] = ""
+    """What a ``NotSupportedError`` names as its engine where it refuses a read by design."""
+
     memories: ClassVar[type[StoredMemory]] = StoredMemory
     """What an agent's memory is made of the stores with."""
 

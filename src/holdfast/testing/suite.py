@@ -83,6 +83,8 @@ def _is_provided(item: pytest.Item) -> bool:
     if not (isinstance(engine, type) and issubclass(engine, Harness)):
         # No engine provides the contract, so there is nothing to run on.
         return False
+    if getattr(item, "originalname", "") in engine.without:
+        return False
     provided = engine.contracts
     if "machine" in params:
         provided &= engine.reference().contracts

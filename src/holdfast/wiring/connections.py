@@ -9,10 +9,14 @@ from contextlib import AsyncExitStack
 
 from holdfast.contracts.graph import KnowledgeGraph
 from holdfast.contracts.tasks.work import WorkSignal
+from holdfast.sealing.data_keys import DataKeys
+from holdfast.sealing.seal import Seal
 from holdfast.spi.archive.storage import ArchiveStorage
 from holdfast.spi.blob_index import BlobIndexStorage
+from holdfast.spi.data_keys import DataKeyStorage
 from holdfast.spi.erasure import ErasureStorage, Store, StoreFinder
 from holdfast.spi.event_indexing import EventIndexer
+from holdfast.spi.key_provider import KeyProvider
 from holdfast.spi.session_moves import SessionMoves
 from holdfast.values.errors import ConfigError
 from holdfast.values.limits import DEFAULT_LIMITS
@@ -20,6 +24,7 @@ from holdfast.wiring.embedding_side import EmbeddingSide
 from holdfast.wiring.health import Health
 from holdfast.wiring.hybrid_sides import DurableSide, HybridSide
 from holdfast.wiring.parts import ConnectedEngine
+from holdfast.wiring.sealing import seal_stores
 from holdfast.wiring.stores import Stores
 
 ATTRIBUTES: tuple[str, ...] = tuple(
@@ -49,6 +54,7 @@ class Connections:
         moves: SessionMoves | None = None,
         erasures: Callable[[str], ErasureStorage] | None = None,
         archive: Callable[[str], ArchiveStorage] | None = None,
+        data_keys: Callable[[str], DataKeyStorage] | None = None,
     ) -> None:
         self._stores = stores
         self._changes: list[Callable[[str, Stores], Stores]] = []
@@ -62,6 +68,10 @@ class Connections:
         self.erasures = erasures
         self.finders: dict[Store, Callable[[str], StoreFinder]] = {}
         self.receipt_key = ""
+        self.data_keys = data_keys
+        self.provider: KeyProvider | None = None
+        self.plain_vectors = False
+        self._seals: dict[str, Seal] = {}
         self.archive = archive
         self.unarchived: frozenset[str] = frozenset()
         """The attributes whose engine cannot dump its data."""
@@ -94,7 +104,20 @@ class Connections:
         if found.episodes is not None and serving.get("short_term") != serving["episodes"]:
             found.episodes.refuse_patches(serving.get("short_term", "no engine"))
         found.use_limits(self.limits)
-        return found
+        return seal_stores(found, self.seal(tenant))
+
+    def use_provider(self, provider: KeyProvider | None, *, plain_vectors: bool) -> None:
+        """Seal the content of all tenants with the keys of a provider."""
+        self.provider, self.plain_vectors = provider, plain_vectors
+
+    def seal(self, tenant: str) -> Seal:
+        """Return how the values of a tenant are sealed; all views share its data keys."""
+        if tenant not in self._seals:
+            keys = None
+            if self.provider is not None and self.data_keys is not None:
+                keys = DataKeys(self.data_keys(tenant), self.provider, tenant=tenant)
+            self._seals[tenant] = Seal(tenant, keys, plain_vectors=self.plain_vectors)
+        return self._seals[tenant]
 
     @property
     def engines(self) -> dict[str, str]:

@@ -9,9 +9,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, TypedDict
 
 from holdfast.spi.embedding import Embedder
+from holdfast.spi.key_provider import KeyProvider
 from holdfast.values.checks import check_id
 from holdfast.values.clock import Clock
 from holdfast.values.errors import ConfigError, MissingExtraError, UnknownSchemeError
+from holdfast.wiring.connections import Connections
 from holdfast.wiring.engines import (
     BLOB_SCHEMES,
     INMEMORY,
@@ -29,6 +31,7 @@ from holdfast.wiring.engines import (
 )
 from holdfast.wiring.notices import notice
 from holdfast.wiring.request import OpenRequest, check_embedder, with_embedder, with_limit
+from holdfast.wiring.sealing import check_provider, check_sealable, provider_named
 from holdfast.wiring.session_moves import move_sessions
 from holdfast.wiring.settings import Settings
 from holdfast.wiring.state import State
@@ -99,6 +102,8 @@ class Opening:
         connections.limits = request.settings.limits
         connections.receipt_key = request.settings.receipt_key
         try:
+            if request.seal is not None:
+                self._seal(connections, request)
             if request.graph != TABLES:
                 await load(PLUGINS).put_graph_beside(connections, request)
             for beside in self._beside():
@@ -114,6 +119,12 @@ class Opening:
         except BaseException:
             await connections.close()
             raise
+
+    def _seal(self, connections: Connections, request: OpenRequest) -> None:
+        has_keys, embeds = connections.data_keys is not None, request.embedder is not None
+        check_sealable(request.settings, has_keys=has_keys, embeds=embeds)
+        plain_vectors = request.settings.seal_vectors == "plain"
+        connections.use_provider(request.seal, plain_vectors=plain_vectors)
 
     def _beside(self) -> Iterator[EngineSpec]:
         if self._request.redis:
@@ -133,6 +144,7 @@ class OpenOptions(TypedDict, total=False):
     settings: Settings | None
     clock: Clock | None
     background: bool | None
+    seal: KeyProvider | str | None
 
 
 def open(  # noqa: A001 - holdfast.open is the front door's name
@@ -146,6 +158,7 @@ def open(  # noqa: A001 - holdfast.open is the front door's name
     settings: Settings | None = None,
     clock: Clock | None = None,
     background: bool | None = None,
+    seal: KeyProvider | str | None = None,
 ) -> Opening:
     """Open a ``State`` from these arguments, or else from the environment.
 
@@ -156,7 +169,8 @@ def open(  # noqa: A001 - holdfast.open is the front door's name
     An unknown value raises an error that lists the known ones. With Postgres and ``redis``, this
     process copies events from Redis to Postgres in the background, unless ``background=False``.
     ``embedder`` is your own object, or a name as in ``HOLDFAST_EMBEDDER``. ``clock`` replaces the
-    time of the in-memory engine, for tests.
+    time of the in-memory engine, for tests. ``seal`` encrypts content: a name as in
+    ``HOLDFAST_SEAL``, or your own key provider.
 
     ::
 
@@ -167,6 +181,9 @@ def open(  # noqa: A001 - holdfast.open is the front door's name
     if isinstance(embedder, str):
         chosen, embedder = dataclasses.replace(chosen, embedder=embedder), None
     check_embedder(embedder)
+    if isinstance(seal, str):
+        chosen, seal = dataclasses.replace(chosen, seal=seal), None
+    check_provider(seal)
     address = None if url is None else location(url)
     redis, blobs = redis or chosen.redis_url, blobs or chosen.blob_url
     if redis and engine_of_url(redis) is not REDIS:
@@ -191,6 +208,7 @@ def open(  # noqa: A001 - holdfast.open is the front door's name
             embedder=embedder,
             clock=clock,
             background=chosen.background if background is None else background,
+            seal=provider_named(chosen) if seal is None else seal,
         ),
         check_id("tenant", chosen.tenant if tenant is None else tenant),
     )

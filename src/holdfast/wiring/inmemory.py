@@ -23,6 +23,7 @@ from holdfast.engines.inmemory.blob import InMemoryBlobs
 from holdfast.engines.inmemory.boards import InMemoryBoards
 from holdfast.engines.inmemory.channel import InMemoryChannels
 from holdfast.engines.inmemory.checkpoints import InMemoryCheckpoints
+from holdfast.engines.inmemory.data_keys import InMemoryDataKeys
 from holdfast.engines.inmemory.engine import InMemory
 from holdfast.engines.inmemory.episodes import InMemoryEpisodes
 from holdfast.engines.inmemory.erasure import InMemoryErasures
@@ -57,6 +58,7 @@ async def connect(request: OpenRequest) -> Connections:
         work=Work(InMemoryWork(engine)),
         erasures=lambda tenant: InMemoryErasures(engine, tenant=tenant),
         archive=lambda tenant: InMemoryArchive(engine, tenant=tenant),
+        data_keys=lambda tenant: InMemoryDataKeys(engine, tenant=tenant),
     )
 
 

@@ -164,7 +164,7 @@ class Ops:
         """
         self._refuse("elsewhere")
         again = self._connections.again
-        return None if again is None else _reopened(again, self._state)
+        return None if again is None else _reopened(again, self._connections, self._state)
 
     @property
     def hybrid(self) -> HybridSide:
@@ -183,7 +183,9 @@ class Ops:
 
 @asynccontextmanager
 async def _reopened(
-    again: Callable[[], Awaitable[Connections]], state: State
+    again: Callable[[], Awaitable[Connections]], found: Connections, state: State
 ) -> AsyncIterator[State]:
-    async with type(state)(await again(), state.tenant) as reopened:
+    connections = await again()
+    connections.use_provider(found.provider, plain_vectors=found.plain_vectors)
+    async with type(state)(connections, state.tenant) as reopened:
         yield reopened

@@ -29,6 +29,7 @@ from holdfast.engines.postgres.blob_index import PostgresBlobIndex
 from holdfast.engines.postgres.boards import PostgresBoards
 from holdfast.engines.postgres.channel import PostgresChannels
 from holdfast.engines.postgres.checkpoints import PostgresCheckpoints
+from holdfast.engines.postgres.data_keys import PostgresDataKeys
 from holdfast.engines.postgres.durable_log import PostgresDurableLog
 from holdfast.engines.postgres.durable_queue import PostgresDurableQueue
 from holdfast.engines.postgres.durable_states import PostgresDurableStates
@@ -110,6 +111,7 @@ def connections(
         moves=PostgresSessionMoves(engine),
         erasures=lambda tenant: PostgresErasures(engine, tenant=tenant),
         archive=lambda tenant: PostgresArchive(engine, tenant=tenant),
+        data_keys=lambda tenant: PostgresDataKeys(engine, tenant=tenant),
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from holdfast.engines.embedders.limited import LimitedEmbedder
 from holdfast.spi.embedding import Embedder, lexical_weight
+from holdfast.spi.key_provider import KeyProvider
 from holdfast.values.clock import Clock
 from holdfast.values.errors import InvalidInputError
 from holdfast.wiring.settings import Settings
@@ -24,6 +25,7 @@ class OpenRequest:
     embedder: Embedder | None = None
     clock: Clock | None = None
     background: bool = True
+    seal: KeyProvider | None = None
 
 
 def check_embedder(embedder: object) -> None:

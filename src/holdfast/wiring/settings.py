@@ -56,6 +56,9 @@ _NAMES = {
     "push_allow_private": "HOLDFAST_PUSH_ALLOW_PRIVATE",
     "studio_secret": "HOLDFAST_STUDIO_SECRET",
     "receipt_key": "HOLDFAST_RECEIPT_KEY",
+    "seal": "HOLDFAST_SEAL",
+    "keys": "HOLDFAST_KEYS",
+    "seal_vectors": "HOLDFAST_SEAL_VECTORS",
 }
 _LONGEST_STATEMENT = 2_147_483
 """Maximum seconds: Postgres stores a statement timeout as milliseconds in 32 bits."""
@@ -149,6 +152,12 @@ class Settings:
     """``HOLDFAST_STUDIO_SECRET``: signs Studio's sessions; all instances of a service share it."""
     receipt_key: str = ""
     """``HOLDFAST_RECEIPT_KEY``: signs receipts of erasures: ``openssl rand -hex 32``."""
+    seal: str = ""
+    """``HOLDFAST_SEAL``: encrypts content: env: (keys in HOLDFAST_KEYS) or file:/path/of/keys."""
+    keys: str = ""
+    """``HOLDFAST_KEYS``: the keys of HOLDFAST_SEAL=env: ID:KEY,ID:KEY; the first is for new."""
+    seal_vectors: str = ""
+    """``HOLDFAST_SEAL_VECTORS``: plain stores vectors unsealed; else sealed mode has none."""
 
     def __post_init__(self) -> None:
         if self.storage_type and self.storage_type not in STORAGE_TYPES:
@@ -219,7 +228,7 @@ class Settings:
 
 
 def _masked(field: str, value: object) -> object:
-    if field in {"embedder_key", "studio_secret", "receipt_key"}:
+    if field in {"embedder_key", "studio_secret", "receipt_key", "keys"}:
         return "***"
     if field == "embedder":
         kind, colon, rest = str(value).partition(":")

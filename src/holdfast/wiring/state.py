@@ -33,6 +33,7 @@ from holdfast.wiring.connections import Connections
 from holdfast.wiring.engines import WIRINGS, providers
 from holdfast.wiring.erasure import eraser_of, erasure_scope
 from holdfast.wiring.ops import Ops
+from holdfast.wiring.sealing import is_refused, refused
 from holdfast.wiring.stores import Stores, stores_of_nobody, stores_of_owner
 
 T = TypeVar("T")
@@ -191,7 +192,7 @@ class State:
                 episodes=self._served("memory", stores.episodes or stores.memory_log),
                 short_term=self._served("memory", stores.short_term),
                 wakes=self._served("memory", stores.wakes),
-                long_term=stores.long_term,
+                long_term=None if self._connections.provider else stores.long_term,
                 query_words=self._connections.limits.query_words,
             ),
             agent,
@@ -360,6 +361,8 @@ class State:
             )
 
     def _served(self, attribute: str, store: T | None) -> T:
+        if self._connections.provider is not None and is_refused(attribute):
+            raise refused(attribute)
         if store is None:
             self._refuse_owner(attribute)
             raise NotSupportedError(

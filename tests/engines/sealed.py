@@ -1,0 +1,96 @@
+"""Harnesses of sealed mode: the contracts that it seals, on two engines, with real keys."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from holdfast.engines.inmemory.data_keys import InMemoryDataKeys
+from holdfast.engines.key_providers.key_ring import KeyRing
+from holdfast.engines.postgres.data_keys import PostgresDataKeys
+from holdfast.sealing.channels import SealedChannels
+from holdfast.sealing.data_keys import DataKeys
+from holdfast.sealing.log import SealedEpisodes, SealedTranscripts, Stored
+from holdfast.sealing.seal import Seal
+from holdfast.spi.data_keys import DataKeyStorage
+from holdfast.testing.inmemory import InMemoryHarness
+from holdfast.wiring.sealing import LAYERS, Layer
+from tests.engines.postgres import PostgresHarness
+
+RING = KeyRing({"k1": bytes(range(32))}, name="tests")
+SEALED = frozenset({*LAYERS, "channels", "episodes", "history"} - {"wakes"})
+
+
+WITHOUT = frozenset(
+    {
+        # Digests have no order, and no whole lists.
+        "test_where_keeps_only_the_events_whose_payload_passes_the_filter",
+        "test_where_sees_the_scalars_at_the_top_level_of_a_payload_and_nothing_else",
+        "test_sessions_are_filtered_by_their_metadata",
+        "test_a_filter_of_a_search_looks_at_the_values",
+        # An embedder would read digests.
+        "test_recall_with_an_embedder_finds_by_meaning_what_shares_no_word",
+        "test_recall_of_all_agents_with_an_embedder_finds_by_meaning_what_shares_no_word",
+        "test_an_embedder_that_reads_context_reads_nothing_that_was_cleared",
+    }
+)
+
+
+def _sealed(contract: str, store: Any, keys: DataKeyStorage, tenant: str, stored: Stored) -> Any:
+    history: Layer = partial(SealedTranscripts, stored=stored)
+    own: dict[str, Layer] = {
+        "channels": SealedChannels,
+        "episodes": SealedEpisodes,
+        "history": history,
+    }
+    layer = {**LAYERS, **own}[contract]
+    seal = Seal(tenant, DataKeys(keys, RING, tenant=tenant), plain_vectors=True)
+    store.add_layer(lambda inner: layer(inner, seal))
+    return store
+
+
+class SealedInMemoryHarness(InMemoryHarness):
+    """The in-memory engine behind sealing; vectors of callers are stored plain."""
+
+    name = "sealed-inmemory"
+    contracts = SEALED
+    without = WITHOUT
+    refuses = "sealed"
+
+    @classmethod
+    def reference(cls) -> type[InMemoryHarness]:
+        """The same engine, unsealed: sealing must change nothing."""
+        return InMemoryHarness
+
+    async def raw(self, contract: str) -> list[str | bytes]:
+        """All but the data keys, which a read of a store may make."""
+        return [one for one in await super().raw(contract) if "wrapped=" not in str(one)]
+
+    def store(self, contract: str, *, tenant: str = "default", **options: Any) -> Any:
+        """A store whose values are sealed."""
+        store = super().store(contract, tenant=tenant, **options)
+        keys = InMemoryDataKeys(self.engine, tenant=tenant)
+        stored = super().store("episodes", tenant=tenant)._storage.get
+        return _sealed(contract, store, keys, tenant, stored)
+
+
+class SealedPostgresHarness(PostgresHarness):
+    """Postgres 18 behind sealing."""
+
+    name = "sealed-postgres18"
+    database = "holdfast_sealed"
+    contracts = SEALED
+    without = WITHOUT
+    refuses = "sealed"
+
+    async def raw(self, contract: str) -> list[str | bytes]:
+        """All but the data keys, which a read of a store may make."""
+        found = await super().raw(contract)
+        return [one for one in found if not str(one).startswith("data_keys ")]
+
+    def store(self, contract: str, *, tenant: str = "default", **options: Any) -> Any:
+        """A store whose values are sealed."""
+        store = super().store(contract, tenant=tenant, **options)
+        keys = PostgresDataKeys(self.engine, tenant=self._prefix + tenant)
+        stored = super().store("episodes", tenant=tenant)._storage.get
+        return _sealed(contract, store, keys, tenant, stored)
