@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from holdfast.contracts.tasks.ledger import Ledger
 from tests.architecture.source import PACKAGE, ROOT, imports, modules, package_of
 
@@ -189,11 +191,13 @@ def test_the_layers_hold() -> None:
     assert run.returncode == 0, run.stdout + run.stderr
 
 
-def test_importing_holdfast_imports_no_driver() -> None:
-    heavy = sorted({*DRIVERS, "typer", "rich"})
-    program = (
-        f"import sys, holdfast, holdfast.blocking; print([m for m in {heavy} if m in sys.modules])"
-    )
+@pytest.mark.parametrize(
+    ("imported", "beside"),
+    [("holdfast, holdfast.blocking", ("typer", "rich")), ("holdfast.cli.commands", ("numpy",))],
+)
+def test_importing_holdfast_imports_no_driver(imported: str, beside: tuple[str, ...]) -> None:
+    heavy = sorted({*DRIVERS, *beside})
+    program = f"import sys, {imported}; print([m for m in {heavy} if m in sys.modules])"
     run = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )

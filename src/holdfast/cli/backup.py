@@ -10,8 +10,7 @@ import typer
 
 from holdfast.cli.open_state import shared_settings
 from holdfast.values.errors import ConfigError
-from holdfast.wiring.embedded import back_up_folder, restore_folder
-from holdfast.wiring.engines import EMBEDDED, engine_of_settings
+from holdfast.wiring.engines import EMBEDDED, engine_of_settings, load
 
 
 def backup(
@@ -26,7 +25,8 @@ def backup(
 
         holdfast backup /backups/monday
     """
-    size = asyncio.run(back_up_folder(_directory("back up"), folder))
+    directory = _directory("back up")
+    size = asyncio.run(load(EMBEDDED).back_up_folder(directory, folder))
     typer.echo(f"backed up {size:,} bytes to {folder}")
 
 
@@ -42,7 +42,7 @@ def restore(
         HOLDFAST_DIR=restored holdfast restore /backups/monday
     """
     target = _directory("restore")
-    size = asyncio.run(restore_folder(folder, target))
+    size = asyncio.run(load(EMBEDDED).restore_folder(folder, target))
     typer.echo(f"restored {size:,} bytes to {target}")
 
 
